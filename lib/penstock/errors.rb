@@ -1,0 +1,293 @@
+# frozen_string_literal: true
+
+module Penstock
+  # Tags every error Penstock raises, so `rescue Penstock::Error` catches all of them, whatever class they inherit from.
+  # The classes are named by what the caller can do about them, not by where they come from.
+  module Error
+  end
+
+  # One thing that is wrong in a configuration: where it is, what is wrong, and the way out.
+  #
+  # `path` is the place as the user wrote it (`"config.concurrency"`, `"routes: topic orders"`), `message` a sentence
+  # without the place, `hint` the way out or nil.
+  Problem = Struct.new(:path, :message, :hint) do
+    def initialize(path, message, hint = nil)
+      super
+      freeze
+    end
+
+    # @return [String] one line: place, what is wrong, the way out
+    def to_s
+      [("#{path}: " if path), message, (". #{hint}" if hint)].join
+    end
+  end
+
+  # The setup or the routes cannot be used. Raised before any connection is opened, with everything that is wrong at
+  # once, so that one run is enough to see all of it. The process exits with code 1.
+  class ConfigurationError < StandardError
+    include Error
+
+    # @return [Array<Problem>] all problems found, in the order of the configuration
+    attr_reader :problems
+
+    # @param problems [Array<Problem>, Problem, String]
+    def initialize(problems = [])
+      @problems = Array(problems.is_a?(Struct) ? [problems] : problems).map do |problem|
+        problem.is_a?(Problem) ? problem : Problem.new(nil, problem.to_s)
+      end.freeze
+      super(describe)
+    end
+
+    private
+
+    def describe
+      return @problems.first.to_s if @problems.one?
+
+      lines = @problems.each_with_index.map { |problem, index| "  #{index + 1}. #{problem}" }
+      ["The configuration has #{@problems.size} problems:", *lines].join("\n")
+    end
+  end
+
+  # No boot file at the place where it was looked for. The message names every place tried.
+  class MissingBootFileError < StandardError
+    include Error
+  end
+
+  # Kafka or its client library answered with an error. {KafkaError.build} picks the subclass by what can be done:
+  # {RetriableError} (the same call may succeed later), {FatalError} (this client is lost and must be made anew),
+  # {FencedError} (another client has taken this one's place).
+  class KafkaError < StandardError
+    include Error
+
+    # Names that say that somebody else took over this client's identity.
+    FENCED = %i[fenced producer_fenced fenced_instance_id unreleased_instance_id].freeze
+
+    # @return [Symbol] the client library's name of the error, downcased, without a leading underscore: `:timed_out`
+    attr_reader :code
+    # @return [Integer] its number: above zero from a broker, below zero from the client library
+    attr_reader :number
+    # @return [String, nil] the text as the broker or the client library gave it
+    attr_reader :broker_message
+
+    class << self
+      # @param number [Integer] error number
+      # @param name [String, Symbol] name as the client library writes it (`"_TRANSPORT"`)
+      # @param message [String, nil] what the broker or library says
+      # @return [KafkaError] of the subclass that fits
+      def build(number:, name:, message: nil, fatal: false, retriable: false, abortable: false)
+        code = code_of(name)
+        class_for(code, fatal, retriable)
+          .new(message, code: code, number: number, fatal: fatal, retriable: retriable, abortable: abortable)
+      end
+
+      # @return [Symbol] `"_MSG_TIMED_OUT"` becomes `:msg_timed_out`
+      def code_of(name)
+        name.to_s.delete_prefix("_").downcase.to_sym
+      end
+
+      private
+
+      def class_for(code, fatal, retriable)
+        return QueueFullError if code == :queue_full
+        return FencedError if FENCED.include?(code)
+        return FatalError if fatal
+
+        retriable ? RetriableError : KafkaError
+      end
+    end
+
+    def initialize(message = nil, code: :unknown, number: -1, fatal: false, retriable: false, abortable: false)
+      @code = code
+      @number = number
+      @broker_message = message
+      @fatal = fatal
+      @retriable = retriable
+      @abortable = abortable
+      super([message, "(#{code})"].compact.join(" "))
+    end
+
+    # @return [Boolean] the client that raised it can't be used any more
+    def fatal?
+      @fatal
+    end
+
+    # @return [Boolean] the same call may succeed later
+    def retriable?
+      @retriable
+    end
+
+    # @return [Boolean] the open transaction must be aborted, then a new one may begin
+    def abortable?
+      @abortable
+    end
+  end
+
+  # The same call may succeed later.
+  class RetriableError < KafkaError
+  end
+
+  # The client is lost: close it and open another one.
+  class FatalError < KafkaError
+  end
+
+  # Another client with the same identity (transactional id or static member id) has taken over. Don't reopen at once:
+  # the two would take it from each other in turns.
+  class FencedError < FatalError
+  end
+
+  # The producer's queue holds as many messages as it may. Wait for deliveries, then produce again.
+  class QueueFullError < KafkaError
+    def initialize(message = "the producer's queue is full", code: :queue_full, number: -184, retriable: true, **rest)
+      super(message, code: code, number: number, retriable: retriable, **rest)
+    end
+  end
+
+  # A wait ended by its time limit. What was waited for may still happen: its outcome is unknown, not failed.
+  class WaitTimeoutError < StandardError
+    include Error
+  end
+
+  # A handle was used in a process that didn't open it. Handles don't survive `fork`: open a new one in the child.
+  class ForkedHandleError < StandardError
+    include Error
+  end
+
+  # A handle was used after it had been closed.
+  class HandleClosedError < StandardError
+    include Error
+  end
+
+  # A message given to the producer can't be sent: the text says which part is wrong. Nothing was sent.
+  class MessageInvalidError < StandardError
+    include Error
+  end
+
+  # The producer was used after `close`.
+  class ProducerClosedError < HandleClosedError
+  end
+
+  # A message was not delivered. `cause` holds the {KafkaError}.
+  class ProduceError < StandardError
+    include Error
+
+    # @return [String, nil] topic the message was meant for
+    attr_reader :topic
+    # @return [Symbol, nil] code of the {KafkaError} that caused it
+    attr_reader :code
+
+    def initialize(message = nil, topic: nil, code: nil)
+      @topic = topic
+      @code = code
+      super(message || "the message was not delivered")
+    end
+  end
+
+  # Of many messages only some were accepted.
+  class ProduceManyError < ProduceError
+    # @return [Array] delivery handles of the messages accepted before the error, in their order
+    attr_reader :dispatched
+
+    def initialize(message = nil, dispatched: [], topic: nil, code: nil)
+      @dispatched = dispatched
+      super(message || "only #{dispatched.size} messages were accepted", topic: topic, code: code)
+    end
+  end
+
+  # An event that isn't in the closed list was instrumented or subscribed to.
+  class UnknownEventError < StandardError
+    include Error
+  end
+
+  # The command line named a command that doesn't exist.
+  class UnknownCommandError < StandardError
+    include Error
+  end
+
+  # A payload, key or header could not be turned into an object. It is an error of that record alone; its raw bytes stay
+  # untouched. `cause` is what the deserializer raised.
+  class DeserializationError < StandardError
+    include Error
+
+    # The text of the cause may quote the payload, which doesn't belong into a log at full length.
+    QUOTED = 100
+
+    # @return [String] topic of the record
+    attr_reader :topic
+    # @return [Integer] partition of the record
+    attr_reader :partition
+    # @return [Integer] offset of the record
+    attr_reader :offset
+    # @return [Symbol] `:payload`, `:key` or `:headers`
+    attr_reader :part
+
+    # @param topic [String]
+    # @param partition [Integer]
+    # @param offset [Integer]
+    # @param part [Symbol] `:payload`, `:key` or `:headers`
+    # @param reason [Exception, String, nil] what the deserializer raised
+    def initialize(topic:, partition:, offset:, part: :payload, reason: nil)
+      @topic = topic
+      @partition = partition
+      @offset = offset
+      @part = part
+      place = "#{topic}/#{partition} at offset #{offset}"
+      super([place, "the #{part} can't be deserialized", quote(reason)].compact.join(": "))
+    end
+
+    private
+
+    def quote(reason)
+      return unless reason
+
+      text = reason.respond_to?(:message) ? "#{reason.class}: #{reason.message}" : reason.to_s
+      text = text.dup.force_encoding(Encoding::UTF_8).scrub("?")
+      text.length > QUOTED ? "#{text[0, QUOTED]}…" : text
+    end
+  end
+
+  # The payload of a message was read after `clean!` had freed it.
+  class MessageClearedError < StandardError
+    include Error
+  end
+
+  # User code raises it to say that the process must stop: the record isn't retried, skipped or dead-lettered, its offset
+  # stays where it was, and the next owner gets it again.
+  class CriticalError < StandardError
+    include Error
+  end
+
+  # Raised inside user code that still runs when a stop has used up its time. It is not a StandardError and carries no
+  # {Error} tag, so that no `rescue => error` in user code takes a stop for a failure; `ensure` runs as always.
+  class Interrupted < Exception # rubocop:disable Lint/InheritException -- see above: `rescue => error` must not catch it
+    def initialize(message = "the process stops and the time for this job is over")
+      super
+    end
+  end
+
+  # A take from a lane doesn't join the one before it. Nothing is lost: the lane is sought back to the expected offset.
+  class LaneDiscontinuity < StandardError
+    include Error
+
+    # @return [String]
+    attr_reader :topic
+    # @return [Integer]
+    attr_reader :partition
+    # @return [Integer] offset at which the take should have begun
+    attr_reader :expected
+    # @return [Integer] offset at which it began
+    attr_reader :actual
+
+    def initialize(message = nil, topic: nil, partition: nil, expected: nil, actual: nil)
+      @topic = topic
+      @partition = partition
+      @expected = expected
+      @actual = actual
+      super(message || "#{topic}/#{partition}: a take began at offset #{actual}, expected was #{expected}")
+    end
+  end
+
+  # A rule of Penstock's own is broken. Please report it together with the text and the dump.
+  class InternalError < StandardError
+    include Error
+  end
+end
