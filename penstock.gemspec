@@ -1,0 +1,31 @@
+# frozen_string_literal: true
+
+require_relative "lib/penstock/version"
+
+Gem::Specification.new do |spec|
+  spec.name = "penstock"
+  spec.version = Penstock::VERSION
+  spec.summary = "Run Ruby code on Apache Kafka records: many threads, many processes, in order, nothing lost."
+  spec.description = <<~TEXT
+    Penstock is a framework for Apache Kafka with its own native driver over librdkafka. Partitions are drained
+    independently of each other, jobs may run for hours without leaving their group, and offsets are kept in a ledger.
+  TEXT
+  spec.authors = ["The Penstock authors"]
+  spec.license = "MIT"
+  spec.required_ruby_version = ">= 3.1"
+  spec.metadata = {"rubygems_mfa_required" => "true"}
+
+  spec.files = Dir[
+    "lib/**/*.rb", "exe/*", "sig/**/*.rbs", "examples/**/*", "docs/**/*.md",
+    "ext/**/*.{c,h,rb,patch,yml}", "ports/archives/*.tar.gz",
+    "README.md", "CHANGELOG.md", "LICENSE", "LICENSES-librdkafka.txt", "SECURITY.md", "VOCABULARY.md"
+  ].select { |path| File.file?(path) }
+  spec.bindir = "exe"
+  spec.executables = Dir["exe/*"].map { |path| File.basename(path) }
+  spec.require_paths = ["lib"]
+  spec.extensions = ["ext/penstock_core/extconf.rb", "ext/penstock_kafka/extconf.rb"]
+
+  # Why each of these is here: docs/dependencies.md.
+  spec.add_dependency "logger", ">= 1.4"
+  spec.add_dependency "mini_portile2", "~> 2.8"
+end

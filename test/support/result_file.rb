@@ -1,0 +1,43 @@
+# frozen_string_literal: true
+
+require "json"
+require "minitest"
+
+module Penstock
+  module TestSupport
+    # Writes the counts of a run where bin/test looks for them (PENSTOCK_TEST_RESULT), so that several processes add up
+    # to one closing line.
+    class ResultFile < Minitest::AbstractReporter
+      def initialize(path)
+        super()
+        @path = path
+        @passed = 0
+        @failed = []
+        @skipped = Hash.new(0)
+      end
+
+      def record(result)
+        if result.skipped?
+          @skipped[result.failure.message] += 1
+        elsif result.passed?
+          @passed += 1
+        else
+          @failed << "#{result.klass}##{result.name}"
+        end
+      end
+
+      def report
+        File.write(@path, JSON.generate(passed: @passed, failed: @failed, skipped: @skipped))
+      end
+    end
+  end
+end
+
+module Minitest
+  def self.plugin_penstock_init(_options)
+    path = ENV.fetch("PENSTOCK_TEST_RESULT", nil)
+    reporter << Penstock::TestSupport::ResultFile.new(path) if path
+  end
+end
+
+Minitest.extensions << "penstock"

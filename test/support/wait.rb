@@ -1,0 +1,40 @@
+# frozen_string_literal: true
+
+module Penstock
+  module TestSupport
+    # Waiting for a condition with a deadline; the only place of the tests that sleeps.
+    module Wait
+      class TimeoutError < StandardError; end
+
+      module_function
+
+      # Calls the block until it answers something true, and returns that.
+      #
+      # @param deadline [Numeric] seconds
+      # @param what [String, nil] what is waited for, told when it doesn't come
+      # @param state [Proc, nil] called on a timeout: what the world looked like instead
+      def wait_until(deadline = 10, what = nil, state: nil, every: 0.005)
+        limit = Process.clock_gettime(Process::CLOCK_MONOTONIC) + deadline
+        loop do
+          value = yield
+          return value if value
+          break if Process.clock_gettime(Process::CLOCK_MONOTONIC) > limit
+
+          sleep(every)
+        end
+        raise TimeoutError, timeout_message(deadline, what, state)
+      end
+
+      # Lets time pass where a test has to show that something does *not* happen; such a test says how long it looks.
+      def observe_for(seconds)
+        sleep(seconds)
+      end
+
+      def timeout_message(deadline, what, state)
+        place = caller_locations.find { |line| line.path != __FILE__ }
+        text = "after #{deadline} s still no #{what || "true answer from the condition at #{place}"}"
+        state ? "#{text}; state: #{state.call.inspect}" : text
+      end
+    end
+  end
+end
