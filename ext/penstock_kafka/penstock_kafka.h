@@ -1,0 +1,54 @@
+#ifndef PENSTOCK_KAFKA_H
+#define PENSTOCK_KAFKA_H
+
+#include <ruby.h>
+#include <ruby/encoding.h>
+#include <ruby/thread.h>
+
+#include <rdkafka.h>
+
+#include "core/handle.h"
+
+/* What the binding files share. The core (core/) knows no Ruby; a binding file
+ * has one Ruby class, keeps its functions static and exports only its Init. */
+
+extern VALUE pk_mPenstock; /* Penstock */
+extern VALUE pk_mNative;   /* Penstock::Native */
+
+/* One a file, called once from Init_penstock_kafka. Weak, so that a part can be
+ * built and tried alone. */
+__attribute__((weak)) void Init_pk_error(VALUE mNative);
+__attribute__((weak)) void Init_pk_conf(VALUE mNative);
+__attribute__((weak)) void Init_pk_consumer(VALUE mNative);
+__attribute__((weak)) void Init_pk_lane(VALUE mNative);
+__attribute__((weak)) void Init_pk_batch(VALUE mNative);
+__attribute__((weak)) void Init_pk_producer(VALUE mNative);
+__attribute__((weak)) void Init_pk_delivery(VALUE mNative);
+__attribute__((weak)) void Init_pk_admin(VALUE mNative);
+__attribute__((weak)) void Init_pk_mock(VALUE mNative);
+
+/* error.c: the error class is chosen in Ruby, from the code. The second takes
+ * over (destroys) the error object. */
+NORETURN(void pk_raise(rd_kafka_resp_err_t err, const char *message));
+NORETURN(void pk_raise_error(rd_kafka_error_t *error));
+
+/* conf.c: a configuration from a Hash of String => String. NULL with
+ * *error_out set to an exception to raise when a property is refused. The
+ * caller owns what it gets. */
+rd_kafka_conf_t *pk_conf_from_hash(VALUE hash, VALUE *error_out);
+
+/* Counts a call into the handle or raises ForkedHandleError, HandleClosedError.
+ * Whoever entered leaves in every path: nothing may raise in between. */
+void pk_enter(pk_handle_t *handle, const char *what);
+void pk_enter_closing(pk_handle_t *handle, const char *what);
+NORETURN(void pk_raise_closed(const char *what));
+
+/* Symbol of a handle's state: :open, :closing, :closed, :discarded. */
+VALUE pk_state_symbol(const pk_handle_t *handle);
+
+/* Strings as the Ruby side expects them; nil for NULL. */
+VALUE pk_utf8(const char *string);
+VALUE pk_utf8_frozen(const char *string);
+VALUE pk_binary(const void *bytes, size_t size);        /* frozen, ASCII-8BIT */
+
+#endif
