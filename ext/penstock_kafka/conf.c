@@ -7,136 +7,138 @@
 #include <string.h>
 
 #include "core/conf.h"
+#include "error.h"
+#include "nogvl.h"
 
 /* -- Hash to rd_kafka_conf_t ------------------------------------------------ */
 
 static int check_pair(VALUE key, VALUE value, VALUE pairs) {
-    StringValueCStr(key);
-    StringValueCStr(value);
-    rb_ary_push(pairs, key);
-    rb_ary_push(pairs, value);
-    return ST_CONTINUE;
+  StringValueCStr(key);
+  StringValueCStr(value);
+  rb_ary_push(pairs, key);
+  rb_ary_push(pairs, value);
+  return ST_CONTINUE;
 }
 
 /* All that can raise (types, NUL bytes) happens here, before anything native exists. */
 static VALUE flat_pairs(VALUE hash) {
-    VALUE pairs = rb_ary_new();
+  VALUE pairs = rb_ary_new();
 
-    Check_Type(hash, T_HASH);
-    rb_hash_foreach(hash, check_pair, pairs);
-    return pairs;
+  Check_Type(hash, T_HASH);
+  rb_hash_foreach(hash, check_pair, pairs);
+  return pairs;
 }
 
 static rd_kafka_conf_res_t set_pair(rd_kafka_conf_t *conf, VALUE pairs, long index, char *error) {
-    return rd_kafka_conf_set(conf, RSTRING_PTR(RARRAY_AREF(pairs, index)),
-                             RSTRING_PTR(RARRAY_AREF(pairs, index + 1)), error, PK_CONF_ERROR_SIZE);
+  return rd_kafka_conf_set(conf, RSTRING_PTR(RARRAY_AREF(pairs, index)), RSTRING_PTR(RARRAY_AREF(pairs, index + 1)),
+                           error, PK_CONF_ERROR_SIZE);
 }
 
 static rd_kafka_conf_t *build_conf(VALUE pairs, char *error) {
-    rd_kafka_conf_t *conf = rd_kafka_conf_new();
+  rd_kafka_conf_t *conf = rd_kafka_conf_new();
 
-    for (long index = 0; index < RARRAY_LEN(pairs); index += 2) {
-        if (set_pair(conf, pairs, index, error) == RD_KAFKA_CONF_OK) continue;
-        rd_kafka_conf_destroy(conf);
-        return NULL;
-    }
-    return conf;
+  for (long index = 0; index < RARRAY_LEN(pairs); index += 2) {
+    if (set_pair(conf, pairs, index, error) == RD_KAFKA_CONF_OK) continue;
+    rd_kafka_conf_destroy(conf);
+    return NULL;
+  }
+  return conf;
 }
 
 /* A refused property gives NULL and the exception in *error_out, or raises it
  * when error_out is NULL. Keys or values that are no Strings always raise: call
  * this before anything else is held. */
 rd_kafka_conf_t *pk_conf_from_hash(VALUE hash, VALUE *error_out) {
-    char error[PK_CONF_ERROR_SIZE] = "";
-    VALUE pairs = flat_pairs(hash);
-    rd_kafka_conf_t *conf = build_conf(pairs, error);
+  char error[PK_CONF_ERROR_SIZE] = "";
+  VALUE pairs = flat_pairs(hash);
+  rd_kafka_conf_t *conf = build_conf(pairs, error);
 
-    RB_GC_GUARD(pairs);
-    if (conf) return conf;
-    if (!error_out) pk_raise(RD_KAFKA_RESP_ERR__INVALID_ARG, error);
-    *error_out = pk_exception(RD_KAFKA_RESP_ERR__INVALID_ARG, error);
-    return NULL;
+  RB_GC_GUARD(pairs);
+  if (conf) return conf;
+  if (!error_out) pk_raise(RD_KAFKA_RESP_ERR__INVALID_ARG, error);
+  *error_out = pk_exception(RD_KAFKA_RESP_ERR__INVALID_ARG, error);
+  return NULL;
 }
 
 /* -- Penstock::Native::Conf ------------------------------------------------- */
 
 static VALUE message_or_nil(const char *error) {
-    return *error ? rb_enc_str_new_cstr(error, rb_utf8_encoding()) : Qnil;
+  return *error ? pk_utf8(error) : Qnil;
 }
 
 /* Conf.check(name, value) → nil or what is wrong with this one property. */
 static VALUE conf_check(VALUE self, VALUE name, VALUE value) {
-    char error[PK_CONF_ERROR_SIZE] = "";
-    const char *c_name = StringValueCStr(name);
-    const char *c_value = StringValueCStr(value);
-    rd_kafka_conf_t *conf = rd_kafka_conf_new();
-    rd_kafka_conf_res_t result = rd_kafka_conf_set(conf, c_name, c_value, error, sizeof error);
+  char error[PK_CONF_ERROR_SIZE] = "";
+  const char *c_name = StringValueCStr(name);
+  const char *c_value = StringValueCStr(value);
+  rd_kafka_conf_t *conf = rd_kafka_conf_new();
+  rd_kafka_conf_res_t result = rd_kafka_conf_set(conf, c_name, c_value, error, sizeof error);
 
-    rd_kafka_conf_destroy(conf);
-    return result == RD_KAFKA_CONF_OK ? Qnil : message_or_nil(error);
+  rd_kafka_conf_destroy(conf);
+  return result == RD_KAFKA_CONF_OK ? Qnil : message_or_nil(error);
 }
 
 typedef struct {
-    rd_kafka_type_t type;
-    rd_kafka_conf_t *conf; /* NULL once the trial has taken it */
-    rd_kafka_resp_err_t result;
-    char error[PK_CONF_ERROR_SIZE];
+  rd_kafka_type_t type;
+  rd_kafka_conf_t *conf; /* NULL once the trial has taken it */
+  rd_kafka_resp_err_t result;
+  char error[PK_CONF_ERROR_SIZE];
 } trial_args;
 
-static void *trial_nogvl(void *pointer) {
-    trial_args *args = pointer;
-    rd_kafka_conf_t *conf = args->conf;
+static void *trial_safe(void *pointer) {
+  trial_args *args = pointer;
+  rd_kafka_conf_t *conf = args->conf;
 
-    args->conf = NULL;
-    args->result = pk_conf_trial(args->type, conf, args->error, sizeof args->error);
-    return NULL;
+  args->conf = NULL;
+  args->result = pk_conf_trial(args->type, conf, args->error, sizeof args->error);
+  return pointer;
 }
 
 /* Not interruptible: the trial ends by itself within milliseconds. An interrupt
  * that is pending before it raises here, and the ensure frees conf. */
 static VALUE trial_body(VALUE pointer) {
-    rb_thread_call_without_gvl(trial_nogvl, (void *)pointer, NULL, NULL);
-    return Qnil;
+  pk_without_gvl(trial_safe, (void *)pointer, NULL, NULL);
+  return Qnil;
 }
 
 static VALUE trial_cleanup(VALUE pointer) {
-    trial_args *args = (trial_args *)pointer;
+  trial_args *args = (trial_args *)pointer;
 
-    if (args->conf) rd_kafka_conf_destroy(args->conf);
-    return Qnil;
+  if (args->conf) rd_kafka_conf_destroy(args->conf);
+  return Qnil;
 }
 
 /* Conf.trial(hash, consumer) → nil or what is wrong with the whole. */
 static VALUE conf_trial(VALUE self, VALUE hash, VALUE consumer) {
-    trial_args args = {RTEST(consumer) ? RD_KAFKA_CONSUMER : RD_KAFKA_PRODUCER, NULL, 0, ""};
+  trial_args args = {RTEST(consumer) ? RD_KAFKA_CONSUMER : RD_KAFKA_PRODUCER, NULL, 0, ""};
 
-    args.conf = pk_conf_from_hash(hash, NULL);
-    rb_ensure(trial_body, (VALUE)&args, trial_cleanup, (VALUE)&args);
-    return args.result ? message_or_nil(args.error) : Qnil;
+  args.conf = pk_conf_from_hash(hash, NULL);
+  rb_ensure(trial_body, (VALUE)&args, trial_cleanup, (VALUE)&args);
+  return args.result ? message_or_nil(args.error) : Qnil;
 }
 
 static VALUE table_string(VALUE text) {
-    return rb_utf8_str_new_cstr((const char *)text);
+  return rb_utf8_str_new_cstr((const char *)text);
 }
 
 /* Conf.table → librdkafka's table of properties, as text. */
 static VALUE conf_table(VALUE self) {
-    size_t size = 0;
-    int state = 0;
-    char *text = pk_conf_table(&size);
-    VALUE string;
+  size_t size = 0;
+  int state = 0;
+  char *text = pk_conf_table(&size);
+  VALUE string;
 
-    if (!text) rb_memerror();
-    string = rb_protect(table_string, (VALUE)text, &state);
-    free(text);
-    if (state) rb_jump_tag(state);
-    return string;
+  if (!text) rb_memerror();
+  string = rb_protect(table_string, (VALUE)text, &state);
+  free(text);
+  if (state) rb_jump_tag(state);
+  return string;
 }
 
 void Init_pk_conf(VALUE mNative) {
-    VALUE mConf = rb_define_module_under(mNative, "Conf");
+  VALUE mConf = rb_define_module_under(mNative, "Conf");
 
-    rb_define_singleton_method(mConf, "check", conf_check, 2);
-    rb_define_singleton_method(mConf, "trial", conf_trial, 2);
-    rb_define_singleton_method(mConf, "table", conf_table, 0);
+  rb_define_singleton_method(mConf, "check", conf_check, 2);
+  rb_define_singleton_method(mConf, "trial", conf_trial, 2);
+  rb_define_singleton_method(mConf, "table", conf_table, 0);
 }

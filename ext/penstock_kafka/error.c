@@ -1,69 +1,66 @@
 /* Turns librdkafka's errors into exceptions. C never chooses the class: it hands
  * number, name, message and flags to Penstock::Native.kafka_error, so that what a
  * caller can rescue is written in Ruby, once. */
-#include "penstock_kafka.h"
+#include "error.h"
 
 #include <stdio.h>
 
 enum { FLAG_FATAL = 1, FLAG_RETRIABLE = 2, FLAG_ABORTABLE = 4 };
 
 typedef struct {
-    rd_kafka_resp_err_t err;
-    int flags;
-    const char *message;
+  rd_kafka_resp_err_t err;
+  int flags;
+  const char *message;
 } pk_error_parts_t;
 
-static VALUE native_module;
 static ID id_kafka_error;
 
 static VALUE build(VALUE argument) {
-    const pk_error_parts_t *parts = (const pk_error_parts_t *)argument;
-    const char *message = parts->message ? parts->message : rd_kafka_err2str(parts->err);
+  const pk_error_parts_t *parts = (const pk_error_parts_t *)argument;
+  const char *message = parts->message ? parts->message : rd_kafka_err2str(parts->err);
 
-    return rb_funcall(native_module, id_kafka_error, 4, INT2NUM((int)parts->err),
-                      rb_utf8_str_new_cstr(rd_kafka_err2name(parts->err)),
-                      rb_enc_str_new_cstr(message, rb_utf8_encoding()), INT2FIX(parts->flags));
+  return rb_funcall(pk_mNative, id_kafka_error, 4, INT2NUM((int)parts->err), pk_utf8(rd_kafka_err2name(parts->err)),
+                    pk_utf8(message), INT2FIX(parts->flags));
 }
 
 /* Never raises: when the exception itself can't be built, what stopped it is
  * the answer. So it may be called while native state is half built. */
 static VALUE build_protected(pk_error_parts_t *parts) {
-    int state = 0;
-    VALUE exception = rb_protect(build, (VALUE)parts, &state);
+  int state = 0;
+  VALUE exception = rb_protect(build, (VALUE)parts, &state);
 
-    if (state) {
-        exception = rb_errinfo();
-        rb_set_errinfo(Qnil);
-    }
-    return exception;
+  if (state) {
+    exception = rb_errinfo();
+    rb_set_errinfo(Qnil);
+  }
+  return exception;
 }
 
 VALUE pk_exception(rd_kafka_resp_err_t err, const char *message) {
-    pk_error_parts_t parts = {err, 0, message};
-    return build_protected(&parts);
+  pk_error_parts_t parts = {err, 0, message};
+  return build_protected(&parts);
 }
 
 VALUE pk_exception_from_error(rd_kafka_error_t *error) {
-    char message[512];
-    pk_error_parts_t parts = {rd_kafka_error_code(error), 0, message};
+  char message[512];
+  pk_error_parts_t parts = {rd_kafka_error_code(error), 0, message};
 
-    if (rd_kafka_error_is_fatal(error)) parts.flags |= FLAG_FATAL;
-    if (rd_kafka_error_is_retriable(error)) parts.flags |= FLAG_RETRIABLE;
-    if (rd_kafka_error_txn_requires_abort(error)) parts.flags |= FLAG_ABORTABLE;
-    snprintf(message, sizeof message, "%s", rd_kafka_error_string(error));
-    rd_kafka_error_destroy(error);
-    return build_protected(&parts);
+  if (rd_kafka_error_is_fatal(error)) parts.flags |= FLAG_FATAL;
+  if (rd_kafka_error_is_retriable(error)) parts.flags |= FLAG_RETRIABLE;
+  if (rd_kafka_error_txn_requires_abort(error)) parts.flags |= FLAG_ABORTABLE;
+  snprintf(message, sizeof message, "%s", rd_kafka_error_string(error));
+  rd_kafka_error_destroy(error);
+  return build_protected(&parts);
 }
 
 void pk_raise(rd_kafka_resp_err_t err, const char *message) {
-    rb_exc_raise(pk_exception(err, message));
+  rb_exc_raise(pk_exception(err, message));
 }
 
 void pk_raise_error(rd_kafka_error_t *error) {
-    rb_exc_raise(pk_exception_from_error(error));
+  rb_exc_raise(pk_exception_from_error(error));
 }
 
 void Init_pk_error(VALUE mNative) {
-    native_module = mNative;
-    id_kafka_error = rb_intern("kafka_error");
+  id_kafka_error = rb_intern("kafka_error");
 }

@@ -20,7 +20,6 @@ char *pk_conf_table(size_t *size);
  * case. 0, or an error code with its text in error. May take milliseconds:
  * call it without the GVL. The caller leaves out what would connect:
  * bootstrap.servers, metadata.broker.list, test.mock.num.brokers. */
-rd_kafka_resp_err_t pk_conf_trial(rd_kafka_type_t type, rd_kafka_conf_t *conf,
-                                  char *error, size_t size);
+rd_kafka_resp_err_t pk_conf_trial(rd_kafka_type_t type, rd_kafka_conf_t *conf, char *error, size_t size);
 
 #endif

@@ -1,0 +1,111 @@
+# frozen_string_literal: true
+
+require_relative "../native"
+
+module Penstock
+  module Native
+    # What librdkafka itself says about a configuration: its table of properties, and everything that is wrong with a
+    # Hash of them. Nothing here connects to a broker. Stateless but for the table, which is read once; any thread.
+    module Conf
+      # One row of librdkafka's table.
+      #
+      # `type` is :string, :integer, :float, :boolean, :enum, :flags, :list or :callback; `scope` is :consumer,
+      # :producer or :both; `level` is :global or :topic; `alias_of` names the property an alias stands for.
+      Property = Struct.new(
+        :name, :type, :default, :range, :scope, :level, :importance, :description, :alias_of, keyword_init: true
+      )
+
+      # Left out of the trial: with them the handle would connect.
+      CONNECTING = %w[bootstrap.servers metadata.broker.list test.mock.num.brokers].freeze
+      # A trial shows one problem at a time; past this many something else is wrong.
+      MAX_TRIALS = 10
+      SCOPES = { "C" => :consumer, "P" => :producer, "*" => :both }.freeze
+      TYPES = {
+        "string" => :string, "integer" => :integer, "float" => :float, "boolean" => :boolean, "enum value" => :enum,
+        "CSV flags" => :flags, "pattern list" => :list, "see dedicated API" => :callback
+      }.freeze
+      private_constant :CONNECTING, :MAX_TRIALS, :SCOPES, :TYPES
+
+      class << self
+        # Everything that is wrong with a configuration: first each property by itself, then, when all are fine, what
+        # only shows when they are looked at together (files, limits that must fit each other).
+        #
+        # @param hash [Hash{String=>String}] librdkafka's properties
+        # @param kind [:consumer, :producer, :admin] the handle it is for
+        # @return [Array<(String, String)>] property (nil when librdkafka doesn't name one) and message; empty when fine
+        def validate(hash, kind)
+          problems = hash.filter_map do |name, value|
+            message = check(name, value)
+            [name, message] if message
+          end
+          refused = problems.map(&:first)
+          problems + trials(hash.except(*CONNECTING, *refused), kind == :consumer)
+        end
+
+        # @return [Hash{String=>Property}] every property this librdkafka knows, by name; frozen
+        def properties
+          @properties ||= parse(table).freeze
+        end
+
+        private
+
+        # librdkafka stops at its first complaint, so the property complained about is left out and the rest tried again.
+        def trials(hash, consumer)
+          problems = []
+          MAX_TRIALS.times do
+            message = trial(hash, consumer) or break
+            name = named_in(message, hash)
+            problems << [name, message]
+            break unless name
+
+            hash = hash.except(name)
+          end
+          problems.uniq(&:last)
+        end
+
+        # The property a message is about: the first one it names that was given. An alias is named by its target.
+        def named_in(message, hash)
+          hash.keys.filter_map do |name|
+            places = [name, properties[name]&.alias_of].compact.filter_map { |word| place_of(word, message) }
+            [places.min, name] unless places.empty?
+          end.min&.last
+        end
+
+        def place_of(word, message)
+          message =~ /(?<![\w.])#{Regexp.escape(word)}(?![\w.]*\w)/
+        end
+
+        def parse(text)
+          level = :global
+          text.each_line.with_object({}) do |line, found|
+            level = :topic if line.start_with?("## Topic")
+            property = row(line, level)
+            found[property.name] ||= property if property
+          end
+        end
+
+        # Cells hold no " | " of their own but in the last, the description.
+        def row(line, level)
+          name, scope, range, default, importance, description = line.split(" | ", 6)
+          return if description.nil? || name.start_with?("Property ")
+
+          Property.new(
+            name: name.strip, scope: SCOPES.fetch(scope.strip), range: blank(range), default: blank(default),
+            importance: importance.strip.to_sym, level: level, **explanation(description)
+          ).freeze
+        end
+
+        def explanation(text)
+          target = text[/\A(?:\*\*DEPRECATED\*\* )?Alias for `([^`]+)`/, 1]
+          type = TYPES.fetch(text[/\*Type: ([^*]+)\*\s*\z/, 1].to_s, :string)
+          plain = text.sub(/\s*<br>\*Type: [^*]+\*\s*\z/, "").sub(/Alias for `[^`]+`: /, "").strip
+          { description: plain, type: type, alias_of: target }
+        end
+
+        def blank(cell)
+          cell.strip.then { |text| text unless text.empty? }
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,42 @@
+# frozen_string_literal: true
+
+require_relative "../errors"
+
+module Penstock
+  module Native
+    # Bits of the flags the extension hands over with an error.
+    ERROR_FATAL = 1
+    ERROR_RETRIABLE = 2
+    ERROR_ABORTABLE = 4
+
+    # Errors after which the same call may succeed. librdkafka says so itself only in transactional calls; for all
+    # others this list is taken from the protocol's own table of retriable errors.
+    # https://kafka.apache.org/protocol#protocol_error_codes
+    RETRIABLE_ERRORS = %w[
+      _TRANSPORT _RESOLVE _ALL_BROKERS_DOWN _TIMED_OUT _TIMED_OUT_QUEUE _WAIT_COORD _WAIT_CACHE _RETRY _IN_PROGRESS
+      CORRUPT_MESSAGE UNKNOWN_TOPIC_OR_PART LEADER_NOT_AVAILABLE NOT_LEADER_FOR_PARTITION REQUEST_TIMED_OUT
+      REPLICA_NOT_AVAILABLE NETWORK_EXCEPTION COORDINATOR_LOAD_IN_PROGRESS COORDINATOR_NOT_AVAILABLE NOT_COORDINATOR
+      NOT_ENOUGH_REPLICAS NOT_ENOUGH_REPLICAS_AFTER_APPEND NOT_CONTROLLER KAFKA_STORAGE_ERROR
+      FETCH_SESSION_ID_NOT_FOUND INVALID_FETCH_SESSION_EPOCH LISTENER_NOT_FOUND FENCED_LEADER_EPOCH
+      UNKNOWN_LEADER_EPOCH OFFSET_NOT_AVAILABLE PREFERRED_LEADER_NOT_AVAILABLE ELIGIBLE_LEADERS_NOT_AVAILABLE
+      ELECTION_NOT_NEEDED CONCURRENT_TRANSACTIONS UNSTABLE_OFFSET_COMMIT THROTTLING_QUOTA_EXCEEDED UNKNOWN_TOPIC_ID
+      STALE_MEMBER_EPOCH REBALANCE_IN_PROGRESS
+    ].freeze
+
+    # Builds the exception for an error of librdkafka; the extension calls it and raises what it returns.
+    #
+    # @param number [Integer] librdkafka's error number
+    # @param name [String] its name (`"_TIMED_OUT"`)
+    # @param message [String]
+    # @param flags [Integer] ERROR_FATAL | ERROR_RETRIABLE | ERROR_ABORTABLE
+    # @return [KafkaError] of the subclass that fits
+    def self.kafka_error(number, name, message, flags)
+      KafkaError.build(
+        number: number, name: name, message: message,
+        fatal: flags.anybits?(ERROR_FATAL),
+        retriable: flags.anybits?(ERROR_RETRIABLE) || RETRIABLE_ERRORS.include?(name),
+        abortable: flags.anybits?(ERROR_ABORTABLE)
+      )
+    end
+  end
+end
