@@ -6,12 +6,12 @@ module Penstock
   class Clock
     # @return [Integer] milliseconds of a clock that only ever goes forward; only differences mean something
     def monotonic_ms
-      Process.clock_gettime(Process::CLOCK_MONOTONIC, :millisecond)
+      ::Process.clock_gettime(::Process::CLOCK_MONOTONIC, :millisecond)
     end
 
     # @return [Integer] milliseconds since 1970, comparable with the timestamps of records
     def wall_ms
-      Process.clock_gettime(Process::CLOCK_REALTIME, :millisecond)
+      ::Process.clock_gettime(::Process::CLOCK_REALTIME, :millisecond)
     end
 
     # The clock of the machine, for those who were handed none.

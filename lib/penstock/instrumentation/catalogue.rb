@@ -1,0 +1,91 @@
+# frozen_string_literal: true
+
+require_relative "../errors"
+require_relative "../nearest"
+require_relative "events/keys"
+require_relative "events/application"
+require_relative "events/connection"
+require_relative "events/consumer"
+require_relative "events/rebalance"
+require_relative "events/producer"
+require_relative "events/errors"
+
+module Penstock
+  module Instrumentation
+    # The list of all events there are: name, what it means, what it carries. It is closed, so that a misspelt name is an
+    # error where it is written and not a listener that never hears anything. docs/events.md is made from it.
+    #
+    # Filled at boot by one thread, then only read.
+    class Catalogue
+      # One event. `keys` are always in the payload, `optional` ones sometimes; a timed event also has `:time` (Float, ms).
+      Entry = Struct.new(:name, :area, :description, :keys, :optional, :timed, keyword_init: true) do
+        # @return [Array<Symbol>] every key a payload of this event may have
+        def allowed
+          @allowed ||= [*keys, *optional, *(timed ? [:time] : []), :caller].freeze
+        end
+      end
+
+      AREAS = [Events::Application, Events::Connection, Events::Consumer, Events::Rebalance, Events::Producer,
+        Events::Errors].freeze
+
+      # @return [Catalogue] a new one with all of Penstock's events
+      def self.standard
+        new.tap do |catalogue|
+          AREAS.each do |area|
+            catalogue.area(area::TITLE)
+            area.declare(catalogue)
+          end
+        end
+      end
+
+      def initialize
+        @entries = {}
+        @area = "Custom"
+      end
+
+      # Names the area that the events declared from here on belong to.
+      def area(title)
+        @area = title
+      end
+
+      # Declares an event.
+      #
+      # @param name [String] dotted name
+      # @param description [String] one or two sentences: when it happens
+      # @param keys [Array<Symbol>] what its payload always has
+      # @param optional [Array<Symbol>] what it has sometimes
+      # @param timed [Boolean] published at the end of a block, with `:time`
+      def event(name, description, *keys, optional: [], timed: false)
+        @entries[name.to_s.freeze] = Entry.new(name: name.to_s.freeze, area: @area, description: description,
+          keys: keys.freeze, optional: optional.freeze, timed: timed)
+      end
+
+      # @return [Entry]
+      # @raise [UnknownEventError] when there is no such event
+      def fetch(name)
+        @entries[name] || @entries[name.to_s] || unknown!(name)
+      end
+
+      # @return [Array<String>]
+      def names
+        @entries.keys
+      end
+
+      # @return [Array<Entry>]
+      def entries
+        @entries.values
+      end
+
+      def include?(name)
+        @entries.key?(name.to_s)
+      end
+
+      private
+
+      def unknown!(name)
+        way_out = Nearest.hint(name, names) || "docs/events.md lists all events"
+        raise UnknownEventError, "there is no event #{name.to_s.inspect}. #{way_out}"
+      end
+    end
+  end
+end

@@ -1,0 +1,72 @@
+# frozen_string_literal: true
+
+require_relative "events/errors"
+require_relative "lines"
+
+module Penstock
+  module Instrumentation
+    # Turns an `error.occurred` into text: what failed, where, why, and the backtrace below. Knows every type of the
+    # catalogue, and writes one it doesn't know by its name.
+    class ErrorLine
+      # Types after which the process can't go on.
+      FATAL = %w[runner.call.error app.stopping.error app.forceful_stopping.error].freeze
+      # Types that most often pass by themselves.
+      PASSING = %w[librdkafka.error connection.client.poll.error].freeze
+      CONTEXT = %i[offset seek_offset attempt producer_id subscription_group_id consumer_group_id client hook inside
+        listener failures].freeze
+
+      # @param event [Event]
+      def initialize(event)
+        @event = event
+        @error = event[:error]
+      end
+
+      # @return [Symbol] level of the logger
+      def level
+        return :fatal if FATAL.include?(@event[:type])
+        return :warn if PASSING.include?(@event[:type]) && !(@error.respond_to?(:fatal?) && @error.fatal?)
+
+        :error
+      end
+
+      # @return [String]
+      def to_s
+        head = [place, what, cause].compact.join(": ")
+        [head + context, *held, *backtrace].join("\n")
+      end
+
+      private
+
+      def place
+        Lines.lane(@event) if @event[:topic] && @event[:partition]
+      end
+
+      def what
+        Events::Errors::TYPES.fetch(@event[:type].to_s) { "error of the type #{@event[:type].inspect}" }
+      end
+
+      def cause
+        return @error.to_s unless @error.is_a?(Exception)
+
+        "#{@error.class}: #{@error.message}"
+      end
+
+      def context
+        known = CONTEXT.filter_map { |key| "#{key} #{@event[key]}" unless @event[key].nil? }
+        known << Lines.offsets(@event) if @event[:first_offset]
+        known.empty? ? "" : " [#{known.join(", ")}]"
+      end
+
+      # What kept a stop from ending, one a line.
+      def held
+        Array(@event[:jobs]).map { |job| "  still running: #{job}" }
+      end
+
+      def backtrace
+        return [] unless @error.is_a?(Exception) && @error.backtrace && !PASSING.include?(@event[:type])
+
+        @error.backtrace.map { |line| "  #{line}" }
+      end
+    end
+  end
+end

@@ -1,0 +1,91 @@
+# frozen_string_literal: true
+
+module Penstock
+  module Instrumentation
+    module Events
+      # User code and what happens to the records of a partition. `caller` is the consumer.
+      module Consumer
+        TITLE = "Consumer"
+        LANE = %i[topic partition].freeze
+        BATCH = %i[topic partition first_offset last_offset messages_count attempt].freeze
+
+        class << self
+          def declare(catalogue)
+            hooks(catalogue)
+            schedule(catalogue)
+            flow(catalogue)
+            offsets(catalogue)
+            long(catalogue)
+          end
+
+          private
+
+          def hooks(catalogue)
+            catalogue.event("consumer.initialize", "A consumer is about to be made.", *LANE)
+            catalogue.event("consumer.initialized", "A consumer was made.", *LANE, timed: true)
+            catalogue.event("consumer.consume", "`consume` begins.", *BATCH)
+            catalogue.event("consumer.consumed", "`consume` has ended without an error.", *BATCH, timed: true,
+              optional: %i[lag])
+            pair(catalogue, "revoke", "revoked", "`revoked`")
+            pair(catalogue, "eof", "eofed", "`eofed`")
+            pair(catalogue, "shutting_down", "shutdown", "`shutdown`")
+            pair(catalogue, "wrap", "wrapped", "`wrap`")
+          end
+
+          def pair(catalogue, before, after, hook)
+            catalogue.event("consumer.#{before}", "#{hook} begins.", *LANE)
+            catalogue.event("consumer.#{after}", "#{hook} has ended without an error.", *LANE, timed: true)
+          end
+
+          def schedule(catalogue)
+            %w[consume revoked eofed shutdown].each do |action|
+              catalogue.event("consumer.before_schedule_#{action}", "A unit for `#{action}` is put into the run queue.",
+                *LANE)
+            end
+          end
+
+          def flow(catalogue)
+            catalogue.event("consumer.consuming.pause", "A partition is paused, by user code or before a retry.", :manual,
+              *LANE, :subscription_group, :offset, :timeout, :attempt)
+            catalogue.event("consumer.consuming.retry", "Records are tried again after an error.", *LANE, :offset,
+              :timeout, :attempt)
+            catalogue.event("consumer.consuming.seek", "A partition goes on at another offset because user code asked " \
+              "for it.", *LANE, :message, :manual_seek, :reset_offset)
+          end
+
+          def offsets(catalogue)
+            catalogue.event("consumer.offset_reset", "The log of a partition went backwards or lost its beginning: it was " \
+              "made anew, cut, or retention deleted what wasn't read yet. The ledger starts empty.", *LANE, :old_offset,
+              :new_offset, :count, :reason, optional: %i[lost_to_retention])
+            catalogue.event("consumer.discontinuity", "A take didn't join the one before it. The partition is sought back, " \
+              "nothing is lost.", *LANE, :expected, :actual)
+            catalogue.event("consumer.unfinished", "`consume` ended without an error although `each` was left early. All " \
+              "records of the batch count as consumed.", *LANE, :first_offset, :last_offset, :stopped_at)
+            catalogue.event("consumer.standing_still", "Nothing of a partition has been marked for a long time and the " \
+              "records in memory wait for it.", *LANE, :offset, :waited_ms)
+            commits(catalogue)
+          end
+
+          def commits(catalogue)
+            catalogue.event("offsets.committed", "A group has committed offsets.", :subscription_group_id, :offsets)
+            catalogue.event("offsets.commit_retried", "A commit was refused for now and is made again.",
+              :subscription_group_id, :offsets, :error)
+            catalogue.event("offsets.metadata_ignored", "The metadata of a committed offset isn't ours or doesn't belong " \
+              "to it. It is ignored: records beyond the offset may be processed again.", *LANE, :offset, :reason)
+            catalogue.event("offsets.metadata_reduced", "A commit was refused because of its size and made again without " \
+              "the ledger.", *LANE, :bytes)
+            catalogue.event("offsets.opened_without_ledger", "The ledger of a partition couldn't be read in time. It opens " \
+              "at its committed offset.", *LANE, :waited_ms, :reason)
+          end
+
+          def long(catalogue)
+            catalogue.event("consumer.long_running", "A unit runs longer than `max.poll.interval.ms`. The process stays " \
+              "in its group; somebody should look.", *LANE, :first_offset, :last_offset, :waited_ms)
+            catalogue.event("lane.waiting", "Records of a partition wait for a worker for over 5 seconds.", *LANE,
+              :waited_ms)
+          end
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,54 @@
+# frozen_string_literal: true
+
+module Penstock
+  module Instrumentation
+    module Events
+      # The one event for everything that went wrong.
+      module Errors
+        TITLE = "Errors"
+
+        CONTEXT = %i[topic partition offset first_offset last_offset seek_offset attempt job jobs subscription_group
+          subscription_group_id consumer_group_id client producer_id message messages dispatched delivery_report label
+          listener inside failures retry offsets hook].freeze
+
+        # Every value of `type`, with what it means. Listeners must expect others too.
+        TYPES = {
+          "consumer.initialized.error" => "the hook `initialized` raised; it isn't called again",
+          "consumer.consume.error" => "`consume` raised; the records are tried again",
+          "consumer.wrap.error" => "`wrap` raised or didn't yield",
+          "consumer.revoked.error" => "the hook `revoked` raised",
+          "consumer.eofed.error" => "the hook `eofed` raised",
+          "consumer.shutdown.error" => "the hook `shutdown` raised",
+          "worker.process.error" => "a worker failed outside of user code",
+          "connection.listener.fetch_loop.error" => "a poll loop failed; its connection is opened anew",
+          "connection.client.poll.error" => "a client reported an error while it polled",
+          "connection.client.rebalance_callback.error" => "the answer to a rebalance was refused",
+          "connection.client.unsubscribe.error" => "a group couldn't be left cleanly",
+          "offsets.commit.error" => "offsets could not be committed",
+          "offsets.read.error" => "committed offsets could not be read",
+          "effect.perform.error" => "an effect of a settled unit failed",
+          "runner.call.error" => "the process failed while it started",
+          "app.stopping.error" => "the process could not stop in time and ends by force",
+          "app.forceful_stopping.error" => "the end by force failed too",
+          "librdkafka.error" => "a client reported an error; many pass by themselves",
+          "librdkafka.dispatch_error" => "a message was not delivered, for good",
+          "message.produce_sync" => "a message could not be delivered while its caller waited",
+          "message.produce_async" => "a message could not be handed to the client",
+          "messages.produce_many_sync" => "messages could not be delivered while their caller waited",
+          "messages.produce_many_async" => "messages could not be handed to the client",
+          "producer.close.error" => "a producer could not be closed cleanly",
+          "callbacks.statistics.error" => "statistics could not be read",
+          "callbacks.oauthbearer_token_refresh.error" => "the listener for OAuth tokens raised",
+          "instrumentation.listener.error" => "a listener raised; the others were called all the same"
+        }.freeze
+
+        class << self
+          def declare(catalogue)
+            catalogue.event("error.occurred", "Something failed. `type` says what, the other keys say where.", :type,
+              :error, optional: CONTEXT)
+          end
+        end
+      end
+    end
+  end
+end

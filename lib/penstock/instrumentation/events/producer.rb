@@ -1,0 +1,61 @@
+# frozen_string_literal: true
+
+module Penstock
+  module Instrumentation
+    module Events
+      # Messages on their way to Kafka.
+      module Producer
+        TITLE = "Producer"
+
+        class << self
+          def declare(catalogue)
+            life(catalogue)
+            produced(catalogue)
+            delivered(catalogue)
+            buffer(catalogue)
+          end
+
+          private
+
+          def life(catalogue)
+            catalogue.event("producer.connected", "A producer opened its client.", :producer_id)
+            catalogue.event("producer.closing", "A producer begins to close.", :producer_id)
+            catalogue.event("producer.closed", "A producer is closed.", :producer_id, timed: true)
+            catalogue.event("producer.queue_full", "The queue of a producer is full and it waits for deliveries.",
+              :producer_id, optional: %i[message attempt])
+          end
+
+          def produced(catalogue)
+            catalogue.event("message.produced_sync", "A message was delivered while its caller waited.", :producer_id,
+              :message, timed: true)
+            catalogue.event("message.produced_async", "A message was handed to the client.", :producer_id, :message,
+              timed: true)
+            catalogue.event("messages.produced_sync", "Messages were delivered while their caller waited.", :producer_id,
+              :messages, timed: true)
+            catalogue.event("messages.produced_async", "Messages were handed to the client.", :producer_id, :messages,
+              timed: true)
+          end
+
+          def delivered(catalogue)
+            report = %i[producer_id topic partition offset delivery_report label]
+            catalogue.event("message.acknowledged", "Kafka has a message.", *report)
+            catalogue.event("message.purged", "A message was thrown away before it was sent.", *report, :error,
+              optional: %i[type])
+          end
+
+          def buffer(catalogue)
+            catalogue.event("message.buffered", "A message was put into the producer's buffer.", :producer_id, :message,
+              :buffer)
+            catalogue.event("messages.buffered", "Messages were put into the producer's buffer.", :producer_id, :messages,
+              :buffer)
+            catalogue.event("buffer.flushed_sync", "The buffer was delivered while its caller waited.", :producer_id,
+              :messages, timed: true)
+            catalogue.event("buffer.flushed_async", "The buffer was handed to the client.", :producer_id, :messages,
+              timed: true)
+            catalogue.event("buffer.purged", "The buffer was thrown away.", :producer_id, optional: %i[messages])
+          end
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,29 @@
+# frozen_string_literal: true
+
+module Penstock
+  module Instrumentation
+    module Events
+      # Partitions that come and go.
+      module Rebalance
+        TITLE = "Rebalance"
+        KEYS = %i[subscription_group subscription_group_id consumer_group consumer_group_id group group_id client_id
+          tpl].freeze
+
+        class << self
+          def declare(catalogue)
+            catalogue.event("rebalance.partitions_assign", "Partitions are about to be assigned.", *KEYS)
+            catalogue.event("rebalance.partitions_assigned", "Partitions were assigned.", *KEYS)
+            catalogue.event("rebalance.partitions_revoke", "Partitions are about to be given back.", *KEYS,
+              optional: %i[lost])
+            catalogue.event("rebalance.partitions_revoked", "Partitions were given back, or taken.", *KEYS,
+              optional: %i[lost])
+            catalogue.event("rebalance.unit_left_running", "A unit of a revoked partition didn't end in time and runs on: " \
+              "the next owner runs its records again.", :topic, :partition, :first_offset, :last_offset, :waited_ms)
+            catalogue.event("rebalance.over_budget", "More partitions are assigned than the memory for prefetched records " \
+              "was divided by.", :subscription_group_id, :lanes, :budget_bytes)
+          end
+        end
+      end
+    end
+  end
+end

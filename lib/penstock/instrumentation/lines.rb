@@ -1,0 +1,103 @@
+# frozen_string_literal: true
+
+module Penstock
+  module Instrumentation
+    # The parts log lines are put together from. Each takes an {Event} or a value of one, and answers a String; none fails
+    # on a payload that lacks something, because a log line must never be the reason why something stops.
+    module Lines
+      module_function
+
+      # @return [String] "orders/3"
+      def lane(event)
+        "#{event[:topic]}/#{event[:partition]}"
+      end
+
+      # @return [String] name of the subscription group
+      def group(event)
+        group = event[:subscription_group]
+        return group.id.to_s if group.respond_to?(:id)
+
+        (event[:subscription_group_id] || group || event[:consumer_group_id]).to_s
+      end
+
+      # @return [String] "100 messages (offsets 200..299)"
+      def batch(event)
+        "#{count(event[:messages_count], "message")} (#{offsets(event)})"
+      end
+
+      def offsets(event)
+        first, last = event.payload.values_at(:first_offset, :last_offset)
+        (first == last) ? "offset #{first}" : "offsets #{first}..#{last}"
+      end
+
+      def count(number, noun)
+        "#{number} #{noun}#{"s" unless number == 1}"
+      end
+
+      # @return [String] "12.3 ms", "4.1 s"
+      def took(event)
+        duration(event[:time])
+      end
+
+      def duration(milliseconds)
+        return "an unknown time" unless milliseconds
+        return "#{milliseconds.round(1)} ms" if milliseconds < 1_000
+
+        "#{(milliseconds / 1_000.0).round(1)} s"
+      end
+
+      def lag(event)
+        event[:lag] ? ", lag #{event[:lag]}" : ""
+      end
+
+      def attempt(event)
+        (event[:attempt] || 1) > 1 ? ", attempt #{event[:attempt]}" : ""
+      end
+
+      def reason(event)
+        event[:reason] ? " (#{event[:reason]})" : ""
+      end
+
+      def list(values)
+        Array(values).join(", ")
+      end
+
+      # @return [String] "orders 0, 1; clicks 3"
+      def partitions(tpl)
+        return "no partitions" if tpl.nil? || tpl.empty?
+
+        tpl.map { |topic, numbers| "#{topic} #{Array(numbers).sort.join(", ")}" }.join("; ")
+      end
+
+      # @return [String] "orders/0@17, orders/1@4"
+      def positions(offsets)
+        Array(offsets).map { |topic, partition, offset| "#{topic}/#{partition}@#{offset}" }.join(", ")
+      end
+
+      # @return [String] where a seek leads
+      def target(message)
+        message.respond_to?(:offset) ? "offset #{message.offset}" : message.to_s
+      end
+
+      def topic(event)
+        return missing_topic(event) unless event[:exists]
+
+        parts = [count(event[:partitions], "partition")]
+        parts << "committed #{event[:committed]}" if event[:committed]
+        parts << "lag #{event[:lag]}" if event[:lag]
+        parts << "starts at #{event[:start_offset]}" if event[:start_offset]
+        "topic #{event[:topic]} (group #{event[:consumer_group_id]}): #{parts.join(", ")}"
+      end
+
+      def missing_topic(event)
+        "topic #{event[:topic]} (group #{event[:consumer_group_id]}) doesn't exist; it is consumed as soon as it does"
+      end
+
+      def offset_reset(event)
+        gone = event[:lost_to_retention]
+        "#{lane(event)}: goes on at offset #{event[:new_offset]} instead of #{event[:old_offset]}: #{event[:reason]}" \
+          "#{", #{count(gone, "record")} deleted before they were read" if gone}"
+      end
+    end
+  end
+end

@@ -1,0 +1,292 @@
+# frozen_string_literal: true
+
+require_relative "error_line"
+require_relative "lines"
+
+module Penstock
+  module Instrumentation
+    # Writes what happens to a logger, one readable line an event.
+    #
+    #     monitor.subscribe(Penstock::Instrumentation::LoggerListener.new(logger))
+    #
+    # Runs on the thread that publishes. Holds no state but the logger.
+    class LoggerListener
+      # @param logger [#debug, #info, #warn, #error, #fatal] a Logger or something like it
+      # @param log_polling [Boolean] writes a line for every take of records too (debug)
+      # @param log_messages [Boolean] writes the messages a producer sends, at level debug
+      def initialize(logger, log_polling: true, log_messages: false)
+        @logger = logger
+        @log_polling = log_polling
+        @log_messages = log_messages
+      end
+
+      # @!group Application
+
+      def on_app_initialized(event)
+        @logger.debug { "process #{event[:server_id]}: set up" }
+      end
+
+      def on_app_running(event)
+        @logger.info { "process #{event[:server_id]}: running (pid #{::Process.pid})" }
+      end
+
+      def on_app_quieting(_event)
+        @logger.info { "quieting: no new work is taken, what runs may end" }
+      end
+
+      def on_app_quiet(_event)
+        @logger.info { "quiet: nothing runs any more, the process stays in its groups" }
+      end
+
+      def on_app_stopping(_event)
+        @logger.info { "stopping: what runs may end within shutdown_timeout" }
+      end
+
+      def on_app_stopped(_event)
+        @logger.info { "stopped: all groups are left" }
+      end
+
+      def on_app_terminated(_event)
+        @logger.debug { "terminated" }
+      end
+
+      def on_app_interrupting(event)
+        @logger.warn { "the time for the stop is over, interrupting: #{Lines.list(event[:jobs])}" }
+      end
+
+      def on_app_undelivered(event)
+        @logger.warn { "the process ends with #{Lines.count(event[:undelivered], "message")} whose delivery isn't known" }
+      end
+
+      def on_process_notice_signal(event)
+        @logger.info { "received SIG#{event[:signal].to_s.delete_prefix("SIG")}" }
+        threads if event[:signal].to_s.end_with?("TTIN")
+      end
+
+      def on_worker_scaling_up(event)
+        @logger.debug { "workers: #{event[:from]} -> #{event[:to]}" }
+      end
+
+      alias_method :on_worker_scaling_down, :on_worker_scaling_up
+
+      # @!group Connection
+
+      def on_connection_topic(event)
+        line = Lines.topic(event)
+        event[:exists] ? @logger.info { line } : @logger.warn { line }
+      end
+
+      def on_connection_waiting(event)
+        @logger.warn do
+          "group #{event[:consumer_group_id]} (#{Lines.list(event[:topics])}): no partition yet after " \
+            "#{Lines.duration(event[:waited_ms])}. #{event[:reason]}"
+        end
+      end
+
+      def on_connection_listener_fetch_loop_received(event)
+        return unless @log_polling && event[:messages_buffer].size.positive?
+
+        @logger.debug { "#{Lines.group(event)}: took #{Lines.count(event[:messages_buffer].size, "message")}" }
+      end
+
+      def on_loop_slow_turn(event)
+        @logger.warn { "#{Lines.group(event)}: a turn of the poll loop took #{Lines.took(event)}, most of it #{event[:stage]}" }
+      end
+
+      def on_client_pause(event)
+        @logger.debug { "#{Lines.lane(event)}: held at offset #{event[:offset]}#{Lines.reason(event)}" }
+      end
+
+      def on_client_resume(event)
+        @logger.debug { "#{Lines.lane(event)}: goes on#{Lines.reason(event)}" }
+      end
+
+      def on_client_reset(event)
+        @logger.warn { "#{Lines.group(event)}: the connection is opened anew" }
+      end
+
+      def on_oauthbearer_token_refresh(_event)
+        @logger.debug { "a client needs an OAuth token" }
+      end
+
+      # @!group Consumer
+
+      def on_consumer_consume(event)
+        @logger.debug { "#{Lines.lane(event)}: consuming #{Lines.batch(event)}#{Lines.attempt(event)}" }
+      end
+
+      def on_consumer_consumed(event)
+        @logger.info do
+          "#{Lines.lane(event)}: consumed #{Lines.batch(event)} in #{Lines.took(event)}#{Lines.lag(event)}#{Lines.attempt(event)}"
+        end
+      end
+
+      def on_consumer_revoked(event)
+        @logger.info { "#{Lines.lane(event)}: the hook revoked ran in #{Lines.took(event)}" }
+      end
+
+      def on_consumer_shutdown(event)
+        @logger.info { "#{Lines.lane(event)}: the hook shutdown ran in #{Lines.took(event)}" }
+      end
+
+      def on_consumer_eofed(event)
+        @logger.debug { "#{Lines.lane(event)}: the hook eofed ran in #{Lines.took(event)}" }
+      end
+
+      def on_consumer_consuming_pause(event)
+        for_how_long = event[:timeout] ? "for #{Lines.duration(event[:timeout])}" : "until it is resumed"
+        who = event[:manual] ? "by the consumer" : "before a retry"
+        @logger.info { "#{Lines.lane(event)}: paused #{who} at offset #{event[:offset]} #{for_how_long}" }
+      end
+
+      def on_consumer_consuming_retry(event)
+        @logger.info do
+          "#{Lines.lane(event)}: offset #{event[:offset]} is tried again in #{Lines.duration(event[:timeout])}" \
+            " (attempt #{event[:attempt]} failed)"
+        end
+      end
+
+      def on_consumer_consuming_seek(event)
+        @logger.info { "#{Lines.lane(event)}: the consumer seeks to #{Lines.target(event[:message])}" }
+      end
+
+      def on_consumer_offset_reset(event)
+        @logger.warn { Lines.offset_reset(event) }
+      end
+
+      def on_consumer_discontinuity(event)
+        @logger.warn do
+          "#{Lines.lane(event)}: a take began at offset #{event[:actual]} instead of #{event[:expected]}; seeking back"
+        end
+      end
+
+      def on_consumer_unfinished(event)
+        @logger.warn do
+          "#{Lines.lane(event)}: each was left at offset #{event[:stopped_at]} without an error; the whole batch " \
+            "(#{Lines.offsets(event)}) counts as consumed. For early exits use manual_offset_management"
+        end
+      end
+
+      def on_consumer_standing_still(event)
+        @logger.warn do
+          "#{Lines.lane(event)}: nothing was marked for #{Lines.duration(event[:waited_ms])}; the oldest unmarked " \
+            "offset is #{event[:offset]}"
+        end
+      end
+
+      def on_consumer_long_running(event)
+        @logger.warn do
+          "#{Lines.lane(event)}: a job on #{Lines.offsets(event)} has been running for #{Lines.duration(event[:waited_ms])}"
+        end
+      end
+
+      def on_lane_waiting(event)
+        @logger.warn do
+          "#{Lines.lane(event)}: has waited #{Lines.duration(event[:waited_ms])} for a worker; all are busy"
+        end
+      end
+
+      # @!group Offsets
+
+      def on_offsets_committed(event)
+        @logger.debug { "#{event[:subscription_group_id]}: committed #{Lines.positions(event[:offsets])}" }
+      end
+
+      def on_offsets_commit_retried(event)
+        @logger.info { "#{event[:subscription_group_id]}: the commit is made again: #{event[:error].message}" }
+      end
+
+      def on_offsets_metadata_ignored(event)
+        @logger.warn { "#{Lines.lane(event)}: the metadata at offset #{event[:offset]} is ignored: #{event[:reason]}" }
+      end
+
+      def on_offsets_metadata_reduced(event)
+        @logger.warn { "#{Lines.lane(event)}: #{event[:bytes]} bytes of commit metadata were refused; committed without it" }
+      end
+
+      def on_offsets_opened_without_ledger(event)
+        @logger.warn do
+          "#{Lines.lane(event)}: opened without its ledger after #{Lines.duration(event[:waited_ms])}: #{event[:reason]}"
+        end
+      end
+
+      # @!group Rebalance
+
+      def on_rebalance_partitions_assigned(event)
+        @logger.info { "#{Lines.group(event)}: assigned #{Lines.partitions(event[:tpl])}" }
+      end
+
+      def on_rebalance_partitions_revoked(event)
+        verb = event[:lost] ? "lost" : "gave back"
+        @logger.info { "#{Lines.group(event)}: #{verb} #{Lines.partitions(event[:tpl])}" }
+      end
+
+      def on_rebalance_unit_left_running(event)
+        @logger.warn do
+          "#{Lines.lane(event)}: a job on #{Lines.offsets(event)} still runs after its partition went away; the next " \
+            "owner runs these again"
+        end
+      end
+
+      def on_rebalance_over_budget(event)
+        @logger.warn do
+          "#{event[:subscription_group_id]}: #{event[:lanes]} partitions share #{event[:budget_bytes]} bytes of " \
+            "prefetch; memory may grow beyond it. Start more processes or raise prefetch_budget_bytes"
+        end
+      end
+
+      # @!group Producer
+
+      def on_producer_connected(event)
+        @logger.debug { "producer #{event[:producer_id]}: connected" }
+      end
+
+      def on_producer_closed(event)
+        @logger.info { "producer #{event[:producer_id]}: closed in #{Lines.took(event)}" }
+      end
+
+      def on_producer_queue_full(event)
+        @logger.warn { "producer #{event[:producer_id]}: the queue is full, waiting for deliveries" }
+      end
+
+      def on_message_produced_sync(event)
+        @logger.debug { "producer #{event[:producer_id]}: message to #{event[:message][:topic]} in #{Lines.took(event)}" }
+        @logger.debug { event[:message].inspect } if @log_messages
+      end
+
+      alias_method :on_message_produced_async, :on_message_produced_sync
+
+      def on_messages_produced_sync(event)
+        messages = event[:messages]
+        @logger.debug do
+          "producer #{event[:producer_id]}: #{Lines.count(messages.size, "message")} to " \
+            "#{messages.map { |message| message[:topic] }.uniq.join(", ")} in #{Lines.took(event)}"
+        end
+        @logger.debug { messages.inspect } if @log_messages
+      end
+
+      alias_method :on_messages_produced_async, :on_messages_produced_sync
+      alias_method :on_buffer_flushed_sync, :on_messages_produced_sync
+      alias_method :on_buffer_flushed_async, :on_messages_produced_sync
+
+      def on_buffer_purged(event)
+        @logger.info { "producer #{event[:producer_id]}: its buffer was thrown away" }
+      end
+
+      # @!endgroup
+
+      def on_error_occurred(event)
+        line = ErrorLine.new(event)
+        @logger.public_send(line.level) { line.to_s }
+      end
+
+      private
+
+      def threads
+        Thread.list.each do |thread|
+          @logger.warn { "thread #{thread.name || thread.object_id} #{thread.status}\n#{thread.backtrace&.join("\n")}" }
+        end
+      end
+    end
+  end
+end

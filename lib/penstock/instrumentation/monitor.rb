@@ -1,0 +1,175 @@
+# frozen_string_literal: true
+
+require_relative "../errors"
+require_relative "catalogue"
+require_relative "event"
+require_relative "subscription"
+
+module Penstock
+  module Instrumentation
+    # Brings events from where they happen to those who listen.
+    #
+    # Any thread may publish and subscribe. Subscriptions are kept in a frozen Hash that is replaced as a whole under a
+    # lock, so publishing takes none. Listeners are called one after another on the thread that publishes, in the order
+    # in which they subscribed. What a listener raises never gets out of here: it becomes `error.occurred` of the type
+    # `instrumentation.listener.error`.
+    class Monitor
+      EMPTY = {}.freeze
+      NOBODY = [].freeze
+      private_constant :EMPTY, :NOBODY
+
+      # @param strict [Boolean] raises when a payload has other keys than the catalogue says; for tests
+      def initialize(catalogue: Catalogue.standard, strict: false)
+        @catalogue = catalogue
+        @strict = strict
+        @lock = Mutex.new
+        @subscriptions = catalogue.names.to_h { |name| [name, NOBODY] }.freeze
+      end
+
+      # Publishes an event. With a block the event is published after it, with `:time`; when the block raises, not at all.
+      #
+      # @param name [String] one of {#available_events}
+      # @param payload [Hash{Symbol => Object}]
+      # @return [Object, nil] what the block returns
+      # @raise [UnknownEventError]
+      def instrument(name, payload = EMPTY, &block)
+        subscriptions = @subscriptions[name] || subscriptions_of(name)
+        check!(name, payload) if @strict
+        return (yield if block) if subscriptions.empty?
+        return measure(name, payload, subscriptions, &block) if block
+
+        publish(Event.new(name, payload), subscriptions)
+        nil
+      end
+
+      # Listens to one event with a block, or to many with an object: for each event there is, its method
+      # `on_<name with underscores>` is called if it has one.
+      #
+      # @param listener [String, Symbol, Object] name of an event (with a block), or a listener
+      # @yieldparam event [Event]
+      # @return [Object] what {#unsubscribe} takes
+      # @raise [UnknownEventError]
+      def subscribe(listener, &block)
+        return subscribe_object(listener) unless block
+
+        name = @catalogue.fetch(listener).name
+        add([[name, Subscription.new(block, block)]])
+        block
+      end
+
+      # @param listener [Object] what was given to {#subscribe}, or the block it returned
+      # @return [void]
+      def unsubscribe(listener)
+        @lock.synchronize do
+          @subscriptions = @subscriptions.transform_values do |list|
+            list.reject { |subscription| subscription.of?(listener) }.freeze
+          end.freeze
+        end
+      end
+
+      # Cheap: ask it before building a payload on a hot path.
+      #
+      # @return [Boolean] whether anybody listens
+      def subscribed?(name)
+        !(@subscriptions[name] || subscriptions_of(name)).empty?
+      end
+
+      # Adds an event of your own, which then can be published and subscribed to.
+      #
+      # @param name [String] dotted name
+      # @param keys [Array<Symbol>] what its payload has
+      # @return [void]
+      def register_event(name, *keys, description: "An event of the application.")
+        @lock.synchronize do
+          next if @catalogue.include?(name)
+
+          @catalogue.event(name, description, *keys)
+          @subscriptions = @subscriptions.merge(name.to_s => NOBODY).freeze
+        end
+      end
+
+      # @return [Array<String>]
+      def available_events
+        @subscriptions.keys
+      end
+
+      # The incumbent's way to {#register_event}.
+      # @return [Monitor]
+      def notifications_bus
+        self
+      end
+
+      # @return [String] without the listeners
+      def inspect
+        "#<#{self.class} #{@subscriptions.count { |_, list| list.any? }} events listened to>"
+      end
+
+      private
+
+      def subscriptions_of(name)
+        @subscriptions.fetch(@catalogue.fetch(name).name)
+      end
+
+      def measure(name, payload, subscriptions)
+        started = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC, :float_millisecond)
+        result = yield
+        time = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC, :float_millisecond) - started
+        publish(Event.new(name, payload.merge(time: time)), subscriptions)
+        result
+      end
+
+      def publish(event, subscriptions)
+        subscriptions.each do |subscription|
+          subscription.call(event)
+        rescue StandardError, ScriptError => error
+          report(subscription, event, error)
+        end
+      end
+
+      # A listener that always fails would fill the log with itself: its first, tenth, hundredth … failure is told.
+      # A failure in a listener of errors is told to nobody but standard error: telling listeners would go round.
+      def report(subscription, event, error)
+        failures = subscription.failed
+        return unless failures.digits.last == 1 && failures.digits[0..-2].all?(0)
+        return complain(subscription, event, error) if event.id == "error.occurred"
+
+        instrument("error.occurred", type: "instrumentation.listener.error", error: error, inside: event.id,
+          listener: subscription.description, failures: failures)
+      end
+
+      def complain(subscription, event, error)
+        place = error.backtrace&.first
+        $stderr.puts("penstock: #{subscription.description} raised in #{event.id}: " \
+          "#{error.class}: #{error.message} (#{place})")
+      end
+
+      def subscribe_object(listener)
+        if listener.is_a?(String) || listener.is_a?(Symbol)
+          raise ArgumentError, "subscribe(#{listener.inspect}) needs a block that takes the event"
+        end
+
+        add(available_events.filter_map do |name|
+          method = "on_#{name.tr(".", "_")}"
+          [name, Subscription.new(listener, listener.method(method))] if listener.respond_to?(method)
+        end)
+        listener
+      end
+
+      def add(pairs)
+        @lock.synchronize do
+          added = pairs.to_h { |name, subscription| [name, [*@subscriptions.fetch(name), subscription].freeze] }
+          @subscriptions = @subscriptions.merge(added).freeze
+        end
+      end
+
+      def check!(name, payload)
+        entry = @catalogue.fetch(name)
+        missing = entry.keys - payload.keys
+        unknown = payload.keys - entry.allowed
+        return if missing.empty? && unknown.empty?
+
+        raise InternalError, "#{name}: the payload lacks #{missing.inspect} and has undeclared #{unknown.inspect}"
+      end
+    end
+  end
+end
