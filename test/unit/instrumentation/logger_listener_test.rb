@@ -1,0 +1,111 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "logger"
+require "stringio"
+require "penstock/instrumentation/monitor"
+require "penstock/instrumentation/logger_listener"
+
+class LoggerListenerTest < Penstock::TestCase
+  # Not written at all: parts of others, or told by the event that follows.
+  SILENT = %w[app.initializing worker.process worker.processed worker.completed connection.listener.pending
+    connection.listener.starting connection.listener.running connection.listener.quieting connection.listener.quiet
+    connection.listener.stopping connection.listener.stopped connection.listener.before_fetch_loop
+    connection.listener.fetch_loop connection.listener.after_fetch_loop client.events_poll statistics.emitted
+    consumer.initialize consumer.initialized consumer.revoke consumer.eof consumer.shutting_down consumer.wrap
+    consumer.wrapped consumer.before_schedule_consume consumer.before_schedule_revoked consumer.before_schedule_eofed
+    consumer.before_schedule_shutdown rebalance.partitions_assign rebalance.partitions_revoke producer.closing
+    message.acknowledged message.purged message.buffered messages.buffered].freeze
+
+  SAMPLES = {
+    topic: "orders", partition: 3, first_offset: 200, last_offset: 299, messages_count: 100, attempt: 1, time: 12.345,
+    lag: 17, offset: 200, timeout: 2_000, tpl: {"orders" => [1, 0]}, offsets: [["orders", 3, 300]], jobs: ["job a"],
+    error: IOError.new("gone"), type: "consumer.consume.error", message: {topic: "orders", payload: "secret"},
+    messages: [{topic: "orders"}], messages_buffer: [1, 2], waited_ms: 6_000, signal: "TTIN", exists: true,
+    subscription_group: "app_0", subscription_group_id: "app_0", partitions: 6, topics: %w[orders],
+    lost_to_retention: 3, old_offset: 10, new_offset: 5, reason: "made anew", undelivered: 2
+  }.freeze
+
+  def setup
+    @output = StringIO.new
+    @logger = Logger.new(@output, formatter: ->(level, _time, _name, text) { "#{level} #{text}\n" })
+    @monitor = Penstock::Instrumentation::Monitor.new
+    @monitor.subscribe(Penstock::Instrumentation::LoggerListener.new(@logger))
+  end
+
+  test "a batch is one line that says what, where, how long and how far behind" do
+    publish("consumer.consumed")
+
+    assert_equal "INFO orders/3: consumed 100 messages (offsets 200..299) in 12.3 ms, lag 17\n", @output.string
+  end
+
+  test "[logger listener] every error type is logged, unknown too" do
+    types = Penstock::Instrumentation::Events::Errors::TYPES.keys + ["never.seen.error"]
+    types.each do |type|
+      @output.truncate(@output.rewind)
+      publish("error.occurred", type: type)
+
+      assert_match(/\A(WARN|ERROR|FATAL) orders\/3: .*IOError: gone/, @output.string, type)
+    end
+    assert_match(/error of the type "never.seen.error"/, @output.string)
+  end
+
+  test "an error that isn't an exception is written as it is" do
+    publish("error.occurred", type: "librdkafka.error", error: "text")
+
+    assert_match(/text/, @output.string)
+  end
+
+  test "a fatal error of a client is an error, one that passes a warning" do
+    fatal = Penstock::KafkaError.build(number: -150, name: "_FATAL", message: "over", fatal: true)
+    publish("error.occurred", type: "librdkafka.error", error: fatal)
+    publish("error.occurred", type: "librdkafka.error", error: IOError.new("gone"))
+
+    assert_equal %w[ERROR WARN], @output.string.scan(/^[A-Z]+/)
+  end
+
+  test "a forced stop lists what still runs" do
+    publish("error.occurred", type: "app.stopping.error", jobs: ["orders/3 offset 7", "clicks/0 offset 9"])
+
+    assert_match(/^FATAL .*\n {2}still running: orders.3 offset 7\n {2}still running: clicks.0 offset 9/, @output.string)
+  end
+
+  test "every event is written or meant to be silent, and no line fails on a payload" do
+    @monitor.subscribe("error.occurred") { |event| flunk event[:error].full_message if event[:inside] }
+    @monitor.available_events.each do |name|
+      @output.truncate(@output.rewind)
+      publish(name)
+
+      assert_equal SILENT.include?(name), @output.string.empty?, name
+    end
+  end
+
+  test "a payload without its values makes a line all the same" do
+    @monitor.subscribe("error.occurred") { |event| flunk event[:error].full_message if event[:inside] }
+    %w[consumer.consumed consumer.consuming.pause rebalance.partitions_assigned connection.topic lane.waiting
+      consumer.offset_reset offsets.committed app.interrupting].each { |name| @monitor.instrument(name, {}) }
+
+    assert_equal 7, @output.string.lines.grep_v(/DEBUG/).size
+  end
+
+  test "TTIN writes every thread" do
+    publish("process.notice_signal", signal: "TTIN")
+
+    assert_match(/thread .*run/, @output.string)
+  end
+
+  test "[Logger listener] the payload of a produced message is written on request only, and at level debug only" do
+    publish("message.produced_sync")
+    refute_match(/secret/, @output.string)
+
+    @monitor.subscribe(Penstock::Instrumentation::LoggerListener.new(@logger, log_messages: true))
+    publish("message.produced_sync")
+    assert_match(/^DEBUG .*secret/, @output.string)
+  end
+
+  private
+
+  def publish(name, **payload)
+    @monitor.instrument(name, SAMPLES.merge(payload))
+  end
+end

@@ -1,0 +1,146 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "penstock/instrumentation/monitor"
+
+class MonitorTest < Penstock::TestCase
+  class Listener
+    attr_reader :heard
+
+    def initialize
+      @heard = []
+    end
+
+    def on_app_running(event)
+      @heard << event.id
+    end
+
+    def on_consumer_consumed(_event)
+      raise "broken"
+    end
+  end
+
+  def setup
+    @monitor = Penstock::Instrumentation::Monitor.new
+  end
+
+  test "a block hears its event with the payload" do
+    heard = nil
+    @monitor.subscribe("app.running") { |event| heard = event }
+    @monitor.instrument("app.running", server_id: "a")
+
+    assert_equal "app.running", heard.id
+    assert_equal "a", heard[:server_id]
+    assert_equal({server_id: "a"}, heard.payload)
+  end
+
+  test "a listener object hears the events it has methods for" do
+    listener = @monitor.subscribe(Listener.new)
+    @monitor.instrument("app.running", server_id: "a")
+    @monitor.instrument("app.quiet", server_id: "a")
+
+    assert_equal ["app.running"], listener.heard
+  end
+
+  test "a block event is published after the block with the time it took, and answers what the block answers" do
+    time = nil
+    @monitor.subscribe("consumer.consumed") { |event| time = event[:time] }
+
+    assert_equal 42, @monitor.instrument("consumer.consumed", {}) { 42 }
+    assert_kind_of Float, time
+  end
+
+  test "a block runs when nobody listens too" do
+    assert_equal 42, @monitor.instrument("consumer.consumed") { 42 }
+  end
+
+  test "a block that raises is not published" do
+    heard = []
+    @monitor.subscribe("consumer.consumed") { |event| heard << event }
+
+    assert_raises(IOError) { @monitor.instrument("consumer.consumed") { raise IOError } }
+    assert_empty heard
+  end
+
+  test "who has unsubscribed hears nothing more" do
+    heard = []
+    block = @monitor.subscribe("app.running") { heard << :block }
+    listener = @monitor.subscribe(Listener.new)
+    @monitor.unsubscribe(block)
+    @monitor.unsubscribe(listener)
+    @monitor.instrument("app.running", server_id: "a")
+
+    assert_empty heard + listener.heard
+    refute @monitor.subscribed?("app.running")
+  end
+
+  test "unknown events raise where they are published, subscribed and asked for" do
+    assert_raises(Penstock::UnknownEventError) { @monitor.instrument("app.runing") }
+    assert_raises(Penstock::UnknownEventError) { @monitor.subscribe("app.runing") { nil } }
+    assert_raises(Penstock::UnknownEventError) { @monitor.subscribed?("app.runing") }
+  end
+
+  test "a name without a block is refused" do
+    assert_raises(ArgumentError) { @monitor.subscribe("app.running") }
+  end
+
+  test "[custom events] register, instrument, subscribe" do
+    heard = []
+    @monitor.register_event("billing.charged", :amount)
+    @monitor.subscribe("billing.charged") { |event| heard << event[:amount] }
+    @monitor.instrument("billing.charged", amount: 7)
+
+    assert_equal [7], heard
+    assert_includes @monitor.available_events, "billing.charged"
+  end
+
+  test "[Callback exception] what a listener raises becomes an error event, and the others are called" do
+    errors = []
+    heard = []
+    @monitor.subscribe("error.occurred") { |event| errors << event }
+    @monitor.subscribe(Listener.new)
+    @monitor.subscribe("consumer.consumed") { heard << :other }
+    @monitor.instrument("consumer.consumed")
+
+    assert_equal [:other], heard
+    assert_equal ["instrumentation.listener.error"], errors.map { |event| event[:type] }
+    assert_equal "broken", errors.first[:error].message
+    assert_equal "consumer.consumed", errors.first[:inside]
+    assert_match(/Listener#on_consumer_consumed/, errors.first[:listener])
+  end
+
+  test "a listener that always fails is told of at its first, tenth, hundredth failure" do
+    failures = []
+    @monitor.subscribe("error.occurred") { |event| failures << event[:failures] }
+    @monitor.subscribe(Listener.new)
+    150.times { @monitor.instrument("consumer.consumed") }
+
+    assert_equal [1, 10, 100], failures
+  end
+
+  test "a listener of errors that fails itself doesn't go round" do
+    @monitor.subscribe("error.occurred") { raise "broken too" }
+    _out, err = capture_io { @monitor.instrument("error.occurred", type: "x", error: IOError.new) }
+
+    assert_match(/penstock: block .* raised in error.occurred: RuntimeError: broken too/, err)
+  end
+
+  test "a strict monitor refuses payloads that aren't as declared" do
+    strict = Penstock::Instrumentation::Monitor.new(strict: true)
+
+    assert_nil strict.instrument("app.running", server_id: "a")
+    error = assert_raises(Penstock::InternalError) { strict.instrument("app.running", server: "a") }
+    assert_equal "app.running: the payload lacks [:server_id] and has undeclared [:server]", error.message
+  end
+
+  test "subscribing while others publish loses no subscription" do
+    threads = Array.new(4) { Thread.new { 50.times { @monitor.subscribe("app.quiet") { nil } } } }
+    100.times { @monitor.instrument("app.quiet", server_id: "a") }
+    threads.each(&:join)
+    count = 0
+    @monitor.subscribe("app.quiet") { count += 1 }
+    @monitor.instrument("app.quiet", server_id: "a")
+
+    assert_equal 1, count
+  end
+end
