@@ -1,0 +1,59 @@
+# frozen_string_literal: true
+
+# Shared by the two extconf.rb: which sources are compiled, how strictly, and with which checks switched on.
+# Switches are environment variables, so that `gem install`, `rake compile` and `bundle install` all pass them on:
+#   PENSTOCK_PEDANTIC=1     warnings are errors, debug symbols, librdkafka's own assertions
+#   PENSTOCK_ASAN=1         AddressSanitizer and UndefinedBehaviorSanitizer, in librdkafka too
+#   PENSTOCK_NO_EVENTFD=1   wake through a pipe, as systems without eventfd do
+#   PENSTOCK_NO_PIDFD=1     watch children without pidfd
+module BuildSettings
+  SANITIZERS = "-fsanitize=address,undefined -fno-omit-frame-pointer -fno-sanitize-recover=undefined"
+  WARNINGS = "-Wall -Wextra -Wno-unused-parameter -Wno-missing-field-initializers"
+
+  module_function
+
+  def on?(switch)
+    !["", "0"].include?(ENV.fetch("PENSTOCK_#{switch}", ""))
+  end
+
+  # What the compiler gets for librdkafka and for our own code alike.
+  def common_cflags
+    flags = ["-fPIC", "-fvisibility=hidden"]
+    flags << "-g -O1 #{SANITIZERS}" if on?("ASAN")
+    flags << "-g" if on?("PEDANTIC")
+    flags
+  end
+
+  def apply_compiler_flags
+    $CFLAGS = [$CFLAGS, "-std=gnu11", *common_cflags, WARNINGS].join(" ")
+    $warnflags = $warnflags.to_s.gsub(/-Wdeclaration-after-statement/, "") # we write C11
+    $CFLAGS << " -Werror" if on?("PEDANTIC")
+    $defs << "-DPENSTOCK_NO_EVENTFD" if on?("NO_EVENTFD")
+    $defs << "-DPENSTOCK_NO_PIDFD" if on?("NO_PIDFD")
+    $LDFLAGS << " #{SANITIZERS}" if on?("ASAN")
+  end
+
+  # Users load other librdkafka bindings beside us: none of our symbols may be seen by them, none of theirs be used by us.
+  def apply_private_linking
+    $DLDFLAGS << " -Wl,--exclude-libs,ALL -Wl,-Bsymbolic" unless RUBY_PLATFORM.include?("darwin")
+  end
+
+  # mkmf names objects by base name; ours live in folders (conf.c beside core/conf.c), so each keeps its own.
+  # A shared source is given relative to the folder that VPATH finds it in.
+  def apply_sources(folder, shared: [], shared_folder: nil)
+    names = Dir.chdir(folder) { Dir["*.c", "core/*.c"].sort } + shared
+    $objs = names.map { |name| name.sub(/\.c\z/, ".#{$OBJEXT}") }
+    $srcs = names
+    $VPATH << "$(srcdir)/#{shared_folder}" if shared_folder
+    $INCFLAGS << " -I$(srcdir) -I$(srcdir)/core"
+    $INCFLAGS << " -I$(srcdir)/#{shared_folder}" if shared_folder
+    $cleanfiles << "core/*.#{$OBJEXT}"
+    FileUtils.mkdir_p("core")
+  end
+
+  # mkmf looks for headers in the top folder only.
+  def append_header_dependencies(folder, *more)
+    headers = [folder, *more].flat_map { |path| Dir[File.join(path, "**/*.h")] }.sort
+    File.write("Makefile", "\n$(OBJS): #{headers.join(" ")}\n", mode: "a")
+  end
+end

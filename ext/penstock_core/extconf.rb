@@ -1,0 +1,12 @@
+# frozen_string_literal: true
+
+# The part of the native code that needs no librdkafka: ledger codecs, statistics trim, hashing. Builds in seconds.
+require "mkmf"
+require "fileutils"
+require_relative "../build_settings"
+
+BuildSettings.apply_compiler_flags
+BuildSettings.apply_private_linking
+BuildSettings.apply_sources(__dir__)
+create_makefile("penstock/penstock_core")
+BuildSettings.append_header_dependencies(__dir__)
