@@ -61,6 +61,21 @@ void pk_raise_error(rd_kafka_error_t *error) {
   rb_exc_raise(pk_exception_from_error(error));
 }
 
+/* Native.error_numbers → {"NOT_COORDINATOR" => 16, …}, every error librdkafka
+ * has a name for. */
+static VALUE error_numbers(VALUE self) {
+  const struct rd_kafka_err_desc *descs;
+  VALUE numbers = rb_hash_new();
+  size_t count;
+
+  rd_kafka_get_err_descs(&descs, &count);
+  for (size_t i = 0; i < count; i++) {
+    if (descs[i].name) rb_hash_aset(numbers, pk_utf8_frozen(descs[i].name), INT2NUM((int)descs[i].code));
+  }
+  return numbers;
+}
+
 void Init_pk_error(VALUE mNative) {
+  rb_define_singleton_method(mNative, "error_numbers", error_numbers, 0);
   id_kafka_error = rb_intern("kafka_error");
 }

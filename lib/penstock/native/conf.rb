@@ -63,12 +63,18 @@ module Penstock
           problems.uniq(&:last)
         end
 
-        # The property a message is about: the first one it names that was given. An alias is named by its target.
+        # The property a message is about: the first of those given that it names. A message may name a property by an
+        # alias of the name the user wrote, or the other way round.
         def named_in(message, hash)
           hash.keys.filter_map do |name|
-            places = [name, properties[name]&.alias_of].compact.filter_map { |word| place_of(word, message) }
-            [places.min, name] unless places.empty?
+            place = synonyms(name).filter_map { |word| place_of(word, message) }.min
+            [place, name] if place
           end.min&.last
+        end
+
+        def synonyms(name)
+          target = properties[name]&.alias_of || name
+          [target, *properties.each_value.filter_map { |property| property.name if property.alias_of == target }]
         end
 
         def place_of(word, message)

@@ -14,7 +14,7 @@ module Penstock
     # https://kafka.apache.org/protocol#protocol_error_codes
     RETRIABLE_ERRORS = %w[
       _TRANSPORT _RESOLVE _ALL_BROKERS_DOWN _TIMED_OUT _TIMED_OUT_QUEUE _WAIT_COORD _WAIT_CACHE _RETRY _IN_PROGRESS
-      CORRUPT_MESSAGE UNKNOWN_TOPIC_OR_PART LEADER_NOT_AVAILABLE NOT_LEADER_FOR_PARTITION REQUEST_TIMED_OUT
+      INVALID_MSG UNKNOWN_TOPIC_OR_PART LEADER_NOT_AVAILABLE NOT_LEADER_FOR_PARTITION REQUEST_TIMED_OUT
       REPLICA_NOT_AVAILABLE NETWORK_EXCEPTION COORDINATOR_LOAD_IN_PROGRESS COORDINATOR_NOT_AVAILABLE NOT_COORDINATOR
       NOT_ENOUGH_REPLICAS NOT_ENOUGH_REPLICAS_AFTER_APPEND NOT_CONTROLLER KAFKA_STORAGE_ERROR
       FETCH_SESSION_ID_NOT_FOUND INVALID_FETCH_SESSION_EPOCH LISTENER_NOT_FOUND FENCED_LEADER_EPOCH
@@ -37,6 +37,16 @@ module Penstock
         retriable: flags.anybits?(ERROR_RETRIABLE) || RETRIABLE_ERRORS.include?(name),
         abortable: flags.anybits?(ERROR_ABORTABLE)
       )
+    end
+
+    # @param error [Integer, Symbol] a number, or a {KafkaError#code} (`:not_coordinator`, `:timed_out`)
+    # @return [Integer] librdkafka's error number
+    # @raise [ArgumentError] for a name that doesn't exist
+    def self.error_number(error)
+      return error if error.is_a?(Integer)
+
+      @error_codes ||= error_numbers.transform_keys { |name| KafkaError.code_of(name) }.freeze
+      @error_codes.fetch(error.to_sym) { raise ArgumentError, "no Kafka error is called #{error.inspect}" }
     end
   end
 end
