@@ -1,0 +1,43 @@
+# frozen_string_literal: true
+
+require_relative "guard"
+require_relative "json"
+require_relative "raw"
+
+module Penstock
+  module Serialization
+    # Deserializers that need no guard: ours, which name the record themselves or can't fail.
+    Guard::SAFE = [JSON, Raw, RawKey, RawHeaders].freeze
+
+    # What turns the bytes of a topic's records into objects: one object with `call` each for payload, key and headers.
+    # A frozen value; `call` may run on many threads at once.
+    class Deserializers
+      # @return [#call] takes a {Message}
+      attr_reader :payload
+      # @return [#call] takes the metadata of a message (which is the message)
+      attr_reader :key
+      # @return [#call] takes the metadata of a message
+      attr_reader :headers
+
+      # What isn't given is the default: JSON payload, key and headers as they are.
+      #
+      # @param payload [#call, nil]
+      # @param key [#call, nil]
+      # @param headers [#call, nil]
+      def initialize(payload: nil, key: nil, headers: nil)
+        @payload = Guard.before(payload || JSON.new.freeze, :payload)
+        @key = Guard.before(key || RawKey.new.freeze, :key)
+        @headers = Guard.before(headers || RawHeaders.new.freeze, :headers)
+        freeze
+      end
+
+      # @return [Hash{Symbol => #call}]
+      def to_h
+        {payload: @payload, key: @key, headers: @headers}
+      end
+
+      # What a topic without any of its own has.
+      DEFAULT = new
+    end
+  end
+end

@@ -1,0 +1,46 @@
+# frozen_string_literal: true
+
+require_relative "../errors"
+
+module Penstock
+  module Serialization
+    # Stands before a deserializer of the user's: whatever it raises becomes a {DeserializationError} that names the
+    # record, with the original as its cause. Such an error belongs to the record alone; without the name an outage and
+    # one bad record would look the same.
+    class Guard
+      # @return [#call] the user's deserializer
+      attr_reader :deserializer
+
+      # @param deserializer [#call]
+      # @param part [Symbol] `:payload`, `:key` or `:headers`
+      # @return [#call] the deserializer itself when it already raises the right error
+      def self.before(deserializer, part)
+        return deserializer if deserializer.is_a?(Guard) || SAFE.include?(deserializer.class)
+
+        new(deserializer, part)
+      end
+
+      def initialize(deserializer, part)
+        @deserializer = deserializer
+        @part = part
+        freeze
+      end
+
+      # @param message [Message]
+      # @raise [DeserializationError]
+      def call(message)
+        @deserializer.call(message)
+      rescue DeserializationError, MessageClearedError, CriticalError
+        raise
+      rescue => error
+        raise DeserializationError.new(topic: message.topic, partition: message.partition, offset: message.offset,
+          part: @part, reason: error)
+      end
+
+      # @return [String]
+      def inspect
+        @deserializer.inspect
+      end
+    end
+  end
+end
