@@ -26,14 +26,14 @@ module BuildSettings
 
   def apply_compiler_flags
     $CFLAGS = [$CFLAGS, "-std=gnu11", *common_cflags, WARNINGS].join(" ")
-    $warnflags = $warnflags.to_s.gsub(/-Wdeclaration-after-statement/, "") # we write C11
+    $warnflags = $warnflags.to_s.gsub("-Wdeclaration-after-statement", "") # we write C11
     $CFLAGS << " -Werror" if on?("PEDANTIC")
     $defs << "-DPENSTOCK_NO_EVENTFD" if on?("NO_EVENTFD")
     $defs << "-DPENSTOCK_NO_PIDFD" if on?("NO_PIDFD")
     $LDFLAGS << " #{SANITIZERS}" if on?("ASAN")
   end
 
-  # Users load other librdkafka bindings beside us: none of our symbols may be seen by them, none of theirs be used by us.
+  # Users load other librdkafka bindings beside us: none of our symbols may be seen by them, nor theirs be used by us.
   def apply_private_linking
     $DLDFLAGS << " -Wl,--exclude-libs,ALL -Wl,-Bsymbolic" unless RUBY_PLATFORM.include?("darwin")
   end

@@ -57,7 +57,7 @@ module KafkaExtension
       message "WARNING: built without #{lost}; for it install #{debian} (Debian, Ubuntu) or #{alpine} (Alpine)\n"
     end
     options = missing.map { |_, (_, switch, *)| "--disable-#{switch}" }
-    BuildSettings.on?("PEDANTIC") ? options << "--enable-devel" : options << "--disable-debug-symbols"
+    options << (BuildSettings.on?("PEDANTIC") ? "--enable-devel" : "--disable-debug-symbols")
   end
 
   def refuse_without_tls(missing)

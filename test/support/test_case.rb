@@ -16,7 +16,7 @@ module Penstock
         method = :"test_ #{name}"
         raise ArgumentError, "#{self}: two tests say #{name.inspect}" if method_defined?(method, false)
 
-        define_method(method, &(body || proc { skip "not written" }))
+        define_method(method, &body)
       end
 
       # Overridden by classes whose tests share something dear (a broker, a built library).

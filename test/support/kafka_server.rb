@@ -1,0 +1,203 @@
+# frozen_string_literal: true
+
+require "fileutils"
+require "json"
+require "securerandom"
+require "socket"
+require_relative "free_port"
+require_relative "kafka_properties"
+require_relative "wait"
+
+module Penstock
+  module TestSupport
+    # One real Kafka broker from the jars of KAFKA_HOME, in a process and a folder of its own. It outlives the process
+    # that started it; who starts it stops it. The state file names the process by pid *and* start time, so that a pid
+    # which somebody else got since is never signalled.
+    class KafkaServer
+      START_SECONDS = 60
+      STOP_SECONDS = 20
+
+      class Error < StandardError; end
+
+      attr_reader :port, :data
+
+      # @return [String, nil] a folder with Kafka's jars: KAFKA_HOME, or the one that stands beside the repository
+      def self.home
+        beside = File.expand_path("../../../shared/kafka", __dir__)
+        given = ENV.fetch("KAFKA_HOME", File.directory?(beside) ? beside : "")
+        given unless given.empty?
+      end
+
+      # @return [String, nil] why no broker can be started here
+      def self.obstacle(home = self.home)
+        return "KAFKA_HOME is not set" unless home
+        return "KAFKA_HOME (#{home}) has no libs/*.jar" if Dir[File.join(home, "libs/*.jar")].empty?
+
+        "no java on the PATH (Java 17 is needed)" unless system("java", "-version", out: File::NULL, err: File::NULL)
+      end
+
+      def self.default_data(port)
+        File.expand_path("../../tmp/kafka-#{port}", __dir__)
+      end
+
+      def initialize(port: FreePort.take.first, home: self.class.home, data: nil, listeners: [], extra: {})
+        @port = port
+        @home = home
+        @data = data || self.class.default_data(port)
+        @listeners = listeners
+        @extra = extra
+      end
+
+      def bootstrap_servers
+        "127.0.0.1:#{@port}"
+      end
+
+      # Starts and returns when the broker answers; does nothing when it already runs.
+      def start
+        return self if running?
+
+        obstacle = self.class.obstacle(@home)
+        raise Error, "Kafka can't be started: #{obstacle}" if obstacle
+        raise Error, "port #{@port} is taken by somebody else" if listening?
+
+        prepare
+        write_state(spawn_java("kafka.Kafka", properties_path, heap: "-Xms256m -Xmx768m"))
+        await_ready
+        self
+      end
+
+      # @param keep [Boolean] whether the data stay, for a later start
+      def stop(keep: false)
+        pid = running_pid
+        if pid
+          Process.kill(:TERM, pid)
+          kill_hard(pid) unless gone_within?(pid, STOP_SECONDS)
+        end
+        FileUtils.rm_f(state_path)
+        FileUtils.rm_rf(@data) unless keep
+        self
+      end
+
+      # For tests of broker failures: no farewell to anybody.
+      def kill
+        pid = running_pid
+        kill_hard(pid) if pid
+        FileUtils.rm_f(state_path)
+        self
+      end
+
+      def running?
+        !running_pid.nil?
+      end
+
+      def ready?
+        Socket.tcp("127.0.0.1", @port, connect_timeout: 1) { |socket| answers_api_versions?(socket) }
+      rescue SystemCallError, IOError
+        false
+      end
+
+      def running_pid
+        state = JSON.parse(File.read(state_path))
+        state["pid"] if started_at(state["pid"]) == state["started"]
+      rescue Errno::ENOENT, JSON::ParserError
+        nil
+      end
+
+      def log_path
+        File.join(@data, "server.log")
+      end
+
+      private
+
+      def prepare
+        FileUtils.mkdir_p(@data)
+        File.write(properties_path, properties)
+        return if File.exist?(File.join(@data, "logs/meta.properties"))
+
+        id = SecureRandom.urlsafe_base64(16)
+        pid = spawn_java("kafka.tools.StorageTool", "format", "-t", id, "-c", properties_path, heap: "-Xmx128m")
+        _, status = Process.wait2(pid)
+        raise Error, "formatting #{@data} failed:\n#{log_tail}" unless status.success?
+      end
+
+      def properties
+        controller = FreePort.take.first
+        KafkaProperties.new(port: @port, controller_port: controller, data: File.join(@data, "logs"),
+          listeners: @listeners, extra: @extra).to_s
+      end
+
+      # A group of its own: Ctrl-C on a test run is for the run, which then stops the broker itself.
+      def spawn_java(main, *arguments, heap:)
+        options = ["-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Dlog4j2.configurationFile=#{log_configuration}"]
+        Process.spawn("java", *heap.split, *options, "-cp", File.join(@home, "libs/*"), main, *arguments,
+          :in => File::NULL, %i[out err] => [log_path, "a"], :pgroup => true)
+      end
+
+      def log_configuration
+        %w[log4j2.properties config/log4j2.properties].map { |name| File.join(@home, name) }
+          .find { |path| File.exist?(path) }
+      end
+
+      def await_ready
+        pid = running_pid
+        reaper = Process.detach(pid)
+        Wait.wait_until(START_SECONDS, "answer from Kafka on port #{@port}", state: -> { log_tail }, every: 0.05) do
+          raise Error, "Kafka ended while starting:\n#{log_tail}" unless reaper.alive?
+
+          ready?
+        end
+      end
+
+      # ApiVersions, version 0: the first thing a client asks. A broker that answers serves clients.
+      def answers_api_versions?(socket)
+        body = [18, 0, 1, 4, "test"].pack("s>s>l>s>a4")
+        socket.write([body.bytesize].pack("l>") + body)
+        socket.wait_readable(2) && socket.read(4)&.bytesize == 4
+      end
+
+      def listening?
+        Socket.tcp("127.0.0.1", @port, connect_timeout: 1, &:close)
+        true
+      rescue SystemCallError
+        false
+      end
+
+      def gone_within?(pid, seconds)
+        Wait.wait_until(seconds, every: 0.05) { started_at(pid).nil? }
+      rescue Wait::TimeoutError
+        false
+      end
+
+      def kill_hard(pid)
+        Process.kill(:KILL, pid)
+        gone_within?(pid, STOP_SECONDS)
+      rescue Errno::ESRCH
+        nil
+      end
+
+      # Field 22 of stat, counted after the command's closing parenthesis; nil for a process that is gone or a zombie.
+      def started_at(pid)
+        fields = File.read("/proc/#{pid}/stat").rpartition(") ").last.split
+        fields[19] unless fields[0] == "Z"
+      rescue Errno::ENOENT, Errno::ESRCH
+        nil
+      end
+
+      def write_state(pid)
+        File.write(state_path, JSON.generate(pid: pid, started: started_at(pid), port: @port))
+      end
+
+      def state_path
+        File.join(@data, "state.json")
+      end
+
+      def properties_path
+        File.join(@data, "server.properties")
+      end
+
+      def log_tail
+        File.exist?(log_path) ? File.readlines(log_path).last(15).join : "(no log)"
+      end
+    end
+  end
+end
