@@ -1,0 +1,69 @@
+# frozen_string_literal: true
+
+require_relative "harness/broker"
+require_relative "harness/c_programs"
+require_relative "harness/machine"
+require_relative "harness/options"
+require_relative "harness/peers"
+require_relative "harness/report"
+require_relative "harness/runner"
+require_relative "harness/topics"
+require_relative "harness/workload"
+
+Dir[File.join(__dir__, "workloads/*.rb")].sort.each { |file| require file }
+
+# Measures Penstock against its promises and against other libraries. Nothing here is part of the gem.
+module Bench
+  ROOT = File.expand_path("..", __dir__)
+  RESULT = File.join(__dir__, "results/reference.json")
+
+  module_function
+
+  # @param argv [Array<String>]
+  # @return [Integer] exit code: 1 when a target is missed
+  def start(argv)
+    options = Options.parse(argv)
+    return document(options) if options.docs
+
+    Peers.install if options.peers
+    report = measure(options)
+    report.print
+    report.write(options.json) if options.json
+    report.missed.empty? ? 0 : 1
+  end
+
+  def measure(options)
+    c_programs = CPrograms.new
+    home = ENV["KAFKA_HOME"] || File.expand_path("../shared/kafka", ROOT)
+    Broker.open(home: home) do |broker|
+      topics = Topics.new(broker, c_programs)
+      workloads = chosen(options).map do |workload|
+        workload.new(broker: broker, topics: topics, c_programs: c_programs, options: options)
+      end
+      outcomes = workloads.map { |workload| Runner.new(workload, options).run }
+      Report.new(outcomes, Machine.facts(broker: broker, peers: Peers.versions, penstock: penstock))
+    end
+  end
+
+  def chosen(options)
+    return Workload.all if options.names.empty?
+
+    options.names.map do |name|
+      Workload.all.find { |workload| workload::NAME == name } ||
+        raise(ArgumentError, "no workload #{name}: #{Workload.all.map { |workload| workload::NAME }.join(", ")}")
+    end
+  end
+
+  # Version of Penstock and of the librdkafka inside it, told by a process of its own.
+  def penstock
+    env, ruby = RubySide.ours
+    code = 'require "penstock"; print Penstock::VERSION, " with librdkafka ", Penstock::Native::LIBRDKAFKA_VERSION'
+    IO.popen([env, *ruby, "-e", code], err: File::NULL, &:read)
+  end
+
+  def document(options)
+    require_relative "harness/document"
+    Document.new(options.docs == true ? RESULT : options.docs).write(File.join(ROOT, "docs/performance.md"))
+    0
+  end
+end

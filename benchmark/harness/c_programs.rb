@@ -1,0 +1,61 @@
+# frozen_string_literal: true
+
+require "fileutils"
+
+module Bench
+  # The bare C peers of benchmark/c, linked with the librdkafka that the extension was built with, so that a difference
+  # is ours and not the library's.
+  class CPrograms
+    SOURCES = File.expand_path("../c", __dir__)
+    BUILD = File.expand_path("../tmp/c", __dir__)
+    ROOT = File.expand_path("../..", __dir__)
+    LIBRARIES = %w[curl zstd sasl2 ssl crypto z m dl pthread rt].freeze
+
+    # @param name [String] file in benchmark/c, without suffix
+    # @param settings [Hash] key=value arguments; `kafka:` is a Hash of librdkafka's own
+    # @return [Array<String>]
+    def command(name, kafka: {}, **settings)
+      [build(name), *settings.map { |key, value| "#{key}=#{value}" },
+        *kafka.map { |key, value| "kafka.#{key}=#{value}" }]
+    end
+
+    def library
+      archive
+    end
+
+    private
+
+    def build(name)
+      target = File.join(BUILD, name)
+      source = File.join(SOURCES, "#{name}.c")
+      return target if fresh?(target, source)
+
+      FileUtils.mkdir_p(BUILD)
+      system("gcc", "-O2", "-Wall", "-isystem", headers, source, "-o", target, archive, *libraries, exception: true)
+      target
+    end
+
+    def fresh?(target, source)
+      File.exist?(target) && [source, File.join(SOURCES, "bench.h"), archive].all? { |path| File.mtime(path) <= File.mtime(target) }
+    end
+
+    def headers
+      File.dirname(Dir[File.join(prefix, "**", "rdkafka.h")].min_by(&:size))
+    end
+
+    def archive
+      @archive ||= Dir[File.join(prefix, "**", "librdkafka.a")].min_by(&:size) ||
+        raise("no librdkafka.a below #{prefix}: run bin/setup, or name its folder by PENSTOCK_BENCH_RDKAFKA")
+    end
+
+    # The vendored build, or the folder the environment names.
+    def prefix
+      ENV["PENSTOCK_BENCH_RDKAFKA"] || File.join(ROOT, "ports")
+    end
+
+    # Only those that are installed: a librdkafka built without one does not ask for it.
+    def libraries
+      LIBRARIES.map { |name| "-l#{name}" }
+    end
+  end
+end

@@ -1,0 +1,119 @@
+# frozen_string_literal: true
+
+require "json"
+require_relative "clock"
+
+module Bench
+  # One fresh operating-system process that is measured. It reports by lines of JSON on a pipe of its own (BENCH_FD), so
+  # whatever it prints is left alone. The harness owns it: {#stop} ends it by its pid, whatever happened before.
+  class Child
+    attr_reader :pid, :spawned_ns, :status, :output
+
+    # @param command [Array<String>] program and arguments
+    # @param env [Hash<String, String>] added to the environment
+    # @param chdir [String] folder it runs in
+    # @param log [String] file that takes its stdout and stderr
+    def initialize(command, env:, chdir:, log:)
+      @reader, writer = IO.pipe
+      @buffer = +""
+      @events = []
+      @output = log
+      cpu = Process.times
+      @children_cpu = cpu.cutime + cpu.cstime
+      @spawned_ns = Bench.now_ns
+      @pid = Process.spawn(env.merge("BENCH_FD" => writer.fileno.to_s, "BENCH_SPAWNED_NS" => @spawned_ns.to_s),
+        *command, writer.fileno => writer, :in => File::NULL, [:out, :err] => [log, "w"], :chdir => chdir)
+      writer.close
+    end
+
+    # Waits for the line {"event": name, …}.
+    #
+    # @param name [String]
+    # @param within [Numeric] seconds
+    # @return [Hash]
+    # @raise [RuntimeError] with the end of its output, when it ended or kept silent
+    def await(name, within:)
+      deadline = Bench.now_ns + (within * 1_000_000_000)
+      loop do
+        found = @events.find { |event| event["event"] == name }
+        return found if found
+
+        read_more(name, (deadline - Bench.now_ns) / 1e9)
+      end
+    end
+
+    def signal(name)
+      Process.kill(name, pid)
+    end
+
+    # @return [Float, nil] seconds until it ended, nil when it did not within the given ones
+    def wait(within:)
+      begun = Bench.now_ns
+      Bench.await("the end of #{pid}", seconds: within) { reap }
+      (ended_ns - begun) / 1e9
+    rescue RuntimeError
+      nil
+    end
+
+    def stop
+      return if status
+
+      signal("KILL")
+      Process.wait(pid)
+      @status = $?
+    rescue Errno::ESRCH, Errno::ECHILD
+      nil
+    ensure
+      @reader.close unless @reader.closed?
+    end
+
+    # CPU seconds of the ended process, as the kernel counted them from exec to exit.
+    def cpu_seconds
+      cpu = Process.times
+      cpu.cutime + cpu.cstime - @children_cpu
+    end
+
+    # Stamp of the end, exact to a millisecond.
+    attr_reader :ended_ns
+
+    # Blocks until it ends; for exact stamps of an end.
+    def wait_exactly(within:)
+      deadline = Bench.now_ns + (within * 1_000_000_000)
+      until reap
+        raise failure("did not end within #{within} s") if Bench.now_ns > deadline
+
+        sleep 0.001
+      end
+      ended_ns
+    end
+
+    # Stops the process if need be and gives the last lines it printed.
+    def failure(what)
+      tail = File.exist?(output) ? File.readlines(output).last(15).join : ""
+      "process #{pid} #{what}\n#{tail}"
+    end
+
+    private
+
+    def reap
+      return true if status
+      return false unless Process.wait(pid, Process::WNOHANG)
+
+      @ended_ns = Bench.now_ns
+      @status = $?
+      true
+    end
+
+    def read_more(name, seconds)
+      raise failure("was silent instead of reporting \"#{name}\"") if seconds <= 0
+      return unless @reader.wait_readable([seconds, 0.5].min)
+
+      @buffer << @reader.readpartial(65_536)
+      while (line = @buffer.slice!(/\A.*\n/))
+        @events << JSON.parse(line)
+      end
+    rescue EOFError
+      raise failure("ended instead of reporting \"#{name}\"")
+    end
+  end
+end

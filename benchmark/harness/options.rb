@@ -1,0 +1,35 @@
+# frozen_string_literal: true
+
+require "optparse"
+
+module Bench
+  # What was typed after bin/bench.
+  Options = Struct.new(:names, :json, :runs, :quick, :peers, :side, :docs, keyword_init: true) do
+    def self.parse(argv)
+      options = new(names: [], runs: 3, quick: false, peers: false)
+      rest = parser(options).parse(argv)
+      options.names = rest.map(&:upcase)
+      options.runs = 1 if options.quick
+      options
+    end
+
+    def self.parser(options)
+      OptionParser.new do |parser|
+        parser.banner = "usage: bin/bench [NAME…] [--peers] [--runs N] [--quick] [--side TEXT] [--json FILE]"
+        parser.on("--peers", "measure the other libraries in the same run (installs them into benchmark/peers/vendor)") { options.peers = true }
+        parser.on("--runs N", Integer, "fresh processes a side (3)") { |count| options.runs = count }
+        parser.on("--quick", "a tenth of the records and one run: does it work, not how fast is it") { options.quick = true }
+        parser.on("--side TEXT", "only sides whose name holds the text") { |text| options.side = text }
+        parser.on("--json FILE", "write figures, machine, versions and settings") { |path| options.json = path }
+        parser.on("--docs [FILE]", "measure nothing: put the figures of a JSON into docs/performance.md") { |path| options.docs = path || true }
+      end
+    end
+    private_class_method :parser
+
+    def wanted?(side)
+      return false if side.kind == :peer && !peers
+
+      self.side.nil? || side.name.downcase.include?(self.side.downcase)
+    end
+  end
+end
