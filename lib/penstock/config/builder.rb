@@ -1,0 +1,92 @@
+# frozen_string_literal: true
+
+require_relative "../errors"
+require_relative "../nearest"
+require_relative "environment"
+require_relative "kafka_hash"
+require_relative "replay"
+require_relative "schema"
+require_relative "section"
+require_relative "settings"
+
+module Penstock
+  module Config
+    # What `setup { |config| … }` yields: it writes down what it is told and judges nothing. {#settings} makes the typed
+    # result. May be used several times: later values win. Used by one thread at boot.
+    class Builder
+      # @return [Environment]
+      attr_reader :environment
+
+      # @param environment [Environment]
+      def initialize(environment: Environment.detect)
+        @environment = environment
+        @values = {}
+        @unknown = []
+        @producer_blocks = []
+      end
+
+      # Runs a block of the user's with the object that records.
+      #
+      # @yieldparam config [Section] has a setter and a getter for every setting
+      # @return [self]
+      def record(&block)
+        Replay.new.run do |replay|
+          values = @values.transform_values { |value| value.is_a?(Hash) ? value.dup : value }
+          unknown = []
+          producer_blocks = @producer_blocks.dup
+          recorder = Recorder.new(values, unknown, producer_blocks, replay)
+          block&.call(Section.new(nil, recorder))
+          keep(values, unknown, producer_blocks)
+        end
+        self
+      end
+
+      # @return [Settings] frozen; where a value didn't fit it has the default, and the problem is in its `problems`
+      def settings
+        problems = @unknown.map { |section, name| unknown_problem(section, name) }
+        values = Schema::SETTINGS.to_h { |setting| [setting.path, typed(setting, problems)] }
+        Settings.new(values, environment: @environment, problems: problems, producer_blocks: @producer_blocks)
+      end
+
+      private
+
+      def keep(values, unknown, producer_blocks)
+        @values = values
+        @unknown |= unknown
+        @producer_blocks = producer_blocks
+      end
+
+      def typed(setting, problems)
+        return setting.default unless @values.key?(setting.path)
+
+        value = @values[setting.path]
+        coerced = setting.type.coerce(value)
+        return coerced unless Types.invalid?(coerced)
+
+        problems << wrong(setting, value)
+        setting.default
+      end
+
+      def wrong(setting, value)
+        Problem.new("config.#{setting.path}", "must be #{setting.type}, is #{value.inspect[0, 80]}",
+          "The default is #{setting.default.inspect}")
+      end
+
+      def unknown_problem(section, name)
+        plain = name.to_s.delete_suffix("=")
+        path = [section, plain].compact.join(".")
+        known = Schema::BY_PATH.keys + Schema::SECTIONS
+        Problem.new("config.#{path}", "there is no such setting", nearest(section, plain, known))
+      end
+
+      def nearest(section, name, known)
+        inside = known.select { |path| path.start_with?("#{section}.") }.map { |path| path.delete_prefix("#{section}.") }
+        found = section && Nearest.to(name, inside)
+        return "Did you mean config.#{section}.#{found}?" if found
+
+        found = Nearest.to(name, known)
+        found ? "Did you mean config.#{found}?" : "docs/configuration.md lists all settings"
+      end
+    end
+  end
+end

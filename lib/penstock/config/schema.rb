@@ -1,0 +1,86 @@
+# frozen_string_literal: true
+
+require_relative "types"
+
+module Penstock
+  module Config
+    # All settings there are: place, kind, default and meaning. Builder, settings, validator and docs/configuration.md are
+    # made from this one list, so none of them can forget one.
+    module Schema
+      # `path` is dotted (`"pause.timeout"`); `default` is frozen.
+      Setting = Struct.new(:path, :type, :default, :description) do
+        def section
+          path.include?(".") ? path.split(".").first : nil
+        end
+
+        def name
+          path.split(".").last
+        end
+      end
+
+      MIB = 1024 * 1024
+      CRITICAL = [SystemExit, SignalException, NoMemoryError].freeze
+
+      SETTINGS = [
+        Setting.new("client_id", Types::Name.new, "penstock",
+          "Name of this application on the brokers. In production make it tell processes apart."),
+        Setting.new("group_id", Types::Name.new, "app", "Consumer group of topics that are in no `consumer_group`."),
+        Setting.new("kafka", Types::Map.new, {}.freeze,
+          "librdkafka's properties with Symbols as keys; `bootstrap.servers` is needed."),
+        Setting.new("logger", Types::Responding.new(:debug, :info, :warn, :error, :fatal), nil,
+          "Where log lines go; nil for standard output."),
+        Setting.new("monitor", Types::Responding.new(:instrument, :subscribe), nil, "Where events go; nil for our own."),
+        Setting.new("concurrency", Types::Whole.new(min: 1), 5, "Most worker threads of the process."),
+        Setting.new("worker_thread_priority", Types::Whole.new(min: -3, max: 3), -1,
+          "Priority of worker threads. Below 0, poll loops get their turn first."),
+        Setting.new("max_messages", Types::Whole.new(min: 1), 100, "Most messages of one call of `consume`."),
+        Setting.new("max_wait_time", Types::Milliseconds.new(min: 1), 1_000,
+          "Accepted, without effect: a batch is what is there when a worker is free."),
+        Setting.new("shutdown_timeout", Types::Milliseconds.new(min: 1), 60_000, "Time in which a stop has ended."),
+        Setting.new("initial_offset", Types::Word.new("earliest", "latest"), "earliest",
+          "Where a group begins that has committed nothing. `auto.offset.reset` in `kafka` wins."),
+        Setting.new("consumer_persistence", Types::Flag.new, true,
+          "One consumer instance as long as a partition is assigned; false for one each batch."),
+        Setting.new("pause.timeout", Types::Milliseconds.new(min: 1), 1_000, "Wait before the first retry, doubled once."),
+        Setting.new("pause.max_timeout", Types::Milliseconds.new(min: 1), 30_000, "Longest wait before a retry."),
+        Setting.new("pause.with_exponential_backoff", Types::Flag.new, true, "Whether the wait doubles each time."),
+        Setting.new("strict_topics_namespacing", Types::Flag.new, true,
+          "Refuses names that mix dots and underscores, or that differ by them only: metrics would mix them up."),
+        Setting.new("producer", Types::Responding.new(:produce_async, :produce_sync, :close), nil,
+          "The application's producer; nil for one made from `kafka`. A block given to it configures that one."),
+        Setting.new("oauth.token_provider_listener", Types::Responding.new(:on_oauthbearer_token_refresh), nil,
+          "Object that brings OAuth tokens for consumers, producer and admin."),
+        Setting.new("admin.kafka", Types::Map.new, {}.freeze, "Properties for admin calls; what lacks comes from `kafka`."),
+        Setting.new("admin.group_id", Types::Name.new, "penstock_admin", "Consumer group of admin reads."),
+        Setting.new("admin.max_wait_time", Types::Milliseconds.new(min: 1), 60_000, "Time in which an admin call has ended."),
+        Setting.new("critical_errors", Types::Exceptions.new, CRITICAL,
+          "Errors of `consume` that stop the process instead of being retried."),
+        Setting.new("prefetch_budget_bytes", Types::Whole.new(min: MIB), 64 * MIB,
+          "Memory for records fetched ahead, for all partitions of a process together."),
+        Setting.new("window_records", Types::Whole.new(min: 1), 1_000, "Most incomplete records of a partition in memory."),
+        Setting.new("window_bytes", Types::Whole.new(min: 1_024), 16 * MIB, "Most bytes of them."),
+        Setting.new("revocation_drain", Types::Either.new(Types::Milliseconds.new, nil_allowed: true), nil,
+          "Time units of a revoked partition have to end; nil for 5 s under eager protocols and 30 s else."),
+        Setting.new("static_membership", Types::Either.new(Types::Flag.new, Types::Name.new), false,
+          "Keeps partitions over a restart. true takes the host's name, a String is the id to use.")
+      ].freeze
+
+      BY_PATH = SETTINGS.to_h { |setting| [setting.path, setting] }.freeze
+
+      # Names the incumbent had before it nested them. Both are accepted.
+      FLAT = {
+        "pause_timeout" => "pause.timeout",
+        "pause_max_timeout" => "pause.max_timeout",
+        "pause_with_exponential_backoff" => "pause.with_exponential_backoff"
+      }.freeze
+
+      SECTIONS = SETTINGS.filter_map(&:section).uniq.freeze
+
+      # @param section [String, nil] nil for the top level
+      # @return [Array<Setting>]
+      def self.in_section(section)
+        SETTINGS.select { |setting| setting.section == section }
+      end
+    end
+  end
+end

@@ -1,0 +1,74 @@
+# frozen_string_literal: true
+
+require_relative "kafka_hash"
+require_relative "schema"
+
+module Penstock
+  module Config
+    # All settings of an application, typed and frozen. Durations are Integer milliseconds, sizes Integer bytes, `kafka` a
+    # {KafkaHash} with Symbols as keys. docs/configuration.md lists them with their defaults.
+    class Settings
+      # What `settings.pause` answers: how long to wait before retries.
+      Pause = Struct.new(:timeout, :max_timeout, :with_exponential_backoff) do
+        alias_method :exponential, :with_exponential_backoff
+      end
+      # What `settings.oauth` answers.
+      OAuth = Struct.new(:token_provider_listener)
+      # What `settings.admin` answers.
+      Admin = Struct.new(:kafka, :group_id, :max_wait_time)
+
+      SECTIONS = {"pause" => Pause, "oauth" => OAuth, "admin" => Admin}.freeze
+
+      Schema.in_section(nil).each { |setting| define_method(setting.name) { @values.fetch(setting.path) } }
+      Schema::FLAT.each { |flat, path| define_method(flat) { @values.fetch(path) } }
+
+      # @return [Pause]
+      attr_reader :pause
+      # @return [OAuth]
+      attr_reader :oauth
+      # @return [Admin]
+      attr_reader :admin
+      # @return [Environment]
+      attr_reader :environment
+      # @return [Array<Problem>] what didn't fit while it was recorded
+      attr_reader :problems
+      # @return [Array<Proc>] blocks that were given to `config.producer`
+      attr_reader :producer_blocks
+
+      # @param values [Hash{String => Object}] typed values by dotted path, complete
+      def initialize(values, environment:, problems: [], producer_blocks: [])
+        @values = values.transform_values { |value| frozen(value) }.freeze
+        @environment = environment
+        @problems = problems.dup.freeze
+        @producer_blocks = producer_blocks.dup.freeze
+        @pause, @oauth, @admin = SECTIONS.map { |name, type| section(name, type) }
+        freeze
+      end
+
+      # @return [Boolean]
+      def production?
+        @environment.production?
+      end
+
+      # @return [Hash{String => Object}] by dotted path, secrets masked
+      def to_h
+        @values.transform_values { |value| value.is_a?(KafkaHash) ? value.masked : value }
+      end
+
+      # @return [String] without secrets
+      def inspect
+        "#<#{self.class} #{to_h.map { |path, value| "#{path}=#{value.inspect[0, 200]}" }.join(" ")}>"
+      end
+
+      private
+
+      def section(name, type)
+        type.new(*type.members.map { |member| @values.fetch("#{name}.#{member}") }).freeze
+      end
+
+      def frozen(value)
+        value.is_a?(Hash) ? KafkaHash.from(value).freeze : value
+      end
+    end
+  end
+end

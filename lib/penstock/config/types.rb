@@ -1,0 +1,181 @@
+# frozen_string_literal: true
+
+module Penstock
+  module Config
+    # The kinds of values a setting may have. Each answers `coerce(value)` with the typed value or {Types.invalid}, and
+    # `to_s` with what it wants, to be put after "must be". Immutable, shared by settings and routing options.
+    module Types
+      INVALID = Object.new.freeze
+
+      # @return [Boolean] whether a value from `coerce` says that it didn't fit
+      def self.invalid?(value)
+        INVALID.equal?(value)
+      end
+
+      # Whole numbers within bounds.
+      class Whole
+        def initialize(min: nil, max: nil)
+          @min = min
+          @max = max
+          freeze
+        end
+
+        def coerce(value)
+          return INVALID unless ::Integer === value
+          return INVALID if (@min && value < @min) || (@max && value > @max)
+
+          value
+        end
+
+        def to_s
+          "an Integer#{Types.bounds(@min, @max)}"
+        end
+      end
+
+      # Milliseconds: an Integer, or an object that knows itself in milliseconds, as `5.seconds` does with ActiveSupport.
+      class Milliseconds
+        def initialize(min: 0, max: nil)
+          @bounds = Whole.new(min: min, max: max)
+          @min = min
+          @max = max
+          freeze
+        end
+
+        def coerce(value)
+          @bounds.coerce(milliseconds(value))
+        end
+
+        def to_s
+          "milliseconds, an Integer#{Types.bounds(@min, @max)}"
+        end
+
+        private
+
+        # Integers first: ActiveSupport teaches them `in_milliseconds` too, which takes them for seconds. `===` because its
+        # durations claim to be Integers when asked with `is_a?`.
+        def milliseconds(value)
+          return value if ::Integer === value || ::Numeric === value
+          return value.in_milliseconds.to_i if value.respond_to?(:in_milliseconds)
+          return (value.in_seconds * 1_000).to_i if value.respond_to?(:in_seconds)
+
+          value
+        end
+      end
+
+      # true or false, and nothing that only counts as such.
+      class Flag
+        def coerce(value)
+          (value == true || value == false) ? value : INVALID
+        end
+
+        def to_s
+          "true or false"
+        end
+      end
+
+      # One of a few words, as String or Symbol.
+      class Word
+        def initialize(*words)
+          @words = words.map(&:to_s).freeze
+          freeze
+        end
+
+        def coerce(value)
+          @words.find { |word| value.is_a?(Symbol) || value.is_a?(String) ? word == value.to_s : false } || INVALID
+        end
+
+        def to_s
+          @words.map { |word| %("#{word}") }.join(" or ")
+        end
+      end
+
+      # A name within Kafka's alphabet.
+      class Name
+        LEGAL = /\A[A-Za-z0-9._-]{1,249}\z/
+
+        def coerce(value)
+          return INVALID unless value.is_a?(String) || value.is_a?(Symbol)
+
+          LEGAL.match?(value.to_s) ? value.to_s.dup.freeze : INVALID
+        end
+
+        def to_s
+          "a name of 1 to 249 letters, digits, dots, dashes and underscores"
+        end
+      end
+
+      # An object that has certain methods; nil and false where it may be left out.
+      class Responding
+        def initialize(*methods, optional: true)
+          @methods = methods.freeze
+          @optional = optional
+          freeze
+        end
+
+        def coerce(value)
+          return @optional ? nil : INVALID if value.nil? || value == false
+
+          @methods.all? { |method| value.respond_to?(method) } ? value : INVALID
+        end
+
+        def to_s
+          "an object with the #{(@methods.size > 1) ? "methods" : "method"} #{@methods.join(", ")}"
+        end
+      end
+
+      # A Hash whose keys are checked elsewhere.
+      class Map
+        def coerce(value)
+          value.is_a?(Hash) ? value : INVALID
+        end
+
+        def to_s
+          "a Hash"
+        end
+      end
+
+      # An Array of exception classes.
+      class Exceptions
+        def coerce(value)
+          list = Array(value)
+          list.all? { |entry| entry.is_a?(Class) && entry <= Exception } ? list.dup.freeze : INVALID
+        end
+
+        def to_s
+          "an Array of exception classes"
+        end
+      end
+
+      # Any of several types, asked in order; nil among them when `nil_allowed`.
+      class Either
+        def initialize(*types, nil_allowed: false)
+          @types = types.freeze
+          @nil_allowed = nil_allowed
+          freeze
+        end
+
+        def coerce(value)
+          return nil if value.nil? && @nil_allowed
+
+          @types.each do |type|
+            coerced = type.coerce(value)
+            return coerced unless Types.invalid?(coerced)
+          end
+          INVALID
+        end
+
+        def to_s
+          [*@types, *("nil" if @nil_allowed)].join(", or ")
+        end
+      end
+
+      # @return [String] " of at least 1", " from -3 to 3"
+      def self.bounds(min, max)
+        return " from #{min} to #{max}" if min && max
+        return " of at least #{min}" if min
+
+        max ? " of at most #{max}" : ""
+      end
+    end
+  end
+end
