@@ -1,0 +1,156 @@
+#include "delivery.h"
+
+#include <stdlib.h>
+
+void pk_stripes_init(pk_stripe_t *stripes) {
+  for (int i = 0; i < PK_STRIPES; i++) {
+    pthread_mutex_init(&stripes[i].lock, NULL);
+    pk_cond_init(&stripes[i].resolved);
+    stripes[i].waiters = 0;
+    stripes[i].open = NULL;
+  }
+}
+
+void pk_stripes_destroy(pk_stripe_t *stripes) {
+  for (int i = 0; i < PK_STRIPES; i++) {
+    pthread_cond_destroy(&stripes[i].resolved);
+    pthread_mutex_destroy(&stripes[i].lock);
+  }
+}
+
+void pk_delivery_init(pk_delivery_t *delivery, pk_stripe_t *stripe, const pk_topic_t *topic) {
+  atomic_init(&delivery->refs, 1);
+  atomic_init(&delivery->fate, PK_PENDING);
+  delivery->partition = RD_KAFKA_PARTITION_UA;
+  delivery->offset = RD_KAFKA_OFFSET_INVALID;
+  delivery->timestamp_ms = -1;
+  delivery->stripe = stripe;
+  delivery->topic = topic;
+}
+
+void pk_delivery_open(pk_delivery_t *delivery) {
+  pk_stripe_t *stripe = delivery->stripe;
+
+  atomic_fetch_add_explicit(&delivery->refs, 1, memory_order_relaxed);
+  pthread_mutex_lock(&stripe->lock);
+  delivery->prev = NULL;
+  delivery->next = stripe->open;
+  if (stripe->open) stripe->open->prev = delivery;
+  stripe->open = delivery;
+  pthread_mutex_unlock(&stripe->lock);
+}
+
+static void pk_unlink_locked(pk_delivery_t *delivery) {
+  pk_stripe_t *stripe = delivery->stripe;
+
+  if (delivery->prev) delivery->prev->next = delivery->next;
+  if (delivery->next) delivery->next->prev = delivery->prev;
+  if (stripe->open == delivery) stripe->open = delivery->next;
+  delivery->prev = delivery->next = NULL;
+}
+
+/* Must be called with the stripe's lock held. */
+static void pk_calm_locked(pk_delivery_t *delivery, pk_urgency_t *urgency) {
+  if (!delivery->urgent) return;
+  delivery->urgent = false;
+  if (urgency) atomic_fetch_sub(&urgency->count, 1);
+}
+
+/* Must be called with the stripe's lock held; ends librdkafka's reference. */
+static void pk_resolve_locked(pk_delivery_t *delivery, pk_fate_t fate, pk_urgency_t *urgency) {
+  pk_unlink_locked(delivery);
+  pk_calm_locked(delivery, urgency);
+  atomic_store_explicit(&delivery->fate, fate, memory_order_release);
+  if (delivery->stripe->waiters > 0) pthread_cond_broadcast(&delivery->stripe->resolved);
+  pk_delivery_release(delivery);
+}
+
+void pk_delivery_retract(pk_delivery_t *delivery, rd_kafka_resp_err_t err) {
+  pk_stripe_t *stripe = delivery->stripe;
+
+  pthread_mutex_lock(&stripe->lock);
+  delivery->err = err;
+  pk_resolve_locked(delivery, PK_REPORTED, NULL);
+  pthread_mutex_unlock(&stripe->lock);
+}
+
+void pk_delivery_release(pk_delivery_t *delivery) {
+  if (atomic_fetch_sub_explicit(&delivery->refs, 1, memory_order_acq_rel) == 1) free(delivery);
+}
+
+void pk_delivery_report_locked(pk_delivery_t *delivery, const rd_kafka_message_t *message, pk_urgency_t *urgency) {
+  rd_kafka_timestamp_type_t type;
+
+  delivery->err = message->err;
+  delivery->partition = message->partition;
+  delivery->offset = message->offset;
+  delivery->timestamp_ms = rd_kafka_message_timestamp(message, &type);
+  delivery->persisted = rd_kafka_message_status(message);
+  pk_resolve_locked(delivery, PK_REPORTED, urgency);
+}
+
+static int pk_stripe_abandon(pk_stripe_t *stripe, pk_urgency_t *urgency) {
+  int count = 0;
+
+  pthread_mutex_lock(&stripe->lock);
+  while (stripe->open) {
+    pk_delivery_t *delivery = stripe->open;
+
+    delivery->err = RD_KAFKA_RESP_ERR__DESTROY;
+    delivery->persisted = RD_KAFKA_MSG_STATUS_POSSIBLY_PERSISTED;
+    pk_resolve_locked(delivery, PK_UNKNOWN, urgency);
+    count++;
+  }
+  pthread_mutex_unlock(&stripe->lock);
+  return count;
+}
+
+int pk_deliveries_abandon(pk_stripe_t *stripes, pk_urgency_t *urgency) {
+  int count = 0;
+
+  for (int i = 0; i < PK_STRIPES; i++) count += pk_stripe_abandon(&stripes[i], urgency);
+  return count;
+}
+
+/* The urgency is told outside the lock: its listener takes one of its own. What
+ * is resolved in between has taken the count back already, which costs the
+ * listener one look. */
+static void pk_hurry(pk_delivery_wait_t *wait) {
+  pk_delivery_t *delivery = wait->delivery;
+  bool more = false;
+
+  if (!wait->urgency) return;
+  pthread_mutex_lock(&delivery->stripe->lock);
+  if (pk_delivery_fate(delivery) == PK_PENDING && !delivery->urgent) {
+    delivery->urgent = more = true;
+    atomic_fetch_add(&wait->urgency->count, 1);
+  }
+  pthread_mutex_unlock(&delivery->stripe->lock);
+  if (more) wait->urgency->more(wait->urgency->arg);
+}
+
+bool pk_delivery_wait(pk_delivery_wait_t *wait) {
+  pk_delivery_t *delivery = wait->delivery;
+  pk_stripe_t *stripe = delivery->stripe;
+  bool in_time = true;
+
+  pk_hurry(wait);
+  pthread_mutex_lock(&stripe->lock);
+  stripe->waiters++;
+  while (pk_delivery_fate(delivery) == PK_PENDING && in_time && !wait->interrupted) {
+    in_time = pk_cond_wait_until(&stripe->resolved, &stripe->lock, wait->deadline_ms);
+  }
+  stripe->waiters--;
+  pk_calm_locked(delivery, wait->urgency);
+  pthread_mutex_unlock(&stripe->lock);
+  return pk_delivery_fate(delivery) != PK_PENDING;
+}
+
+void pk_delivery_interrupt(pk_delivery_wait_t *wait) {
+  pk_stripe_t *stripe = wait->delivery->stripe;
+
+  pthread_mutex_lock(&stripe->lock);
+  wait->interrupted = true;
+  pthread_cond_broadcast(&stripe->resolved);
+  pthread_mutex_unlock(&stripe->lock);
+}

@@ -1,0 +1,106 @@
+#ifndef PK_DELIVERY_H
+#define PK_DELIVERY_H
+
+#include <pthread.h>
+#include <rdkafka.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "clock.h"
+
+/* The fate of one message that was given to a producer.
+ *
+ * Two parties hold it: librdkafka (as the opaque of the message, until the
+ * report) and whoever waits (Ruby's handle). It is freed by the second of them
+ * that lets go, so neither a dropped handle nor a lost report leaves a pointer
+ * behind.
+ *
+ * It is resolved exactly once: by its report, or as *unknown* when the producer
+ * is closed before one came. Waiters wait on the condvar of one of 16 stripes,
+ * not on one of their own: a condvar a message would cost more than the message.
+ * Consecutive messages share a stripe in runs, so that the thread which resolves
+ * them takes one lock a run while producing goes on under another. */
+
+#define PK_STRIPES 16
+#define PK_STRIPE_RUN 64
+
+typedef enum { PK_PENDING, PK_REPORTED, PK_UNKNOWN } pk_fate_t;
+
+typedef struct pk_delivery pk_delivery_t;
+typedef struct pk_topic pk_topic_t;
+
+typedef struct pk_stripe {
+  pthread_mutex_t lock;
+  pthread_cond_t resolved;
+  int waiters;
+  pk_delivery_t *open; /* all that wait for their report */
+} pk_stripe_t;
+
+struct pk_delivery {
+  _Atomic int refs;
+  _Atomic int fate; /* pk_fate_t; everything below is written before it leaves PK_PENDING */
+  rd_kafka_resp_err_t err;
+  rd_kafka_msg_status_t persisted;
+  int32_t partition;
+  int64_t offset;
+  int64_t timestamp_ms;
+  const pk_topic_t *topic; /* lives as long as the producer */
+  uint64_t label;          /* the binding's number of a label it keeps; 0 for none */
+  pk_stripe_t *stripe;
+  pk_delivery_t *prev;
+  pk_delivery_t *next;
+  bool urgent;      /* counted in a pk_urgency_t: somebody waits right now */
+  void *binding[2]; /* the binding's own */
+};
+
+/* Counts the deliveries somebody waits for right now; the flush helper works
+ * while there are any. NULL where nobody wants to know. */
+typedef struct pk_urgency {
+  void (*more)(void *); /* called with no lock held, after an increment */
+  void *arg;
+  _Atomic int count;
+} pk_urgency_t;
+
+void pk_stripes_init(pk_stripe_t *stripes);
+void pk_stripes_destroy(pk_stripe_t *stripes);
+
+/* Fills in zeroed memory that the caller allocated with malloc. One reference. */
+void pk_delivery_init(pk_delivery_t *delivery, pk_stripe_t *stripe, const pk_topic_t *topic);
+
+/* Adds librdkafka's reference: from here on a report must come, or retract. */
+void pk_delivery_open(pk_delivery_t *delivery);
+
+/* The message was refused: librdkafka has no reference, there is no report. */
+void pk_delivery_retract(pk_delivery_t *delivery, rd_kafka_resp_err_t err);
+
+/* Frees it when it was the last one. Any thread; takes no lock. */
+void pk_delivery_release(pk_delivery_t *delivery);
+
+/* Resolves by a report and drops librdkafka's reference. Must be called with the
+ * stripe's lock held, so that a run of reports takes it once. */
+void pk_delivery_report_locked(pk_delivery_t *delivery, const rd_kafka_message_t *message, pk_urgency_t *urgency);
+
+/* Resolves every open delivery as unknown. The reports of these must not come
+ * any more. Returns their number. */
+int pk_deliveries_abandon(pk_stripe_t *stripes, pk_urgency_t *urgency);
+
+typedef struct pk_delivery_wait {
+  pk_delivery_t *delivery;
+  int64_t deadline_ms;
+  pk_urgency_t *urgency;
+  bool interrupted; /* guarded by the stripe's lock */
+} pk_delivery_wait_t;
+
+/* Waits until it is resolved, the deadline has passed or the wait was
+ * interrupted; true when it is resolved. Blocks: without the GVL. */
+bool pk_delivery_wait(pk_delivery_wait_t *wait);
+
+/* Ends a wait from another thread; takes the stripe's lock. */
+void pk_delivery_interrupt(pk_delivery_wait_t *wait);
+
+static inline pk_fate_t pk_delivery_fate(const pk_delivery_t *delivery) {
+  return (pk_fate_t)atomic_load_explicit(&delivery->fate, memory_order_acquire);
+}
+
+#endif

@@ -1,0 +1,341 @@
+#include "producer.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "thread.h"
+
+#define PK_FLUSH_SLICE_MS 100
+#define PK_LAST_FLUSH_MS 1000
+#define PK_REPORTS_LIMIT 100000
+
+static _Atomic unsigned pk_forks;
+
+static void pk_fork_happened(void) {
+  atomic_fetch_add(&pk_forks, 1);
+}
+
+static void pk_watch_forks(void) {
+  pthread_atfork(NULL, NULL, pk_fork_happened);
+}
+
+unsigned pk_fork_generation(void) {
+  return atomic_load_explicit(&pk_forks, memory_order_relaxed);
+}
+
+void pk_producer_init(pk_producer_t *producer) {
+  static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+  pthread_once(&once, pk_watch_forks);
+  pk_handle_init(&producer->handle);
+  producer->generation = pk_fork_generation();
+  atomic_init(&producer->accepting, false);
+  atomic_init(&producer->stopping, false);
+  atomic_init(&producer->opened, 0);
+  atomic_init(&producer->delivered, 0);
+  atomic_init(&producer->failed, 0);
+  pk_stripes_init(producer->stripes);
+  pk_reports_init(&producer->reports, PK_REPORTS_LIMIT);
+  pthread_mutex_init(&producer->room_lock, NULL);
+  pk_cond_init(&producer->room);
+}
+
+static void pk_report(pk_producer_t *producer, const rd_kafka_message_t *message, const pk_delivery_t *delivery) {
+  int want = message->err ? PK_WANT_FAILED : PK_WANT_DELIVERED;
+  uint64_t label = delivery ? delivery->label : 0;
+  pk_report_t report;
+  rd_kafka_timestamp_type_t type;
+
+  /* A labelled message is always told: the label is kept until it is. */
+  if (!label && !pk_reports_wanted(&producer->reports, want)) return;
+  report.label = label;
+  report.topic = delivery ? delivery->topic : rd_kafka_topic_opaque(message->rkt);
+  report.offset = message->offset;
+  report.timestamp_ms = rd_kafka_message_timestamp(message, &type);
+  report.partition = message->partition;
+  report.err = message->err;
+  report.persisted = rd_kafka_message_status(message);
+  pk_reports_push(&producer->reports, &report);
+}
+
+/* One lock a run of messages of the same stripe. */
+static void pk_serve_deliveries(pk_producer_t *producer, rd_kafka_event_t *event) {
+  const rd_kafka_message_t *message;
+  pk_stripe_t *held = NULL;
+  uint64_t count = 0, failed = 0;
+
+  while ((message = rd_kafka_event_message_next(event))) {
+    pk_delivery_t *delivery = message->_private;
+
+    count++;
+    if (message->err) failed++;
+    pk_report(producer, message, delivery);
+    if (!delivery) continue;
+    if (held != delivery->stripe) {
+      if (held) pthread_mutex_unlock(&held->lock);
+      held = delivery->stripe;
+      pthread_mutex_lock(&held->lock);
+    }
+    pk_delivery_report_locked(delivery, message, &producer->flush.urgency);
+  }
+  if (held) pthread_mutex_unlock(&held->lock);
+  atomic_fetch_add_explicit(&producer->failed, failed, memory_order_relaxed);
+  atomic_fetch_add_explicit(&producer->delivered, count - failed, memory_order_relaxed);
+}
+
+static void pk_serve_log(pk_reports_t *reports, rd_kafka_event_t *event) {
+  const char *facility, *text;
+  int level;
+
+  if (rd_kafka_event_log(event, &facility, &text, &level) == 0) {
+    pk_reports_notice(reports, PK_WANT_LOGS, level, false, facility, text);
+  }
+}
+
+/* A fatal error arrives as the code FATAL; the real one is kept by the client. */
+static void pk_serve_error(pk_producer_t *producer, rd_kafka_event_t *event) {
+  bool fatal = rd_kafka_event_error_is_fatal(event) || rd_kafka_event_error(event) == RD_KAFKA_RESP_ERR__FATAL;
+  rd_kafka_resp_err_t err = rd_kafka_event_error(event);
+  char text[512];
+
+  if (fatal) err = rd_kafka_fatal_error(producer->handle.rk, text, sizeof text);
+  pk_reports_notice(&producer->reports, PK_WANT_ERRORS, err, fatal, NULL,
+                    fatal ? text : rd_kafka_event_error_string(event));
+}
+
+static void pk_serve(pk_producer_t *producer, rd_kafka_event_t *event) {
+  pk_reports_t *reports = &producer->reports;
+  bool delivered = rd_kafka_event_type(event) == RD_KAFKA_EVENT_DR;
+
+  switch (rd_kafka_event_type(event)) {
+  case RD_KAFKA_EVENT_DR: pk_serve_deliveries(producer, event); break;
+  case RD_KAFKA_EVENT_ERROR: pk_serve_error(producer, event); break;
+  case RD_KAFKA_EVENT_STATS:
+    pk_reports_notice(reports, PK_WANT_STATISTICS, 0, false, NULL, rd_kafka_event_stats(event));
+    break;
+  case RD_KAFKA_EVENT_OAUTHBEARER_TOKEN_REFRESH:
+    pk_reports_notice(reports, PK_WANT_TOKENS, 0, false, NULL, rd_kafka_event_config_string(event));
+    break;
+  case RD_KAFKA_EVENT_LOG: pk_serve_log(reports, event); break;
+  default: break;
+  }
+  rd_kafka_event_destroy(event);
+  if (delivered) pk_producer_tell_room(producer);
+}
+
+static void *pk_events_main(void *arg) {
+  pk_producer_t *producer = arg;
+  rd_kafka_event_t *event;
+
+  while (!atomic_load(&producer->stopping)) {
+    if ((event = rd_kafka_queue_poll(producer->queue, -1))) pk_serve(producer, event);
+  }
+  while ((event = rd_kafka_queue_poll(producer->queue, 0))) pk_serve(producer, event);
+  return NULL;
+}
+
+static bool pk_lingers(rd_kafka_t *rk) {
+  char value[32] = "";
+  size_t size = sizeof value;
+
+  rd_kafka_conf_get(rd_kafka_conf(rk), "linger.ms", value, &size);
+  return strtod(value, NULL) > 0;
+}
+
+static void pk_producer_prepare(rd_kafka_conf_t *conf, bool tokens) {
+  int events = RD_KAFKA_EVENT_DR | RD_KAFKA_EVENT_ERROR | RD_KAFKA_EVENT_STATS | RD_KAFKA_EVENT_LOG;
+
+  /* Without a listener librdkafka's own token handling must stay in charge. */
+  if (tokens) events |= RD_KAFKA_EVENT_OAUTHBEARER_TOKEN_REFRESH;
+  rd_kafka_conf_set_events(conf, events);
+  rd_kafka_conf_set(conf, "log.queue", "true", NULL, 0);
+}
+
+bool pk_producer_open(pk_producer_t *producer, rd_kafka_conf_t *conf, bool tokens, char *error, size_t error_size) {
+  rd_kafka_t *rk;
+
+  pk_producer_prepare(conf, tokens);
+  if (!(rk = rd_kafka_new(RD_KAFKA_PRODUCER, conf, error, error_size))) return false;
+  producer->handle.rk = rk;
+  producer->queue = rd_kafka_queue_get_main(rk);
+  producer->lingers = pk_lingers(rk);
+  rd_kafka_set_log_queue(rk, NULL);
+  pk_flush_init(&producer->flush, rk);
+  if (pk_thread_start(&producer->events, "pk:producer", pk_events_main, producer)) abort();
+  atomic_store(&producer->accepting, true);
+  return true;
+}
+
+static pk_topic_t *pk_topic_find(pk_producer_t *producer, const char *name) {
+  for (size_t i = 0; i < producer->topic_count; i++) {
+    if (strcmp(producer->topics[i]->name, name) == 0) return producer->topics[i];
+  }
+  return NULL;
+}
+
+static rd_kafka_topic_t *pk_topic_open(pk_producer_t *producer, const char *name, pk_topic_t *topic) {
+  rd_kafka_topic_conf_t *conf = rd_kafka_default_topic_conf_dup(producer->handle.rk);
+
+  rd_kafka_topic_conf_set_opaque(conf, topic);
+  return rd_kafka_topic_new(producer->handle.rk, name, conf);
+}
+
+pk_topic_t *pk_producer_topic(pk_producer_t *producer, const char *name) {
+  pk_topic_t *topic = pk_topic_find(producer, name);
+  pk_topic_t **topics;
+
+  if (topic) return topic;
+  topics = realloc(producer->topics, (producer->topic_count + 1) * sizeof *topics);
+  topic = calloc(1, sizeof *topic);
+  if (!topics || !topic) abort();
+  producer->topics = topics;
+  if (!(topic->rkt = pk_topic_open(producer, name, topic))) {
+    free(topic);
+    return NULL;
+  }
+  topic->name = strdup(name);
+  topic->index = producer->topic_count;
+  return topics[producer->topic_count++] = topic;
+}
+
+pk_stripe_t *pk_producer_stripe(pk_producer_t *producer) {
+  unsigned number = atomic_fetch_add_explicit(&producer->opened, 1, memory_order_relaxed);
+
+  return &producer->stripes[number / PK_STRIPE_RUN % PK_STRIPES];
+}
+
+/* What most messages are: neither headers nor a timestamp of their own. */
+static rd_kafka_resp_err_t pk_send_plain(pk_message_t *message) {
+  if (rd_kafka_produce(message->topic->rkt, message->partition, RD_KAFKA_MSG_F_COPY, (void *)message->payload,
+                       message->payload_size, message->key, message->key_size, message->delivery) == 0) {
+    return RD_KAFKA_RESP_ERR_NO_ERROR;
+  }
+  return rd_kafka_last_error();
+}
+
+static rd_kafka_resp_err_t pk_send_whole(pk_producer_t *producer, pk_message_t *message) {
+  rd_kafka_vu_t vus[] = {
+      {.vtype = RD_KAFKA_VTYPE_RKT, .u.rkt = message->topic->rkt},
+      {.vtype = RD_KAFKA_VTYPE_PARTITION, .u.i32 = message->partition},
+      {.vtype = RD_KAFKA_VTYPE_MSGFLAGS, .u.i = RD_KAFKA_MSG_F_COPY},
+      {.vtype = RD_KAFKA_VTYPE_VALUE, .u.mem = {(void *)message->payload, message->payload_size}},
+      {.vtype = RD_KAFKA_VTYPE_KEY, .u.mem = {(void *)message->key, message->key_size}},
+      {.vtype = RD_KAFKA_VTYPE_TIMESTAMP, .u.i64 = message->timestamp_ms},
+      {.vtype = RD_KAFKA_VTYPE_OPAQUE, .u.ptr = message->delivery},
+      {.vtype = RD_KAFKA_VTYPE_HEADERS, .u.headers = message->headers},
+  };
+  size_t count = sizeof vus / sizeof *vus - (message->headers ? 0 : 1);
+  rd_kafka_error_t *error = rd_kafka_produceva(producer->handle.rk, vus, count);
+  rd_kafka_resp_err_t err = RD_KAFKA_RESP_ERR_NO_ERROR;
+
+  if (error) {
+    err = rd_kafka_error_code(error);
+    rd_kafka_error_destroy(error);
+  }
+  return err;
+}
+
+rd_kafka_resp_err_t pk_producer_send(pk_producer_t *producer, pk_message_t *message) {
+  rd_kafka_resp_err_t err;
+
+  if (message->delivery) pk_delivery_open(message->delivery);
+  err = message->headers || message->timestamp_ms ? pk_send_whole(producer, message) : pk_send_plain(message);
+  if (err && message->delivery) pk_delivery_retract(message->delivery, err);
+  return err;
+}
+
+uint64_t pk_producer_ticket(pk_producer_t *producer) {
+  uint64_t ticket;
+
+  pthread_mutex_lock(&producer->room_lock);
+  ticket = producer->room_ticket;
+  pthread_mutex_unlock(&producer->room_lock);
+  return ticket;
+}
+
+bool pk_producer_await_room(pk_producer_t *producer, uint64_t ticket, int64_t deadline_ms, const bool *interrupted) {
+  bool room;
+
+  pthread_mutex_lock(&producer->room_lock);
+  producer->room_waiters++;
+  while (producer->room_ticket == ticket && !*interrupted && atomic_load(&producer->accepting)) {
+    if (!pk_cond_wait_until(&producer->room, &producer->room_lock, deadline_ms)) break;
+  }
+  producer->room_waiters--;
+  room = producer->room_ticket != ticket;
+  pthread_mutex_unlock(&producer->room_lock);
+  return room;
+}
+
+void pk_producer_interrupt_room(pk_producer_t *producer, bool *interrupted) {
+  pthread_mutex_lock(&producer->room_lock);
+  *interrupted = true;
+  pthread_cond_broadcast(&producer->room);
+  pthread_mutex_unlock(&producer->room_lock);
+}
+
+void pk_producer_tell_room(pk_producer_t *producer) {
+  pthread_mutex_lock(&producer->room_lock);
+  producer->room_ticket++;
+  if (producer->room_waiters > 0) pthread_cond_broadcast(&producer->room);
+  pthread_mutex_unlock(&producer->room_lock);
+}
+
+bool pk_producer_flush(pk_producer_t *producer, int64_t deadline_ms) {
+  int slice_ms = pk_remaining_ms(deadline_ms);
+
+  if (slice_ms > PK_FLUSH_SLICE_MS) slice_ms = PK_FLUSH_SLICE_MS;
+  return rd_kafka_flush(producer->handle.rk, slice_ms) == RD_KAFKA_RESP_ERR_NO_ERROR;
+}
+
+rd_kafka_resp_err_t pk_producer_purge(pk_producer_t *producer) {
+  return rd_kafka_purge(producer->handle.rk, RD_KAFKA_PURGE_F_QUEUE | RD_KAFKA_PURGE_F_INFLIGHT);
+}
+
+static void pk_events_stop(pk_producer_t *producer) {
+  atomic_store(&producer->stopping, true);
+  rd_kafka_queue_yield(producer->queue);
+  pthread_join(producer->events, NULL);
+}
+
+static void pk_topics_close(pk_producer_t *producer) {
+  for (size_t i = 0; i < producer->topic_count; i++) {
+    if (producer->topics[i]->rkt) rd_kafka_topic_destroy(producer->topics[i]->rkt);
+    producer->topics[i]->rkt = NULL;
+  }
+}
+
+int pk_producer_finish(pk_producer_t *producer) {
+  int unknown;
+
+  atomic_store(&producer->accepting, false);
+  if (rd_kafka_flush(producer->handle.rk, 0)) {
+    pk_producer_purge(producer);
+    rd_kafka_flush(producer->handle.rk, PK_LAST_FLUSH_MS);
+  }
+  pk_flush_stop(&producer->flush);
+  pk_events_stop(producer);
+  unknown = pk_deliveries_abandon(producer->stripes, &producer->flush.urgency);
+  pk_reports_close(&producer->reports);
+  pk_topics_close(producer);
+  rd_kafka_queue_destroy(producer->queue);
+  rd_kafka_destroy(producer->handle.rk);
+  producer->handle.rk = NULL;
+  pk_producer_tell_room(producer);
+  return unknown;
+}
+
+void pk_producer_free(pk_producer_t *producer) {
+  for (size_t i = 0; i < producer->topic_count; i++) {
+    free(producer->topics[i]->name);
+    free(producer->topics[i]);
+  }
+  free(producer->topics);
+  if (producer->queue) pk_flush_destroy(&producer->flush);
+  pk_reports_destroy(&producer->reports);
+  pk_stripes_destroy(producer->stripes);
+  pthread_cond_destroy(&producer->room);
+  pthread_mutex_destroy(&producer->room_lock);
+  pk_handle_destroy(&producer->handle);
+  free(producer);
+}

@@ -1,0 +1,98 @@
+#ifndef PK_PRODUCER_REPORTS_H
+#define PK_PRODUCER_REPORTS_H
+
+#include <pthread.h>
+#include <rdkafka.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "delivery.h"
+
+/* What a producer's event thread has to tell the application: delivery reports
+ * and notices (client errors, statistics, token requests, log lines). The event
+ * thread puts in, one Ruby thread takes out; without one nothing is wanted and
+ * nothing is kept but the text of the last client error.
+ *
+ * Failed deliveries and errors are never dropped. Successful ones aren't either:
+ * when `limit` of them wait, pk_reports_full tells the binding to let producing wait. */
+
+enum {
+  PK_WANT_DELIVERED = 1,
+  PK_WANT_FAILED = 2,
+  PK_WANT_ERRORS = 4,
+  PK_WANT_STATISTICS = 8,
+  PK_WANT_TOKENS = 16,
+  PK_WANT_LOGS = 32
+};
+
+typedef struct pk_report {
+  uint64_t label;
+  const pk_topic_t *topic;
+  int64_t offset;
+  int64_t timestamp_ms;
+  int32_t partition;
+  rd_kafka_resp_err_t err;
+  rd_kafka_msg_status_t persisted;
+} pk_report_t;
+
+typedef struct pk_notice {
+  int want; /* the PK_WANT_ bit of its kind */
+  int number;
+  bool fatal;
+  char *facility;
+  char *text;
+  struct pk_notice *next;
+} pk_notice_t;
+
+typedef struct pk_reports {
+  pthread_mutex_t lock;
+  pthread_cond_t ready;
+  _Atomic int wants;
+  _Atomic size_t count;
+  size_t limit;
+  pk_report_t *ring;
+  size_t capacity;
+  size_t head;
+  pk_notice_t *first;
+  pk_notice_t *last;
+  int logs; /* notices of PK_WANT_LOGS among them */
+  bool closed;
+  char last_error[256];
+} pk_reports_t;
+
+void pk_reports_init(pk_reports_t *reports, size_t limit);
+void pk_reports_destroy(pk_reports_t *reports);
+
+static inline bool pk_reports_wanted(pk_reports_t *reports, int want) {
+  return (atomic_load_explicit(&reports->wants, memory_order_relaxed) & want) != 0;
+}
+
+static inline bool pk_reports_full(pk_reports_t *reports) {
+  return atomic_load_explicit(&reports->count, memory_order_relaxed) >= reports->limit;
+}
+
+void pk_reports_push(pk_reports_t *reports, const pk_report_t *report);
+
+/* Copies the texts. A kind nobody wants is forgotten; of statistics only the
+ * newest is kept, of log lines the newest 1,000. */
+void pk_reports_notice(pk_reports_t *reports, int want, int number, bool fatal, const char *facility, const char *text);
+
+/* Waits until there is anything, the reports were closed, or the deadline has
+ * passed; `interrupted` (guarded by the lock) ends it too. Without the GVL. */
+void pk_reports_wait(pk_reports_t *reports, int64_t deadline_ms, const bool *interrupted);
+void pk_reports_interrupt(pk_reports_t *reports, bool *interrupted);
+
+/* At most max of the oldest. Wakes nobody: the caller tells the room. */
+size_t pk_reports_take(pk_reports_t *reports, pk_report_t *into, size_t max);
+
+/* The oldest notice, the caller's to free; NULL when there is none. */
+pk_notice_t *pk_reports_take_notice(pk_reports_t *reports);
+void pk_notice_free(pk_notice_t *notice);
+
+/* Nothing is put in any more; what lies there can still be taken. */
+void pk_reports_close(pk_reports_t *reports);
+bool pk_reports_ended(pk_reports_t *reports);
+
+#endif

@@ -1,0 +1,182 @@
+/* Penstock::Native::Delivery: the fate of one message, for whoever wants to wait
+ * for it. The object is the native delivery itself: the collector drops Ruby's
+ * reference, librdkafka's keeps the memory until the report. It keeps its producer
+ * alive, whose stripes it waits on. Any thread may wait; so may several. */
+#include <stdlib.h>
+
+#include "producing.h"
+
+enum { SLOT_PRODUCER, SLOT_LABEL };
+
+static VALUE slot(const pk_delivery_t *delivery, int index) {
+  return (VALUE)delivery->binding[index];
+}
+
+static void delivery_mark(void *pointer) {
+  pk_delivery_t *delivery = pointer;
+
+  if (slot(delivery, SLOT_PRODUCER)) rb_gc_mark(slot(delivery, SLOT_PRODUCER));
+  if (slot(delivery, SLOT_LABEL)) rb_gc_mark(slot(delivery, SLOT_LABEL));
+}
+
+/* No lock and no call into librdkafka, in a fork's child neither: it may run at
+ * once, in the middle of a collection. */
+static void delivery_free(void *pointer) {
+  pk_delivery_release(pointer);
+}
+
+static size_t delivery_size(const void *pointer) {
+  return pointer ? sizeof(pk_delivery_t) : 0;
+}
+
+static const rb_data_type_t delivery_type = {
+    .wrap_struct_name = "Penstock::Native::Delivery",
+    .function = {.dmark = delivery_mark, .dfree = delivery_free, .dsize = delivery_size},
+    .flags = RUBY_TYPED_FREE_IMMEDIATELY | RUBY_TYPED_WB_PROTECTED,
+};
+
+static pk_delivery_t *delivery_get(VALUE self) {
+  return rb_check_typeddata(self, &delivery_type);
+}
+
+VALUE pk_delivery_new(VALUE self, pk_topic_t *topic, VALUE label, pk_delivery_t **core) {
+  pk_rproducer_t *producer = pk_rproducer_get(self);
+  VALUE object = TypedData_Wrap_Struct(producer->delivery_class, &delivery_type, NULL);
+  pk_delivery_t *delivery = calloc(1, sizeof *delivery);
+
+  if (!delivery) rb_memerror();
+  pk_delivery_init(delivery, pk_producer_stripe(producer->core), topic);
+  DATA_PTR(object) = *core = delivery;
+  delivery->binding[SLOT_PRODUCER] = (void *)self;
+  delivery->binding[SLOT_LABEL] = (void *)label;
+  RB_OBJ_WRITTEN(object, Qundef, self);
+  RB_OBJ_WRITTEN(object, Qundef, label);
+  return object;
+}
+
+static pk_rproducer_t *delivery_producer(const pk_delivery_t *delivery) {
+  return pk_rproducer_get(slot(delivery, SLOT_PRODUCER));
+}
+
+/* -- waiting ---------------------------------------------------------------- */
+
+static void *wait_safe(void *pointer) {
+  pk_delivery_wait(pointer);
+  return pointer;
+}
+
+static void wait_unblock(void *pointer) {
+  pk_delivery_interrupt(pointer);
+}
+
+static int64_t deadline_of(VALUE timeout_ms) {
+  return NIL_P(timeout_ms) ? PK_NO_DEADLINE : pk_deadline(NUM2LL(timeout_ms));
+}
+
+/* What its parent's producer promised, nobody will tell the child. */
+static void check_process(const pk_delivery_t *delivery) {
+  pk_rproducer_t *producer = delivery_producer(delivery);
+
+  if (producer->core->generation != pk_fork_generation()) pk_rproducer_check(producer);
+}
+
+VALUE pk_delivery_await(VALUE self, VALUE timeout_ms, bool urgent) {
+  pk_delivery_t *delivery = delivery_get(self);
+  pk_producer_t *producer = delivery_producer(delivery)->core;
+  pk_delivery_wait_t wait = {.delivery = delivery, .deadline_ms = deadline_of(timeout_ms)};
+
+  wait.urgency = urgent && producer->lingers ? &producer->flush.urgency : NULL;
+  while (pk_delivery_fate(delivery) == PK_PENDING) {
+    check_process(delivery);
+    wait.interrupted = false;
+    rb_thread_call_without_gvl2(wait_safe, &wait, wait_unblock, &wait);
+    rb_thread_check_ints();
+    if (pk_remaining_ms(wait.deadline_ms) == 0) break;
+  }
+  RB_GC_GUARD(self);
+  return pk_delivery_fate(delivery) == PK_PENDING ? Qfalse : Qtrue;
+}
+
+/* delivery.wait(timeout_ms) → true when the fate is known; nil waits for ever. A
+ * message already queued may still wait for linger: see Producer#sync_wait. */
+static VALUE delivery_wait(VALUE self, VALUE timeout_ms) {
+  return pk_delivery_await(self, timeout_ms, false);
+}
+
+/* -- what it knows ---------------------------------------------------------- */
+
+static VALUE delivery_done_p(VALUE self) {
+  return pk_delivery_fate(delivery_get(self)) == PK_PENDING ? Qfalse : Qtrue;
+}
+
+/* True when the producer was closed before a report came: the message may or may
+ * not have arrived. */
+static VALUE delivery_unknown_p(VALUE self) {
+  return pk_delivery_fate(delivery_get(self)) == PK_UNKNOWN ? Qtrue : Qfalse;
+}
+
+static bool pending(const pk_delivery_t *delivery) {
+  return pk_delivery_fate(delivery) == PK_PENDING;
+}
+
+static VALUE delivery_number(VALUE self) {
+  pk_delivery_t *delivery = delivery_get(self);
+
+  return pending(delivery) ? Qnil : INT2NUM(delivery->err);
+}
+
+static VALUE delivery_partition(VALUE self) {
+  pk_delivery_t *delivery = delivery_get(self);
+
+  return pending(delivery) ? Qnil : INT2NUM(delivery->partition);
+}
+
+static VALUE delivery_offset(VALUE self) {
+  pk_delivery_t *delivery = delivery_get(self);
+
+  return pending(delivery) ? Qnil : LL2NUM(delivery->offset);
+}
+
+static VALUE delivery_timestamp(VALUE self) {
+  pk_delivery_t *delivery = delivery_get(self);
+
+  return pending(delivery) ? Qnil : LL2NUM(delivery->timestamp_ms);
+}
+
+VALUE pk_persisted_symbol(rd_kafka_msg_status_t status) {
+  if (status == RD_KAFKA_MSG_STATUS_PERSISTED) return ID2SYM(rb_intern("persisted"));
+  return ID2SYM(rb_intern(status == RD_KAFKA_MSG_STATUS_NOT_PERSISTED ? "not" : "possibly"));
+}
+
+/* :not, :possibly or :persisted. */
+static VALUE delivery_persisted(VALUE self) {
+  pk_delivery_t *delivery = delivery_get(self);
+
+  return pending(delivery) ? ID2SYM(rb_intern("possibly")) : pk_persisted_symbol(delivery->persisted);
+}
+
+static VALUE delivery_topic(VALUE self) {
+  pk_delivery_t *delivery = delivery_get(self);
+
+  return rb_ary_entry(delivery_producer(delivery)->names, (long)delivery->topic->index);
+}
+
+static VALUE delivery_label(VALUE self) {
+  return slot(delivery_get(self), SLOT_LABEL);
+}
+
+void Init_pk_delivery(VALUE mNative) {
+  VALUE cDelivery = rb_define_class_under(mNative, "Delivery", rb_cObject);
+
+  rb_undef_alloc_func(cDelivery);
+  rb_define_method(cDelivery, "await", delivery_wait, 1);
+  rb_define_method(cDelivery, "done?", delivery_done_p, 0);
+  rb_define_method(cDelivery, "unknown?", delivery_unknown_p, 0);
+  rb_define_method(cDelivery, "number", delivery_number, 0);
+  rb_define_method(cDelivery, "partition", delivery_partition, 0);
+  rb_define_method(cDelivery, "offset", delivery_offset, 0);
+  rb_define_method(cDelivery, "timestamp", delivery_timestamp, 0);
+  rb_define_method(cDelivery, "persisted", delivery_persisted, 0);
+  rb_define_method(cDelivery, "topic", delivery_topic, 0);
+  rb_define_method(cDelivery, "label", delivery_label, 0);
+}

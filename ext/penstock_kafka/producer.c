@@ -1,0 +1,428 @@
+/* Penstock::Native::Producer: its life, and what can be waited for. Any thread may
+ * call any method. Messages go in in produce.c, reports come out in
+ * producer_reports.c. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "error.h"
+#include "nogvl.h"
+#include "producing.h"
+
+#define WHAT "producer"
+
+/* -- the object ------------------------------------------------------------- */
+
+static void producer_mark(void *pointer) {
+  pk_rproducer_t *producer = pointer;
+
+  rb_gc_mark(producer->delivery_class);
+  rb_gc_mark(producer->topics);
+  rb_gc_mark(producer->names);
+  rb_gc_mark(producer->labels);
+  rb_gc_mark(producer->reporter);
+}
+
+static void reap(void *pointer) {
+  pk_producer_t *producer = pointer;
+
+  pk_handle_drain(&producer->handle);
+  if (producer->handle.rk) pk_producer_finish(producer);
+  pk_producer_free(producer);
+}
+
+/* A parent's producer is forgotten as it is; one that was left open is ended by
+ * the reaper, for ending may take a second and the collector can't wait. */
+static void producer_free(void *pointer) {
+  pk_rproducer_t *producer = pointer;
+  pk_producer_t *core = producer->core;
+
+  xfree(producer);
+  if (!core || core->generation != pk_fork_generation() || pk_inherited(&core->handle)) return;
+  pk_handle_unregister(&core->handle);
+  if (core->handle.rk) {
+    pk_reap(reap, core);
+  } else {
+    pk_producer_free(core);
+  }
+}
+
+static size_t producer_size(const void *pointer) {
+  const pk_rproducer_t *producer = pointer;
+
+  return sizeof *producer + (producer->core ? sizeof *producer->core : 0);
+}
+
+static const rb_data_type_t producer_type = {
+    .wrap_struct_name = "Penstock::Native::Producer",
+    .function = {.dmark = producer_mark, .dfree = producer_free, .dsize = producer_size},
+};
+
+static VALUE producer_alloc(VALUE klass) {
+  pk_rproducer_t *producer;
+  VALUE self = TypedData_Make_Struct(klass, pk_rproducer_t, &producer_type, producer);
+
+  producer->delivery_class = producer->reporter = Qnil;
+  producer->topics = rb_hash_new();
+  producer->names = rb_ary_new();
+  producer->labels = rb_hash_new();
+  return self;
+}
+
+pk_rproducer_t *pk_rproducer_get(VALUE self) {
+  return rb_check_typeddata(self, &producer_type);
+}
+
+void pk_rproducer_check(const pk_rproducer_t *producer) {
+  if (!producer->core) pk_raise_closed(WHAT);
+  if (producer->core->generation != pk_fork_generation()) pk_handle_discard(&producer->core->handle);
+  pk_enter(&producer->core->handle, WHAT);
+  pk_handle_leave(&producer->core->handle);
+}
+
+static pk_producer_t *core_of(VALUE self) {
+  pk_rproducer_t *producer = pk_rproducer_get(self);
+
+  if (!producer->core) pk_raise_closed(WHAT);
+  return producer->core;
+}
+
+VALUE pk_label_take(pk_rproducer_t *producer, uint64_t number) {
+  return number ? rb_hash_delete(producer->labels, ULL2NUM(number)) : Qnil;
+}
+
+/* -- open ------------------------------------------------------------------- */
+
+typedef struct {
+  pk_producer_t *core;
+  rd_kafka_conf_t *conf;
+  bool tokens, opened;
+  char error[512];
+} open_args;
+
+static void *open_safe(void *pointer) {
+  open_args *args = pointer;
+
+  args->opened = pk_producer_open(args->core, args->conf, args->tokens, args->error, sizeof args->error);
+  return pointer;
+}
+
+static pk_producer_t *new_core(void) {
+  pk_producer_t *core = calloc(1, sizeof *core);
+
+  if (!core) rb_memerror();
+  pk_producer_init(core);
+  return core;
+}
+
+/* open(conf, delivery_class, max_payload_bytes, tokens): private, by initialize. */
+static VALUE producer_open(VALUE self, VALUE conf, VALUE delivery_class, VALUE max_payload_bytes, VALUE tokens) {
+  pk_rproducer_t *producer = pk_rproducer_get(self);
+  open_args args = {.tokens = RTEST(tokens)};
+
+  if (producer->core) rb_raise(rb_eRuntimeError, "the producer is open already");
+  Check_Type(delivery_class, T_CLASS);
+  producer->max_payload_bytes = NUM2SIZET(max_payload_bytes);
+  producer->delivery_class = delivery_class;
+  args.conf = pk_conf_from_hash(conf, NULL);
+  args.core = new_core();
+  pk_without_gvl_noraise(open_safe, &args);
+  if (!args.opened) {
+    rd_kafka_conf_destroy(args.conf);
+    pk_producer_free(args.core);
+    pk_raise(RD_KAFKA_RESP_ERR__INVALID_ARG, args.error);
+  }
+  producer->core = args.core;
+  pk_handle_register(&args.core->handle);
+  return self;
+}
+
+/* -- close ------------------------------------------------------------------ */
+
+typedef struct {
+  pk_producer_t *core;
+  int64_t deadline_ms;
+  int result;
+  bool flushed;
+} close_args;
+
+static void *begin_close_safe(void *pointer) {
+  close_args *args = pointer;
+
+  args->result = pk_handle_begin_close(&args->core->handle, args->deadline_ms);
+  return pointer;
+}
+
+static void *flush_slice_safe(void *pointer) {
+  close_args *args = pointer;
+
+  args->flushed = pk_producer_flush(args->core, args->deadline_ms);
+  return pointer;
+}
+
+/* Interruptible between slices: whoever can't wait any longer interrupts, and the
+ * rest of the close is done all the same. */
+static VALUE close_flush(VALUE pointer) {
+  close_args *args = (close_args *)pointer;
+
+  do {
+    pk_without_gvl_noraise(flush_slice_safe, args);
+    rb_thread_check_ints();
+  } while (!args->flushed && pk_remaining_ms(args->deadline_ms) > 0);
+  return Qnil;
+}
+
+static void *finish_safe(void *pointer) {
+  close_args *args = pointer;
+
+  args->result = pk_producer_finish(args->core);
+  pk_handle_closed(&args->core->handle);
+  return pointer;
+}
+
+static VALUE close_finish(VALUE pointer) {
+  close_args *args = (close_args *)pointer;
+
+  pk_without_gvl_noraise(finish_safe, args);
+  pk_handle_unregister(&args->core->handle);
+  return Qnil;
+}
+
+static void *late_finish(void *pointer) {
+  pk_producer_t *core = pointer;
+
+  pk_handle_drain(&core->handle);
+  pk_producer_finish(core);
+  pk_handle_closed(&core->handle);
+  return NULL;
+}
+
+/* Waits for another thread's close in slices, so that it can be interrupted. */
+static void await_other_close(close_args *args) {
+  int64_t until_ms = args->deadline_ms;
+
+  while (pk_handle_state(&args->core->handle) == PK_CLOSING) {
+    args->deadline_ms = pk_deadline(100);
+    if (args->deadline_ms > until_ms) args->deadline_ms = until_ms;
+    pk_without_gvl_noraise(begin_close_safe, args);
+    rb_thread_check_ints();
+    if (pk_remaining_ms(until_ms) == 0) break;
+  }
+}
+
+/* close(timeout_ms) → the number of deliveries whose outcome stays unknown. Safe to
+ * call twice, from several threads, and in a fork's child, where it does nothing. */
+static VALUE producer_close(VALUE self, VALUE timeout_ms) {
+  pk_producer_t *core = pk_rproducer_get(self)->core;
+  close_args args = {.core = core, .deadline_ms = pk_deadline(NIL_P(timeout_ms) ? -1 : NUM2LL(timeout_ms))};
+
+  if (!core || core->generation != pk_fork_generation()) return INT2FIX(0);
+  if (pk_handle_state(&core->handle) != PK_OPEN) {
+    await_other_close(&args);
+    return INT2FIX(0);
+  }
+  atomic_store(&core->accepting, false);
+  pk_producer_tell_room(core);
+  pk_without_gvl_noraise(begin_close_safe, &args);
+  if (args.result == PK_CLOSE_DONE) return INT2FIX(0);
+  if (args.result == PK_CLOSE_BUSY) {
+    pk_handle_unregister(&core->handle);
+    if (pk_thread_detach("pk:reaper", late_finish, core)) rb_raise(rb_eThreadError, "no thread to close the producer");
+    return INT2FIX(0);
+  }
+  rb_ensure(close_flush, (VALUE)&args, close_finish, (VALUE)&args);
+  return INT2NUM(args.result);
+}
+
+/* discard!: forgets it, as a fork's child does with its parent's. */
+static VALUE producer_discard(VALUE self) {
+  pk_producer_t *core = pk_rproducer_get(self)->core;
+
+  if (!core) return Qnil;
+  atomic_store(&core->accepting, false);
+  pk_handle_unregister(&core->handle);
+  pk_handle_discard(&core->handle);
+  return Qnil;
+}
+
+static VALUE producer_closed_p(VALUE self) {
+  return pk_rproducer_usable(pk_rproducer_get(self)) ? Qfalse : Qtrue;
+}
+
+static VALUE producer_state(VALUE self) {
+  return pk_state_symbol(&core_of(self)->handle);
+}
+
+static VALUE producer_pid(VALUE self) {
+  return INT2NUM((int)core_of(self)->handle.pid);
+}
+
+/* -- calls into an open client ---------------------------------------------- */
+
+typedef struct {
+  pk_producer_t *core;
+  int64_t deadline_ms;
+  bool done;
+  rd_kafka_resp_err_t err;
+} call_args;
+
+static void *flush_safe(void *pointer) {
+  call_args *args = pointer;
+
+  args->done = pk_producer_flush(args->core, args->deadline_ms);
+  return pointer;
+}
+
+/* flush(timeout_ms) → whether everything was reported; nil waits for ever. */
+static VALUE producer_flush(VALUE self, VALUE timeout_ms) {
+  call_args args = {.core = core_of(self), .deadline_ms = pk_deadline(NIL_P(timeout_ms) ? -1 : NUM2LL(timeout_ms))};
+
+  do {
+    pk_enter(&args.core->handle, WHAT);
+    pk_without_gvl_noraise(flush_safe, &args);
+    pk_handle_leave(&args.core->handle);
+    rb_thread_check_ints();
+  } while (!args.done && pk_remaining_ms(args.deadline_ms) > 0);
+  return args.done ? Qtrue : Qfalse;
+}
+
+static void *purge_safe(void *pointer) {
+  call_args *args = pointer;
+
+  args->err = pk_producer_purge(args->core);
+  return pointer;
+}
+
+/* purge: everything queued or in flight is reported as purged, soon. */
+static VALUE producer_purge(VALUE self) {
+  call_args args = {.core = core_of(self)};
+
+  pk_enter(&args.core->handle, WHAT);
+  pk_without_gvl_noraise(purge_safe, &args);
+  pk_handle_leave(&args.core->handle);
+  if (args.err) pk_raise(args.err, NULL);
+  return Qnil;
+}
+
+/* sync_wait(delivery, timeout_ms): Delivery#await, and what is queued leaves at once. */
+static VALUE producer_sync_wait(VALUE self, VALUE delivery, VALUE timeout_ms) {
+  return pk_delivery_await(delivery, timeout_ms, true);
+}
+
+typedef struct {
+  pk_producer_t *core;
+  uint64_t ticket;
+  int64_t deadline_ms;
+  bool interrupted, room;
+} room_args;
+
+static void *room_safe(void *pointer) {
+  room_args *args = pointer;
+
+  args->room = pk_producer_await_room(args->core, args->ticket, args->deadline_ms, &args->interrupted);
+  return pointer;
+}
+
+static void room_unblock(void *pointer) {
+  room_args *args = pointer;
+
+  pk_producer_interrupt_room(args->core, &args->interrupted);
+}
+
+/* ticket: taken before trying, given to wait_for_room when the queue was full. */
+static VALUE producer_ticket(VALUE self) {
+  return ULL2NUM(pk_producer_ticket(core_of(self)));
+}
+
+/* wait_for_room(ticket, timeout_ms) → whether messages left since the ticket. */
+static VALUE producer_wait_for_room(VALUE self, VALUE ticket, VALUE timeout_ms) {
+  room_args args = {.core = core_of(self), .ticket = NUM2ULL(ticket), .deadline_ms = pk_deadline(NUM2LL(timeout_ms))};
+
+  do {
+    args.interrupted = false;
+    pk_enter(&args.core->handle, WHAT);
+    rb_thread_call_without_gvl2(room_safe, &args, room_unblock, &args);
+    pk_handle_leave(&args.core->handle);
+    rb_thread_check_ints();
+  } while (!args.room && pk_remaining_ms(args.deadline_ms) > 0);
+  return args.room ? Qtrue : Qfalse;
+}
+
+/* queue_size: messages queued, in flight, or with a report nobody took yet. */
+static VALUE producer_queue_size(VALUE self) {
+  pk_producer_t *core = core_of(self);
+  int size;
+
+  pk_enter(&core->handle, WHAT);
+  size = rd_kafka_outq_len(core->handle.rk);
+  pk_handle_leave(&core->handle);
+  return INT2NUM(size);
+}
+
+/* counts → [delivered, failed] since it was opened. */
+static VALUE producer_counts(VALUE self) {
+  pk_producer_t *core = core_of(self);
+
+  return rb_assoc_new(ULL2NUM(atomic_load(&core->delivered)), ULL2NUM(atomic_load(&core->failed)));
+}
+
+static VALUE producer_name(VALUE self) {
+  pk_producer_t *core = core_of(self);
+  VALUE name;
+
+  pk_enter(&core->handle, WHAT);
+  name = pk_utf8_frozen(rd_kafka_name(core->handle.rk));
+  pk_handle_leave(&core->handle);
+  return name;
+}
+
+/* fatal_error → [number, message] or nil. */
+static VALUE producer_fatal_error(VALUE self) {
+  pk_producer_t *core = core_of(self);
+  char message[512];
+  rd_kafka_resp_err_t err;
+
+  pk_enter(&core->handle, WHAT);
+  err = rd_kafka_fatal_error(core->handle.rk, message, sizeof message);
+  pk_handle_leave(&core->handle);
+  return err ? rb_assoc_new(INT2NUM(err), pk_utf8(message)) : Qnil;
+}
+
+/* inject_fatal_error(number, reason): for tests of what a fatal error does. */
+static VALUE producer_inject_fatal_error(VALUE self, VALUE number, VALUE reason) {
+  pk_producer_t *core = core_of(self);
+  const char *text = StringValueCStr(reason);
+  int err = NUM2INT(number);
+
+  pk_enter(&core->handle, WHAT);
+  rd_kafka_test_fatal_error(core->handle.rk, err, text);
+  pk_handle_leave(&core->handle);
+  return Qnil;
+}
+
+static void define_life(VALUE cProducer) {
+  rb_define_alloc_func(cProducer, producer_alloc);
+  rb_define_private_method(cProducer, "open", producer_open, 4);
+  rb_define_method(cProducer, "close", producer_close, 1);
+  rb_define_method(cProducer, "discard!", producer_discard, 0);
+  rb_define_method(cProducer, "closed?", producer_closed_p, 0);
+  rb_define_method(cProducer, "state", producer_state, 0);
+  rb_define_method(cProducer, "pid", producer_pid, 0);
+  rb_define_method(cProducer, "name", producer_name, 0);
+}
+
+void Init_pk_producer(VALUE mNative) {
+  VALUE cProducer = rb_define_class_under(mNative, "Producer", rb_cObject);
+
+  define_life(cProducer);
+  rb_define_method(cProducer, "flush", producer_flush, 1);
+  rb_define_method(cProducer, "purge", producer_purge, 0);
+  rb_define_method(cProducer, "sync_wait", producer_sync_wait, 2);
+  rb_define_method(cProducer, "ticket", producer_ticket, 0);
+  rb_define_method(cProducer, "wait_for_room", producer_wait_for_room, 2);
+  rb_define_method(cProducer, "queue_size", producer_queue_size, 0);
+  rb_define_method(cProducer, "counts", producer_counts, 0);
+  rb_define_method(cProducer, "fatal_error", producer_fatal_error, 0);
+  rb_define_method(cProducer, "inject_fatal_error", producer_inject_fatal_error, 2);
+  Init_pk_produce(cProducer);
+  Init_pk_producer_reports(cProducer);
+}
