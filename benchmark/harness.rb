@@ -34,9 +34,9 @@ module Bench
 
   def measure(options)
     c_programs = CPrograms.new
-    home = ENV["KAFKA_HOME"] || File.expand_path("../shared/kafka", ROOT)
-    Broker.open(home: home) do |broker|
+    Broker.open do |broker|
       topics = Topics.new(broker, c_programs)
+      topics.warm_up
       workloads = chosen(options).map do |workload|
         workload.new(broker: broker, topics: topics, c_programs: c_programs, options: options)
       end

@@ -19,10 +19,6 @@ module Bench
         *kafka.map { |key, value| "kafka.#{key}=#{value}" }]
     end
 
-    def library
-      archive
-    end
-
     private
 
     def build(name)
@@ -53,9 +49,10 @@ module Bench
       ENV["PENSTOCK_BENCH_RDKAFKA"] || File.join(ROOT, "ports")
     end
 
-    # Only those that are installed: a librdkafka built without one does not ask for it.
+    # What that build asked for (its recipe writes it down), or all that a build may need.
     def libraries
-      LIBRARIES.map { |name| "-l#{name}" }
+      noted = File.expand_path("../libs", File.dirname(archive))
+      File.exist?(noted) ? File.read(noted).split : LIBRARIES.map { |name| "-l#{name}" }
     end
   end
 end

@@ -35,6 +35,9 @@ module Bench
     def await(name, within:)
       deadline = Bench.now_ns + (within * 1_000_000_000)
       loop do
+        wrong = @events.find { |event| event["event"] == "error" }
+        raise failure("reported an error: #{wrong["message"]}") if wrong
+
         found = @events.find { |event| event["event"] == name }
         return found if found
 

@@ -5,28 +5,31 @@ require_relative "ruby_side"
 module Bench
   # Installs the libraries we are compared with, and says which versions came.
   module Peers
-    NAMES = %w[karafka waterdrop karafka-rdkafka rdkafka].freeze
+    BUNDLES = {"karafka" => %w[karafka waterdrop karafka-rdkafka], "rdkafka" => %w[rdkafka]}.freeze
     module_function
 
     def install
-      env, ruby = RubySide.peer
-      return if system(env, *ruby, "-e", "exit", out: File::NULL, err: File::NULL)
+      BUNDLES.each_key do |bundle|
+        next if installed?(bundle)
 
-      system(env, "bundle", "install", "--quiet", chdir: RubySide::PEERS, exception: true)
+        system(RubySide.peer(bundle).first, "bundle", "install", "--quiet", chdir: RubySide::PEERS, exception: true)
+      end
     end
 
-    def installed?
-      env, ruby = RubySide.peer
+    def installed?(bundle)
+      env, ruby = RubySide.peer(bundle)
       system(env, *ruby, "-e", "exit", out: File::NULL, err: File::NULL)
     end
 
     # @return [Hash<String, String>] name to version
     def versions
-      return {} unless installed?
+      BUNDLES.select { |bundle, _| installed?(bundle) }.reduce({}) { |all, (bundle, names)| all.merge(loaded(bundle).slice(*names)) }
+    end
 
-      env, ruby = RubySide.peer
+    def loaded(bundle)
+      env, ruby = RubySide.peer(bundle)
       code = "Gem.loaded_specs.each_value { |spec| puts [spec.name, spec.version].join(' ') }"
-      IO.popen([env, *ruby, "-e", code], &:read).lines.to_h(&:split).slice(*NAMES)
+      IO.popen([env, *ruby, "-e", code], &:read).lines.to_h(&:split)
     end
   end
 end

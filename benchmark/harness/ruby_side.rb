@@ -6,8 +6,8 @@ require "fileutils"
 require_relative "child"
 
 module Bench
-  # Starts Ruby programs of benchmark/sides in a fresh process: Penstock's own with the project's bundle, peers with the
-  # bundle in benchmark/peers, so neither sees the other's gems.
+  # Starts Ruby programs of benchmark/sides in a fresh process: Penstock's own with the project's bundle, peers with a
+  # bundle of their own in benchmark/peers, so nobody sees the other's gems.
   class RubySide
     ROOT = File.expand_path("../..", __dir__)
     SIDES = File.join(ROOT, "benchmark/sides")
@@ -15,9 +15,10 @@ module Bench
     LOGS = File.join(ROOT, "benchmark/tmp/logs")
     CLEAN = %w[RUBYOPT RUBYLIB BUNDLE_GEMFILE BUNDLE_PATH BUNDLE_BIN_PATH BUNDLER_VERSION BUNDLE_APP_CONFIG].to_h { |name| [name, nil] }.freeze
 
+    # @param bundle [String] one of benchmark/peers/*.gemfile
     # @return [Array(Hash, Array<String>)] environment and the start of the command line for a peer
-    def self.peer
-      [CLEAN.merge("BUNDLE_GEMFILE" => File.join(PEERS, "Gemfile"), "BUNDLE_PATH" => File.join(PEERS, "vendor")),
+    def self.peer(bundle)
+      [CLEAN.merge("BUNDLE_GEMFILE" => File.join(PEERS, "#{bundle}.gemfile"), "BUNDLE_PATH" => File.join(PEERS, "vendor")),
         [RbConfig.ruby, "-rbundler/setup"]]
     end
 
@@ -31,7 +32,8 @@ module Bench
     # @param arguments [Array<String>] instead of the program: another executable with its arguments
     # @return [Child]
     def self.spawn(program, parameters, arguments: nil, env: {})
-      base, ruby = program.start_with?("penstock/", "ruby/") ? ours : peer
+      library = program.split("/").first
+      base, ruby = %w[penstock ruby].include?(library) ? ours : peer(library)
       path = File.join(SIDES, program)
       command = [*ruby, *(arguments || [path])]
       Child.new(command, env: base.merge("BENCH_PARAMETERS" => JSON.generate(parameters), **env), chdir: ROOT,

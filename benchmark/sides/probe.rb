@@ -73,6 +73,14 @@ class Probe
     {p50_ms: sorted[sorted.size / 2] / 1e6, p99_ms: sorted[(sorted.size * 0.99).floor] / 1e6, max_ms: sorted.last / 1e6}
   end
 
+  # Tells the harness of an error that the library reported, the first of a run.
+  def error(error)
+    return if @error
+
+    @error = "#{error.class}: #{error.message}"
+    event("error", message: @error)
+  end
+
   private
 
   def report(values)

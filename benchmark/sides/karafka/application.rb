@@ -25,3 +25,6 @@ class KarafkaApp < Karafka::App
     Probe["topics"].each { |name| topic(name) { consumer BenchConsumer } }
   end
 end
+
+# A run with errors is no measurement; the harness shows the count.
+Karafka.monitor.subscribe("error.occurred") { |event| PROBE.error(event[:error]) }

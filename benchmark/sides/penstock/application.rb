@@ -24,3 +24,6 @@ class PenstockApp < Penstock::App
     Probe["topics"].each { |name| topic(name) { consumer BenchConsumer } }
   end
 end
+
+# A run with errors is no measurement; the harness shows the count.
+Penstock.monitor.subscribe("error.occurred") { |event| PROBE.error(event[:error]) }
