@@ -1,0 +1,55 @@
+# frozen_string_literal: true
+
+require_relative "../kafka_server"
+
+module Penstock
+  module TestSupport
+    module Runner
+      # The real Kafka of a test run: the one somebody names, or one started at first use and stopped at the end.
+      class Kafka
+        def initialize(out)
+          @out = out
+        end
+
+        # @return [String, nil] nil when none can be had here
+        def bootstrap_servers
+          given || (@server || start)&.bootstrap_servers
+        end
+
+        def env
+          {"KAFKA_BOOTSTRAP_SERVERS" => bootstrap_servers.to_s, "KAFKA_HOME" => KafkaServer.home.to_s}
+        end
+
+        def stop
+          @server&.stop
+        end
+
+        private
+
+        def given
+          address = ENV.fetch("KAFKA_BOOTSTRAP_SERVERS", "")
+          address unless address.empty?
+        end
+
+        def start
+          return if @tried
+
+          @tried = true
+          obstacle = KafkaServer.obstacle
+          return explain(obstacle) if obstacle
+
+          server = KafkaServer.new
+          @server = server # before it starts: an interrupt in between must find it
+          server.start
+          @out.puts("Kafka runs on #{server.bootstrap_servers}")
+          server
+        end
+
+        def explain(obstacle)
+          @out.puts("no real Kafka: #{obstacle}")
+          nil
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,163 @@
+# frozen_string_literal: true
+
+require "fileutils"
+require_relative "../child"
+require_relative "valgrind_report"
+
+module Penstock
+  module TestSupport
+    module Runner
+      # The ways a suite can be run: plainly, or with a tool that watches memory. A leg builds the extensions its own
+      # way into tmp/legs/NAME, never over the ones in lib/.
+      class Leg
+        class BuildError < StandardError; end
+
+        # Everything takes longer under a tool; deadlines of waits are multiplied by this.
+        TIME_FACTOR = 1
+
+        def self.for(name)
+          {nil => Leg, "asan" => AsanLeg, "valgrind" => ValgrindLeg, "gc-stress" => GcStressLeg}.fetch(name).new
+        end
+
+        def prepare
+        end
+
+        def env
+          {"PENSTOCK_TIME_FACTOR" => self.class::TIME_FACTOR.to_s}
+        end
+
+        def load_path
+          []
+        end
+
+        def ruby
+          [RbConfig.ruby]
+        end
+
+        def timeout(seconds)
+          seconds * self.class::TIME_FACTOR
+        end
+
+        # @return [Array<String>] what the tool found, one text a finding
+        def findings
+          []
+        end
+
+        private
+
+        def build(name, switches)
+          @folder = File.expand_path("tmp/legs/#{name}")
+          FileUtils.mkdir_p(File.join(@folder, "lib/penstock"))
+          extensions.each { |extension| build_extension(extension, switches) }
+        end
+
+        def extensions
+          Dir["ext/penstock_*"].select { |path| Dir[File.join(path, "*.c")].any? }
+        end
+
+        def build_extension(path, switches)
+          name = File.basename(path)
+          folder = File.join(@folder, name)
+          FileUtils.mkdir_p(folder)
+          run(folder, switches, RbConfig.ruby, File.expand_path("extconf.rb", path))
+          run(folder, switches, "make", "-j2")
+          FileUtils.cp(File.join(folder, "#{name}.so"), File.join(@folder, "lib/penstock"))
+        end
+
+        def run(folder, switches, *command)
+          log = File.join(folder, "build.log")
+          output = {out: [log, "a"], err: %i[child out]}
+          return if Child.run(command, timeout: 600, env: switches, chdir: folder, **output).success?
+
+          raise BuildError, "#{command.join(" ")} failed:\n#{File.readlines(log).last(20).join}"
+        end
+      end
+
+      # AddressSanitizer and UndefinedBehaviorSanitizer in the extensions and in librdkafka.
+      class AsanLeg < Leg
+        TIME_FACTOR = 4
+
+        def prepare
+          build("asan", "PENSTOCK_ASAN" => "1")
+          FileUtils.rm_f(Dir["#{reports}*"])
+        end
+
+        # Ruby keeps much at exit on purpose, so leaks are valgrind's matter here. Options of the user's own win.
+        def env
+          asan = "detect_leaks=0:abort_on_error=0:exitcode=99:log_path=#{reports}:#{ENV.fetch("ASAN_OPTIONS", "")}"
+          super.merge(
+            "LD_PRELOAD" => library("libasan.so"),
+            "ASAN_OPTIONS" => asan,
+            "UBSAN_OPTIONS" => "print_stacktrace=1:log_path=#{reports}"
+          )
+        end
+
+        def load_path
+          [File.join(@folder, "lib")]
+        end
+
+        def findings
+          Dir["#{reports}*"].map { |path| File.readlines(path).first(25).join }
+        end
+
+        private
+
+        def reports
+          File.expand_path("tmp/legs/asan/report")
+        end
+
+        # The sanitizer's own library has to be the first that is loaded, and Ruby isn't linked with it.
+        def library(name)
+          `#{ENV.fetch("CC", RbConfig::CONFIG["CC"]).split.first} -print-file-name=#{name}`.strip
+        end
+      end
+
+      # valgrind's memcheck; findings that don't come from our code are Ruby's and left out.
+      class ValgrindLeg < Leg
+        TIME_FACTOR = 20
+
+        def prepare
+          unless system("which valgrind >/dev/null")
+            raise BuildError, "valgrind is not installed: apt-get install valgrind"
+          end
+
+          build("valgrind", "PENSTOCK_PEDANTIC" => "1")
+          FileUtils.rm_f(Dir["#{reports}*"])
+        end
+
+        def env
+          super.merge("PENSTOCK_VALGRIND" => "1")
+        end
+
+        def ruby
+          ["valgrind", "--quiet", "--xml=yes", "--xml-file=#{reports}.%p.xml", "--num-callers=40", "--leak-check=full",
+            "--show-leak-kinds=definite", "--undef-value-errors=yes", "--fair-sched=yes", "--max-threads=4000",
+            "--trace-children=no", "--child-silent-after-fork=yes", *super]
+        end
+
+        def load_path
+          [File.join(@folder, "lib")]
+        end
+
+        def findings
+          Dir["#{reports}.*.xml"].flat_map { |path| ValgrindReport.new(path).findings }
+        end
+
+        private
+
+        def reports
+          File.expand_path("tmp/legs/valgrind/report")
+        end
+      end
+
+      # A minor collection at every allocation of native tests, and a compaction between tests (test_case.rb).
+      class GcStressLeg < Leg
+        TIME_FACTOR = 10
+
+        def env
+          super.merge("PENSTOCK_GC_STRESS" => "1")
+        end
+      end
+    end
+  end
+end

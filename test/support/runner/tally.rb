@@ -1,0 +1,66 @@
+# frozen_string_literal: true
+
+require "json"
+
+module Penstock
+  module TestSupport
+    module Runner
+      # Adds up what the processes of a run report, and prints the closing lines.
+      class Tally
+        NEEDS_KAFKA = "need a real Kafka: set KAFKA_HOME or KAFKA_BOOTSTRAP_SERVERS"
+
+        def initialize
+          @passed = 0
+          @failed = []
+          @skipped = Hash.new(0)
+          @lines = []
+        end
+
+        # @param child [Child::Result] how the process ended
+        # @param path [String] the result file that it should have written
+        def add(name, child, path)
+          unless File.exist?(path)
+            @failed << "#{name}: #{child} before it reported"
+            return
+          end
+          counts = JSON.parse(File.read(path))
+          @passed += counts["passed"]
+          @failed.concat(counts["failed"])
+          counts["skipped"].each { |reason, count| @skipped[reason] += count }
+          # All tests passed, yet the process ended badly: a crash at exit counts.
+          @failed << "#{name}: #{child}" if counts["failed"].empty? && !child.success?
+        end
+
+        def fail(text)
+          @failed << text
+        end
+
+        def skip(count, reason)
+          @skipped[reason] += count if count.positive?
+        end
+
+        def note(name, seconds)
+          @lines << format("%-24s %6.1f s", name, seconds)
+        end
+
+        def success?
+          @failed.empty?
+        end
+
+        def report(out)
+          out.puts("", *@lines)
+          out.puts("", "Failed:", *@failed.map { |text| "  #{text}" }) unless @failed.empty?
+          out.puts("", "Skipped:", *@skipped.map { |reason, count| "  #{count}: #{reason}" }) unless @skipped.empty?
+          out.puts("", closing_line)
+          out.flush
+        end
+
+        def closing_line
+          line = "#{@passed} passed, #{@failed.size} failed, #{@skipped.values.sum} skipped"
+          kafka = @skipped.sum { |reason, count| reason.include?("KAFKA_HOME") ? count : 0 }
+          kafka.zero? ? line : "#{line} (#{kafka} #{NEEDS_KAFKA})"
+        end
+      end
+    end
+  end
+end

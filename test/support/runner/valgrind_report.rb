@@ -1,0 +1,67 @@
+# frozen_string_literal: true
+
+require "rexml/document"
+
+module Penstock
+  module TestSupport
+    module Runner
+      # Reads one XML file of memcheck. Ruby's conservative collector reads stacks and freed slots all the time: an
+      # error counts only when the code that erred is ours, that is, when the innermost frame outside the C library
+      # and the tool belongs to our extensions. A leak counts when our code asked for the memory.
+      class ValgrindReport
+        OURS = /penstock_(?:core|kafka)\.so\z/
+        # Where memory is copied, compared or written on behalf of a caller.
+        TRANSPARENT = %r{/(?:libc|libpthread|ld-linux|vgpreload)[^/]*\z}
+
+        def initialize(path)
+          @path = path
+        end
+
+        # @return [Array<String>]
+        def findings
+          errors.select { |error| ours?(error) }.map { |error| describe(error) }
+        end
+
+        private
+
+        # A process that was killed leaves its file without an end.
+        def errors
+          text = File.read(@path)
+          text << "</valgrindoutput>" unless text.include?("</valgrindoutput>")
+          REXML::Document.new(text).get_elements("/valgrindoutput/error")
+        rescue REXML::ParseException
+          []
+        end
+
+        def ours?(error)
+          frames = frames_of(error)
+          return frames.any? { |frame| OURS.match?(object(frame)) } if leak?(error)
+
+          innermost = frames.find { |frame| !TRANSPARENT.match?(object(frame)) }
+          innermost && OURS.match?(object(innermost))
+        end
+
+        def leak?(error)
+          error.elements["kind"].text.start_with?("Leak_")
+        end
+
+        def frames_of(error)
+          error.get_elements("stack").first.get_elements("frame")
+        end
+
+        def object(frame)
+          frame.elements["obj"]&.text.to_s
+        end
+
+        def describe(error)
+          what = (error.elements["what"] || error.elements["xwhat/text"]).text
+          frames = frames_of(error).first(16).map do |frame|
+            place = [frame.elements["file"]&.text, frame.elements["line"]&.text].compact.join(":")
+            "    #{frame.elements["fn"]&.text || object(frame)} #{place}"
+          end
+          [what, *frames].join("\n")
+        end
+      end
+    end
+  end
+end
