@@ -75,7 +75,13 @@ static VALUE error_numbers(VALUE self) {
   return numbers;
 }
 
+/* Native.error_text(number) → librdkafka's sentence for it. */
+static VALUE error_text(VALUE self, VALUE number) {
+  return pk_utf8(rd_kafka_err2str((rd_kafka_resp_err_t)NUM2INT(number)));
+}
+
 void Init_pk_error(VALUE mNative) {
+  rb_define_singleton_method(mNative, "error_text", error_text, 1);
   rb_define_singleton_method(mNative, "error_numbers", error_numbers, 0);
   id_kafka_error = rb_intern("kafka_error");
 }

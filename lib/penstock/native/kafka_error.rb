@@ -39,6 +39,14 @@ module Penstock
       )
     end
 
+    # @param number [Integer] librdkafka's error number, as rows of results carry it
+    # @param place [String] what it happened to
+    # @return [KafkaError]
+    def self.error_for(number, place)
+      name = error_numbers.key(number) || "UNKNOWN"
+      kafka_error(number, name, "#{place}: #{error_text(number)}", 0)
+    end
+
     # @param error [Integer, Symbol] a number, or a {KafkaError#code} (`:not_coordinator`, `:timed_out`)
     # @return [Integer] librdkafka's error number
     # @raise [ArgumentError] for a name that doesn't exist

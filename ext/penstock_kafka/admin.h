@@ -1,0 +1,51 @@
+#ifndef PK_ADMIN_BINDING_H
+#define PK_ADMIN_BINDING_H
+
+#include "penstock_kafka.h"
+
+#include "core/admin.h"
+
+/* One request of the Admin API on its way: what is sent, the wait, the answer.
+ * Everything native in it is freed by the ensure of pk_admin_run, so the steps
+ * in between may raise. */
+typedef struct pk_admin_call {
+  pk_admin_t *admin;
+  VALUE input;
+  int64_t timeout_ms;
+  rd_kafka_admin_op_t op;
+  /* The steps, in this order. */
+  void (*build)(struct pk_admin_call *);   /* Ruby → items; optional */
+  void (*options)(struct pk_admin_call *); /* more than the timeout; optional */
+  void (*send)(struct pk_admin_call *);
+  VALUE (*read)(struct pk_admin_call *); /* event → Ruby */
+  /* What the ensure frees. */
+  void **items;
+  size_t count;
+  void (*free_item)(void *);
+  rd_kafka_AdminOptions_t *request_options;
+  pk_admin_wait_t wait;
+  rd_kafka_event_t *event;
+  bool flag; /* validate only, read committed, require stable: by operation */
+} pk_admin_call_t;
+
+/* Enters the handle, runs the steps, waits without the GVL; raises KafkaError
+ * when the request as a whole failed, HandleClosedError when the handle is
+ * closed meanwhile. */
+VALUE pk_admin_run(VALUE self, pk_admin_call_t *call);
+
+/* Raises the error of the connection when that explains err (a request that
+ * timed out because no broker could be reached), else err with its message. */
+NORETURN(void pk_admin_raise_failed(pk_admin_t *admin, rd_kafka_resp_err_t err, const char *message));
+
+/* Room for call->count items, all NULL. */
+void pk_admin_items(pk_admin_call_t *call, size_t count, void (*free_item)(void *));
+
+/* [topic, partition, value] rows ↔ lists. The first takes the third value as
+ * offset when with_offset is true. */
+rd_kafka_topic_partition_list_t *pk_admin_list(VALUE rows, bool with_offset);
+
+/* The requests, one Ruby method each (admin_requests.c, admin_groups.c). */
+void pk_admin_define_requests(VALUE cAdmin);
+void pk_admin_define_groups(VALUE cAdmin);
+
+#endif

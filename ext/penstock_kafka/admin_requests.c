@@ -1,0 +1,266 @@
+/* Requests about topics and offsets: how each is built from Ruby and read back.
+ * Every step may raise; pk_admin_run frees what is native. */
+#include "admin.h"
+
+#define ERROR_BYTES 512
+
+static VALUE row_at(VALUE rows, long index) {
+  return rb_Array(rb_ary_entry(rows, index));
+}
+
+/* -- create, delete, widen -------------------------------------------------- */
+
+static int set_config(VALUE name, VALUE value, VALUE topic) {
+  const char *c_name, *c_value;
+
+  name = rb_String(name);
+  value = rb_String(value);
+  c_name = StringValueCStr(name);
+  c_value = StringValueCStr(value);
+  if (rd_kafka_NewTopic_set_config((rd_kafka_NewTopic_t *)topic, c_name, c_value)) {
+    rb_raise(rb_eArgError, "config %s is refused", c_name);
+  }
+  return ST_CONTINUE;
+}
+
+static void free_new_topic(void *item) {
+  rd_kafka_NewTopic_destroy(item);
+}
+
+static void build_new_topics(pk_admin_call_t *call) {
+  char error[ERROR_BYTES] = "";
+
+  pk_admin_items(call, (size_t)RARRAY_LEN(call->input), free_new_topic);
+  for (size_t i = 0; i < call->count; i++) {
+    VALUE row = row_at(call->input, (long)i), name = rb_ary_entry(row, 0), config = rb_ary_entry(row, 3);
+    int partitions = NUM2INT(rb_ary_entry(row, 1)), replication_factor = NUM2INT(rb_ary_entry(row, 2));
+
+    call->items[i] = rd_kafka_NewTopic_new(StringValueCStr(name), partitions, replication_factor, error, sizeof error);
+    if (!call->items[i]) rb_raise(rb_eArgError, "%s", error);
+    if (!NIL_P(config)) rb_hash_foreach(config, set_config, (VALUE)call->items[i]);
+  }
+}
+
+static void set_validate_only(pk_admin_call_t *call) {
+  char error[ERROR_BYTES];
+
+  if (call->flag) rd_kafka_AdminOptions_set_validate_only(call->request_options, 1, error, sizeof error);
+}
+
+static void send_create_topics(pk_admin_call_t *call) {
+  rd_kafka_CreateTopics(call->admin->handle.rk, (rd_kafka_NewTopic_t **)call->items, call->count, call->request_options,
+                        call->wait.queue);
+}
+
+/* [[name, number, message or nil], …] */
+static VALUE topic_rows(const rd_kafka_topic_result_t **results, size_t count) {
+  VALUE rows = rb_ary_new_capa((long)count);
+
+  for (size_t i = 0; i < count; i++) {
+    rd_kafka_resp_err_t err = rd_kafka_topic_result_error(results[i]);
+    const char *message = rd_kafka_topic_result_error_string(results[i]);
+
+    if (err && !message) message = rd_kafka_err2str(err);
+    rb_ary_push(rows, rb_ary_new_from_args(3, pk_utf8(rd_kafka_topic_result_name(results[i])), INT2NUM((int)err),
+                                           err ? pk_utf8(message) : Qnil));
+  }
+  return rows;
+}
+
+static VALUE read_create_topics(pk_admin_call_t *call) {
+  size_t count;
+  const rd_kafka_CreateTopics_result_t *result = rd_kafka_event_CreateTopics_result(call->event);
+  const rd_kafka_topic_result_t **results = rd_kafka_CreateTopics_result_topics(result, &count);
+
+  return topic_rows(results, count);
+}
+
+/* create_topics([[name, partitions, replication_factor, {config}], …], timeout_ms, validate_only) */
+static VALUE admin_create_topics(int argc, VALUE *argv, VALUE self) {
+  VALUE topics, timeout_ms, validate_only;
+  pk_admin_call_t call = {0};
+
+  rb_scan_args(argc, argv, "21", &topics, &timeout_ms, &validate_only);
+  call.input = rb_Array(topics);
+  call.timeout_ms = NUM2LL(timeout_ms);
+  call.flag = RTEST(validate_only);
+  call.op = RD_KAFKA_ADMIN_OP_CREATETOPICS;
+  call.build = build_new_topics;
+  call.options = set_validate_only;
+  call.send = send_create_topics;
+  call.read = read_create_topics;
+  return pk_admin_run(self, &call);
+}
+
+static void free_delete_topic(void *item) {
+  rd_kafka_DeleteTopic_destroy(item);
+}
+
+static void build_delete_topics(pk_admin_call_t *call) {
+  pk_admin_items(call, (size_t)RARRAY_LEN(call->input), free_delete_topic);
+  for (size_t i = 0; i < call->count; i++) {
+    VALUE name = rb_ary_entry(call->input, (long)i);
+
+    call->items[i] = rd_kafka_DeleteTopic_new(StringValueCStr(name));
+  }
+}
+
+static void send_delete_topics(pk_admin_call_t *call) {
+  rd_kafka_DeleteTopics(call->admin->handle.rk, (rd_kafka_DeleteTopic_t **)call->items, call->count,
+                        call->request_options, call->wait.queue);
+}
+
+static VALUE read_delete_topics(pk_admin_call_t *call) {
+  size_t count;
+  const rd_kafka_DeleteTopics_result_t *result = rd_kafka_event_DeleteTopics_result(call->event);
+  const rd_kafka_topic_result_t **results = rd_kafka_DeleteTopics_result_topics(result, &count);
+
+  return topic_rows(results, count);
+}
+
+/* delete_topics([name, …], timeout_ms) */
+static VALUE admin_delete_topics(VALUE self, VALUE names, VALUE timeout_ms) {
+  pk_admin_call_t call = {.input = rb_Array(names), .timeout_ms = NUM2LL(timeout_ms)};
+
+  call.op = RD_KAFKA_ADMIN_OP_DELETETOPICS;
+  call.build = build_delete_topics;
+  call.send = send_delete_topics;
+  call.read = read_delete_topics;
+  return pk_admin_run(self, &call);
+}
+
+static void free_new_partitions(void *item) {
+  rd_kafka_NewPartitions_destroy(item);
+}
+
+static void build_new_partitions(pk_admin_call_t *call) {
+  char error[ERROR_BYTES] = "";
+
+  pk_admin_items(call, (size_t)RARRAY_LEN(call->input), free_new_partitions);
+  for (size_t i = 0; i < call->count; i++) {
+    VALUE row = row_at(call->input, (long)i), name = rb_ary_entry(row, 0);
+    int total = NUM2INT(rb_ary_entry(row, 1));
+
+    if (total < 1) rb_raise(rb_eArgError, "%s: a topic has at least 1 partition", StringValueCStr(name));
+    call->items[i] = rd_kafka_NewPartitions_new(StringValueCStr(name), (size_t)total, error, sizeof error);
+    if (!call->items[i]) rb_raise(rb_eArgError, "%s", error);
+  }
+}
+
+static void send_create_partitions(pk_admin_call_t *call) {
+  rd_kafka_CreatePartitions(call->admin->handle.rk, (rd_kafka_NewPartitions_t **)call->items, call->count,
+                            call->request_options, call->wait.queue);
+}
+
+static VALUE read_create_partitions(pk_admin_call_t *call) {
+  size_t count;
+  const rd_kafka_CreatePartitions_result_t *result = rd_kafka_event_CreatePartitions_result(call->event);
+  const rd_kafka_topic_result_t **results = rd_kafka_CreatePartitions_result_topics(result, &count);
+
+  return topic_rows(results, count);
+}
+
+/* create_partitions([[name, total], …], timeout_ms) */
+static VALUE admin_create_partitions(VALUE self, VALUE topics, VALUE timeout_ms) {
+  pk_admin_call_t call = {.input = rb_Array(topics), .timeout_ms = NUM2LL(timeout_ms)};
+
+  call.op = RD_KAFKA_ADMIN_OP_CREATEPARTITIONS;
+  call.build = build_new_partitions;
+  call.send = send_create_partitions;
+  call.read = read_create_partitions;
+  return pk_admin_run(self, &call);
+}
+
+/* -- offsets ---------------------------------------------------------------- */
+
+static void free_list(void *item) {
+  rd_kafka_topic_partition_list_destroy(item);
+}
+
+/* Freed at once when a row is bad, for nobody owns it yet. */
+rd_kafka_topic_partition_list_t *pk_admin_list(VALUE rows, bool with_offset) {
+  long count = RARRAY_LEN(rows);
+  rd_kafka_topic_partition_list_t *list;
+
+  for (long i = 0; i < count; i++) { /* all that can raise comes first */
+    VALUE row = rb_ary_entry(rows, i), name;
+
+    Check_Type(row, T_ARRAY);
+    name = rb_ary_entry(row, 0);
+    Check_Type(name, T_STRING);
+    StringValueCStr(name);
+    NUM2INT(rb_ary_entry(row, 1));
+    if (with_offset) NUM2LL(rb_ary_entry(row, 2));
+  }
+  list = rd_kafka_topic_partition_list_new((int)count);
+  for (long i = 0; i < count; i++) {
+    VALUE row = rb_ary_entry(rows, i), name = rb_ary_entry(row, 0);
+    rd_kafka_topic_partition_t *partition =
+        rd_kafka_topic_partition_list_add(list, RSTRING_PTR(name), NUM2INT(rb_ary_entry(row, 1)));
+
+    if (with_offset) partition->offset = NUM2LL(rb_ary_entry(row, 2));
+  }
+  return list;
+}
+
+static void build_list_offsets(pk_admin_call_t *call) {
+  pk_admin_items(call, 1, free_list);
+  call->items[0] = pk_admin_list(call->input, true);
+}
+
+static void set_isolation(pk_admin_call_t *call) {
+  rd_kafka_error_t *error;
+  rd_kafka_IsolationLevel_t level =
+      call->flag ? RD_KAFKA_ISOLATION_LEVEL_READ_COMMITTED : RD_KAFKA_ISOLATION_LEVEL_READ_UNCOMMITTED;
+
+  error = rd_kafka_AdminOptions_set_isolation_level(call->request_options, level);
+  if (error) pk_raise_error(error);
+}
+
+static void send_list_offsets(pk_admin_call_t *call) {
+  rd_kafka_ListOffsets(call->admin->handle.rk, call->items[0], call->request_options, call->wait.queue);
+}
+
+static VALUE read_list_offsets(pk_admin_call_t *call) {
+  size_t count;
+  const rd_kafka_ListOffsets_result_t *result = rd_kafka_event_ListOffsets_result(call->event);
+  const rd_kafka_ListOffsetsResultInfo_t **infos = rd_kafka_ListOffsets_result_infos(result, &count);
+  VALUE rows = rb_ary_new_capa((long)count);
+
+  for (size_t i = 0; i < count; i++) {
+    const rd_kafka_topic_partition_t *partition = rd_kafka_ListOffsetsResultInfo_topic_partition(infos[i]);
+
+    rb_ary_push(rows, rb_ary_new_from_args(
+                          6, pk_utf8(partition->topic), INT2NUM(partition->partition), LL2NUM(partition->offset),
+                          LL2NUM(rd_kafka_ListOffsetsResultInfo_timestamp(infos[i])),
+                          INT2NUM(rd_kafka_topic_partition_get_leader_epoch(partition)), INT2NUM((int)partition->err)));
+  }
+  return rows;
+}
+
+/* list_offsets([[topic, partition, spec], …], timeout_ms, read_committed) →
+ * [[topic, partition, offset, timestamp, leader_epoch, number], …]; spec is a
+ * time in ms, -2 for the first offset, -1 for the end, -3 for the latest time. */
+static VALUE admin_list_offsets(int argc, VALUE *argv, VALUE self) {
+  VALUE partitions, timeout_ms, read_committed;
+  pk_admin_call_t call = {0};
+
+  rb_scan_args(argc, argv, "21", &partitions, &timeout_ms, &read_committed);
+  call.input = rb_Array(partitions);
+  call.timeout_ms = NUM2LL(timeout_ms);
+  call.flag = RTEST(read_committed);
+  if (RARRAY_LEN(call.input) == 0) return rb_ary_new();
+  call.op = RD_KAFKA_ADMIN_OP_LISTOFFSETS;
+  call.build = build_list_offsets;
+  call.options = set_isolation;
+  call.send = send_list_offsets;
+  call.read = read_list_offsets;
+  return pk_admin_run(self, &call);
+}
+
+void pk_admin_define_requests(VALUE cAdmin) {
+  rb_define_method(cAdmin, "create_topics", admin_create_topics, -1);
+  rb_define_method(cAdmin, "delete_topics", admin_delete_topics, 2);
+  rb_define_method(cAdmin, "create_partitions", admin_create_partitions, 2);
+  rb_define_method(cAdmin, "list_offsets", admin_list_offsets, -1);
+}

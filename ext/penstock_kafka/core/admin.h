@@ -1,0 +1,82 @@
+/* The handle behind administration: an rd_kafka_t that produces and consumes
+ * nothing, asked from any number of threads at once.
+ *
+ * Requests of the Admin API answer onto a queue made for the call, so nobody
+ * waits for anybody else's answer; rd_kafka_queue_yield on it ends the wait.
+ * rd_kafka_metadata has no such form: it blocks until its own timeout, so it runs
+ * on a thread of its own (a job) and the caller waits for the job's condvar,
+ * which it may leave at any moment.
+ *
+ * Memory is counted: the Ruby object, each running job and the reaper hold a
+ * reference. The rd_kafka_t goes when the handle is closed and no call is in it. */
+#ifndef PK_CORE_ADMIN_H
+#define PK_CORE_ADMIN_H
+
+#include "handle.h"
+
+#define PK_ADMIN_ERROR_BYTES 512
+
+/* A call that waits for an answer. Lives on the caller's stack. */
+typedef struct pk_admin_wait {
+  rd_kafka_queue_t *queue;
+  struct pk_admin_wait *next;
+} pk_admin_wait_t;
+
+typedef struct {
+  pk_handle_t handle;
+  rd_kafka_queue_t *main;    /* errors of the connections; read at the end of a request */
+  pthread_mutex_t lock;      /* guards all up to closing; held for a few instructions */
+  rd_kafka_resp_err_t error; /* the last one of a connection since a request went well */
+  char error_text[PK_ADMIN_ERROR_BYTES];
+  pk_admin_wait_t *waits;
+  struct pk_admin_job *jobs;
+  _Atomic int closing;
+  _Atomic int references;
+} pk_admin_t;
+
+/* Takes conf in every case. NULL with a text in error. */
+pk_admin_t *pk_admin_new(rd_kafka_conf_t *conf, char *error, size_t size);
+
+/* Tells calls and jobs to end, waits for them until the deadline and takes the
+ * handle down; what is still inside then is left to the reaper. 1 when this call
+ * closed it. Blocks: without the GVL. */
+int pk_admin_close(pk_admin_t *admin, int64_t deadline_ms);
+
+/* The Ruby object lets go of it: closed or not, in its own process or a child. */
+void pk_admin_abandon(pk_admin_t *admin);
+
+/* Puts a queue for one answer into wait; the caller has entered the handle. */
+void pk_admin_wait_begin(pk_admin_t *admin, pk_admin_wait_t *wait);
+void pk_admin_wait_end(pk_admin_t *admin, pk_admin_wait_t *wait);
+
+/* The answer, or NULL: interrupted, closing or past the deadline. */
+rd_kafka_event_t *pk_admin_wait_for(pk_admin_wait_t *wait, int64_t deadline_ms);
+
+/* The last thing that went wrong with a connection, which says why a request
+ * timed out; RD_KAFKA_RESP_ERR_NO_ERROR when nothing did since it was forgotten:
+ * after a request that went well. */
+rd_kafka_resp_err_t pk_admin_last_error(pk_admin_t *admin, char *text, size_t size);
+void pk_admin_forget_errors(pk_admin_t *admin);
+
+/* -- metadata --------------------------------------------------------------- */
+
+typedef struct pk_admin_job pk_admin_job_t;
+
+/* Starts rd_kafka_metadata for one topic, or all when topic is NULL. NULL when no
+ * thread can be made. The caller has entered the handle; the job enters it too. */
+pk_admin_job_t *pk_admin_job_start(pk_admin_t *admin, const char *topic, int timeout_ms);
+
+/* True when the job has ended; false when it was left (wake, close) or the
+ * deadline passed. */
+bool pk_admin_job_wait(pk_admin_job_t *job, int64_t deadline_ms);
+
+/* Ends one wait, present or next. From any thread, not from a signal handler. */
+void pk_admin_job_wake(pk_admin_job_t *job);
+
+/* What the job brought; only after pk_admin_job_wait answered true. */
+rd_kafka_resp_err_t pk_admin_job_result(pk_admin_job_t *job, const struct rd_kafka_metadata **metadata);
+
+/* The caller lets go of it; a job that still runs ends alone. */
+void pk_admin_job_release(pk_admin_job_t *job);
+
+#endif
