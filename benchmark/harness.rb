@@ -41,16 +41,17 @@ module Bench
         workload.new(broker: broker, topics: topics, c_programs: c_programs, options: options)
       end
       outcomes = workloads.map { |workload| Runner.new(workload, options).run }
-      Report.new(outcomes, Machine.facts(broker: broker, peers: Peers.versions, penstock: penstock))
+      Report.new(outcomes,
+        {runs: options.runs, **Machine.facts(broker: broker, peers: Peers.versions, penstock: penstock)})
     end
   end
 
   def chosen(options)
     return Workload.all if options.names.empty?
 
+    by_name = Workload.all.to_h { |workload| [workload::NAME, workload] }
     options.names.map do |name|
-      Workload.all.find { |workload| workload::NAME == name } ||
-        raise(ArgumentError, "no workload #{name}: #{Workload.all.map { |workload| workload::NAME }.join(", ")}")
+      by_name[name] || raise(ArgumentError, "no workload #{name}: #{by_name.keys.join(", ")}")
     end
   end
 
@@ -63,7 +64,7 @@ module Bench
 
   def document(options)
     require_relative "harness/document"
-    Document.new(options.docs == true ? RESULT : options.docs).write(File.join(ROOT, "docs/performance.md"))
+    Document.new((options.docs == true) ? RESULT : options.docs).write(File.join(ROOT, "docs/performance.md"))
     0
   end
 end

@@ -32,7 +32,9 @@ module Bench
     end
 
     def fresh?(target, source)
-      File.exist?(target) && [source, File.join(SOURCES, "bench.h"), archive].all? { |path| File.mtime(path) <= File.mtime(target) }
+      File.exist?(target) && [source, File.join(SOURCES, "bench.h"), archive].all? { |path|
+        File.mtime(path) <= File.mtime(target)
+      }
     end
 
     def headers

@@ -7,7 +7,7 @@ module Bench
   # One fresh operating-system process that is measured. It reports by lines of JSON on a pipe of its own (BENCH_FD), so
   # whatever it prints is left alone. The harness owns it: {#stop} ends it by its pid, whatever happened before.
   class Child
-    attr_reader :pid, :spawned_ns, :status, :output
+    attr_reader :pid, :spawned_ns, :ended_ns, :status, :output
 
     # @param command [Array<String>] program and arguments
     # @param env [Hash<String, String>] added to the environment
@@ -18,8 +18,6 @@ module Bench
       @buffer = +""
       @events = []
       @output = log
-      cpu = Process.times
-      @children_cpu = cpu.cutime + cpu.cstime
       @spawned_ns = Bench.now_ns
       @pid = Process.spawn(env.merge("BENCH_FD" => writer.fileno.to_s, "BENCH_SPAWNED_NS" => @spawned_ns.to_s),
         *command, writer.fileno => writer, :in => File::NULL, [:out, :err] => [log, "w"], :chdir => chdir)
@@ -45,17 +43,12 @@ module Bench
       end
     end
 
-    def signal(name)
-      Process.kill(name, pid)
+    def ended?
+      reap
     end
 
-    # @return [Float, nil] seconds until it ended, nil when it did not within the given ones
-    def wait(within:)
-      begun = Bench.now_ns
-      Bench.await("the end of #{pid}", seconds: within) { reap }
-      (ended_ns - begun) / 1e9
-    rescue RuntimeError
-      nil
+    def signal(name)
+      Process.kill(name, pid)
     end
 
     def stop
@@ -70,16 +63,9 @@ module Bench
       @reader.close unless @reader.closed?
     end
 
-    # CPU seconds of the ended process, as the kernel counted them from exec to exit.
-    def cpu_seconds
-      cpu = Process.times
-      cpu.cutime + cpu.cstime - @children_cpu
-    end
-
-    # Stamp of the end, exact to a millisecond.
-    attr_reader :ended_ns
-
-    # Blocks until it ends; for exact stamps of an end.
+    # Waits for its end, exact to a millisecond.
+    #
+    # @return [Integer] stamp of the end
     def wait_exactly(within:)
       deadline = Bench.now_ns + (within * 1_000_000_000)
       until reap

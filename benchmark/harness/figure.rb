@@ -11,7 +11,11 @@ module Bench
       return :absent if value.nil?
       return :seen unless bound
 
-      ((bound == :least) ? value >= limit : value <= limit) ? :holds : :misses
+      if (bound == :least) ? value >= limit : value <= limit
+        :holds
+      else
+        :misses
+      end
     end
 
     def value
@@ -23,7 +27,9 @@ module Bench
     end
 
     def target
-      bound ? "#{(bound == :least) ? "≥" : "≤"} #{Statistics.humane(limit)}#{suffix}" : ""
+      return "" unless bound
+
+      "#{(bound == :least) ? "≥" : "≤"} #{Statistics.humane(limit)}#{suffix}"
     end
 
     def shown

@@ -9,7 +9,9 @@ module Bench
 
     def facts(broker:, peers:, penstock:)
       {
-        machine: {cpu: cpu, cpus: Etc.nprocessors, memory_mb: memory_mb, system: system_name, kernel: Etc.uname[:release]},
+        machine: {
+          cpu: cpu, cpus: Etc.nprocessors, memory_mb: memory_mb, system: system_name, kernel: Etc.uname[:release]
+        },
         ruby: RUBY_DESCRIPTION, java: java, broker: broker.version, penstock: penstock, peers: peers
       }
     end

@@ -16,12 +16,19 @@ module Bench
     def self.parser(options)
       OptionParser.new do |parser|
         parser.banner = "usage: bin/bench [NAME…] [--peers] [--runs N] [--quick] [--side TEXT] [--json FILE]"
-        parser.on("--peers", "measure the other libraries in the same run (installs them into benchmark/peers/vendor)") { options.peers = true }
+        parser.on("--peers",
+          "measure the other libraries in the same run (installs them into benchmark/peers/vendor)") {
+          options.peers = true
+        }
         parser.on("--runs N", Integer, "fresh processes a side (3)") { |count| options.runs = count }
-        parser.on("--quick", "a tenth of the records and one run: does it work, not how fast is it") { options.quick = true }
+        parser.on("--quick", "a tenth of the records and one run: does it work, not how fast is it") {
+          options.quick = true
+        }
         parser.on("--side TEXT", "only sides whose name holds the text") { |text| options.side = text }
         parser.on("--json FILE", "write figures, machine, versions and settings") { |path| options.json = path }
-        parser.on("--docs [FILE]", "measure nothing: put the figures of a JSON into docs/performance.md") { |path| options.docs = path || true }
+        parser.on("--docs [FILE]", "measure nothing: put the figures of a JSON into docs/performance.md") { |path|
+          options.docs = path || true
+        }
       end
     end
     private_class_method :parser

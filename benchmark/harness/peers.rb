@@ -6,6 +6,7 @@ module Bench
   # Installs the libraries we are compared with, and says which versions came.
   module Peers
     BUNDLES = {"karafka" => %w[karafka waterdrop karafka-rdkafka], "rdkafka" => %w[rdkafka]}.freeze
+
     module_function
 
     def install
@@ -23,7 +24,9 @@ module Bench
 
     # @return [Hash<String, String>] name to version
     def versions
-      BUNDLES.select { |bundle, _| installed?(bundle) }.reduce({}) { |all, (bundle, names)| all.merge(loaded(bundle).slice(*names)) }
+      BUNDLES.select { |bundle, _|
+        installed?(bundle)
+      }.reduce({}) { |all, (bundle, names)| all.merge(loaded(bundle).slice(*names)) }
     end
 
     def loaded(bundle)

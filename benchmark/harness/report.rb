@@ -42,7 +42,11 @@ module Bench
 
     def print_sides(outcome, out)
       out.puts "", "#{outcome.workload.name}  #{outcome.workload.title}"
-      rows = outcome.results.map { |side, runs| [side.name, *outcome.workload.columns.map { |column| cell(runs, column) }] }
+      rows = outcome.results.map { |side, runs|
+        [side.name, *outcome.workload.columns.map { |column|
+          cell(runs, column)
+        }]
+      }
       out.puts(*align([["side", *outcome.workload.columns], *rows]).map { |line| "  #{line}" })
     end
 
@@ -55,8 +59,10 @@ module Bench
 
     def workload(outcome)
       {
-        name: outcome.workload.name, title: outcome.workload.title,
-        sides: outcome.results.map { |side, runs| {name: side.name, kind: side.kind, settings: side.settings, runs: runs} },
+        name: outcome.workload.name, title: outcome.workload.title, columns: outcome.workload.columns,
+        sides: outcome.results.map { |side, runs|
+          {name: side.name, kind: side.kind, settings: side.settings, runs: runs}
+        },
         figures: outcome.figures.map(&:to_json_hash)
       }
     end

@@ -13,13 +13,16 @@ module Bench
     SIDES = File.join(ROOT, "benchmark/sides")
     PEERS = File.join(ROOT, "benchmark/peers")
     LOGS = File.join(ROOT, "benchmark/tmp/logs")
-    CLEAN = %w[RUBYOPT RUBYLIB BUNDLE_GEMFILE BUNDLE_PATH BUNDLE_BIN_PATH BUNDLER_VERSION BUNDLE_APP_CONFIG].to_h { |name| [name, nil] }.freeze
+    CLEAN = %w[RUBYOPT RUBYLIB BUNDLE_GEMFILE BUNDLE_PATH BUNDLE_BIN_PATH BUNDLER_VERSION
+      BUNDLE_APP_CONFIG].to_h { |name|
+      [name, nil]
+    }.freeze
 
     # @param bundle [String] one of benchmark/peers/*.gemfile
     # @return [Array(Hash, Array<String>)] environment and the start of the command line for a peer
     def self.peer(bundle)
-      [CLEAN.merge("BUNDLE_GEMFILE" => File.join(PEERS, "#{bundle}.gemfile"), "BUNDLE_PATH" => File.join(PEERS, "vendor")),
-        [RbConfig.ruby, "-rbundler/setup"]]
+      gems = {"BUNDLE_GEMFILE" => File.join(PEERS, "#{bundle}.gemfile"), "BUNDLE_PATH" => File.join(PEERS, "vendor")}
+      [CLEAN.merge(gems), [RbConfig.ruby, "-rbundler/setup"]]
     end
 
     def self.ours

@@ -37,7 +37,8 @@ module Bench
     end
 
     def brief(result)
-      result.reject { |key, _| %w[event first_ns last_ns bytes version].include?(key) }.map { |key, value| "#{key} #{value}" }.join(", ")
+      shown = result.except("event", "first_ns", "last_ns", "bytes", "version")
+      shown.map { |key, value| "#{key} #{value}" }.join(", ")
     end
   end
 end

@@ -23,6 +23,11 @@ module Bench
       ours.zip(theirs).filter_map { |mine, other| mine.to_f / other if mine && other&.positive? }
     end
 
+    # The same for what one side adds to the other.
+    def differences(ours, theirs)
+      ours.zip(theirs).filter_map { |mine, other| mine - other if mine && other }
+    end
+
     # Humane form: 1.23M, 45.6k, 0.187.
     def humane(value)
       return "–" unless value
@@ -31,7 +36,7 @@ module Bench
       return format("%.0f", value) if value.abs >= 100
       return value.to_s if value.is_a?(Integer)
 
-      format(value.abs >= 10 ? "%.1f" : "%.3g", value)
+      format((value.abs >= 10) ? "%.1f" : "%.3g", value)
     end
   end
 end

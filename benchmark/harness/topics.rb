@@ -16,7 +16,8 @@ module Bench
     # The first group of a broker waits seconds for its offsets topic: not in what is measured.
     def warm_up
       fill_evenly("bench-warm", partitions: 1, records: 1_000)
-      command = @c_programs.command("consume", bootstrap: @broker.bootstrap, topic: "bench-warm", group: "bench-warm", records: 1_000)
+      command = @c_programs.command("consume", bootstrap: @broker.bootstrap, topic: "bench-warm", group: "bench-warm",
+        records: 1_000)
       system(*command, out: File::NULL, exception: true)
     end
 

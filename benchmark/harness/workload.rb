@@ -60,7 +60,7 @@ module Bench
     def ruby(name, kind, program, settings = {}, **parameters, &after)
       Side.new(name: name, kind: kind, settings: settings, measure: lambda {
         result = RubySide.run(program, {bootstrap: broker.bootstrap, group: group, settings: settings, **parameters})
-        after ? after.call(result) : rated(result)
+        after ? yield(result) : rated(result)
       })
     end
 

@@ -21,7 +21,8 @@ class Probe
 
   # Settings of the side, librdkafka's own, with Symbols as keys.
   def self.kafka(**more)
-    {"bootstrap.servers": PARAMETERS["bootstrap"], **more, **(PARAMETERS.dig("settings", "kafka") || {}).transform_keys(&:to_sym)}
+    {"bootstrap.servers": PARAMETERS["bootstrap"], **more,
+     **(PARAMETERS.dig("settings", "kafka") || {}).transform_keys(&:to_sym)}
   end
 
   def now_ns
@@ -56,9 +57,9 @@ class Probe
   def finish(extra = {}, records: @records, leave: true)
     last_ns = now_ns
     result = {event: "result", first_ns: @first_ns, last_ns: last_ns, records: records, bytes: @bytes,
-      boot_s: ((@first_ns - SPAWNED_NS) / 1e9).round(4), cpu_s: (cpu_seconds - @cpu).round(3),
-      allocated: GC.stat(:total_allocated_objects) - @allocated, gc: GC.count - @gc_count,
-      rss_kb: status("VmHWM"), rss_end_kb: status("VmRSS"), threads: status("Threads")}
+              boot_s: ((@first_ns - SPAWNED_NS) / 1e9).round(4), cpu_s: (cpu_seconds - @cpu).round(3),
+              allocated: GC.stat(:total_allocated_objects) - @allocated, gc: GC.count - @gc_count,
+              rss_kb: status("VmHWM"), rss_end_kb: status("VmRSS"), threads: status("Threads")}
     report(result.merge(extra))
     exit!(0) if leave
   end

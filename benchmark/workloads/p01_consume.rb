@@ -20,7 +20,8 @@ module Bench
     def sides
       [
         consume("Penstock", :ours, "penstock/server.rb"), consume("Karafka", :peer, "karafka/server.rb"),
-        consume("Penstock tuned", :ours, "penstock/server.rb", TUNED), consume("Karafka tuned", :peer, "karafka/server.rb", TUNED),
+        consume("Penstock tuned", :ours, "penstock/server.rb", TUNED),
+        consume("Karafka tuned", :peer, "karafka/server.rb", TUNED),
         java, c("C with lanes", "consume", {"fetch.queue.backoff.ms" => "20", "queued.min.messages" => "10000"},
           topic: topic, records: records),
         consume("rdkafka-ruby", :peer, "rdkafka/consume.rb"),

@@ -52,8 +52,8 @@ module Bench
 
     def java
       Side.new(name: "Java", kind: :bound, settings: {"acks" => "all"}, measure: lambda {
-        output = java_tool("org.apache.kafka.tools.ProducerPerformance", "--topic", topic, "--num-records", records.to_s,
-          "--record-size", "100", "--throughput", "-1", "--command-property", "acks=all")
+        output = java_tool("org.apache.kafka.tools.ProducerPerformance", "--topic", topic,
+          "--num-records", records.to_s, "--record-size", "100", "--throughput", "-1", "--command-property", "acks=all")
         {"rate" => output[/#{records} records sent, ([\d.]+) records\/sec/, 1].to_f.round, "records" => records}
       })
     end

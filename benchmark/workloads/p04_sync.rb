@@ -30,7 +30,8 @@ module Bench
         at_most("p50 at default settings", values(results, "Penstock", "p50_ms"), 0.3, "ms"),
         at_most("p50 added to C at linger 0", added(results, "p50_ms"), 60, "µs"),
         at_most("p99 added to C at linger 0", added(results, "p99_ms"), 250, "µs"),
-        at_most("p50 at linger 0 against WaterDrop's", ratio(results, "Penstock linger 0", "WaterDrop linger 0", "p50_ms"), 1, "×"),
+        at_most("p50 at linger 0 against WaterDrop's",
+          ratio(results, "Penstock linger 0", "WaterDrop linger 0", "p50_ms"), 1, "×"),
         seen("p99 at default settings", values(results, "Penstock", "p99_ms"), "ms")
       ]
     end
@@ -49,9 +50,8 @@ module Bench
 
     # Microseconds between the two, pair by pair.
     def added(results, column)
-      values(results, "Penstock linger 0", column).zip(values(results, "C linger 0", column)).filter_map do |ours, bare|
-        ((ours - bare) * 1_000).round(1) if ours && bare
-      end
+      Statistics.differences(values(results, "Penstock linger 0", column), values(results, "C linger 0", column))
+        .map { |milliseconds| (milliseconds * 1_000).round(1) }
     end
   end
 end

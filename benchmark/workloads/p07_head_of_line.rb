@@ -28,11 +28,13 @@ module Bench
     end
 
     def sides
-      [["Penstock", :ours, "penstock/server.rb"], ["Karafka", :peer, "karafka/server.rb"]].flat_map do |name, kind, program|
+      [["Penstock", :ours, "penstock/server.rb"],
+        ["Karafka", :peer, "karafka/server.rb"]].flat_map do |name, kind, program|
         [
           lane("#{name}, free alone", kind, program, ["bench-alone"], []),
           lane("#{name}, one slow beside it", kind, program, ["bench-beside"], ["bench-beside/0"]),
-          lane("#{name}, two slow in another topic", kind, program, %w[bench-free bench-slow], %w[bench-slow/0 bench-slow/1])
+          lane("#{name}, two slow in another topic", kind, program, %w[bench-free bench-slow],
+            %w[bench-slow/0 bench-slow/1])
         ]
       end
     end
@@ -40,9 +42,12 @@ module Bench
     def figures(results)
       alone = "Penstock, free alone"
       [
-        at_least("free lane beside a slow one, of its rate alone", ratio(results, "Penstock, one slow beside it", alone), 0.95, "×"),
-        at_least("free topic beside as many slow lanes as workers", ratio(results, "Penstock, two slow in another topic", alone), 0.95, "×"),
-        seen("Karafka: free lane beside a slow one", ratio(results, "Karafka, one slow beside it", "Karafka, free alone"), "×")
+        at_least("free lane beside a slow one, of its rate alone",
+          ratio(results, "Penstock, one slow beside it", alone), 0.95, "×"),
+        at_least("free topic beside as many slow lanes as workers",
+          ratio(results, "Penstock, two slow in another topic", alone), 0.95, "×"),
+        seen("Karafka: free lane beside a slow one",
+          ratio(results, "Karafka, one slow beside it", "Karafka, free alone"), "×")
       ]
     end
 
@@ -51,7 +56,8 @@ module Bench
     def records = scaled(RECORDS)
 
     def lane(name, kind, program, topics, slow)
-      ruby(name, kind, program, SETTINGS, body: "head_of_line", topics: topics, slow: slow, seconds: 15, records: records)
+      ruby(name, kind, program, SETTINGS, body: "head_of_line", topics: topics, slow: slow, seconds: 15,
+        records: records)
     end
   end
 end

@@ -38,11 +38,14 @@ module Bench
     end
 
     def watch(program)
-      child = RubySide.spawn(program, {bootstrap: broker.bootstrap, group: group, settings: {}, body: "idle", topics: ["bench-idle"]})
+      child = RubySide.spawn(program,
+        {bootstrap: broker.bootstrap, group: group, settings: {}, body: "idle", topics: ["bench-idle"]})
       sleep SETTLE_S
       before = observe(child.pid)
       sleep seconds
       after = observe(child.pid)
+      raise child.failure("ended instead of being idle") if child.ended?
+
       {"cpu_s" => (after[:cpu_s] - before[:cpu_s]).round(3), "threads" => after[:threads], "rss_mb" => after[:rss_mb],
        "switches_per_s" => ((after[:switches] - before[:switches]) / seconds.to_f).round(1)}
     ensure
@@ -64,9 +67,8 @@ module Bench
     end
 
     def above(results)
-      values(results, "Penstock", "switches_per_s").zip(values(results, "Karafka", "switches_per_s")).filter_map do |ours, theirs|
-        (ours - theirs).round(1) if ours && theirs
-      end
+      ours, theirs = ["Penstock", "Karafka"].map { |side| values(results, side, "switches_per_s") }
+      Statistics.differences(ours, theirs)
     end
   end
 end

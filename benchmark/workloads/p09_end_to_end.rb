@@ -40,8 +40,8 @@ module Bench
     # A topic of its own a run: what an earlier producer left would be late by minutes.
     def pair(program, settings)
       topic = topics.create("bench-pace-#{SecureRandom.hex(4)}")
-      consumer = RubySide.spawn(program, {bootstrap: broker.bootstrap, group: group, settings: settings, body: "end_to_end",
-        topics: [topic], warm: WARM, last: count - 1})
+      consumer = RubySide.spawn(program, {bootstrap: broker.bootstrap, group: group, settings: settings,
+        body: "end_to_end", topics: [topic], warm: WARM, last: count - 1})
       sleep 4
       run_c("pace", {}, topic: topic, records: count, rate: RATE)
       rated(consumer.await("result", within: 30))

@@ -28,7 +28,8 @@ module Bench
       [
         at_most("exec to the first record", values(results, "Penstock", "boot_s"), 0.4, "s"),
         at_most("TERM when idle", values(results, "Penstock", "stop_s"), 0.3, "s"),
-        at_most("TERM with a job running, beyond the job", values(results, "Penstock, busy", "stop_beyond_job_s"), 0.3, "s"),
+        at_most("TERM with a job running, beyond the job", values(results, "Penstock, busy", "stop_beyond_job_s"), 0.3,
+          "s"),
         at_most("penstock --help", values(results, "penstock --help", "help_s"), 0.2, "s")
       ]
     end

@@ -16,5 +16,5 @@ rescue Rdkafka::RdkafkaError => error
   sleep 0.005
   retry
 end
-handles.each { |handle| handle.wait(max_wait_timeout_ms: 60_000) }
+handles.each { |handle| handle.wait(max_wait_timeout: 60) }
 PROBE.finish(records: handles.size)

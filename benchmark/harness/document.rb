@@ -1,0 +1,73 @@
+# frozen_string_literal: true
+
+require "json"
+require_relative "statistics"
+
+module Bench
+  # Puts the figures of a JSON that bin/bench wrote into docs/performance.md, between its two marks, so that no number
+  # there is typed by hand.
+  class Document
+    OPENING = "<!-- figures: bin/bench --docs -->"
+    CLOSING = "<!-- /figures -->"
+    VERDICTS = {"holds" => "holds", "misses" => "**misses**", "seen" => "", "absent" => "not run"}.freeze
+
+    def initialize(json)
+      @result = JSON.parse(File.read(json))
+    end
+
+    def write(page)
+      text = File.read(page)
+      before, rest = text.split(OPENING, 2)
+      after = rest.to_s.split(CLOSING, 2)[1] or raise "#{page} has no place for figures: #{OPENING} … #{CLOSING}"
+      File.write(page, [before, OPENING, "\n\n", body, "\n", CLOSING, after].join)
+    end
+
+    private
+
+    def body
+      pages = @result["workloads"].flat_map { |workload| sides(workload) }
+      [versions, "", *table(%w[figure measured target verdict], promises), "", *pages].join("\n") + "\n"
+    end
+
+    def versions
+      machine = @result["machine"]
+      peers = @result["peers"].map { |name, version| "#{name} #{version}" }.join(", ")
+      "#{machine["cpus"]} × #{machine["cpu"]}, #{machine["memory_mb"] / 1024} GB, #{machine["system"]}, with the " \
+        "broker on the same machine; #{@result["ruby"].split(" [").first}; Penstock #{@result["penstock"]}; " \
+        "#{@result["broker"]}; #{peers}. Medians of #{@result["runs"]} fresh processes a side, lowest and highest " \
+        "in brackets."
+    end
+
+    def promises
+      @result["workloads"].flat_map do |workload|
+        workload["figures"].map do |figure|
+          ["#{workload["name"]} #{figure["name"]}", shown(figure), figure["target"], VERDICTS.fetch(figure["verdict"])]
+        end
+      end
+    end
+
+    def shown(figure)
+      return "–" unless figure["value"]
+
+      value, low, high = figure.values_at("value", "low", "high").map { |number| Statistics.humane(number) }
+      unit = (figure["unit"] == "×") ? "×" : " #{figure["unit"]}".rstrip
+      "#{value}#{unit} (#{low}–#{high})"
+    end
+
+    def sides(workload)
+      columns = workload["columns"]
+      rows = workload["sides"].map do |side|
+        [side["name"], *columns.map { |column|
+          Statistics.humane(Statistics.median(side["runs"].map { |run|
+            run[column]
+          }))
+        }]
+      end
+      ["### #{workload["name"]}: #{workload["title"]}", "", *table(["side", *columns], rows), ""]
+    end
+
+    def table(head, rows)
+      [head, head.map { "---" }, *rows].map { |cells| "| #{cells.join(" | ")} |" }
+    end
+  end
+end
