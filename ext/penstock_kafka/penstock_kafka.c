@@ -1,5 +1,7 @@
 #include "penstock_kafka.h"
 
+#include "core/consumer.h"
+
 VALUE pk_mPenstock;
 VALUE pk_mNative;
 
@@ -28,17 +30,21 @@ static void pk_raise_forked(const pk_handle_t *handle, const char *what) {
            (int)handle->pid);
 }
 
-static void pk_entered(int result, pk_handle_t *handle, const char *what) {
+void pk_raise_entry(const pk_handle_t *handle, const char *what, int result) {
   if (result == PK_E_FORKED) pk_raise_forked(handle, what);
-  if (result == PK_E_CLOSED) pk_raise_closed(what);
+  pk_raise_closed(what);
 }
 
 void pk_enter(pk_handle_t *handle, const char *what) {
-  pk_entered(pk_handle_enter(handle), handle, what);
+  int result = pk_handle_enter(handle);
+
+  if (result) pk_raise_entry(handle, what, result);
 }
 
 void pk_enter_closing(pk_handle_t *handle, const char *what) {
-  pk_entered(pk_handle_enter_closing(handle), handle, what);
+  int result = pk_handle_enter_closing(handle);
+
+  if (result) pk_raise_entry(handle, what, result);
 }
 
 VALUE pk_state_symbol(const pk_handle_t *handle) {
@@ -59,12 +65,14 @@ static VALUE native_handle_count(VALUE self) {
   return INT2NUM(pk_handles_count());
 }
 
+/* @return [Boolean] this librdkafka has our patches: partitions that stay are
+ *   not stopped by a rebalance. Asked of the library, not of the build. */
 static VALUE native_patched_p(VALUE self) {
-#ifdef PENSTOCK_PATCHED
-  return Qtrue;
-#else
-  return Qfalse;
-#endif
+  rd_kafka_conf_t *conf = rd_kafka_conf_new();
+  bool patched = pk_consumer_patched(conf);
+
+  rd_kafka_conf_destroy(conf);
+  return patched ? Qtrue : Qfalse;
 }
 
 /* Called in the child by the Process._fork hook: every handle of the parent

@@ -42,6 +42,8 @@ rd_kafka_conf_t *pk_conf_from_hash(VALUE hash, VALUE *error_out);
 void pk_enter(pk_handle_t *handle, const char *what);
 void pk_enter_closing(pk_handle_t *handle, const char *what);
 NORETURN(void pk_raise_closed(const char *what));
+/* For what pk_handle_enter answered, PK_E_FORKED or PK_E_CLOSED. */
+NORETURN(void pk_raise_entry(const pk_handle_t *handle, const char *what, int result));
 
 /* Symbol of a handle's state: :open, :closing, :closed, :discarded. */
 VALUE pk_state_symbol(const pk_handle_t *handle);

@@ -1,0 +1,120 @@
+/* Events of a consumer as Arrays, the first element a Symbol. An exception here
+ * (no memory) leaks nothing: the consumer owns the event until its next poll. */
+#include "binding.h"
+
+static VALUE symbol(const char *name) {
+  return ID2SYM(rb_intern(name));
+}
+
+static VALUE token_of(rd_kafka_event_t *event) {
+  return LL2NUM((long long)(intptr_t)rd_kafka_event_opaque(event));
+}
+
+static VALUE topic_of(const char *topic) {
+  return topic ? rb_enc_interned_str_cstr(topic, rb_utf8_encoding()) : Qnil;
+}
+
+/* Whether it is lost is asked now: the flag is cleared once it is unassigned. */
+static VALUE rebalance_value(pk_consumer_t *consumer, rd_kafka_event_t *event) {
+  VALUE partitions = pk_list_values(rd_kafka_event_topic_partition_list(event));
+
+  if (rd_kafka_event_error(event) == RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS) {
+    return rb_ary_new_from_args(2, symbol("assign"), partitions);
+  }
+  return rb_ary_new_from_args(3, symbol("revoke"), partitions,
+                              rd_kafka_assignment_lost(consumer->handle.rk) ? Qtrue : Qfalse);
+}
+
+static VALUE error_value(rd_kafka_event_t *event) {
+  rd_kafka_resp_err_t err = rd_kafka_event_error(event);
+
+  return rb_ary_new_from_args(5, symbol("error"), INT2NUM(err), pk_utf8(rd_kafka_err2name(err)),
+                              pk_utf8(rd_kafka_event_error_string(event)),
+                              rd_kafka_event_error_is_fatal(event) ? Qtrue : Qfalse);
+}
+
+static VALUE commit_value(rd_kafka_event_t *event) {
+  const rd_kafka_topic_partition_list_t *list = rd_kafka_event_topic_partition_list(event);
+  VALUE partitions = rb_ary_new();
+
+  for (int i = 0; list && i < list->cnt; i++) {
+    const rd_kafka_topic_partition_t *it = &list->elems[i];
+
+    rb_ary_push(partitions, rb_ary_new_from_args(4, topic_of(it->topic), INT2NUM(it->partition), LL2NUM(it->offset),
+                                                 INT2NUM(it->err)));
+  }
+  return rb_ary_new_from_args(4, symbol("commit"), token_of(event), INT2NUM(rd_kafka_event_error(event)), partitions);
+}
+
+/* The metadata isn't NUL-terminated. */
+static VALUE committed_partition(const rd_kafka_topic_partition_t *it) {
+  VALUE metadata = it->metadata ? rb_str_new(it->metadata, (long)it->metadata_size) : Qnil;
+
+  return rb_ary_new_from_args(6, topic_of(it->topic), INT2NUM(it->partition), LL2NUM(it->offset), metadata,
+                              INT2NUM(rd_kafka_topic_partition_get_leader_epoch(it)), INT2NUM(it->err));
+}
+
+static VALUE committed_answer(rd_kafka_event_t *event, int number, const char *message,
+                              const rd_kafka_topic_partition_list_t *list) {
+  VALUE partitions = rb_ary_new();
+
+  for (int i = 0; list && i < list->cnt; i++) rb_ary_push(partitions, committed_partition(&list->elems[i]));
+  return rb_ary_new_from_args(5, symbol("committed"), token_of(event), INT2NUM(number), pk_utf8(message), partitions);
+}
+
+static VALUE committed_value(rd_kafka_event_t *event) {
+  const rd_kafka_ListConsumerGroupOffsets_result_t *result = rd_kafka_event_ListConsumerGroupOffsets_result(event);
+  const rd_kafka_group_result_t **groups;
+  const rd_kafka_error_t *error;
+  size_t count = 0;
+
+  if (rd_kafka_event_error(event)) {
+    return committed_answer(event, rd_kafka_event_error(event), rd_kafka_event_error_string(event), NULL);
+  }
+  groups = rd_kafka_ListConsumerGroupOffsets_result_groups(result, &count);
+  if (!count) return committed_answer(event, 0, NULL, NULL);
+  error = rd_kafka_group_result_error(groups[0]);
+  return committed_answer(event, error ? rd_kafka_error_code(error) : 0, error ? rd_kafka_error_string(error) : NULL,
+                          rd_kafka_group_result_partitions(groups[0]));
+}
+
+static VALUE log_value(rd_kafka_event_t *event) {
+  const char *facility = NULL, *text = NULL;
+  int level = 0;
+
+  rd_kafka_event_log(event, &facility, &text, &level);
+  return rb_ary_new_from_args(4, symbol("log"), INT2NUM(level), pk_utf8(facility), pk_utf8(text));
+}
+
+/* A record on the consumer queue is one that came before its partition was split
+ * off: it is told, so that it can be counted and the lane sought back. */
+static VALUE stray_value(rd_kafka_event_t *event) {
+  const rd_kafka_message_t *message = rd_kafka_event_message_next(event);
+
+  if (!message) return rb_ary_new_from_args(3, symbol("stray"), Qnil, Qnil);
+  return rb_ary_new_from_args(3, symbol("stray"), topic_of(message->rkt ? rd_kafka_topic_name(message->rkt) : NULL),
+                              INT2NUM(message->partition));
+}
+
+VALUE pk_event_value(pk_consumer_t *consumer, rd_kafka_event_t *event) {
+  switch (rd_kafka_event_type(event)) {
+  case RD_KAFKA_EVENT_REBALANCE:
+    return rebalance_value(consumer, event);
+  case RD_KAFKA_EVENT_ERROR:
+    return error_value(event);
+  case RD_KAFKA_EVENT_OFFSET_COMMIT:
+    return commit_value(event);
+  case RD_KAFKA_EVENT_LISTCONSUMERGROUPOFFSETS_RESULT:
+    return committed_value(event);
+  case RD_KAFKA_EVENT_STATS:
+    return rb_ary_new_from_args(2, symbol("stats"), pk_utf8(rd_kafka_event_stats(event)));
+  case RD_KAFKA_EVENT_OAUTHBEARER_TOKEN_REFRESH:
+    return rb_ary_new_from_args(2, symbol("token_refresh"), pk_utf8(rd_kafka_event_config_string(event)));
+  case RD_KAFKA_EVENT_LOG:
+    return log_value(event);
+  case RD_KAFKA_EVENT_FETCH:
+    return stray_value(event);
+  default:
+    return rb_ary_new_from_args(2, symbol("unknown"), pk_utf8(rd_kafka_event_name(event)));
+  }
+}

@@ -1,0 +1,66 @@
+/* Lists of partitions: Arrays of Ruby to librdkafka's and back. */
+#include "binding.h"
+
+typedef struct {
+  const char *topic;
+  int32_t partition;
+  int64_t offset;
+  VALUE metadata;
+  int32_t leader_epoch;
+} pk_entry_t;
+
+/* Raises for anything that isn't [topic, partition, offset, metadata, epoch],
+ * the last three optional. */
+static void entry_read(VALUE value, pk_entry_t *entry) {
+  VALUE topic;
+
+  Check_Type(value, T_ARRAY);
+  topic = rb_ary_entry(value, 0);
+  entry->topic = StringValueCStr(topic);
+  entry->partition = NUM2INT(rb_ary_entry(value, 1));
+  entry->offset = NIL_P(rb_ary_entry(value, 2)) ? PK_NO_OFFSET : NUM2LL(rb_ary_entry(value, 2));
+  entry->metadata = rb_ary_entry(value, 3);
+  if (!NIL_P(entry->metadata)) Check_Type(entry->metadata, T_STRING);
+  entry->leader_epoch = NIL_P(rb_ary_entry(value, 4)) ? PK_NONE : NUM2INT(rb_ary_entry(value, 4));
+}
+
+/* librdkafka frees the metadata with its own free: malloc, not Ruby's. */
+static void entry_add(rd_kafka_topic_partition_list_t *list, const pk_entry_t *entry) {
+  rd_kafka_topic_partition_t *partition = rd_kafka_topic_partition_list_add(list, entry->topic, entry->partition);
+
+  partition->offset = entry->offset;
+  if (entry->leader_epoch >= 0) rd_kafka_topic_partition_set_leader_epoch(partition, entry->leader_epoch);
+  if (NIL_P(entry->metadata)) return;
+  partition->metadata_size = (size_t)RSTRING_LEN(entry->metadata);
+  partition->metadata = pk_malloc(partition->metadata_size + 1);
+  memcpy(partition->metadata, RSTRING_PTR(entry->metadata), partition->metadata_size);
+  ((char *)partition->metadata)[partition->metadata_size] = '\0';
+}
+
+/* Everything is read once before anything is allocated: the second reading can't
+ * raise, for reading runs no code of the user's. */
+rd_kafka_topic_partition_list_t *pk_list_from_values(VALUE array) {
+  rd_kafka_topic_partition_list_t *list;
+  pk_entry_t entry;
+
+  Check_Type(array, T_ARRAY);
+  for (long i = 0; i < RARRAY_LEN(array); i++) entry_read(RARRAY_AREF(array, i), &entry);
+  list = rd_kafka_topic_partition_list_new((int)RARRAY_LEN(array));
+  for (long i = 0; i < RARRAY_LEN(array); i++) {
+    entry_read(RARRAY_AREF(array, i), &entry);
+    entry_add(list, &entry);
+  }
+  RB_GC_GUARD(array);
+  return list;
+}
+
+VALUE pk_list_values(const rd_kafka_topic_partition_list_t *list) {
+  VALUE values = rb_ary_new();
+
+  for (int i = 0; list && i < list->cnt; i++) {
+    VALUE topic = rb_enc_interned_str_cstr(list->elems[i].topic, rb_utf8_encoding());
+
+    rb_ary_push(values, rb_ary_new_from_args(2, topic, INT2NUM(list->elems[i].partition)));
+  }
+  return values;
+}

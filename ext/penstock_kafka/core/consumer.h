@@ -1,0 +1,113 @@
+#ifndef PK_CONSUMER_H
+#define PK_CONSUMER_H
+
+#include "handle.h"
+#include "lane.h"
+#include "wake.h"
+
+/* One member of a group: librdkafka's handle, its queues, its lanes and the
+ * rebalance events that wait for an answer.
+ *
+ * Threads: one loop thread calls everything between pk_loop_enter and
+ * pk_loop_leave (checked: a second thread inside is refused, not served). Any
+ * thread may wake, ask for cached facts and run queries (query.h). Close comes
+ * from any thread: it refuses new calls, waits for those inside, and then has the
+ * consumer to itself.
+ *
+ * Locks: handle.lock (counts, state) only, for a few instructions. Callbacks of
+ * librdkafka run under its queue locks and touch atomics and the wake alone.
+ *
+ * Memory: counted references: the Ruby object, each query under way, the
+ * reaper. */
+
+#define PK_E_BUSY (-3) /* another thread is inside the loop's calls */
+
+#define PK_TEXT_BYTES 512
+
+typedef struct {
+  int number; /* 0: no failure */
+  char text[PK_TEXT_BYTES];
+} pk_failure_t;
+
+typedef struct pk_consumer {
+  pk_handle_t handle;
+  _Atomic int refs;
+  pk_wake_t wake;
+  pk_hub_t hub;
+  rd_kafka_queue_t *queue;   /* the consumer queue: events, logs, errors */
+  rd_kafka_queue_t *replies; /* answers of commits and reads of offsets */
+  char *group_id;
+  int queries; /* guarded by handle.lock; handle.idle tells when 0 */
+  _Atomic int in_loop;
+  _Atomic int hurry; /* set by an interrupt of close: leave the group alone */
+  /* From here on the loop thread's, or the closer's. */
+  pk_lane_t *lanes;
+  pk_lane_t *dying;
+  uint32_t next_lane_id;
+  rd_kafka_event_t *current; /* being converted; destroyed at the next poll */
+  rd_kafka_event_t **pending; /* rebalance events without an answer, oldest first */
+  size_t pending_count;
+  size_t pending_capacity;
+  bool close_begun;
+  bool more; /* the last poll found an event: there may be another */
+} pk_consumer_t;
+
+/* Switches our patches on; false when librdkafka doesn't have them. */
+bool pk_consumer_patched(rd_kafka_conf_t *conf);
+
+/* Takes the configuration in every case. NULL with the failure filled. */
+pk_consumer_t *pk_consumer_new(rd_kafka_conf_t *conf, pk_failure_t *failure);
+void pk_consumer_ref(pk_consumer_t *consumer);
+void pk_consumer_unref(pk_consumer_t *consumer);
+
+/* Like pk_handle_enter, and the only thread inside: or PK_E_BUSY. */
+int pk_loop_enter(pk_consumer_t *consumer);
+void pk_loop_leave(pk_consumer_t *consumer);
+
+/* Between enter and leave. Blocks up to timeout_ms. */
+bool pk_consumer_wait(pk_consumer_t *consumer, int timeout_ms);
+
+/* ---- the loop thread, inside ---- */
+
+/* The next event or NULL, without waiting: from the consumer queue (this is what
+ * counts as a poll), else from the replies. The event lives until the next call;
+ * a rebalance event is kept as pending and lives until it is answered. */
+rd_kafka_event_t *pk_consumer_poll_event(pk_consumer_t *consumer);
+
+/* Answers the oldest pending event, by default with exactly its partitions, then
+ * touches every lane: what lies in them may be stale. Blocks for librdkafka's
+ * main thread. False when nothing is pending. */
+bool pk_consumer_answer(pk_consumer_t *consumer, const rd_kafka_topic_partition_list_t *partitions,
+                        pk_failure_t *failure);
+
+pk_lane_t *pk_consumer_lane(pk_consumer_t *consumer, const char *topic, int32_t partition);
+void pk_consumer_close_lane(pk_consumer_t *consumer, pk_lane_t *lane);
+void pk_consumer_seek(pk_consumer_t *consumer, pk_lane_t *lane, int64_t offset, int32_t leader_epoch,
+                      pk_failure_t *failure);
+rd_kafka_resp_err_t pk_consumer_commit(pk_consumer_t *consumer, const rd_kafka_topic_partition_list_t *offsets,
+                                       void *token);
+void pk_consumer_fetch_committed(pk_consumer_t *consumer, const rd_kafka_topic_partition_list_t *partitions,
+                                 bool require_stable, int timeout_ms, void *token, pk_failure_t *failure);
+void pk_consumer_close_begin(pk_consumer_t *consumer, pk_failure_t *failure);
+
+/* ---- any thread, outside ---- */
+
+/* Closes: PK_CLOSE_DONE when somebody else did. Answers what is pending, gives
+ * the lanes back, leaves the group until the deadline, destroys the handle. What
+ * the deadline leaves over (a query under way, a call inside) the reaper does.
+ * pk_consumer_hurry from any thread ends the leaving at once. */
+int pk_consumer_close(pk_consumer_t *consumer, int64_t deadline_ms);
+void pk_consumer_hurry(pk_consumer_t *consumer);
+
+/* The owner is gone without close: the reaper closes. Takes the reference. */
+void pk_consumer_abandon(pk_consumer_t *consumer);
+
+/* A query keeps the handle from being destroyed, but not from leaving. */
+int pk_consumer_query_enter(pk_consumer_t *consumer);
+void pk_consumer_query_leave(pk_consumer_t *consumer);
+
+void pk_failure_set(pk_failure_t *failure, int number, const char *text);
+/* Takes the error, which may be NULL. True when there was one. */
+bool pk_failure_take(pk_failure_t *failure, rd_kafka_error_t *error);
+
+#endif
