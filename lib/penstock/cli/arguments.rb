@@ -1,0 +1,103 @@
+# frozen_string_literal: true
+
+require "optparse"
+require_relative "failure"
+require_relative "../nearest"
+
+module Penstock
+  module CLI
+    # Reads the options of one command into a Hash. The work is done by `optparse`, which ships with Ruby, costs 5 ms and
+    # needs no gem; added here: `_` and `-` mean the same in names, an unknown option names the nearest one, and what was
+    # typed is left untouched, so it can be read again.
+    class Arguments
+      # @param values [Hash] filled with what was given, keys are Symbols
+      # @param command_name [String] for error texts
+      def initialize(values, command_name)
+        @values = values
+        @command_name = command_name
+        @names = []
+        @parser = OptionParser.new
+      end
+
+      # An option without a value.
+      def flag(key, *names_and_text)
+        remember(names_and_text)
+        @parser.on(*names_and_text) { |value| @values[key] = value }
+      end
+
+      # An option with one value; with a type such as Integer among the arguments it is converted and checked.
+      def value(key, *names_and_text)
+        remember(names_and_text)
+        @parser.on(*names_and_text) { |value| @values[key] = value }
+      end
+
+      # An option with many values, separated by commas or given more than once.
+      def list(key, *names_and_text)
+        remember(names_and_text)
+        @parser.on(*names_and_text, Array) { |value| (@values[key] ||= []).concat(value) }
+      end
+
+      # An option like `-X name=value`, given any number of times.
+      def pairs(key, *names_and_text)
+        remember(names_and_text)
+        @parser.on(*names_and_text) do |text|
+          name, value = text.split("=", 2)
+          raise OptionParser::InvalidArgument, text unless value
+
+          (@values[key] ||= {})[name] = value
+        end
+      end
+
+      # @param argv [Array<String>]
+      # @return [Array<String>] the arguments that aren't options
+      # @raise [Usage]
+      def parse(argv)
+        @parser.permute(normalize(argv))
+      rescue OptionParser::InvalidOption => error
+        raise Usage, "#{@command_name}: #{unknown(error.args.first)}"
+      rescue OptionParser::ParseError => error
+        raise Usage, "#{@command_name}: #{error.message}"
+      end
+
+      # @return [String] one line an option
+      def summary
+        @parser.summarize.join
+      end
+
+      private
+
+      def remember(names_and_text)
+        names_and_text.grep(/\A--/).each do |text|
+          name = text[/\A--(?:\[no-\])?([a-z-]+)/, 1]
+          @names << "--#{name}"
+          @names << "--no-#{name}" if text.start_with?("--[no-]")
+        end
+      end
+
+      # `--include_topics=a_b` becomes `--include-topics=a_b`; what follows `--` is data.
+      def normalize(argv)
+        data = argv.index("--") || argv.size
+        argv.each_with_index.map do |word, index|
+          next word unless index < data && word.start_with?("--")
+
+          exact(word)
+        end
+      end
+
+      # Names can't be shortened, which `optparse` would allow: a new option would change what an old line means.
+      def exact(word)
+        name, equals, value = word.partition("=")
+        name = name.tr("_", "-")
+        raise OptionParser::InvalidOption, word unless name == "--" || @names.include?(name)
+
+        [name, equals, value].join
+      end
+
+      def unknown(name)
+        nearest = Nearest.to(name.to_s[/\A[^=]*/], @names)
+        hint = nearest ? "Did you mean #{nearest}?" : "`penstock #{@command_name} --help` lists the options."
+        "there is no option #{name}. #{hint}"
+      end
+    end
+  end
+end

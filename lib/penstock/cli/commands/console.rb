@@ -1,0 +1,36 @@
+# frozen_string_literal: true
+
+require_relative "../boot"
+require_relative "../command"
+
+module Penstock
+  module CLI
+    module Commands
+      # IRB with the application loaded; in a Rails application its own console, which loads the rest too.
+      class Console < Command
+        command "console", "Opens IRB with the application loaded", aliases: ["c"]
+
+        RAILS = "bin/rails"
+
+        private
+
+        def call(_words)
+          context.env["PENSTOCK_CONSOLE"] = "true"
+          rails = File.join(BootFile.new(env: context.env, dir: context.dir).root, RAILS)
+          Kernel.exec(rails, "console") if File.executable?(rails)
+
+          Boot.new(context).application
+          irb
+        end
+
+        # IRB reads what is left in ARGV as its own arguments.
+        def irb
+          require "irb"
+
+          ARGV.clear
+          IRB.start
+        end
+      end
+    end
+  end
+end

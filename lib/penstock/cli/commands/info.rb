@@ -1,0 +1,45 @@
+# frozen_string_literal: true
+
+require_relative "../../version"
+require_relative "../boot"
+require_relative "../command"
+
+module Penstock
+  module CLI
+    module Commands
+      # What this application is made of, on one screen. Connects to nothing.
+      class Info < Command
+        command "info", "Prints versions, settings and counts of the application"
+
+        private
+
+        def define(parser)
+          parser.flag(:json, "--json", "as JSON")
+        end
+
+        def call(_words)
+          boot = Boot.new(context)
+          facts = facts_of(boot.application, boot)
+          return say_json(facts) if options[:json]
+
+          width = facts.keys.map(&:size).max + 1
+          facts.each { |name, value| say "#{"#{name}:".ljust(width)} #{value}" }
+        end
+
+        def facts_of(application, boot)
+          routes = application.routes
+          {
+            penstock: VERSION, ruby: RUBY_DESCRIPTION, librdkafka: Native::LIBRDKAFKA_VERSION,
+            boot_file: boot.path, environment: environment, client_id: application.config.client_id,
+            threads: application.config.concurrency, consumer_groups: routes.consumer_groups.size,
+            subscription_groups: routes.subscription_groups.size, topics: routes.topics.size
+          }
+        end
+
+        def environment
+          %w[PENSTOCK_ENV RACK_ENV RAILS_ENV].filter_map { |name| context.env[name] }.first || "development"
+        end
+      end
+    end
+  end
+end

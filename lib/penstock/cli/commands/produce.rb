@@ -1,0 +1,69 @@
+# frozen_string_literal: true
+
+require_relative "../command"
+require_relative "../target"
+
+module Penstock
+  module CLI
+    module Commands
+      # Sends one message, or one for each line of the standard input, and says where they went.
+      class Produce < Command
+        command "produce", "Sends messages from the arguments or the standard input",
+          usage: "TOPIC [PAYLOAD] [options]", arguments: 1..2
+        details <<~TEXT
+          Without PAYLOAD each line of the standard input is a message. Every message is waited for.
+
+            penstock produce orders '{"id": 1}' --key 42
+            cat orders.jsonl | penstock produce orders
+        TEXT
+
+        BATCH = 500
+
+        private
+
+        def define(parser)
+          Target.define(parser)
+          parser.value(:key, "-k", "--key KEY", "key of the message")
+          parser.pairs(:headers, "-H", "--header NAME=VALUE", "a header; may be repeated")
+          parser.value(:partition, "--partition N", Integer, "partition (default: by key)")
+          parser.flag(:tombstone, "--tombstone", "a message without payload, which deletes its key on compaction")
+          parser.flag(:json, "--json", "say where they went as JSON, one line a message")
+        end
+
+        def call(words)
+          topic, payload = words
+          kafka = Target.new(context, options).kafka
+          require_relative "../../../penstock"
+
+          @producer = Penstock::Producer.new { |config| config.kafka = kafka }
+          (payload || options[:tombstone]) ? send_all(topic, [payload]) : send_lines(topic)
+        ensure
+          @producer&.close
+        end
+
+        def send_lines(topic)
+          context.stdin.each_line(chomp: true).each_slice(BATCH) { |payloads| send_all(topic, payloads) }
+        end
+
+        def send_all(topic, payloads)
+          reports = @producer.produce_many_sync(payloads.map { |payload| message(topic, payload) })
+          reports.each { |handle| tell(topic, handle.respond_to?(:report) ? handle.report : handle) }
+        end
+
+        def message(topic, payload)
+          {
+            topic: topic, payload: options[:tombstone] ? nil : payload, key: options[:key],
+            partition: options[:partition], headers: options[:headers]
+          }.compact
+        end
+
+        def tell(topic, report)
+          return say("#{topic}/#{report.partition} at offset #{report.offset}") unless options[:json]
+
+          require "json"
+          say JSON.generate(topic: topic, partition: report.partition, offset: report.offset)
+        end
+      end
+    end
+  end
+end

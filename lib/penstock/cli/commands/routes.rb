@@ -1,0 +1,55 @@
+# frozen_string_literal: true
+
+require_relative "../boot"
+require_relative "../command"
+require_relative "../filters"
+
+module Penstock
+  module CLI
+    module Commands
+      # The routing as the server will use it. Connects to nothing.
+      class Routes < Command
+        command "routes", "Prints groups, topics and their consumers"
+
+        private
+
+        def define(parser)
+          parser.flag(:json, "--json", "as JSON")
+        end
+
+        def call(_words)
+          routes = Boot.new(context).application.routes
+          return say_json(routes.consumer_groups.map { |group| describe(group) }) if options[:json]
+
+          routes.consumer_groups.each { |group| print_group(group) }
+        end
+
+        def print_group(group)
+          say group.id.to_s
+          group.subscription_groups.each do |subscription|
+            say "  #{subscription.id}"
+            subscription.topics.each { |topic| say "    #{line(topic)}" }
+          end
+        end
+
+        def line(topic)
+          notes = [("not active" unless topic.active?), ("manual offsets" if topic.manual_offset_management?)].compact
+          "#{topic.name} → #{topic.consumer || "no consumer"}#{" (#{notes.join(", ")})" if notes.any?}"
+        end
+
+        def describe(group)
+          {id: group.id, subscription_groups: group.subscription_groups.map do |subscription|
+            {id: subscription.id, topics: subscription.topics.map { |topic| describe_topic(topic) }}
+          end}
+        end
+
+        def describe_topic(topic)
+          {
+            name: topic.name, consumer: topic.consumer&.to_s, active: topic.active?, max_messages: topic.max_messages,
+            initial_offset: topic.initial_offset, manual_offset_management: topic.manual_offset_management?
+          }
+        end
+      end
+    end
+  end
+end

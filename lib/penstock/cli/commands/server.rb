@@ -1,0 +1,46 @@
+# frozen_string_literal: true
+
+require_relative "../boot"
+require_relative "../command"
+require_relative "../filters"
+
+module Penstock
+  module CLI
+    module Commands
+      # Runs the application until it is told to stop, and answers the exit code of its stop. Signals, stages of the stop
+      # and dumps belong to the application; this only loads it and narrows down what it consumes.
+      class Server < Command
+        command "server", "Consumes until stopped", aliases: %w[s consumer]
+        details <<~TEXT
+          Signals: INT, TERM and QUIT stop (a second one hurries, a third ends at once), TSTP takes no new work, TTIN
+          prints what every thread does. The filters take names as the routes have them, separated by commas; what is
+          both included and excluded runs. An unknown name is an error.
+        TEXT
+
+        KINDS = {
+          consumer_groups: "consumer groups", subscription_groups: "subscription groups", topics: "topics"
+        }.freeze
+
+        private
+
+        def define(parser)
+          parser.list(:include_consumer_groups, "-g", "--include-consumer-groups NAMES", "--consumer-groups NAMES",
+            "only these consumer groups")
+          parser.list(:include_subscription_groups, "--include-subscription-groups NAMES", "--subscription-groups NAMES",
+            "only these subscription groups")
+          parser.list(:include_topics, "--include-topics NAMES", "--topics NAMES", "only these topics")
+          KINDS.each do |kind, text|
+            parser.list(:"exclude_#{kind}", "--exclude-#{kind.to_s.tr("_", "-")} NAMES", "not these #{text}")
+          end
+        end
+
+        def call(_words)
+          application = Boot.new(context).application
+          filters = Filters.new(**options.slice(*Filters::OPTIONS))
+          filters.check(application.routes)
+          application.run!(filters: filters)
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,46 @@
+# frozen_string_literal: true
+
+require_relative "../command"
+require_relative "../target"
+
+module Penstock
+  module CLI
+    module Commands
+      # Makes topics. One that exists is left as it is and counts as a failure, unless `--if-missing`.
+      class TopicsCreate < Command
+        command "topics create", "Makes topics", usage: "NAME… [options]", arguments: (1..)
+        details <<~TEXT
+          penstock topics create orders --partitions 6 --replication-factor 3 --config retention.ms=604800000
+        TEXT
+
+        private
+
+        def define(parser)
+          Target.define(parser)
+          parser.value(:partitions, "-p", "--partitions N", Integer, "partitions of each (1)")
+          parser.value(:replication_factor, "-r", "--replication-factor N", Integer, "copies of each partition (1)")
+          parser.pairs(:config, "-c", "--config NAME=VALUE", "a setting of the topic; may be repeated")
+          parser.flag(:if_missing, "--if-missing", "a topic that exists is fine")
+        end
+
+        def call(words)
+          Target.new(context, options).cluster do |cluster|
+            results = words.map { |name| create(cluster, name) }
+            results.all? ? ExitCodes::OK : ExitCodes::FAILED
+          end
+        end
+
+        def create(cluster, name)
+          cluster.create(name, options.fetch(:partitions, 1), options.fetch(:replication_factor, 1),
+            options.fetch(:config, {}))
+          say "created #{name}"
+          true
+        rescue KafkaError => error
+          exists = error.code == :topic_already_exists
+          warn_user "#{name}: #{exists ? "exists already" : error.message}"
+          exists && options.key?(:if_missing)
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,48 @@
+# frozen_string_literal: true
+
+require_relative "../command"
+require_relative "../target"
+
+module Penstock
+  module CLI
+    module Commands
+      # Deletes topics with all that is in them. Asks before it does; a program says `--yes`.
+      class TopicsDelete < Command
+        command "topics delete", "Deletes topics and all their messages", usage: "NAME… [options]", arguments: (1..)
+
+        private
+
+        def define(parser)
+          Target.define(parser)
+          parser.flag(:yes, "--yes", "don't ask")
+        end
+
+        def call(words)
+          return ExitCodes::FAILED unless options[:yes] || agreed?(words)
+
+          Target.new(context, options).cluster do |cluster|
+            results = words.map { |name| delete(cluster, name) }
+            results.all? ? ExitCodes::OK : ExitCodes::FAILED
+          end
+        end
+
+        def agreed?(words)
+          fail_usage "this deletes messages for good; say --yes where nobody can be asked" unless context.stdin.tty?
+
+          context.stdout.print("Delete #{words.join(", ")} and all their messages? Type yes: ")
+          context.stdout.flush
+          context.stdin.gets.to_s.strip == "yes"
+        end
+
+        def delete(cluster, name)
+          cluster.delete(name)
+          say "deleted #{name}"
+          true
+        rescue KafkaError => error
+          warn_user "#{name}: #{(error.code == :unknown_topic_or_part) ? "there is no such topic" : error.message}"
+          false
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,19 @@
+# frozen_string_literal: true
+
+module Penstock
+  module CLI
+    # What surrounds a command: its streams, the environment and the folder it was started in. Handed in, so that tests
+    # run commands without touching the process's own.
+    Context = Struct.new(:stdin, :stdout, :stderr, :env, :dir, keyword_init: true) do
+      # @return [Context] that of this process
+      def self.system
+        new(stdin: $stdin, stdout: $stdout, stderr: $stderr, env: ENV, dir: Dir.pwd)
+      end
+
+      # @return [Boolean] a person reads the output, so colours and redrawn lines make sense
+      def terminal?
+        stdout.respond_to?(:tty?) && stdout.tty? && !env["NO_COLOR"]
+      end
+    end
+  end
+end

@@ -1,0 +1,80 @@
+# frozen_string_literal: true
+
+require_relative "../../penstock"
+require_relative "doctor/build"
+require_relative "doctor/memory"
+require_relative "doctor/server"
+require_relative "doctor/session"
+require_relative "doctor/step"
+require_relative "doctor/tls"
+
+module Penstock
+  module CLI
+    module Doctor
+      # All steps in their order. A step that fails ends those that build on it, not the others.
+      class Examination
+        # @param target [Target] the cluster and application looked at
+        # @param connect [Boolean] also try the network
+        def initialize(target, connect: false)
+          @target = target
+          @connect = connect
+        end
+
+        # @return [Array<Step>]
+        def steps
+          configured, configuration = configure
+          steps = [*Build.new.steps, configuration]
+          return steps unless configured
+
+          steps << Memory.new(consumer_settings, lanes: lanes).step
+          @connect ? steps + network : steps
+        end
+
+        private
+
+        # Loading the application checks its configuration, all of it, against librdkafka itself.
+        def configure
+          application = @target.application
+          return [true, Step.ok("configuration", "no application here; #{servers.join(", ")}")] unless application
+
+          topics = application.routes.topics.size
+          [true, Step.ok("configuration", "#{topics} topic#{"s" if topics != 1}, #{servers.join(", ")}")]
+        rescue ConfigurationError, MissingBootFileError => error
+          [false, Step.failed("configuration", error.message, nil)]
+        end
+
+        def network
+          ways = servers.map { |server| Server.new(server, tls: tls).steps }
+          steps = ways.flatten
+          return steps + [Step.skipped("Kafka", "no server can be reached")] if ways.all? { |way| way.any?(&:failed?) }
+
+          steps + Session.new(consumer_settings, topics: topics, groups: groups).steps
+        end
+
+        def tls
+          @tls ||= Tls.new(consumer_settings) if consumer_settings["security.protocol"].to_s.downcase.include?("ssl")
+        end
+
+        def servers
+          @target.kafka[:"bootstrap.servers"].to_s.split(",").map(&:strip)
+        end
+
+        def consumer_settings
+          @consumer_settings ||= @target.consumer_settings
+        end
+
+        def lanes
+          64
+        end
+
+        def topics
+          groups.values.flatten.uniq
+        end
+
+        def groups
+          @groups ||= @target.groups
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,44 @@
+# frozen_string_literal: true
+
+require_relative "../../version"
+require_relative "step"
+
+module Penstock
+  module CLI
+    module Doctor
+      # What this installation is made of, and what it therefore can't do.
+      class Build
+        # Feature of librdkafka => what is lost without it.
+        WANTED = {
+          "ssl" => "no TLS connections", "sasl_scram" => "no login by SCRAM", "sasl_oauthbearer" => "no login by OAuth",
+          "zstd" => "no zstd compression", "oauthbearer_oidc" => "no tokens from an OIDC provider"
+        }.freeze
+
+        # @return [Array<Step>]
+        def steps
+          [Step.ok("Penstock", "#{VERSION} on Ruby #{RUBY_VERSION} (#{RUBY_PLATFORM})"), driver, features]
+        end
+
+        private
+
+        def driver
+          detail = "librdkafka #{Native::LIBRDKAFKA_VERSION}"
+          return Step.ok("driver", "#{detail}, built in, with the rebalance patch") if Native.patched?
+
+          Step.warning("driver", "#{detail} of the system, without the rebalance patch",
+            "while a rebalance waits for its answer every partition stands still, so running jobs get 2 s to end " \
+            "instead of 30; install without --use-system-libraries to change that")
+        end
+
+        def features
+          built = Native.features
+          lost = WANTED.except(*built)
+          return Step.ok("features", built.join(", ")) if lost.empty?
+
+          Step.warning("features", "#{built.join(", ")}; #{lost.values.join(", ")}",
+            "install the headers (bin/setup lists them) and build the gem again")
+        end
+      end
+    end
+  end
+end

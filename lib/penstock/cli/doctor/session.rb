@@ -1,0 +1,100 @@
+# frozen_string_literal: true
+
+require "securerandom"
+require_relative "step"
+
+module Penstock
+  module CLI
+    module Doctor
+      # What only the client library can try: logging in, asking for metadata, reading topics and groups. Opens one
+      # consumer handle, subscribes to nothing and closes it again. Runs on the main thread; each call has a time limit.
+      class Session
+        LIMIT_MS = 8_000
+        LOGIN_ERRORS = {
+          authentication: "check sasl.username, sasl.password and sasl.mechanisms, or the client certificate",
+          ssl: "check the ssl.* settings; the TLS step above says more"
+        }.freeze
+
+        # @param kafka [Hash{String => String}] librdkafka's settings of a consumer
+        # @param topics [Array<String>] that the application consumes
+        # @param groups [Hash{String => Array<String>}] its groups and their topics
+        def initialize(kafka, topics: [], groups: {})
+          @kafka = kafka
+          @topics = topics
+          @groups = groups
+        end
+
+        # @return [Array<Step>]
+        def steps
+          @consumer = Native::Consumer.new(@kafka.merge("group.id" => "penstock-doctor-#{SecureRandom.hex(4)}"))
+          login = log_in
+          return [login] if login.failed?
+
+          [login, *@topics.map { |topic| read_topic(topic) }, *@groups.map { |group, topics| read_group(group, topics) }]
+        ensure
+          @consumer&.close(LIMIT_MS)
+        end
+
+        private
+
+        def log_in
+          metadata = @consumer.metadata(nil, LIMIT_MS)
+          brokers = metadata[:brokers].size
+          Step.ok(login_name, "#{brokers} broker#{"s" if brokers != 1}, #{metadata[:topics].size} topics seen, " \
+            "cluster #{metadata[:cluster_id] || "without an id"}")
+        rescue KafkaError, WaitTimeoutError => error
+          code, message = told.first || [nil, error.message]
+          Step.failed(login_name, message, LOGIN_ERRORS.fetch(code, "the steps above passed, so the broker answers but " \
+            "not as Kafka does: is security.protocol the one of this listener?"))
+        end
+
+        def login_name
+          @kafka["security.protocol"].to_s.downcase.start_with?("sasl") ? "SASL" : "Kafka"
+        end
+
+        # What the handle has reported meanwhile, login errors first.
+        def told
+          events = []
+          while (event = @consumer.poll_event)
+            events << [KafkaError.code_of(event[2]), event[3]] if event.first == :error
+          end
+          events.sort_by { |code, _| LOGIN_ERRORS.key?(code) ? 0 : 1 }
+        end
+
+        def read_topic(topic)
+          found = @consumer.metadata(topic, LIMIT_MS)[:topics][topic]
+          error = found && found[:error].to_i
+          return Step.ok("topic #{topic}", "#{found[:partitions].size} partitions") if error&.zero?
+
+          Step.failed("topic #{topic}", *topic_problem(error))
+        rescue KafkaError, WaitTimeoutError => error
+          Step.failed("topic #{topic}", error.message, "ask again, or look into the broker's log")
+        end
+
+        def topic_problem(error)
+          case error
+          when 29 then ["ACL: this user may not see it", "grant READ and DESCRIBE on the topic to this user"]
+          when 3, nil then ["doesn't exist", "make it: penstock topics create NAME"]
+          else ["the broker answers with error #{error}", "look into the broker's log"]
+          end
+        end
+
+        def read_group(group, topics)
+          admin = Native::Admin.new(@kafka)
+          admin.committed_offsets(group, topics.map { |topic| [topic, 0] }, LIMIT_MS)
+          Step.ok("group #{group}", "may be read")
+        rescue KafkaError => error
+          Step.failed("group #{group}", error.message, group_hint(error.code))
+        ensure
+          admin&.close
+        end
+
+        def group_hint(code)
+          return "grant READ on the group to this user" if code == :group_authorization_failed
+
+          "the group's coordinator didn't answer as it should; look into the broker's log"
+        end
+      end
+    end
+  end
+end

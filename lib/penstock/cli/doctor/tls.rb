@@ -1,0 +1,102 @@
+# frozen_string_literal: true
+
+require "openssl"
+require "socket"
+require_relative "step"
+
+module Penstock
+  module CLI
+    module Doctor
+      # Opens a TLS session with the settings librdkafka would use (`ssl.ca.location`, `ssl.certificate.location`, …) and
+      # says why it doesn't come about.
+      class Tls
+        LIMIT_S = 5
+
+        # @param kafka [Hash{String => String}] librdkafka's settings
+        def initialize(kafka)
+          @kafka = kafka
+        end
+
+        # @return [Step]
+        def step(host, port)
+          Socket.tcp(host, port, connect_timeout: LIMIT_S) do |socket|
+            session = open_session(socket, host)
+            certificate = session.peer_cert
+            Step.ok("TLS", "#{session.ssl_version}, #{certificate.subject}, until #{certificate.not_after.strftime("%F")}")
+          end
+        rescue OpenSSL::OpenSSLError => error
+          Step.failed("TLS", error.message, hint(error.message))
+        rescue SystemCallError, IOError => error
+          Step.failed("TLS", error.message,
+            "the server ended the session: does this port speak TLS, and does it want a client certificate?")
+        end
+
+        private
+
+        # The sockets' own time limits bound the handshake: a server that says nothing is a plain text listener.
+        def open_session(socket, host)
+          session = OpenSSL::SSL::SSLSocket.new(socket, settings)
+          session.hostname = host unless host.match?(/\A[\d.:]+\z/)
+          handshake(session)
+          session.post_connection_check(host) if verify? && check_name?
+          session
+        end
+
+        def handshake(session)
+          result = session.connect_nonblock(exception: false)
+          until result == session
+            ready = (result == :wait_readable) ? session.to_io.wait_readable(LIMIT_S) : session.to_io.wait_writable(LIMIT_S)
+            raise IOError, "no answer to the TLS greeting within #{LIMIT_S} s" unless ready
+
+            result = session.connect_nonblock(exception: false)
+          end
+        end
+
+        def settings
+          OpenSSL::SSL::SSLContext.new.tap do |context|
+            context.verify_mode = verify? ? OpenSSL::SSL::VERIFY_PEER : OpenSSL::SSL::VERIFY_NONE
+            context.cert_store = store
+            add_certificate(context)
+          end
+        end
+
+        def store
+          OpenSSL::X509::Store.new.tap do |store|
+            location = @kafka["ssl.ca.location"]
+            next store.set_default_paths if location.nil? || location == "probe"
+
+            File.directory?(location) ? store.add_path(location) : store.add_file(location)
+          end
+        end
+
+        def add_certificate(context)
+          certificate, key = @kafka.values_at("ssl.certificate.location", "ssl.key.location")
+          return unless certificate && key
+
+          context.cert = OpenSSL::X509::Certificate.new(File.read(certificate))
+          context.key = OpenSSL::PKey.read(File.read(key), @kafka["ssl.key.password"].to_s)
+        end
+
+        def verify?
+          @kafka["enable.ssl.certificate.verification"] != "false"
+        end
+
+        def check_name?
+          @kafka["ssl.endpoint.identification.algorithm"] != "none"
+        end
+
+        def hint(message)
+          case message
+          when /unknown protocol|wrong version|packet length/i then "this port speaks no TLS: use its TLS listener"
+          when /hostname|does not match/i
+            "the certificate is for another name: connect by that name, or mend the certificate"
+          when /certificate verify failed/i
+            "the broker's certificate isn't signed by an authority this machine knows: set ssl.ca.location"
+          when /No such file/i then "ssl.ca.location, ssl.certificate.location or ssl.key.location names no file"
+          else "check ssl.ca.location, ssl.certificate.location and ssl.key.location"
+          end
+        end
+      end
+    end
+  end
+end

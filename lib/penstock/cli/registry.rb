@@ -1,0 +1,81 @@
+# frozen_string_literal: true
+
+require_relative "../errors"
+require_relative "failure"
+require_relative "../nearest"
+
+module Penstock
+  module CLI
+    # The commands by name. A name has one word (`server`) or two (`topics list`); the first word of the latter alone
+    # means the overview of that family. Filled at load, read afterwards; belongs to the main thread.
+    class Registry
+      def initialize
+        @commands = {}
+      end
+
+      # @param command [Class] subclass of {Command}
+      def add(command)
+        [command.command_name, *command.aliases].each do |name|
+          raise ArgumentError, "two commands are called #{name.inspect}" if @commands.key?(name)
+
+          @commands[name] = command
+        end
+      end
+
+      # @return [Array<Class>] each once, in the order of their files
+      def all
+        @commands.values.uniq
+      end
+
+      # @param family [String] first word of a name
+      # @return [Array<Class>]
+      def family(family)
+        all.select { |command| command.command_name.start_with?("#{family} ") }
+      end
+
+      # @param argv [Array<String>]
+      # @return [(Class, Array<String>)] the command and what is left for it
+      # @raise [UnknownCommandError] with the nearest name
+      def resolve(argv)
+        words = argv.take_while { |word| !word.start_with?("-") }
+        return [self["help"], argv] if words.empty? && !version?(argv)
+        return [self["version"], []] if words.empty?
+
+        two = words.take(2).join(" ")
+        return [@commands[two], argv.drop(2)] if @commands.key?(two) && words.size > 1
+        return [@commands[words.first], argv.drop(1)] if @commands.key?(words.first)
+
+        resolve_family(words, argv)
+      end
+
+      # @return [Class, nil]
+      def [](name)
+        @commands[name]
+      end
+
+      private
+
+      def version?(argv)
+        ["--version", "-v"].include?(argv.first)
+      end
+
+      # `penstock topics --help` explains the family; without a second word, or with a wrong one, it is a mistake.
+      def resolve_family(words, argv)
+        commands = family(words.first)
+        unknown(words.first) if commands.empty?
+        unknown(words.take(2).join(" ")) if words.size > 1
+        return [self["help"], words] if argv.any? { |word| ["--help", "-h"].include?(word) }
+
+        names = commands.map { |command| "`penstock #{command.command_name}`" }
+        raise Usage, "#{words.first}: which one? #{names.join(", ")}"
+      end
+
+      def unknown(name)
+        names = @commands.keys + all.map { |command| command.command_name.split.first }
+        nearest = Nearest.to(name, names.uniq)
+        hint = nearest ? "Did you mean `penstock #{nearest}`?" : "`penstock help` lists the commands."
+        raise UnknownCommandError, "there is no command #{name.inspect}. #{hint}"
+      end
+    end
+  end
+end

@@ -1,0 +1,33 @@
+# frozen_string_literal: true
+
+module Penstock
+  module CLI
+    # Rows under a heading, columns as wide as they must be; numbers to the right.
+    class Table
+      # @param heading [Array<String>]
+      # @param rows [Array<Array>] `nil` shows as a dash
+      def initialize(heading, rows)
+        @heading = heading
+        @rows = rows
+      end
+
+      def to_s
+        texts = @rows.map { |row| row.map { |cell| cell.nil? ? "-" : cell.to_s } }
+        widths = [@heading, *texts].transpose.map { |column| column.map(&:size).max }
+        right = numeric_columns
+        [@heading, *texts].map { |row| line(row, widths, right) }.join("\n")
+      end
+
+      private
+
+      def numeric_columns
+        @heading.each_index.map { |index| @rows.any? && @rows.all? { |row| row[index].nil? || row[index].is_a?(Numeric) } }
+      end
+
+      def line(row, widths, right)
+        cells = row.each_with_index.map { |cell, index| right[index] ? cell.rjust(widths[index]) : cell.ljust(widths[index]) }
+        cells.join("  ").rstrip
+      end
+    end
+  end
+end

@@ -1,0 +1,141 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "stringio"
+require "tmpdir"
+require "fileutils"
+require "penstock/cli"
+
+class CLITest < Penstock::TestCase
+  Context = Penstock::CLI::Context
+
+  def setup
+    @out = StringIO.new
+    @err = StringIO.new
+    @dir = File.realpath(Dir.mktmpdir("cli"))
+    @context = Context.new(stdin: StringIO.new, stdout: @out, stderr: @err, env: {}, dir: @dir)
+  end
+
+  def teardown
+    FileUtils.remove_entry(@dir)
+  end
+
+  test "without a command, with help and with --help the overview is printed" do
+    overviews = [[], ["help"], ["--help"], ["-h"]].map do |argv|
+      @out.truncate(0)
+      @out.rewind
+      assert_equal 0, run_cli(*argv)
+      @out.string.dup
+    end
+
+    assert_equal 1, overviews.uniq.size
+    assert_includes overviews.first, "Usage: penstock COMMAND"
+  end
+
+  test "the overview lists every command and the exit codes" do
+    run_cli("help")
+
+    %w[server console install info routes produce tail doctor broker version].each { |name|
+      assert_match(/^  #{name} /, @out.string)
+    }
+    ["topics list", "topics create", "topics delete", "groups lag"].each { |name| assert_match(/^  #{name} /, @out.string) }
+    assert_includes @out.string, "2  server: stopped by force"
+  end
+
+  test "every command explains itself, its options and the exit codes, and loads nothing for it" do
+    Penstock::CLI.registry.all.each do |command|
+      next if command.command_name == "help"
+
+      @out.truncate(0)
+      assert_equal 0, run_cli(*command.command_name.split, "--help"), command
+      assert_includes @out.string, "Usage: penstock #{command.command_name}"
+      assert_includes @out.string, "Exit codes:"
+    end
+  end
+
+  test "help COMMAND is COMMAND --help" do
+    run_cli("help", "server")
+
+    assert_includes @out.string, "--include-topics"
+  end
+
+  test "a family with --help lists its commands, alone it is an error that names them" do
+    assert_equal 0, run_cli("topics", "--help")
+    assert_includes @out.string, "topics create"
+
+    assert_equal 1, run_cli("topics")
+    assert_includes @err.string, "`penstock topics list`"
+  end
+
+  test "an unknown command names the nearest one and fails" do
+    assert_equal 1, run_cli("sevrer")
+    assert_equal "penstock: there is no command \"sevrer\". Did you mean `penstock server`?\n", @err.string
+  end
+
+  test "an unknown command of a family names the nearest one" do
+    assert_equal 1, run_cli("topics", "crate")
+    assert_includes @err.string, "Did you mean `penstock topics create`?"
+  end
+
+  test "too many and too few arguments are told with the usage" do
+    assert_equal 1, run_cli("version", "7")
+    assert_includes @err.string, "Usage: penstock version"
+    assert_equal 1, run_cli("tail")
+    assert_includes @err.string, "Usage: penstock tail TOPIC"
+  end
+
+  test "--version and version print the version alone" do
+    2.times { |index| run_cli(*[["--version"], ["version"]][index]) }
+
+    assert_equal "penstock #{Penstock::VERSION}\n" * 2, @out.string
+  end
+
+  test "a missing boot file is told without a backtrace" do
+    assert_equal 1, run_cli("server")
+    assert_includes @err.string, File.join(@dir, "penstock.rb")
+    refute_match(/\.rb:\d+:in/, @err.string)
+  end
+
+  test "with PENSTOCK_BACKTRACE the backtrace is shown" do
+    @context.env["PENSTOCK_BACKTRACE"] = "1"
+    run_cli("server")
+
+    assert_match(/boot_file\.rb:\d+:in/, @err.string)
+  end
+
+  test "a defect comes with its backtrace" do
+    File.write(File.join(@dir, "penstock.rb"), "raise ArgumentError, 'broken'")
+
+    assert_equal 1, run_cli("routes")
+    assert_match(/penstock\.rb:1:in.*broken/, @err.string)
+  end
+
+  test "a boot file with a syntax error fails and says where" do
+    File.write(File.join(@dir, "penstock.rb"), "class (")
+
+    assert_equal 1, run_cli("routes")
+    assert_includes @err.string, "penstock.rb:1"
+  end
+
+  test "Ctrl-C in a command is exit code 130, a reader that has seen enough is none" do
+    assert_equal 130, Penstock::CLI::Failure.new(Interrupt.new, @context).report
+    assert_equal 0, Penstock::CLI::Failure.new(Errno::EPIPE.new, @context).report
+    assert_equal 3, Penstock::CLI::Failure.new(SystemExit.new(3), @context).report
+  end
+
+  test "deleting where nobody can be asked needs --yes" do
+    assert_equal 1, run_cli("topics", "delete", "orders", "--bootstrap", "127.0.0.1:1")
+    assert_includes @err.string, "--yes"
+  end
+
+  test "the broker's topics say how many partitions" do
+    assert_equal 1, run_cli("broker", "--topics", "orders:none")
+    assert_includes @err.string, "the number of partitions begins at 1"
+  end
+
+  private
+
+  def run_cli(*argv)
+    Penstock::CLI.start(argv, @context)
+  end
+end

@@ -1,0 +1,165 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "openssl"
+require "tempfile"
+require "socket"
+require "penstock/cli/doctor/memory"
+require "penstock/cli/doctor/server"
+require "penstock/cli/doctor/tls"
+
+class DoctorTest < Penstock::TestCase
+  Doctor = Penstock::CLI::Doctor
+
+  test "the worst case of memory counts what librdkafka doesn't: keys, headers and 330 bytes a record" do
+    kafka = {
+      "queued.min.messages" => "10000", "queued.max.messages.kbytes" => "1000", "fetch.message.max.bytes" => "1000000",
+      "fetch.max.bytes" => "1000000"
+    }
+    memory = Doctor::Memory.new(kafka, lanes: 10)
+    records = (1_000_000 / 1_000) + (1_000_000 / 1_000)
+
+    assert_equal (10 * records * (1_000 + 50 + 330)) + 1_000_000, memory.worst_case_bytes(1_000, 50)
+  end
+
+  test "small records are bounded by their number" do
+    kafka = {"queued.min.messages" => "100", "queued.max.messages.kbytes" => "1000", "fetch.message.max.bytes" => "10000",
+             "fetch.max.bytes" => "1000"}
+    memory = Doctor::Memory.new(kafka, lanes: 1)
+
+    assert_equal ((100 + 1_000) * 340) + 1_000_000, memory.worst_case_bytes(10)
+  end
+
+  test "a port that listens passes DNS and TCP" do
+    with_listener do |port|
+      assert_equal [["DNS", :ok], ["TCP", :ok]], states(Doctor::Server.new("127.0.0.1:#{port}"))
+    end
+  end
+
+  test "a closed port fails at TCP and says that nothing listens" do
+    port = with_listener { |free| free }
+    step = Doctor::Server.new("127.0.0.1:#{port}").steps.last
+
+    assert_equal ["TCP", :failed], [step.name, step.state]
+    assert_includes step.hint, "nothing listens there"
+  end
+
+  test "a name that isn't known fails at DNS, and TCP isn't tried" do
+    assert_equal [["DNS", :failed], ["TCP", :skipped]], states(Doctor::Server.new("no-such-host.invalid:9092"))
+  end
+
+  test "a port that is no number is told before anything is tried" do
+    step = Doctor::Server.new("127.0.0.1:kafka").steps.first
+
+    assert_equal :failed, step.state
+    assert_includes step.detail, "no port that is a number"
+  end
+
+  test "a protocol before the name is no part of it" do
+    with_listener { |port| assert_equal :ok, Doctor::Server.new("SSL://127.0.0.1:#{port}").steps.last.state }
+  end
+
+  test "a certificate nobody knows fails at TLS and points to ssl.ca.location" do
+    with_tls_listener do |port, _|
+      step = Doctor::Tls.new({}).step("127.0.0.1", port)
+
+      assert_equal :failed, step.state
+      assert_includes step.hint, "ssl.ca.location"
+    end
+  end
+
+  test "a certificate of a known authority passes TLS" do
+    with_tls_listener do |port, ca|
+      step = Doctor::Tls.new({"ssl.ca.location" => ca, "ssl.endpoint.identification.algorithm" => "none"})
+        .step("127.0.0.1", port)
+
+      assert_equal :ok, step.state, step.inspect
+    end
+  end
+
+  test "a certificate for another name fails at TLS and says so" do
+    with_tls_listener do |port, ca|
+      step = Doctor::Tls.new({"ssl.ca.location" => ca}).step("127.0.0.1", port)
+
+      assert_equal :failed, step.state
+      assert_includes step.hint, "another name"
+    end
+  end
+
+  test "a listener without TLS fails at TLS" do
+    with_listener(answer: "not a TLS record\n") do |port|
+      step = Doctor::Tls.new({}).step("127.0.0.1", port)
+
+      assert_equal :failed, step.state
+      assert_includes step.hint, "TLS"
+    end
+  end
+
+  private
+
+  def states(server)
+    server.steps.map { |step| [step.name, step.state] }
+  end
+
+  def with_listener(answer: nil)
+    listener = TCPServer.new("127.0.0.1", 0)
+    thread = Thread.new { serve(listener) { |socket| socket.write(answer) if answer } }
+    yield listener.local_address.ip_port
+  ensure
+    listener.close
+    thread.join
+  end
+
+  def with_tls_listener
+    key = OpenSSL::PKey::RSA.new(2048)
+    certificate = self_signed(key)
+    context = OpenSSL::SSL::SSLContext.new
+    context.cert = certificate
+    context.key = key
+    Tempfile.create("ca") do |file|
+      file.write(certificate.to_pem)
+      file.flush
+      listening(context) { |port| yield port, file.path }
+    end
+  end
+
+  def listening(context)
+    listener = TCPServer.new("127.0.0.1", 0)
+    thread = Thread.new do
+      serve(listener) { |socket| OpenSSL::SSL::SSLSocket.new(socket, context).accept }
+    end
+    yield listener.local_address.ip_port
+  ensure
+    listener.close
+    thread.join
+  end
+
+  # Until the listener is closed.
+  def serve(listener)
+    loop do
+      socket = listener.accept
+      begin
+        yield socket
+        socket.read
+      rescue OpenSSL::SSL::SSLError, SystemCallError, IOError
+        next
+      ensure
+        socket.close
+      end
+    end
+  rescue IOError, Errno::EBADF
+    nil
+  end
+
+  def self_signed(key)
+    OpenSSL::X509::Certificate.new.tap do |certificate|
+      certificate.version = 2
+      certificate.serial = 1
+      certificate.subject = certificate.issuer = OpenSSL::X509::Name.parse("/CN=kafka.test")
+      certificate.public_key = key.public_key
+      certificate.not_before = Time.now - 60
+      certificate.not_after = Time.now + 3_600
+      certificate.sign(key, OpenSSL::Digest.new("SHA256"))
+    end
+  end
+end

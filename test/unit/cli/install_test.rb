@@ -1,0 +1,106 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "stringio"
+require "tmpdir"
+require "fileutils"
+require "open3"
+require "penstock/cli"
+
+class InstallTest < Penstock::TestCase
+  FILES = %w[app/consumers/application_consumer.rb app/consumers/example_consumer.rb penstock.rb].freeze
+
+  def setup
+    @dir = File.realpath(Dir.mktmpdir("install"))
+    @env = {}
+  end
+
+  def teardown
+    FileUtils.remove_entry(@dir)
+  end
+
+  test "[install] an empty folder gets a boot file, two consumers and a folder for logs, and is told so" do
+    said = install
+
+    assert_equal FILES, files
+    assert File.directory?(File.join(@dir, "log"))
+    FILES.each { |file| assert_includes said, "created: #{file}" }
+  end
+
+  test "[install] what is written is valid Ruby" do
+    install
+
+    FILES.each { |file| assert RubyVM::InstructionSequence.compile(read(file)) }
+  end
+
+  test "[install] what exists is left as it is, and told so" do
+    FileUtils.mkdir_p(File.join(@dir, "app/consumers"))
+    File.write(File.join(@dir, "penstock.rb"), "mine")
+    File.write(File.join(@dir, "app/consumers/example_consumer.rb"), "mine too")
+    said = install
+
+    assert_equal ["mine", "mine too"], [read("penstock.rb"), read("app/consumers/example_consumer.rb")]
+    assert_includes said, "exists, left as it is: penstock.rb"
+    assert_includes said, "created: app/consumers/application_consumer.rb"
+  end
+
+  test "[install] a second run changes nothing" do
+    install
+    before = files.to_h { |file| [file, read(file)] }
+    said = install
+
+    refute_includes said, "created"
+    assert_equal before, files.to_h { |file| [file, read(file)] }
+  end
+
+  test "[install] the Rails variant is written where the lockfile has Rails" do
+    File.write(File.join(@dir, "Gemfile.lock"), "GEM\n  specs:\n    rails (7.1.0)\n      actionpack (= 7.1.0)\n")
+    install
+
+    assert_includes read("penstock.rb"), "config/environment"
+    assert RubyVM::InstructionSequence.compile(read("penstock.rb"))
+  end
+
+  test "[install] a gem that merely depends on Rails or resembles it is not Rails" do
+    File.write(File.join(@dir, "Gemfile.lock"), "GEM\n  specs:\n    rails-html-sanitizer (1.6.0)\n      rails (>= 5)\n")
+    install
+
+    refute_includes read("penstock.rb"), "config/environment"
+  end
+
+  test "[install] --rails and --no-rails decide against the lockfile" do
+    install("--rails")
+    assert_includes read("penstock.rb"), "config/environment"
+  end
+
+  test "[install] a boot file elsewhere gets its folders and finds the root from there" do
+    @env["PENSTOCK_BOOT_FILE"] = "config/kafka/penstock.rb"
+    install
+
+    assert_includes files, "config/kafka/penstock.rb"
+    assert_includes read("config/kafka/penstock.rb"), 'File.expand_path("../..", __dir__)'
+  end
+
+  test "[install] no place holder is left in what is written" do
+    install
+
+    FILES.each { |file| refute_includes read(file), "ROOT_FOLDER" }
+  end
+
+  private
+
+  def install(*argv)
+    out = StringIO.new
+    context = Penstock::CLI::Context.new(stdin: StringIO.new, stdout: out, stderr: $stderr, env: @env, dir: @dir)
+    assert_equal 0, Penstock::CLI.start(["install", *argv], context)
+    out.string
+  end
+
+  def files
+    Dir.chdir(@dir) { Dir["**/*.rb"].sort }
+  end
+
+  def read(file)
+    File.read(File.join(@dir, file))
+  end
+end
