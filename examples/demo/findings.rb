@@ -94,6 +94,13 @@ module Demo
       @journals.reject { |journal| journal.ended? || @killed.include?(journal.name) }.map(&:name)
     end
 
+    # @return [Array<String>] processes that ended with another exit code than 0
+    def failed
+      @journals.flat_map { |journal| journal.all("exited") }.reject { |_, code| code == "0" }
+        .map { |name, code| "#{name} ended with exit code #{code}" }
+    end
+
+    # @return [Array<String>] processes killed on purpose
     attr_reader :killed
 
     # @return [Array<Float>] milliseconds from the producer's call to the end of the order's first run, sorted

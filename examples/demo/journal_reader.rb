@@ -54,7 +54,7 @@ module Demo
     end
 
     def check_number(number)
-      @missing += number > @expected ? number - @expected : 1 unless number == @expected
+      @missing += (number > @expected) ? number - @expected : 1 unless number == @expected
       @expected = number + 1
     end
   end

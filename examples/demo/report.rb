@@ -29,6 +29,7 @@ module Demo
       @problems ||= [
         (shortfall unless complete?),
         *must_be_zero.reject { |_, count| count.zero? }.map { |what, count| "#{count} #{what}" },
+        *@findings.failed,
         *@findings.vanished.map { |name| "#{name} ended without saying so, and nobody killed it" }
       ].compact
     end

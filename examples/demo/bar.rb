@@ -1,0 +1,79 @@
+# frozen_string_literal: true
+
+module Demo
+  # One line that shows how far the demo is: redrawn in place on a terminal, else printed once a second.
+  class Bar
+    CELLS = 24
+    REDRAW_S = 0.1
+    PRINT_S = 2.0
+    RATE_WINDOW_S = 2.0
+
+    # @param out [IO]
+    # @param total [Integer] orders
+    def initialize(out, total)
+      @out = out
+      @total = total
+      @redraws = out.tty?
+      @drawn_at = -Float::INFINITY
+      @history = []
+    end
+
+    # @return [Float] seconds after which a new line is worth drawing
+    def interval_s
+      REDRAW_S
+    end
+
+    # @param produced [Integer] orders acknowledged
+    # @param processed [Integer] orders finished, each counted once
+    # @param in_flight [Integer] orders handed to consumers and not finished
+    def show(produced:, processed:, in_flight:)
+      now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+      remember(now, processed)
+      return if now - @drawn_at < (@redraws ? REDRAW_S : PRINT_S)
+
+      @drawn_at = now
+      draw(line(produced, processed, in_flight))
+    end
+
+    # A sentence above the bar.
+    def say(text)
+      @out.print("\r\e[K") if @redraws
+      @out.puts(text)
+    end
+
+    def finish
+      @out.print("\r\e[K") if @redraws
+    end
+
+    private
+
+    def remember(now, processed)
+      @history << [now, processed]
+      @history.shift while @history.size > 2 && now - @history.first.first > RATE_WINDOW_S
+    end
+
+    def rate
+      (began, first), (ended, last) = @history.first, @history.last
+      (ended > began) ? ((last - first) / (ended - began)).round : 0
+    end
+
+    def line(produced, processed, in_flight)
+      share = processed.fdiv(@total).clamp(0.0, 1.0)
+      full = (share * CELLS).floor
+      format("  [%s%s] %3d %%  produced %d  processed %d  rate %d/s  lag %d  in flight %d", "#" * full,
+        "." * (CELLS - full), (share * 100).floor, produced, processed, rate, [produced - processed, 0].max, in_flight)
+    end
+
+    def draw(text)
+      @redraws ? @out.print("\r#{text[0, width]}\e[K") : @out.puts(text)
+      @out.flush
+    end
+
+    def width
+      require "io/console"
+      (@out.winsize[1] - 1).clamp(20, 400)
+    rescue SystemCallError
+      120
+    end
+  end
+end

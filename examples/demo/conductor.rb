@@ -1,0 +1,207 @@
+# frozen_string_literal: true
+
+require "fileutils"
+require "rbconfig"
+require "tmpdir"
+require_relative "bar"
+require_relative "broker"
+require_relative "child"
+require_relative "journal"
+require_relative "tamper"
+
+module Demo
+  # Runs the demo from one thread: starts the processes, draws the bar, kills one process in the middle, starts another,
+  # stops all, has the table computed. All waits are for pipes of the children, with a time limit. Ctrl-C arrives as
+  # Interrupt; whichever way {run} is left, the children are stopped by their pids and the folder is removed.
+  class Conductor
+    ROOT = File.expand_path("../..", __dir__)
+    BOOT_FILE = File.expand_path("penstock.rb", __dir__)
+    PENSTOCK = [RbConfig.ruby, File.join(ROOT, "exe/penstock")].freeze
+    COMMIT_INTERVAL_MS = 500
+    STOP_LIMIT_S = 30
+    CLEANUP_LIMIT_S = 3
+
+    class Failed < StandardError; end
+
+    # @param options [Options]
+    # @param out [IO] for the bar and everything else that isn't the table
+    def initialize(options, out)
+      @options = options
+      @out = out
+      @bar = Bar.new(out, options.count)
+      @children = []
+      @consumers = 0
+      @topic = "demo_orders_#{Process.pid}_#{Process.clock_gettime(Process::CLOCK_REALTIME, :second)}"
+    end
+
+    # @return [Integer] exit code
+    def run
+      @folder = Dir.mktmpdir("penstock-demo-")
+      @journal = Journal.new(path("demo.journal"))
+      @journal.write("run", @options.count, COMMIT_INTERVAL_MS)
+      conduct
+      stop_all
+      @journal.close
+      report
+    ensure
+      clean_up
+    end
+
+    private
+
+    def conduct
+      @deadline = now + @options.limit_s
+      prepare_broker
+      @options.processes.times { start_consumer }
+      wait_for_assignment
+      start_producer
+      wait_until_processed
+    end
+
+    def prepare_broker
+      if @options.embedded?
+        @broker = Broker.new(PENSTOCK, topic: @topic, partitions: @options.partitions, log: path("broker.log"))
+        @bootstrap = @broker.bootstrap
+        @bar.say("Embedded broker on #{@bootstrap} (pid #{@broker.pid}); topic #{@topic}, " \
+          "#{@options.partitions} partitions.")
+      else
+        @bootstrap = @options.bootstrap
+        topics("create", @topic, "--partitions", @options.partitions.to_s, "--replication-factor", @options.replicas.to_s)
+        @topic_made = true
+        @bar.say("Broker #{@bootstrap}; topic #{@topic} made, #{@options.partitions} partitions.")
+      end
+    end
+
+    def topics(*arguments)
+      done = system(*PENSTOCK, "topics", *arguments, "--bootstrap", @bootstrap, %i[out err] => [path("topics.log"), "a"])
+      raise Failed, "penstock topics #{arguments.first} failed:\n#{File.read(path("topics.log"))}" unless done
+    end
+
+    def start_consumer
+      name = "consumer-#{@consumers += 1}"
+      child = start(name, [*PENSTOCK, "server"], "PENSTOCK_BOOT_FILE" => BOOT_FILE,
+        "DEMO_THREADS" => @options.threads.to_s)
+      @bar.say("Started #{name} (pid #{child.pid}), #{@options.threads} threads.")
+      child
+    end
+
+    def start_producer
+      @producer = start("producer-1", [RbConfig.ruby, "-I", File.join(ROOT, "lib"), File.join(__dir__, "producer.rb")],
+        "DEMO_COUNT" => @options.count.to_s, "DEMO_CUSTOMERS" => @options.customers.to_s,
+        "DEMO_RATE" => @options.rate.to_s)
+    end
+
+    def start(name, command, env)
+      env = env.merge("DEMO_BOOTSTRAP" => @bootstrap, "DEMO_TOPIC" => @topic, "DEMO_GROUP" => @topic,
+        "DEMO_JOURNAL" => path("#{name}.journal"), "DEMO_EMBEDDED" => @options.embedded? ? "1" : nil,
+        "DEMO_COMMIT_INTERVAL_MS" => COMMIT_INTERVAL_MS.to_s)
+      Child.new(name, command, env: env, log: path("#{name}.log")).tap { |child| @children << child }
+    end
+
+    # The orders' latency is to tell about processing, not about the start: nothing is sent before all partitions have
+    # an owner.
+    def wait_for_assignment
+      step("all partitions to be assigned") until consumers.sum(&:assigned) == @options.partitions
+      @bar.say("All partitions are assigned; producing #{@options.count} orders of #{@options.customers} customers.")
+    end
+
+    def wait_until_processed
+      until processed >= @options.count
+        step("all orders to be processed (#{processed} of #{@options.count} are)")
+        @bar.show(produced: @producer.done, processed: processed, in_flight: consumers.sum(&:in_flight))
+        kill_one if kill_due?
+      end
+      @bar.finish
+    end
+
+    # One turn: waits for news from any child, at most until the bar is due.
+    def step(awaited)
+      raise Failed, "gave up after #{@options.limit_s} s of waiting for #{awaited}" if now > @deadline
+
+      pipes = @children.select(&:running?).to_h { |child| [child.pipe, child] }
+      ready, = IO.select(pipes.keys, nil, nil, @bar.interval_s)
+      Array(ready).each { |pipe| pipes[pipe].read_progress }
+      check_children
+    end
+
+    def check_children
+      fallen = @children.find { |child| !child.running? && child != @killed && !(child == @producer && child.exit_code.zero?) }
+      return unless fallen
+
+      log = File.readlines(path("#{fallen.name}.log")).last(12).join
+      raise Failed, "#{fallen.name} ended with exit code #{fallen.exit_code}. It said:\n#{log}"
+    end
+
+    def kill_due?
+      @options.kill && !@killed && processed >= @options.count * 0.4
+    end
+
+    # Without a warning, as a machine fails: no hand-over, no last commit.
+    def kill_one
+      @killed = consumers.first
+      @killed.read_progress
+      @killed.kill(:KILL)
+      @journal.write("killed", @killed.name, Journal.now_ns)
+      @killed.reap
+      @bar.say("Killed #{@killed.name} (pid #{@killed.pid}) by kill -9 with #{@killed.in_flight} orders in flight.")
+      start_consumer
+    end
+
+    # Each order once: the furthest any process got in each partition.
+    def processed
+      owners = @children - [@producer]
+      owners.map(&:next_offsets).reduce({}) { |all, offsets| all.merge(offsets) { |_, a, b| [a, b].max } }.values.sum
+    end
+
+    def consumers
+      @children.select { |child| child.running? && child != @producer }
+    end
+
+    def stop_all
+      @children.select(&:running?).each { |child| child.kill(:TERM) unless child == @producer }
+      @children.each do |child|
+        next if child == @killed
+
+        child.stop(STOP_LIMIT_S)
+        @journal.write("exited", child.name, child.exit_code)
+      end
+    end
+
+    def report
+      if @options.tamper
+        @bar.say("Dropped one line, as asked: #{Tamper.new(@folder).drop_one}")
+      end
+      @out.puts
+      reading = Process.spawn(RbConfig.ruby, File.join(__dir__, "report.rb"), @folder, *("--json" if @options.json))
+      _, status = Process.wait2(reading)
+      @evidence = !status.success? && !@options.tamper
+      status.exitstatus || 1
+    end
+
+    def clean_up
+      Signal.trap("INT", "IGNORE") # a second Ctrl-C would leave children behind; all of this is bounded
+      @children.each { |child| child.kill(:TERM) }
+      @children.each { |child| child.stop(CLEANUP_LIMIT_S) }
+      topics("delete", @topic, "--yes") if @topic_made
+      @broker&.stop
+    rescue Failed => error
+      @out.puts(error.message)
+    ensure
+      remove_folder if @folder
+    end
+
+    def remove_folder
+      return FileUtils.remove_entry(@folder) unless @options.keep || @evidence
+
+      @out.puts("Journals and logs are in #{@folder}")
+    end
+
+    def path(name)
+      File.join(@folder, name)
+    end
+
+    def now
+      Process.clock_gettime(Process::CLOCK_MONOTONIC)
+    end
+  end
+end

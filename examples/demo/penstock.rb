@@ -1,0 +1,67 @@
+# frozen_string_literal: true
+
+# The consumers of the demo: an ordinary application, run by `penstock server` in two processes. What isn't ordinary is
+# the bookkeeping around it: each finished order becomes a line of this process's journal, and a few numbers a second go
+# to the process that draws the progress bar.
+require "penstock"
+require_relative "journal"
+require_relative "progress"
+
+JOURNAL = Demo::Journal.new(ENV.fetch("DEMO_JOURNAL"))
+PROGRESS = Demo::Progress.new(IO.for_fd(Integer(ENV.fetch("DEMO_STATUS_FD"))))
+
+# Adds up what each customer spent.
+class OrdersConsumer < Penstock::BaseConsumer
+  def initialized
+    @spent = Hash.new(0)
+  end
+
+  def consume
+    PROGRESS.taken(messages.size)
+    messages.each do |message|
+      began_ns = Demo::Journal.now_ns
+      process(message.payload)
+      JOURNAL.write("done", message.payload["id"], partition, message.offset, began_ns, Demo::Journal.now_ns)
+      PROGRESS.finished(partition, message.offset)
+    end
+  end
+
+  private
+
+  def process(order)
+    @spent[order["customer"]] += order["items"].sum { |item| item["price"] * item["count"] }
+  end
+end
+
+class DemoApp < Penstock::App
+  setup do |config|
+    config.client_id = "demo"
+    config.group_id = ENV.fetch("DEMO_GROUP")
+    config.concurrency = Integer(ENV.fetch("DEMO_THREADS", "4"))
+    config.kafka = {
+      "bootstrap.servers": ENV.fetch("DEMO_BOOTSTRAP"),
+      # The shortest a broker allows by default: so long do the partitions of a killed process stand still.
+      "session.timeout.ms": 6_000,
+      "heartbeat.interval.ms": 1_000,
+      # How much a killed process may leave uncommitted, and so how much is done twice.
+      "auto.commit.interval.ms": Integer(ENV.fetch("DEMO_COMMIT_INTERVAL_MS", "500"))
+    }
+    # The embedded broker answers an empty fetch only when its time is over; a real one answers when records come.
+    config.kafka[:"fetch.wait.max.ms"] = 10 if ENV["DEMO_EMBEDDED"]
+  end
+
+  routes.draw do
+    topic ENV.fetch("DEMO_TOPIC") do
+      consumer OrdersConsumer
+    end
+  end
+end
+
+Penstock.monitor.subscribe("rebalance.partitions_assigned") { |event| PROGRESS.assigned(event[:tpl]) }
+Penstock.monitor.subscribe("rebalance.partitions_revoked") { |event| PROGRESS.revoked(event[:tpl]) }
+
+# Runs after the server has returned, when no job runs any more.
+at_exit do
+  PROGRESS.close
+  JOURNAL.close
+end
