@@ -4,6 +4,7 @@
  * alive, whose stripes it waits on. Any thread may wait; so may several. */
 #include <stdlib.h>
 
+#include "error.h"
 #include "producing.h"
 
 enum { SLOT_PRODUCER, SLOT_LABEL };
@@ -125,6 +126,20 @@ static VALUE delivery_number(VALUE self) {
   return pending(delivery) ? Qnil : INT2NUM(delivery->err);
 }
 
+/* error → KafkaError, or nil while pending and when it was delivered. */
+static VALUE delivery_error(VALUE self) {
+  pk_delivery_t *delivery = delivery_get(self);
+
+  return pending(delivery) || !delivery->err ? Qnil : pk_exception(delivery->err, NULL);
+}
+
+/* Delivery.error_for(number) → KafkaError, nil for 0. */
+static VALUE delivery_error_for(VALUE klass, VALUE number) {
+  int err = NUM2INT(number);
+
+  return err ? pk_exception(err, NULL) : Qnil;
+}
+
 static VALUE delivery_partition(VALUE self) {
   pk_delivery_t *delivery = delivery_get(self);
 
@@ -172,6 +187,8 @@ void Init_pk_delivery(VALUE mNative) {
   rb_define_method(cDelivery, "await", delivery_wait, 1);
   rb_define_method(cDelivery, "done?", delivery_done_p, 0);
   rb_define_method(cDelivery, "unknown?", delivery_unknown_p, 0);
+  rb_define_singleton_method(cDelivery, "error_for", delivery_error_for, 1);
+  rb_define_method(cDelivery, "error", delivery_error, 0);
   rb_define_method(cDelivery, "number", delivery_number, 0);
   rb_define_method(cDelivery, "partition", delivery_partition, 0);
   rb_define_method(cDelivery, "offset", delivery_offset, 0);

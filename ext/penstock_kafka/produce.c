@@ -6,30 +6,10 @@
  * one message in parts and tells what librdkafka says.
  *
  * A single message is handed over with the GVL held: it is copied and queued, which
- * never waits, and a crossing would cost more. A slice is copied into memory of its
- * own first and sent without the GVL. */
-#include <stdlib.h>
-#include <string.h>
-
-#include "nogvl.h"
+ * never waits, and a crossing would cost more. Many are in produce_many.c. */
 #include "producing.h"
 
-#define SLICE_MESSAGES 1024
-#define SLICE_BYTES (1024 * 1024)
-
 static VALUE sym_topic, sym_payload, sym_key, sym_partition, sym_timestamp, sym_headers, sym_label, sym_handle;
-
-typedef struct {
-  pk_topic_t *topic;
-  VALUE payload; /* String or nil */
-  VALUE key;     /* String or nil */
-  VALUE headers; /* Hash or nil */
-  VALUE label;
-  bool labelled;
-  bool handle;
-  int32_t partition;
-  int64_t timestamp_ms;
-} parts_t;
 
 /* -- headers ---------------------------------------------------------------- */
 
@@ -60,7 +40,7 @@ static int add_headers(VALUE name, VALUE value, VALUE argument) {
 
 /* False when a name or value is no String. Nothing in here raises, so nothing
  * native is lost. */
-static bool build_headers(VALUE hash, rd_kafka_headers_t **headers) {
+bool pk_build_headers(VALUE hash, rd_kafka_headers_t **headers) {
   headers_t result = {NULL, true};
 
   *headers = NULL;
@@ -92,7 +72,7 @@ static bool fitting_int(VALUE value, int64_t min, int64_t max, int64_t *into) {
 }
 
 /* One part that a message may have; true when it is there and fine. */
-static bool read_optional(VALUE message, VALUE name, parts_t *parts) {
+static bool read_optional(VALUE message, VALUE name, pk_parts_t *parts) {
   VALUE value = rb_hash_lookup2(message, name, Qundef);
   int64_t number;
 
@@ -122,7 +102,7 @@ static bool read_optional(VALUE message, VALUE name, parts_t *parts) {
 /* The number of optional parts found is compared with what the Hash has left, so
  * an unknown key, or a part that isn't fine, makes it false. Ordered by how often
  * they are seen: most messages end the search after one. */
-static bool read_options(VALUE message, size_t left, parts_t *parts) {
+static bool read_options(VALUE message, size_t left, pk_parts_t *parts) {
   const VALUE names[] = {sym_key, sym_headers, sym_partition, sym_timestamp, sym_label, sym_handle};
 
   for (size_t i = 0; left > 0 && i < sizeof names / sizeof *names; i++) {
@@ -131,9 +111,9 @@ static bool read_options(VALUE message, size_t left, parts_t *parts) {
   return left == 0;
 }
 
-static bool read_message(pk_rproducer_t *producer, VALUE message, parts_t *parts) {
+bool pk_read_message(pk_rproducer_t *producer, VALUE message, pk_parts_t *parts) {
   if (!RB_TYPE_P(message, T_HASH) || RHASH_SIZE(message) < 2) return false;
-  *parts = (parts_t){.key = Qnil, .headers = Qnil, .label = Qnil, .handle = true, .partition = RD_KAFKA_PARTITION_UA};
+  *parts = (pk_parts_t){.key = Qnil, .headers = Qnil, .label = Qnil, .handle = true, .partition = RD_KAFKA_PARTITION_UA};
   if (!(parts->topic = known_topic(producer, rb_hash_lookup2(message, sym_topic, Qnil)))) return false;
   parts->payload = rb_hash_lookup2(message, sym_payload, Qundef);
   if (parts->payload == Qundef) return false;
@@ -148,14 +128,14 @@ static bool read_message(pk_rproducer_t *producer, VALUE message, parts_t *parts
 
 /* A label whose report somebody wants is kept by the producer until that report is
  * taken; the message's own handle may be gone by then. */
-static uint64_t keep_label(pk_rproducer_t *producer, const parts_t *parts) {
+static uint64_t keep_label(pk_rproducer_t *producer, const pk_parts_t *parts) {
   if (!parts->labelled || !pk_reports_wanted(&producer->core->reports, PK_WANT_DELIVERED | PK_WANT_FAILED)) return 0;
   rb_hash_aset(producer->labels, ULL2NUM(++producer->last_label), parts->label);
   return producer->last_label;
 }
 
 /* A handle Ruby never sees still carries the label. */
-static VALUE new_delivery(VALUE self, pk_rproducer_t *producer, const parts_t *parts, pk_delivery_t **delivery) {
+VALUE pk_parts_delivery(VALUE self, pk_rproducer_t *producer, const pk_parts_t *parts, pk_delivery_t **delivery) {
   VALUE object;
 
   *delivery = NULL;
@@ -169,32 +149,32 @@ static const void *bytes_of(VALUE string) {
   return NIL_P(string) ? NULL : RSTRING_PTR(string);
 }
 
-static size_t size_of(VALUE string) {
+size_t pk_size_of(VALUE string) {
   return NIL_P(string) ? 0 : (size_t)RSTRING_LEN(string);
 }
 
-static void fill_message(const parts_t *parts, pk_delivery_t *delivery, pk_message_t *message) {
+void pk_fill_message(const pk_parts_t *parts, pk_delivery_t *delivery, pk_message_t *message) {
   message->topic = parts->topic;
   message->payload = bytes_of(parts->payload);
-  message->payload_size = size_of(parts->payload);
+  message->payload_size = pk_size_of(parts->payload);
   message->key = bytes_of(parts->key);
-  message->key_size = size_of(parts->key);
+  message->key_size = pk_size_of(parts->key);
   message->partition = parts->partition;
   message->timestamp_ms = parts->timestamp_ms;
   message->delivery = delivery;
 }
 
 /* Qundef when the headers are unfit, Qnil with *err set when it was refused. */
-static VALUE send_parts(VALUE self, pk_rproducer_t *producer, const parts_t *parts, rd_kafka_resp_err_t *err) {
+static VALUE send_parts(VALUE self, pk_rproducer_t *producer, const pk_parts_t *parts, rd_kafka_resp_err_t *err) {
   pk_message_t message;
   pk_delivery_t *delivery;
-  VALUE object = new_delivery(self, producer, parts, &delivery);
+  VALUE object = pk_parts_delivery(self, producer, parts, &delivery);
 
-  if (!build_headers(parts->headers, &message.headers)) {
+  if (!pk_build_headers(parts->headers, &message.headers)) {
     if (delivery) pk_label_take(producer, delivery->label);
     return Qundef;
   }
-  fill_message(parts, delivery, &message);
+  pk_fill_message(parts, delivery, &message);
   *err = pk_producer_send(producer->core, &message);
   if (*err) {
     if (message.headers) rd_kafka_headers_destroy(message.headers);
@@ -206,7 +186,7 @@ static VALUE send_parts(VALUE self, pk_rproducer_t *producer, const parts_t *par
 }
 
 /* The reporter may produce although reports wait: they wait for it. */
-static bool held_back(pk_rproducer_t *producer) {
+bool pk_held_back(pk_rproducer_t *producer) {
   return pk_reports_full(&producer->core->reports) && producer->reporter != rb_thread_current();
 }
 
@@ -214,10 +194,10 @@ static bool held_back(pk_rproducer_t *producer) {
 static VALUE producer_dispatch(VALUE self, VALUE message) {
   pk_rproducer_t *producer = pk_rproducer_get(self);
   rd_kafka_resp_err_t err;
-  parts_t parts;
+  pk_parts_t parts;
   VALUE result;
 
-  if (!pk_rproducer_usable(producer) || !read_message(producer, message, &parts) || held_back(producer)) return Qnil;
+  if (!pk_rproducer_usable(producer) || !pk_read_message(producer, message, &parts) || pk_held_back(producer)) return Qnil;
   result = send_parts(self, producer, &parts, &err);
   RB_GC_GUARD(message);
   return result == Qundef ? Qnil : result;
@@ -241,8 +221,8 @@ static VALUE producer_open_topic(VALUE self, VALUE name) {
   return Qnil;
 }
 
-static void read_offer(pk_rproducer_t *producer, VALUE *arguments, parts_t *parts) {
-  *parts = (parts_t){.payload = arguments[1], .key = arguments[2], .headers = arguments[5], .label = arguments[7]};
+static void read_offer(pk_rproducer_t *producer, VALUE *arguments, pk_parts_t *parts) {
+  *parts = (pk_parts_t){.payload = arguments[1], .key = arguments[2], .headers = arguments[5], .label = arguments[7]};
   if (!(parts->topic = known_topic(producer, arguments[0]))) rb_raise(rb_eArgError, "the topic isn't open");
   if (!NIL_P(parts->payload)) StringValue(parts->payload);
   if (!NIL_P(parts->key)) StringValue(parts->key);
@@ -258,155 +238,17 @@ static void read_offer(pk_rproducer_t *producer, VALUE *arguments, parts_t *part
 static VALUE producer_offer(int argc, VALUE *argv, VALUE self) {
   pk_rproducer_t *producer = pk_rproducer_get(self);
   rd_kafka_resp_err_t err = RD_KAFKA_RESP_ERR_NO_ERROR;
-  parts_t parts;
+  pk_parts_t parts;
   VALUE result;
 
   rb_check_arity(argc, 8, 8);
   pk_rproducer_check(producer);
   read_offer(producer, argv, &parts);
-  if (held_back(producer)) return Qnil;
+  if (pk_held_back(producer)) return Qnil;
   result = send_parts(self, producer, &parts, &err);
   if (result == Qundef) rb_raise(rb_eArgError, "headers must be Strings");
   if (err && err != RD_KAFKA_RESP_ERR__QUEUE_FULL) pk_raise(err, NULL);
   return result;
-}
-
-/* -- many messages ---------------------------------------------------------- */
-
-/* plain?(messages) → whether dispatch_slice can take all of them. */
-static VALUE producer_plain_p(VALUE self, VALUE messages) {
-  pk_rproducer_t *producer = pk_rproducer_get(self);
-  parts_t parts;
-
-  Check_Type(messages, T_ARRAY);
-  pk_rproducer_check(producer);
-  for (long i = 0; i < RARRAY_LEN(messages); i++) {
-    rd_kafka_headers_t *headers = NULL;
-
-    if (!read_message(producer, RARRAY_AREF(messages, i), &parts)) return Qfalse;
-    if (!build_headers(parts.headers, &headers)) return Qfalse;
-    if (headers) rd_kafka_headers_destroy(headers);
-  }
-  return Qtrue;
-}
-
-/* A run of messages in memory of its own, with nothing of Ruby's in it. */
-typedef struct {
-  pk_producer_t *producer;
-  pk_message_t *messages;
-  char *bytes;
-  size_t count, sent;
-  rd_kafka_resp_err_t err;
-} slice_t;
-
-static void *slice_safe(void *pointer) {
-  slice_t *slice = pointer;
-
-  while (slice->sent < slice->count) {
-    slice->err = pk_producer_send(slice->producer, &slice->messages[slice->sent]);
-    if (slice->err) break;
-    slice->sent++;
-  }
-  return pointer;
-}
-
-static const void *copy_bytes(char **end, const void *bytes, size_t size) {
-  char *start = *end;
-
-  if (!bytes) return NULL;
-  memcpy(start, bytes, size);
-  *end += size;
-  return start;
-}
-
-/* How many messages from `from` on make a slice: at least one, at most 1,024 and,
- * but for the first, 1 MiB. Makes their deliveries, the only part that allocates
- * in Ruby, and so the only one that can raise. */
-static size_t prepare_slice(VALUE self, VALUE messages, long from, bool handles, VALUE objects, parts_t *all,
-                            pk_delivery_t **deliveries, size_t *bytes) {
-  pk_rproducer_t *producer = pk_rproducer_get(self);
-  size_t count = 0;
-
-  for (*bytes = 0; count < SLICE_MESSAGES && from + (long)count < RARRAY_LEN(messages); count++) {
-    parts_t *parts = &all[count];
-    size_t size;
-
-    if (!read_message(producer, RARRAY_AREF(messages, from + (long)count), parts)) break;
-    size = size_of(parts->payload) + size_of(parts->key);
-    if (count > 0 && *bytes + size > SLICE_BYTES) break;
-    *bytes += size;
-    parts->handle = handles;
-    rb_ary_push(objects, new_delivery(self, producer, parts, &deliveries[count]));
-  }
-  return count;
-}
-
-/* Nothing between here and the end of the slice raises. Strings may have been
- * changed by nobody since they were read: the GVL was held. */
-static void copy_slice(slice_t *slice, const parts_t *all, pk_delivery_t **deliveries, size_t count, size_t bytes) {
-  char *end;
-
-  slice->messages = malloc(count * sizeof *slice->messages);
-  slice->bytes = end = malloc(bytes + 1);
-  if (!slice->messages || !slice->bytes) abort();
-  for (size_t i = 0; i < count; i++) {
-    pk_message_t *message = &slice->messages[i];
-
-    if (!build_headers(all[i].headers, &message->headers)) break;
-    fill_message(&all[i], deliveries[i], message);
-    message->payload = copy_bytes(&end, message->payload, message->payload_size);
-    message->key = copy_bytes(&end, message->key, message->key_size);
-    slice->count++;
-  }
-}
-
-/* Puts down what wasn't sent. */
-static void end_slice(pk_rproducer_t *producer, slice_t *slice, pk_delivery_t **deliveries, size_t prepared) {
-  for (size_t i = slice->sent; i < slice->count; i++) {
-    if (slice->messages[i].headers) rd_kafka_headers_destroy(slice->messages[i].headers);
-  }
-  free(slice->messages);
-  free(slice->bytes);
-  for (size_t i = slice->sent; i < prepared; i++) {
-    if (deliveries[i]) pk_label_take(producer, deliveries[i]->label);
-  }
-}
-
-typedef struct {
-  parts_t parts[SLICE_MESSAGES];
-  pk_delivery_t *deliveries[SLICE_MESSAGES];
-} scratch_t;
-
-/* dispatch_slice(messages, from, handles, accepted) → error number, 0 when all of
- * the slice was accepted. Pushes a Delivery (or true) on `accepted` for each
- * message taken, at most 1,024; the caller goes on from there. */
-static VALUE producer_dispatch_slice(VALUE self, VALUE messages, VALUE from, VALUE handles, VALUE accepted) {
-  pk_rproducer_t *producer = pk_rproducer_get(self);
-  slice_t slice = {.producer = producer->core};
-  long before, first = NUM2LONG(from);
-  VALUE holder;
-  scratch_t *scratch;
-  size_t count, bytes;
-
-  Check_Type(messages, T_ARRAY);
-  Check_Type(accepted, T_ARRAY);
-  pk_enter(&producer->core->handle, "producer");
-  pk_handle_leave(&producer->core->handle);
-  if (held_back(producer)) return INT2FIX(RD_KAFKA_RESP_ERR__QUEUE_FULL);
-  before = RARRAY_LEN(accepted);
-  scratch = rb_alloc_tmp_buffer(&holder, sizeof *scratch);
-  count = prepare_slice(self, messages, first, RTEST(handles), accepted, scratch->parts, scratch->deliveries, &bytes);
-  copy_slice(&slice, scratch->parts, scratch->deliveries, count, bytes);
-  if (pk_handle_enter(&producer->core->handle) == 0) {
-    pk_without_gvl_noraise(slice_safe, &slice);
-    pk_handle_leave(&producer->core->handle);
-  }
-  if (!slice.err && slice.sent < count) slice.err = RD_KAFKA_RESP_ERR__INVALID_ARG;
-  if (count == 0 && first < RARRAY_LEN(messages)) slice.err = RD_KAFKA_RESP_ERR__INVALID_ARG;
-  end_slice(producer, &slice, scratch->deliveries, count);
-  while (RARRAY_LEN(accepted) > before + (long)slice.sent) rb_ary_pop(accepted);
-  rb_free_tmp_buffer(&holder);
-  return INT2NUM(slice.err);
 }
 
 void Init_pk_produce(VALUE cProducer) {
@@ -421,6 +263,4 @@ void Init_pk_produce(VALUE cProducer) {
   rb_define_method(cProducer, "dispatch", producer_dispatch, 1);
   rb_define_method(cProducer, "open_topic", producer_open_topic, 1);
   rb_define_method(cProducer, "offer", producer_offer, -1);
-  rb_define_method(cProducer, "plain?", producer_plain_p, 1);
-  rb_define_method(cProducer, "dispatch_slice", producer_dispatch_slice, 4);
 }

@@ -1,6 +1,6 @@
-/* Penstock::Native::Producer: its life, and what can be waited for. Any thread may
- * call any method. Messages go in in produce.c, reports come out in
- * producer_reports.c. */
+/* Penstock::Native::Producer: how it is opened, and what can be waited for. Any
+ * thread may call any method. Messages go in in produce.c and produce_many.c,
+ * reports come out in producer_reports.c, the end is in producer_close.c. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,14 +22,6 @@ static void producer_mark(void *pointer) {
   rb_gc_mark(producer->reporter);
 }
 
-static void reap(void *pointer) {
-  pk_producer_t *producer = pointer;
-
-  pk_handle_drain(&producer->handle);
-  if (producer->handle.rk) pk_producer_finish(producer);
-  pk_producer_free(producer);
-}
-
 /* A parent's producer is forgotten as it is; one that was left open is ended by
  * the reaper, for ending may take a second and the collector can't wait. */
 static void producer_free(void *pointer) {
@@ -40,7 +32,7 @@ static void producer_free(void *pointer) {
   if (!core || core->generation != pk_fork_generation() || pk_inherited(&core->handle)) return;
   pk_handle_unregister(&core->handle);
   if (core->handle.rk) {
-    pk_reap(reap, core);
+    pk_rproducer_reap(core);
   } else {
     pk_producer_free(core);
   }
@@ -136,113 +128,7 @@ static VALUE producer_open(VALUE self, VALUE conf, VALUE delivery_class, VALUE m
   return self;
 }
 
-/* -- close ------------------------------------------------------------------ */
-
-typedef struct {
-  pk_producer_t *core;
-  int64_t deadline_ms;
-  int result;
-  bool flushed;
-} close_args;
-
-static void *begin_close_safe(void *pointer) {
-  close_args *args = pointer;
-
-  args->result = pk_handle_begin_close(&args->core->handle, args->deadline_ms);
-  return pointer;
-}
-
-static void *flush_slice_safe(void *pointer) {
-  close_args *args = pointer;
-
-  args->flushed = pk_producer_flush(args->core, args->deadline_ms);
-  return pointer;
-}
-
-/* Interruptible between slices: whoever can't wait any longer interrupts, and the
- * rest of the close is done all the same. */
-static VALUE close_flush(VALUE pointer) {
-  close_args *args = (close_args *)pointer;
-
-  do {
-    pk_without_gvl_noraise(flush_slice_safe, args);
-    rb_thread_check_ints();
-  } while (!args->flushed && pk_remaining_ms(args->deadline_ms) > 0);
-  return Qnil;
-}
-
-static void *finish_safe(void *pointer) {
-  close_args *args = pointer;
-
-  args->result = pk_producer_finish(args->core);
-  pk_handle_closed(&args->core->handle);
-  return pointer;
-}
-
-static VALUE close_finish(VALUE pointer) {
-  close_args *args = (close_args *)pointer;
-
-  pk_without_gvl_noraise(finish_safe, args);
-  pk_handle_unregister(&args->core->handle);
-  return Qnil;
-}
-
-static void *late_finish(void *pointer) {
-  pk_producer_t *core = pointer;
-
-  pk_handle_drain(&core->handle);
-  pk_producer_finish(core);
-  pk_handle_closed(&core->handle);
-  return NULL;
-}
-
-/* Waits for another thread's close in slices, so that it can be interrupted. */
-static void await_other_close(close_args *args) {
-  int64_t until_ms = args->deadline_ms;
-
-  while (pk_handle_state(&args->core->handle) == PK_CLOSING) {
-    args->deadline_ms = pk_deadline(100);
-    if (args->deadline_ms > until_ms) args->deadline_ms = until_ms;
-    pk_without_gvl_noraise(begin_close_safe, args);
-    rb_thread_check_ints();
-    if (pk_remaining_ms(until_ms) == 0) break;
-  }
-}
-
-/* close(timeout_ms) → the number of deliveries whose outcome stays unknown. Safe to
- * call twice, from several threads, and in a fork's child, where it does nothing. */
-static VALUE producer_close(VALUE self, VALUE timeout_ms) {
-  pk_producer_t *core = pk_rproducer_get(self)->core;
-  close_args args = {.core = core, .deadline_ms = pk_deadline(NIL_P(timeout_ms) ? -1 : NUM2LL(timeout_ms))};
-
-  if (!core || core->generation != pk_fork_generation()) return INT2FIX(0);
-  if (pk_handle_state(&core->handle) != PK_OPEN) {
-    await_other_close(&args);
-    return INT2FIX(0);
-  }
-  atomic_store(&core->accepting, false);
-  pk_producer_tell_room(core);
-  pk_without_gvl_noraise(begin_close_safe, &args);
-  if (args.result == PK_CLOSE_DONE) return INT2FIX(0);
-  if (args.result == PK_CLOSE_BUSY) {
-    pk_handle_unregister(&core->handle);
-    if (pk_thread_detach("pk:reaper", late_finish, core)) rb_raise(rb_eThreadError, "no thread to close the producer");
-    return INT2FIX(0);
-  }
-  rb_ensure(close_flush, (VALUE)&args, close_finish, (VALUE)&args);
-  return INT2NUM(args.result);
-}
-
-/* discard!: forgets it, as a fork's child does with its parent's. */
-static VALUE producer_discard(VALUE self) {
-  pk_producer_t *core = pk_rproducer_get(self)->core;
-
-  if (!core) return Qnil;
-  atomic_store(&core->accepting, false);
-  pk_handle_unregister(&core->handle);
-  pk_handle_discard(&core->handle);
-  return Qnil;
-}
+/* -- state ------------------------------------------------------------------ */
 
 static VALUE producer_closed_p(VALUE self) {
   return pk_rproducer_usable(pk_rproducer_get(self)) ? Qfalse : Qtrue;
@@ -375,6 +261,42 @@ static VALUE producer_name(VALUE self) {
   return name;
 }
 
+typedef struct {
+  pk_producer_t *core;
+  pk_topic_t *topic;
+  int timeout_ms, count;
+  rd_kafka_resp_err_t err;
+} partitions_args;
+
+static void *partitions_safe(void *pointer) {
+  partitions_args *args = pointer;
+  const struct rd_kafka_metadata *metadata;
+
+  args->err = rd_kafka_metadata(args->core->handle.rk, 0, args->topic->rkt, &metadata, args->timeout_ms);
+  if (args->err) return pointer;
+  if (metadata->topic_cnt == 1 && !(args->err = metadata->topics[0].err)) {
+    args->count = metadata->topics[0].partition_cnt;
+  }
+  rd_kafka_metadata_destroy(metadata);
+  return pointer;
+}
+
+/* query_partitions(topic, timeout_ms) → how many partitions it has, asked of the
+ * cluster. Not interruptible: Ruby asks on a thread of its own. */
+static VALUE producer_query_partitions(VALUE self, VALUE topic, VALUE timeout_ms) {
+  pk_rproducer_t *producer = pk_rproducer_get(self);
+  partitions_args args = {.core = core_of(self), .timeout_ms = NUM2INT(timeout_ms)};
+  VALUE index = rb_hash_lookup2(producer->topics, topic, Qnil);
+
+  if (NIL_P(index)) rb_raise(rb_eArgError, "the topic isn't open");
+  pk_enter(&args.core->handle, WHAT);
+  args.topic = args.core->topics[FIX2LONG(index)];
+  pk_without_gvl_noraise(partitions_safe, &args);
+  pk_handle_leave(&args.core->handle);
+  if (args.err) pk_raise(args.err, NULL);
+  return INT2NUM(args.count);
+}
+
 /* fatal_error → [number, message] or nil. */
 static VALUE producer_fatal_error(VALUE self) {
   pk_producer_t *core = core_of(self);
@@ -402,8 +324,6 @@ static VALUE producer_inject_fatal_error(VALUE self, VALUE number, VALUE reason)
 static void define_life(VALUE cProducer) {
   rb_define_alloc_func(cProducer, producer_alloc);
   rb_define_private_method(cProducer, "open", producer_open, 4);
-  rb_define_method(cProducer, "close", producer_close, 1);
-  rb_define_method(cProducer, "discard!", producer_discard, 0);
   rb_define_method(cProducer, "closed?", producer_closed_p, 0);
   rb_define_method(cProducer, "state", producer_state, 0);
   rb_define_method(cProducer, "pid", producer_pid, 0);
@@ -420,9 +340,12 @@ void Init_pk_producer(VALUE mNative) {
   rb_define_method(cProducer, "ticket", producer_ticket, 0);
   rb_define_method(cProducer, "wait_for_room", producer_wait_for_room, 2);
   rb_define_method(cProducer, "queue_size", producer_queue_size, 0);
+  rb_define_method(cProducer, "query_partitions", producer_query_partitions, 2);
   rb_define_method(cProducer, "counts", producer_counts, 0);
   rb_define_method(cProducer, "fatal_error", producer_fatal_error, 0);
   rb_define_method(cProducer, "inject_fatal_error", producer_inject_fatal_error, 2);
   Init_pk_produce(cProducer);
+  Init_pk_produce_many(cProducer);
+  Init_pk_producer_close(cProducer);
   Init_pk_producer_reports(cProducer);
 }

@@ -40,8 +40,44 @@ VALUE pk_delivery_await(VALUE delivery, VALUE timeout_ms, bool urgent);
 
 VALUE pk_persisted_symbol(rd_kafka_msg_status_t status);
 
-/* produce.c: the methods that take messages. */
+/* produce.c: a message Hash, read. */
+typedef struct {
+  pk_topic_t *topic;
+  VALUE payload; /* String or nil */
+  VALUE key;     /* String or nil */
+  VALUE headers; /* Hash or nil */
+  VALUE label;
+  bool labelled;
+  bool handle;
+  int32_t partition;
+  int64_t timestamp_ms;
+} pk_parts_t;
+
+/* False when a part is missing, unknown or unfit: Ruby looks closer then. Headers
+ * are only seen to be a Hash. Raises nothing, allocates nothing. */
+bool pk_read_message(pk_rproducer_t *producer, VALUE message, pk_parts_t *parts);
+
+/* False when a name or value is no String (values may be nil). *headers is NULL
+ * when there are none. Raises nothing. */
+bool pk_build_headers(VALUE hash, rd_kafka_headers_t **headers);
+
+/* The Delivery of a message, or true with *delivery NULL when none is wanted. */
+VALUE pk_parts_delivery(VALUE self, pk_rproducer_t *producer, const pk_parts_t *parts, pk_delivery_t **delivery);
+
+/* Points into the Strings of parts; headers are the caller's to set. */
+void pk_fill_message(const pk_parts_t *parts, pk_delivery_t *delivery, pk_message_t *message);
+size_t pk_size_of(VALUE string);
+
+/* Whether producing has to wait because too many reports do. The reporter itself
+ * may produce: they wait for it. */
+bool pk_held_back(pk_rproducer_t *producer);
+
 void Init_pk_produce(VALUE cProducer);
+void Init_pk_produce_many(VALUE cProducer);
+
+/* producer_close.c: the end of a producer. */
+void pk_rproducer_reap(pk_producer_t *core);
+void Init_pk_producer_close(VALUE cProducer);
 
 /* producer_reports.c: the methods that hand out reports and notices. */
 void Init_pk_producer_reports(VALUE cProducer);

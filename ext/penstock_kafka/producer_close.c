@@ -1,0 +1,130 @@
+/* Penstock::Native::Producer, its end: flushed as long as the deadline allows,
+ * purged, every delivery resolved, destroyed. Safe to call twice, from several
+ * threads, from at_exit and from a thread a signal handler started; in a fork's
+ * child it does nothing. */
+#include "nogvl.h"
+#include "producing.h"
+
+/* For what the collector finds open: ending takes time, which it doesn't have. */
+static void reap(void *pointer) {
+  pk_producer_t *producer = pointer;
+
+  pk_handle_drain(&producer->handle);
+  if (producer->handle.rk) pk_producer_finish(producer);
+  pk_producer_free(producer);
+}
+
+void pk_rproducer_reap(pk_producer_t *core) {
+  pk_reap(reap, core);
+}
+
+typedef struct {
+  pk_producer_t *core;
+  int64_t deadline_ms;
+  int result;
+  bool flushed;
+} close_args;
+
+static void *begin_close_safe(void *pointer) {
+  close_args *args = pointer;
+
+  args->result = pk_handle_begin_close(&args->core->handle, args->deadline_ms);
+  return pointer;
+}
+
+static void *flush_slice_safe(void *pointer) {
+  close_args *args = pointer;
+
+  args->flushed = pk_producer_flush(args->core, args->deadline_ms);
+  return pointer;
+}
+
+/* Interruptible between slices: whoever can't wait any longer interrupts, and the
+ * rest of the close is done all the same. */
+static VALUE close_flush(VALUE pointer) {
+  close_args *args = (close_args *)pointer;
+
+  do {
+    pk_without_gvl_noraise(flush_slice_safe, args);
+    rb_thread_check_ints();
+  } while (!args->flushed && pk_remaining_ms(args->deadline_ms) > 0);
+  return Qnil;
+}
+
+static void *finish_safe(void *pointer) {
+  close_args *args = pointer;
+
+  args->result = pk_producer_finish(args->core);
+  pk_handle_closed(&args->core->handle);
+  return pointer;
+}
+
+static VALUE close_finish(VALUE pointer) {
+  close_args *args = (close_args *)pointer;
+
+  pk_without_gvl_noraise(finish_safe, args);
+  pk_handle_unregister(&args->core->handle);
+  return Qnil;
+}
+
+static void *late_finish(void *pointer) {
+  pk_producer_t *core = pointer;
+
+  pk_handle_drain(&core->handle);
+  pk_producer_finish(core);
+  pk_handle_closed(&core->handle);
+  return NULL;
+}
+
+/* Waits for another thread's close in slices, so that it can be interrupted. */
+static void await_other_close(close_args *args) {
+  int64_t until_ms = args->deadline_ms;
+
+  while (pk_handle_state(&args->core->handle) == PK_CLOSING) {
+    args->deadline_ms = pk_deadline(100);
+    if (args->deadline_ms > until_ms) args->deadline_ms = until_ms;
+    pk_without_gvl_noraise(begin_close_safe, args);
+    rb_thread_check_ints();
+    if (pk_remaining_ms(until_ms) == 0) break;
+  }
+}
+
+/* close(timeout_ms) → the number of deliveries whose outcome stays unknown. Safe to
+ * call twice, from several threads, and in a fork's child, where it does nothing. */
+static VALUE producer_close(VALUE self, VALUE timeout_ms) {
+  pk_producer_t *core = pk_rproducer_get(self)->core;
+  close_args args = {.core = core, .deadline_ms = pk_deadline(NIL_P(timeout_ms) ? -1 : NUM2LL(timeout_ms))};
+
+  if (!core || core->generation != pk_fork_generation()) return INT2FIX(0);
+  if (pk_handle_state(&core->handle) != PK_OPEN) {
+    await_other_close(&args);
+    return INT2FIX(0);
+  }
+  atomic_store(&core->accepting, false);
+  pk_producer_tell_room(core);
+  pk_without_gvl_noraise(begin_close_safe, &args);
+  if (args.result == PK_CLOSE_DONE) return INT2FIX(0);
+  if (args.result == PK_CLOSE_BUSY) {
+    pk_handle_unregister(&core->handle);
+    if (pk_thread_detach("pk:reaper", late_finish, core)) rb_raise(rb_eThreadError, "no thread to close the producer");
+    return INT2FIX(0);
+  }
+  rb_ensure(close_flush, (VALUE)&args, close_finish, (VALUE)&args);
+  return INT2NUM(args.result);
+}
+
+/* discard!: forgets it, as a fork's child does with its parent's. */
+static VALUE producer_discard(VALUE self) {
+  pk_producer_t *core = pk_rproducer_get(self)->core;
+
+  if (!core) return Qnil;
+  atomic_store(&core->accepting, false);
+  pk_handle_unregister(&core->handle);
+  pk_handle_discard(&core->handle);
+  return Qnil;
+}
+
+void Init_pk_producer_close(VALUE cProducer) {
+  rb_define_method(cProducer, "close", producer_close, 1);
+  rb_define_method(cProducer, "discard!", producer_discard, 0);
+}

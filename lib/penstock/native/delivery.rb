@@ -1,0 +1,27 @@
+# frozen_string_literal: true
+
+require_relative "../native"
+
+module Penstock
+  module Native
+    # The fate of one message, see ext/penstock_kafka/delivery.c. Made by {Producer} only. Any thread may wait for it.
+    #
+    # In C: `await(timeout_ms)`, `done?`, `unknown?`, `number` (0 when delivered), `error`, `partition`, `offset`,
+    # `timestamp` (ms), `persisted` (:not, :possibly, :persisted), `topic`, `label`. Everything but `topic` and `label` is
+    # nil while it is pending.
+    class Delivery
+      # @param timeout_ms [Integer, nil] nil waits for ever
+      # @return [Boolean] whether the fate is known
+      # @raise [ForkedHandleError] in a child of the process that produced it
+      def wait(timeout_ms = nil)
+        await(timeout_ms)
+      end
+
+      # @return [String]
+      def inspect
+        place = done? ? "#{topic}/#{partition} at offset #{offset}" : "#{topic}, pending"
+        "#<#{self.class} #{place}#{" #{error.code}" if error}>"
+      end
+    end
+  end
+end

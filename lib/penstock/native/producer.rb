@@ -1,0 +1,46 @@
+# frozen_string_literal: true
+
+require_relative "../errors"
+require_relative "../native"
+require_relative "delivery"
+
+module Penstock
+  module Native
+    # A producer of librdkafka with its event thread, see ext/penstock_kafka/producer.c. It owns that thread, a helper while
+    # somebody waits synchronously, and librdkafka's own, all until {#close}. Any thread may use it; a forked child can't.
+    #
+    # In C, messages: `open_topic(name)`, `dispatch(message)`, `plain?(messages)`, `dispatch_slice(messages, from, handles,
+    # accepted)`, `offer(…)`; waiting: `sync_wait(delivery, timeout_ms)`, `ticket`, `wait_for_room(ticket, timeout_ms)`,
+    # `flush(timeout_ms)`, `purge`; reports: `want(mask)`, `wait_for_reports(timeout_ms)`, `take_reports(max)`, `poll_event`;
+    # life: `close(timeout_ms)`, `discard!`, `closed?`, `state`, `pid`, `name`; and `queue_size`, `counts`,
+    # `query_partitions(topic, timeout_ms)`, `fatal_error`, `last_error`, `set_token`, `set_token_failure`.
+    class Producer
+      MAX_PAYLOAD_BYTES = 1_000_012
+
+      # @param conf [Hash{String=>String}] librdkafka's properties
+      # @param delivery_class [Class] {Delivery} or a subclass: what dispatching returns
+      # @param max_payload_bytes [Integer] larger payloads are left to the caller's explanation
+      # @param token_refresh [Boolean] whether requests for OAuth tokens are wanted as events
+      # @raise [KafkaError] `:invalid_arg` when librdkafka refuses the configuration
+      def initialize(conf, delivery_class: Delivery, max_payload_bytes: MAX_PAYLOAD_BYTES, token_refresh: false)
+        open(conf, delivery_class, max_payload_bytes, token_refresh)
+      end
+
+      # One message in parts.
+      #
+      # @param timestamp_ms [Integer] 0 for now
+      # @return [Delivery, true] true without a handle
+      # @raise [QueueFullError] take a {#ticket} before and {#wait_for_room} after it
+      # @raise [KafkaError] librdkafka refused it: it isn't sent
+      def produce(topic, payload, key = nil, partition: -1, timestamp_ms: 0, headers: nil, handle: true, label: nil)
+        open_topic(topic)
+        offer(topic, payload, key, partition, timestamp_ms, headers, handle, label) || raise(QueueFullError)
+      end
+
+      # @return [String]
+      def inspect
+        closed? ? "#<#{self.class} #{state}>" : "#<#{self.class} #{name}>"
+      end
+    end
+  end
+end
