@@ -1,0 +1,16 @@
+# frozen_string_literal: true
+
+require_relative "errors"
+
+module Penstock
+  # The driver: librdkafka behind handles of our own. Nothing here knows of routes, units or consumers of the user's.
+  #
+  # This file loads the extension and what belongs to every handle (errors, fork); each class is in a file of its own
+  # under `native/`, which requires this one.
+  module Native
+  end
+end
+
+require "penstock/penstock_kafka"
+require_relative "native/kafka_error"
+require_relative "native/fork"

@@ -1,0 +1,45 @@
+# frozen_string_literal: true
+
+require_relative "../native"
+
+module Penstock
+  module Native
+    # A member of a group, over librdkafka. It belongs to one thread, the poll loop: only {#wakeup}, the cached facts,
+    # the queries (`query_watermarks`, `offsets_for_times`, `metadata`, `cluster_id`) and {#close} may come from others;
+    # a second thread in the loop's calls gets an InternalError instead of a race. It ends with {#close}, or with
+    # `discard!` where it was inherited.
+    #
+    # A round of the loop: `wait`, then `poll_event` until it answers nil (this is what Kafka's `max.poll.interval.ms`
+    # counts, waiting isn't), then `take` from the lanes that are ready. `take` and `poll_event` answer what is there and
+    # never wait.
+    class Consumer
+      # @return [Array<Thread::Backtrace::Location>] where it was opened
+      attr_reader :opened_at
+
+      # Connects to nothing yet: the brokers are contacted in the background.
+      #
+      # @param conf [Hash{String=>String}] librdkafka's properties; `group.id` is needed
+      # @raise [KafkaError] for a property librdkafka refuses
+      def initialize(conf)
+        @opened_at = caller_locations(2, 8)
+        open(conf)
+      end
+
+      # Asks for what the group has committed; the answer is a `:committed` event with the token.
+      #
+      # @param token [Integer] comes back with the answer
+      # @param partitions [Array<(String, Integer)>, nil] nil for all the group has
+      # @param timeout_ms [Integer] ms until the answer is an error
+      # @param require_stable [Boolean] answer UNSTABLE_OFFSET_COMMIT while a transaction holds the offset
+      # @return [true]
+      def fetch_committed(token, partitions, timeout_ms:, require_stable: true)
+        request_committed(token, partitions, require_stable, timeout_ms)
+      end
+
+      # @return [String] never with the configuration, which holds secrets
+      def inspect
+        "#<#{self.class} #{state} pid=#{pid}>"
+      end
+    end
+  end
+end
