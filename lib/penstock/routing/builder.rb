@@ -1,0 +1,58 @@
+# frozen_string_literal: true
+
+require_relative "../config/replay"
+require_relative "composition"
+require_relative "draft"
+require_relative "dsl/draw"
+require_relative "dsl/session"
+require_relative "features"
+
+module Penstock
+  module Routing
+    # What `routes` of an application is: takes drawings and makes {Routes} of them. Used by one thread at boot.
+    #
+    #     routes.draw { topic(:orders) { consumer OrdersConsumer } }
+    class Builder
+      # @param features [Array<Feature>] what topics can be told
+      def initialize(features: Features.core)
+        @features = features
+        @drafts = []
+      end
+
+      # Adds topics to those drawn before. A group that is opened again gets more topics.
+      #
+      # @return [self]
+      def draw(&block)
+        @drafts << Config::Replay.new.run do |replay|
+          Draft.new.tap { |draft| Dsl::Draw.new(Dsl::Session.new(draft, @features, replay)).fill(block) }
+        end
+        self
+      end
+
+      # Forgets what was drawn and draws anew.
+      #
+      # @return [self]
+      def redraw(&block)
+        clear
+        draw(&block)
+      end
+
+      # @return [self]
+      def clear
+        @drafts.clear
+        self
+      end
+
+      # @return [Boolean] whether anything was drawn
+      def drawn?
+        @drafts.any?
+      end
+
+      # @param settings [Config::Settings] for what topics don't say
+      # @return [Routes] frozen, with its problems
+      def routes(settings)
+        Composition.new(@drafts, settings, @features).routes
+      end
+    end
+  end
+end

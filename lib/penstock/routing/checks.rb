@@ -1,0 +1,83 @@
+# frozen_string_literal: true
+
+require_relative "../errors"
+
+module Penstock
+  module Routing
+    # What is wrong with finished routes: what features check about their topics, and what only shows when topics are
+    # looked at together.
+    class Checks
+      # @param settings [Config::Settings]
+      # @param features [Array<Feature>]
+      # @param broken [Hash{Topic => Array<Feature>}] what a topic said so wrongly that there is nothing left to check
+      def initialize(settings, features, broken)
+        @settings = settings
+        @features = features
+        @broken = broken
+      end
+
+      # @param groups [Array<ConsumerGroup>]
+      # @return [Array<Problem>]
+      def problems(groups)
+        groups.flat_map { |group| together(group) + group.topics.flat_map { |topic| alone(topic) } }
+      end
+
+      private
+
+      def alone(topic)
+        from_features = (@features - @broken.fetch(topic, [])).flat_map do |feature|
+          feature.check(topic, topic.features[feature.verb], @settings)
+        end
+        (from_features + name(topic) + pattern(topic)).map { |message, hint| problem(topic, message, hint) }
+      end
+
+      def name(topic)
+        return [] if topic.pattern? || !@settings.strict_topics_namespacing
+        return [] unless topic.name.include?(".") && topic.name.include?("_")
+
+        [["its name mixes dots and underscores, which metrics don't tell apart",
+          "Use one of them, or set config.strict_topics_namespacing = false"]]
+      end
+
+      def pattern(topic)
+        return [] unless topic.pattern?
+
+        topic.pattern.complaints.map do |complaint|
+          ["its expression uses what not every engine that reads it knows: #{complaint}", nil]
+        end
+      end
+
+      def together(group)
+        twice(group) + alike(group)
+      end
+
+      def twice(group)
+        group.topics.group_by(&:name).values.select { |topics| topics.size > 1 }.map do |topics|
+          places = topics.filter_map(&:location).join(" and ")
+          consumers = topics.filter_map(&:consumer).uniq
+          message = "is routed #{topics.size} times in this group (#{places})"
+          message += ", to #{consumers.join(" and ")}" if consumers.size > 1
+          problem(topics.first, message, "Keep one, or put the other into a consumer_group of its own")
+        end
+      end
+
+      # Metrics turn dots into underscores, and then these are one.
+      def alike(group)
+        return [] unless @settings.strict_topics_namespacing
+
+        names = group.topics.reject(&:pattern?).map(&:name).uniq
+        names.group_by { |name| name.tr(".", "_") }.values.select { |same| same.size > 1 }.map do |same|
+          Problem.new("routes: topics #{same.join(" and ")}, consumer_group #{group.id}",
+            "differ by dots and underscores only, which metrics don't tell apart",
+            "Rename one, or set config.strict_topics_namespacing = false")
+        end
+      end
+
+      def problem(topic, message, hint)
+        kind = topic.pattern? ? "pattern" : "topic"
+        at = topic.location ? " (#{topic.location})" : ""
+        Problem.new("routes: #{kind} #{topic.name}, consumer_group #{topic.consumer_group_id}#{at}", message, hint)
+      end
+    end
+  end
+end

@@ -1,0 +1,107 @@
+# frozen_string_literal: true
+
+require_relative "../errors"
+require_relative "checks"
+require_relative "option_values"
+require_relative "routes"
+
+module Penstock
+  module Routing
+    # Makes {Routes} of drawings: what a topic doesn't say comes from `defaults`, then from the settings; topics of a
+    # consumer group that read the same properties share a connection unless they are told otherwise. Used once and
+    # thrown away.
+    class Composition
+      # @param drafts [Array<Draft>]
+      # @param settings [Config::Settings]
+      # @param features [Array<Feature>]
+      def initialize(drafts, settings, features)
+        @drafts = drafts
+        @settings = settings
+        @features = features
+        @defaults = drafts.flat_map(&:defaults).reduce({}) { |all, given| given.merge(all) }
+        @position = -1
+        @broken = {}.compare_by_identity
+      end
+
+      # @return [Routes]
+      def routes
+        groups = grouped.map { |id, topics| consumer_group(id, topics) }
+        checks = Checks.new(@settings, @features, @broken)
+        problems = @drafts.flat_map(&:problems) + empty_groups + checks.problems(groups)
+        Routes.new(groups, default_topic: default_topic, problems: problems.uniq)
+      end
+
+      private
+
+      # Topics by consumer group, groups in the order in which they are first named.
+      def grouped
+        names = @drafts.flat_map { |draft| draft.topics.map { |topic| group_of(topic) } }.uniq
+        topics = @drafts.flat_map(&:topics).group_by { |topic| group_of(topic) }
+        names.to_h { |name| [name, topics.fetch(name)] }
+      end
+
+      def group_of(topic)
+        topic.group || @settings.group_id
+      end
+
+      def consumer_group(id, drafts)
+        drafts_and_topics = drafts.map { |draft| [draft, topic(id, draft)] }
+        connections = drafts_and_topics.group_by { |draft, topic| [draft.subscription, topic.kafka] }
+        names = connection_names(connections.keys)
+        ConsumerGroup.new(id, connections.map do |key, pairs|
+          SubscriptionGroup.new(consumer_group_id: id, name: names.fetch(key), position: @position += 1,
+            topics: pairs.map(&:last), kafka: key.last)
+        end)
+      end
+
+      # The same name twice only with different properties: then with a number.
+      def connection_names(keys)
+        keys.group_by { |subscription, _kafka| subscription || "default" }.flat_map do |name, same|
+          same.each_with_index.map { |key, index| [key, index.zero? ? name : "#{name}#{index + 1}"] }
+        end.to_h
+      end
+
+      def topic(group_id, draft)
+        pattern = draft.pattern && TopicPattern.new(draft.pattern)
+        given = @defaults.merge(draft.given)
+        topic = Topic.new(name: draft.name || pattern.default_name, pattern: pattern, consumer_group_id: group_id,
+          kafka: kafka_of(draft, given), features: values(given), location: draft.location)
+        @broken[topic] = @features.select { |feature| feature.broken?(given[feature.verb]) }
+        topic
+      end
+
+      def values(given)
+        @features.to_h { |feature| [feature.verb, feature.build(given[feature.verb], @settings)] }
+      end
+
+      # The topic's over its subscription group's over the application's, each only where it says `inherit: true`.
+      def kafka_of(draft, given)
+        shared = subscriptions[[draft.group, draft.subscription]]
+        [shared, given[:kafka]].compact.reduce(@settings.kafka) { |above, own| own_kafka(own).over(above) }
+      end
+
+      def own_kafka(given)
+        OwnKafka.new(given.fetch(:properties, {}), given.fetch(:inherit, false))
+      end
+
+      def subscriptions
+        @subscriptions ||= @drafts.flat_map(&:subscriptions).select(&:kafka)
+          .to_h { |entry| [[entry.group, entry.name], entry.kafka] }
+      end
+
+      def default_topic
+        own = @defaults[:kafka]
+        kafka = own ? own_kafka(own).over(@settings.kafka) : @settings.kafka
+        Topic.new(name: "*", consumer_group_id: @settings.group_id, kafka: kafka, features: values(@defaults)).freeze
+      end
+
+      def empty_groups
+        drawn = @drafts.flat_map { |draft| draft.topics.map(&:group) }
+        @drafts.flat_map(&:groups).reject { |group| drawn.include?(group.name) }.map do |group|
+          Problem.new("routes: consumer_group #{group.name} (#{group.location})", "has no topic",
+            "Add one or leave the group out")
+        end
+      end
+    end
+  end
+end

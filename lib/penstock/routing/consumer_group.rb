@@ -1,0 +1,46 @@
+# frozen_string_literal: true
+
+module Penstock
+  module Routing
+    # A consumer group of Kafka's, with its topics and its connections. A frozen value.
+    class ConsumerGroup
+      # @return [String] its id on the cluster
+      attr_reader :id
+      alias_method :name, :id
+      # @return [Array<SubscriptionGroup>] all of them, inactive ones too
+      attr_reader :all_subscription_groups
+
+      # @param id [String]
+      # @param subscription_groups [Array<SubscriptionGroup>] not yet part of another group
+      def initialize(id, subscription_groups)
+        @id = id.dup.freeze
+        @all_subscription_groups = subscription_groups.freeze
+        @explicit = topics.reject(&:pattern?).to_h { |topic| [topic.name, topic] }.freeze
+        subscription_groups.each { |group| group.join(self) }
+        freeze
+      end
+
+      # @return [Array<SubscriptionGroup>] those with something to subscribe to
+      def subscription_groups = @all_subscription_groups.select(&:active?)
+
+      # @return [Array<Topic>] inactive ones and patterns too
+      def topics = @all_subscription_groups.flat_map(&:topics)
+
+      # @return [Boolean]
+      def active? = @all_subscription_groups.any?(&:active?)
+
+      # @param name [String]
+      # @return [Topic, nil] the topic with exactly this name
+      def explicit(name) = @explicit[name]
+
+      # @return [Hash{Symbol => Object}] secrets masked
+      def to_h
+        {id: @id, subscription_groups: @all_subscription_groups.map(&:to_h)}
+      end
+
+      def inspect
+        "#<#{self.class} #{@id}: #{topics.map(&:name).join(", ")}>"
+      end
+    end
+  end
+end

@@ -1,0 +1,56 @@
+# frozen_string_literal: true
+
+require_relative "../errors"
+
+module Penstock
+  module Routing
+    # What one `routes.draw` wrote down, in the order in which it was written. Judged and turned into values later, by
+    # {Composition}. Used by one thread at boot.
+    class Draft
+      # A topic or pattern as written. `given` holds the typed options by verb; `group` is nil outside of a consumer group.
+      Topic = Struct.new(:name, :pattern, :group, :subscription, :given, :location, keyword_init: true) do
+        def place
+          what = pattern && !name ? "pattern #{pattern.inspect}" : "#{pattern ? "pattern" : "topic"} #{name}"
+          ["routes: #{what}", ("consumer_group #{group}" if group)].compact.join(", ")
+        end
+      end
+
+      # A consumer group as written.
+      Group = Struct.new(:name, :location)
+
+      # An explicit subscription group as written.
+      Subscription = Struct.new(:group, :name, :kafka)
+
+      # @return [Array<Topic>]
+      attr_reader :topics
+      # @return [Array<Group>]
+      attr_reader :groups
+      # @return [Array<Subscription>]
+      attr_reader :subscriptions
+      # @return [Array<Hash>] typed options by verb, one Hash a `defaults`
+      attr_reader :defaults
+      # @return [Array<Problem>]
+      attr_reader :problems
+
+      def initialize
+        @topics = []
+        @groups = []
+        @subscriptions = []
+        @defaults = []
+        @problems = []
+      end
+
+      # @param place [String]
+      # @param location [String, nil] file and line
+      def problem(place, message, hint = nil, location: nil)
+        problem = Problem.new(location ? "#{place} (#{location})" : place, message, hint)
+        @problems << problem unless @problems.include?(problem)
+      end
+
+      # @return [String] a name for a subscription group that was given none
+      def anonymous_subscription
+        "subscription#{@subscriptions.size + 1}"
+      end
+    end
+  end
+end

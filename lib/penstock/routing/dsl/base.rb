@@ -1,0 +1,85 @@
+# frozen_string_literal: true
+
+require_relative "../../config/types"
+require_relative "../../nearest"
+
+module Penstock
+  module Routing
+    module Dsl
+      # What all objects of the routing DSL share: they write into one {Draft}, and a verb they don't have is a problem
+      # with its place and the nearest verb.
+      class Base
+        # The verbs a level has besides those of topics.
+        STRUCTURE = %i[topic pattern consumer_group subscription_group defaults].freeze
+        LIBRARY = File.expand_path("../../..", __dir__)
+        NAME = Config::Types::Name.new
+        private_constant :LIBRARY, :NAME
+
+        # @param session [Session]
+        def initialize(session)
+          @session = session
+        end
+
+        # @api private
+        def replay_kind
+          self.class.name
+        end
+
+        # @api private
+        def unknown(name)
+          report("there is no option #{name}", hint_for(name))
+          @session.replay.void
+        end
+
+        # Runs a block of the user's on this object.
+        # @api private
+        def fill(block)
+          @session.replay.teach(self)
+          block.arity.zero? ? instance_exec(&block) : block.call(self) if block
+          self
+        end
+
+        def inspect
+          "#<#{self.class} #{place}>"
+        end
+
+        private
+
+        def draft
+          @session.draft
+        end
+
+        def report(message, hint = nil, at: place, location: nil)
+          draft.problem(at, message, hint, location: location)
+        end
+
+        # @return [String, nil] the name as a String, nil (and a problem) when it can't be one
+        def name_of(value, kind)
+          name = NAME.coerce(value)
+          return name unless Config::Types.invalid?(name) || %w[. ..].include?(name)
+
+          wrong = value.nil? ? "a name is missing" : "#{value.inspect[0, 80]} is no valid name"
+          report(wrong, "It must be #{NAME}", at: "routes: #{kind} #{value.inspect[0, 80]}", location: location)
+          nil
+        end
+
+        # The line of the user's file that is being run.
+        def location
+          frame = caller_locations.find { |entry| !entry.absolute_path.to_s.start_with?(LIBRARY) }
+          "#{File.basename(frame.path)}:#{frame.lineno}" if frame
+        end
+
+        def hint_for(name)
+          return "#{name} belongs inside of a topic's block" if !topic_verbs? && @session.verbs.include?(name)
+          return "#{name} belongs outside of a topic's block" if topic_verbs? && STRUCTURE.include?(name)
+
+          Nearest.hint(name, verbs) || "It has #{verbs.sort.join(", ")}"
+        end
+
+        def topic_verbs?
+          false
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,34 @@
+# frozen_string_literal: true
+
+require_relative "group"
+
+module Penstock
+  module Routing
+    module Dsl
+      # The inside of `routes.draw`. Topics outside of a consumer group are in the application's, `config.group_id`.
+      class Draw < Group
+        # @param name [String, Symbol] the group's id on the cluster
+        def consumer_group(name = nil, &block)
+          name = name_of(name, "consumer_group")
+          return unless name
+
+          draft.groups << Draft::Group.new(name, location)
+          Group.new(@session, group: name).fill(block)
+          nil
+        end
+
+        # What topics are told that don't say it themselves.
+        def defaults(&block)
+          draft.defaults << Options.new(@session, "routes: defaults", location).fill(block).given
+          nil
+        end
+
+        private
+
+        def verbs
+          STRUCTURE
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,35 @@
+# frozen_string_literal: true
+
+require_relative "subscription"
+
+module Penstock
+  module Routing
+    module Dsl
+      # The inside of a `consumer_group`.
+      class Group < Subscription
+        UNNAMED = Object.new.freeze
+        private_constant :UNNAMED
+
+        # Topics that get a connection of their own.
+        #
+        # @param name [String, Symbol] optional, but then not nil
+        def subscription_group(name = UNNAMED, &block)
+          name = draft.anonymous_subscription if name.equal?(UNNAMED)
+          name = name_of(name, "subscription_group")
+          Subscription.new(@session, group: @group, name: name).fill(block) if name
+          nil
+        end
+
+        private
+
+        def place
+          "routes: #{@group ? "consumer_group #{@group}" : "top level"}"
+        end
+
+        def verbs
+          %i[topic pattern subscription_group]
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,58 @@
+# frozen_string_literal: true
+
+require_relative "base"
+
+module Penstock
+  module Routing
+    module Dsl
+      # The inside of a topic's block, and of `defaults`: one method a verb of the features, which types its options and
+      # writes them down.
+      class Options < Base
+        # @return [Hash{Symbol => Hash}] typed options by verb
+        attr_reader :given
+
+        # @param session [Session]
+        # @param place [String] for problems
+        # @param location [String, nil]
+        def initialize(session, place, location = nil)
+          super(session)
+          @place = place
+          @location = location
+          @given = {}
+          session.features.each { |feature| feature.verbs.each { |verb| define(verb, feature) } }
+        end
+
+        private
+
+        attr_reader :place
+
+        def verbs
+          @session.verbs
+        end
+
+        def topic_verbs?
+          true
+        end
+
+        def define(verb, feature)
+          define_singleton_method(verb) do |*arguments, **keywords|
+            read = feature.read(arguments, keywords) { |message, hint| report(message, hint) }
+            keep(verb, feature, read)
+            nil
+          end
+        end
+
+        # The first one written counts, but somebody who writes two means something else by one of them.
+        def keep(verb, feature, read)
+          earlier = @given[feature.verb]
+          @given[feature.verb] ||= read
+          report("#{verb} is said twice, with different values", "Keep one of them") if earlier && earlier != read
+        end
+
+        def report(message, hint = nil, **more)
+          super(message, hint, location: @location, **more)
+        end
+      end
+    end
+  end
+end

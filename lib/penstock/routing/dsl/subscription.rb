@@ -1,0 +1,75 @@
+# frozen_string_literal: true
+
+require_relative "../draft"
+require_relative "base"
+require_relative "options"
+
+module Penstock
+  module Routing
+    module Dsl
+      # The inside of a `subscription_group`: topics that share a connection of their own.
+      class Subscription < Base
+        # @param group [String, nil] name of the consumer group, nil for the application's
+        # @param name [String, nil] name of the subscription group, nil outside of one
+        def initialize(session, group: nil, name: nil)
+          super(session)
+          @group = group
+          @name = name
+          share_kafka if name
+        end
+
+        # @param name [String, Symbol] name of the topic
+        def topic(name = nil, &block)
+          name = name_of(name, "topic")
+          add(Draft::Topic.new(name: name, **context), block) if name
+        end
+
+        # All topics whose names fit a regular expression, those made later too.
+        #
+        # @param name [String, Symbol, nil] a name for the pattern, for filters and logs
+        # @param regexp [Regexp]
+        def pattern(name = nil, regexp = nil, &block)
+          name, regexp = nil, name if name.is_a?(Regexp)
+          unless regexp.is_a?(Regexp)
+            return report("pattern needs a regular expression", 'Write pattern(/audit\..*/) { … }', location: location)
+          end
+
+          name = name_of(name, "pattern") if name
+          add(Draft::Topic.new(name: name, pattern: regexp, **context), block)
+        end
+
+        private
+
+        def place
+          ["routes: #{@name ? "subscription_group #{@name}" : "top level"}",
+            ("consumer_group #{@group}" if @group)].compact.join(", ")
+        end
+
+        def verbs
+          %i[topic pattern kafka]
+        end
+
+        def context
+          {group: @group, subscription: @name, location: location}
+        end
+
+        def add(topic, block)
+          topic.given = Options.new(@session, topic.place, topic.location).fill(block).given
+          draft.topics << topic
+          nil
+        end
+
+        # `kafka` of the whole group.
+        def share_kafka
+          entry = Draft::Subscription.new(@group, @name)
+          draft.subscriptions << entry
+          feature = @session.features.find { |candidate| candidate.verb == :kafka }
+          define_singleton_method(:kafka) do |*arguments, **keywords|
+            entry.kafka = feature.read(arguments, keywords) { |message, hint| report(message, hint) }
+            nil
+          end
+        end
+      end
+    end
+  end
+end

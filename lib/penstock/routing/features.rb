@@ -1,0 +1,129 @@
+# frozen_string_literal: true
+
+require_relative "../config/types"
+require_relative "../serialization/deserializers"
+require_relative "consumer_class"
+require_relative "feature"
+require_relative "option_values"
+
+module Penstock
+  module Routing
+    # What every topic can be told, one {Feature} a verb. Later features add theirs to the list the application hands to
+    # the routes.
+    module Features
+      Option = Feature::Option
+      REQUIRED = Feature::REQUIRED
+      FLAG = Config::Types::Flag.new
+      COUNT = Config::Types::Whole.new(min: 1)
+      MS = Config::Types::Milliseconds.new(min: 1)
+      CALLABLE = Config::Types::Responding.new(:call)
+      private_constant :Option, :REQUIRED, :FLAG, :COUNT, :MS, :CALLABLE
+
+      class << self
+        # @return [Array<Feature>] all of them
+        def core
+          [
+            single(:consumer, ConsumerClass.new, check: CONSUMER),
+            single(:active, FLAG, default: true, absent: true),
+            kafka, deserializers,
+            setting(:max_messages, COUNT),
+            setting(:max_wait_time, Config::Types::Milliseconds.new(min: 10)),
+            setting(:initial_offset, Config::Types::Word.new("earliest", "latest")),
+            setting(:consumer_persistence, FLAG),
+            flag(:manual_offset_management),
+            flag(:eofed, check: EOFED),
+            flag(:long_running_job, aliases: [:non_blocking_job]),
+            pause, batch, workers,
+            single(:time_limit, MS),
+            declaration
+          ].freeze
+        end
+
+        private
+
+        # A verb with one option that goes without its name.
+        def single(verb, type, default: REQUIRED, absent: nil, **more)
+          Feature.new(verb, options: {value: Option.new(type, default)}, positional: :value,
+            value: ->(value:) { value }, absent: absent, **more)
+        end
+
+        def flag(verb, **more)
+          single(verb, FLAG, default: true, absent: false, **more)
+        end
+
+        # Taken from the settings where a topic says nothing.
+        def setting(verb, type)
+          single(verb, type, absent: ->(settings) { settings.public_send(verb) })
+        end
+
+        def kafka
+          Feature.new(:kafka, positional: :properties, rest: :properties,
+            options: {properties: Option.new(Config::Types::Map.new, REQUIRED), inherit: Option.new(FLAG, false)},
+            value: ->(properties:, inherit:) { OwnKafka.new(properties, inherit) })
+        end
+
+        def deserializers
+          Feature.new(:deserializers, aliases: [:deserializer], positional: :payload,
+            options: %i[payload key headers].to_h { |part| [part, Option.new(CALLABLE, nil)] },
+            value: ->(**parts) { Serialization::Deserializers.new(**parts) },
+            absent: Serialization::Deserializers::DEFAULT)
+        end
+
+        # What isn't given falls back to the settings, not to what `defaults` say.
+        def pause
+          from = ->(member) { ->(settings) { settings.pause.public_send(member) } }
+          Feature.new(:pause, renamed: {with_exponential_backoff: :exponential}, check: PAUSE,
+            options: {timeout: Option.new(MS, from.call(:timeout)), max_timeout: Option.new(MS, from.call(:max_timeout)),
+                      exponential: Option.new(FLAG, from.call(:with_exponential_backoff))},
+            value: ->(timeout:, max_timeout:, exponential:) { Pause.new(timeout, max_timeout, exponential) },
+            absent: ->(settings) { Pause.new(*settings.pause.to_a) })
+        end
+
+        def batch
+          Feature.new(:batch, options: {min: Option.new(COUNT, REQUIRED), within: Option.new(MS, 1_000)}, check: BATCH,
+            value: ->(min:, within:) { Batch.new(min, within) })
+        end
+
+        def workers
+          Feature.new(:workers, positional: :max, options: {max: Option.new(COUNT, REQUIRED)}, value: ->(max:) { max })
+        end
+
+        def declaration
+          type = Config::Types::Map.new
+          Feature.new(:config, rest: :details,
+            options: {active: Option.new(FLAG, true), partitions: Option.new(COUNT, 1),
+                      replication_factor: Option.new(COUNT, 1), details: Option.new(type, {}.freeze)},
+            value: lambda { |active:, partitions:, replication_factor:, details:|
+              Declaration.new(active, partitions, replication_factor, details)
+            })
+        end
+      end
+
+      CONSUMER = lambda do |topic, consumer, _settings|
+        next [] if consumer || !topic.active?
+
+        [["has no consumer", "Add `consumer YourConsumer`, or `active false` if it is only for admin and iterators"]]
+      end
+
+      EOFED = lambda do |topic, eofed, _settings|
+        next [] unless eofed && topic.kafka[:"enable.partition.eof"] == false
+
+        [["eofed needs enable.partition.eof, which kafka sets to false", "Leave enable.partition.eof out"]]
+      end
+
+      PAUSE = lambda do |_topic, pause, _settings|
+        next [] unless pause.timeout > pause.max_timeout
+
+        [["pause timeout (#{pause.timeout}) is above its max_timeout (#{pause.max_timeout})",
+          "What a topic doesn't say comes from config.pause"]]
+      end
+
+      BATCH = lambda do |_topic, batch, settings|
+        next [] unless batch && batch.min > settings.window_records
+
+        [["batch min: #{batch.min} can never be reached: at most #{settings.window_records} records of a partition " \
+          "are in memory", "Raise config.window_records"]]
+      end
+    end
+  end
+end

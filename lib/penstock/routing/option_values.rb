@@ -1,0 +1,51 @@
+# frozen_string_literal: true
+
+require_relative "../config/kafka_hash"
+
+module Penstock
+  module Routing
+    # A small value that can't be changed.
+    module FrozenStruct
+      def initialize(...)
+        super
+        freeze
+      end
+    end
+
+    # Waits before retries of a topic, in ms.
+    Pause = Struct.new(:timeout, :max_timeout, :exponential) do
+      include FrozenStruct
+      alias_method :with_exponential_backoff, :exponential
+    end
+
+    # A partition collects records until `min` are there or `within` ms are over.
+    Batch = Struct.new(:min, :within) do
+      include FrozenStruct
+    end
+
+    # How a topic ought to be on the cluster, for `penstock topics`.
+    Declaration = Struct.new(:active, :partitions, :replication_factor, :details) do
+      include FrozenStruct
+    end
+
+    # Properties of a topic's or subscription group's own, instead of those above it or, with `inherit`, on top of them.
+    class OwnKafka
+      # @return [Config::KafkaHash]
+      attr_reader :properties
+      # @return [Boolean]
+      attr_reader :inherit
+
+      def initialize(properties, inherit)
+        @properties = Config::KafkaHash.from(properties).freeze
+        @inherit = inherit
+        freeze
+      end
+
+      # @param above [Config::KafkaHash]
+      # @return [Config::KafkaHash] what is in force
+      def over(above)
+        @inherit ? above.merge(@properties).freeze : @properties
+      end
+    end
+  end
+end

@@ -1,0 +1,67 @@
+# frozen_string_literal: true
+
+require_relative "consumer_group"
+require_relative "subscription_group"
+require_relative "topic"
+
+module Penstock
+  module Routing
+    # All routes of an application. A frozen value; any thread may read it.
+    class Routes
+      # @return [Array<ConsumerGroup>]
+      attr_reader :consumer_groups
+      # @return [Array<Problem>] what is wrong with them
+      attr_reader :problems
+      # @return [Topic] what a topic is that no route names: has what `defaults` say. For admin and iterators
+      attr_reader :default_topic
+
+      def initialize(consumer_groups, default_topic:, problems: [])
+        @consumer_groups = consumer_groups.freeze
+        @default_topic = default_topic
+        @problems = problems.freeze
+        freeze
+      end
+
+      # @return [Array<SubscriptionGroup>] those with something to subscribe to, in the order of their positions
+      def subscription_groups = @consumer_groups.flat_map(&:subscription_groups)
+
+      # @return [Array<SubscriptionGroup>] inactive ones too
+      def all_subscription_groups = @consumer_groups.flat_map(&:all_subscription_groups)
+
+      # @return [Array<Topic>] inactive ones and patterns too
+      def topics = @consumer_groups.flat_map(&:topics)
+
+      # @param topic_name [String, Symbol]
+      # @param group [String, Symbol, nil] id of a consumer group; nil looks in all, in order
+      # @return [Topic, nil] by name, else by a pattern that fits
+      def find(topic_name, group = nil)
+        groups = group ? @consumer_groups.select { |candidate| candidate.id == group.to_s } : @consumer_groups
+        exact = groups.filter_map { |candidate| candidate.explicit(topic_name.to_s) }.first
+        exact || groups.flat_map(&:all_subscription_groups).filter_map { |entry| entry.topic_for(topic_name.to_s) }.first
+      end
+
+      # @return [Boolean] whether there is nothing to subscribe to
+      def empty? = @consumer_groups.none?(&:active?)
+
+      # @param selection [Selection] which parts this process is to run
+      # @return [Routes] with these only; positions and ids stay what they are
+      def select(selection)
+        kept = @consumer_groups.filter_map do |group|
+          next unless selection.consumer_group?(group)
+
+          parts = group.all_subscription_groups.select { |entry| selection.subscription_group?(entry) }
+            .map { |entry| entry.keep { |topic| selection.topic?(topic) } }.reject { |entry| entry.topics.empty? }
+          ConsumerGroup.new(group.id, parts) unless parts.empty?
+        end
+        self.class.new(kept, default_topic: @default_topic, problems: @problems + selection.problems(self))
+      end
+
+      # @return [Array<Hash>] secrets masked
+      def to_a = @consumer_groups.map(&:to_h)
+
+      def inspect
+        "#<#{self.class} #{@consumer_groups.map(&:id).join(", ")}: #{topics.map(&:name).join(", ")}>"
+      end
+    end
+  end
+end

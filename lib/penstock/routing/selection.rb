@@ -1,0 +1,70 @@
+# frozen_string_literal: true
+
+require_relative "../errors"
+require_relative "../nearest"
+
+module Penstock
+  module Routing
+    # Which parts of the routes a process runs, as `--include-topics` and `--exclude-consumer-groups` say. Where a kind is
+    # included at all, only what is named runs; inclusion wins over exclusion of the same name. A frozen value.
+    class Selection
+      KINDS = %i[consumer_groups subscription_groups topics].freeze
+
+      # @param include [Hash{Symbol => Array<String>}] names by kind
+      # @param exclude [Hash{Symbol => Array<String>}]
+      def initialize(include: {}, exclude: {})
+        @include = names(include)
+        @exclude = names(exclude)
+        freeze
+      end
+
+      # @return [Boolean] whether it leaves anything out
+      def any? = [@include, @exclude].any? { |kinds| kinds.each_value.any?(&:any?) }
+
+      # @param group [ConsumerGroup]
+      def consumer_group?(group) = runs?(:consumer_groups, [group.id])
+
+      # @param group [SubscriptionGroup]
+      def subscription_group?(group) = runs?(:subscription_groups, [group.name, group.id])
+
+      # @param topic [Topic] patterns go by their name
+      def topic?(topic) = runs?(:topics, [topic.name])
+
+      # @param routes [Routes] before the selection
+      # @return [Array<Problem>] names that don't exist, and a selection that leaves nothing
+      def problems(routes)
+        KINDS.flat_map { |kind| unknown(kind, known(kind, routes), routes) }
+      end
+
+      private
+
+      def names(kinds)
+        KINDS.to_h { |kind| [kind, Array(kinds[kind]).map(&:to_s).freeze] }.freeze
+      end
+
+      def runs?(kind, names)
+        included = @include[kind]
+        return (names & included).any? if included.any?
+
+        (names & @exclude[kind]).empty?
+      end
+
+      # Topics that don't exist yet may come by a pattern.
+      def unknown(kind, known, routes)
+        wanted = (@include[kind] | @exclude[kind]) - known
+        wanted = wanted.reject { |name| routes.find(name) } if kind == :topics
+        wanted.map do |name|
+          Problem.new("#{kind.to_s.tr("_", "-")} #{name}", "no route has it", Nearest.hint(name, known))
+        end
+      end
+
+      def known(kind, routes)
+        case kind
+        when :consumer_groups then routes.consumer_groups.map(&:id)
+        when :subscription_groups then routes.all_subscription_groups.flat_map { |group| [group.name, group.id] }
+        else routes.topics.map(&:name)
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,98 @@
+# frozen_string_literal: true
+
+module Penstock
+  module Routing
+    # Topics of one consumer group that share a connection: one client, one poll loop. A frozen value.
+    class SubscriptionGroup
+      # @return [String]
+      attr_reader :name
+      # @return [Integer] its place among all subscription groups, inactive ones too, so that ids stay what they are when
+      #   some are left out
+      attr_reader :position
+      # @return [Array<Topic>] patterns too
+      attr_reader :topics
+      # @return [Config::KafkaHash] librdkafka's properties as the user gave them
+      attr_reader :kafka
+      # @return [ConsumerGroup]
+      attr_reader :consumer_group
+
+      # @param consumer_group_id [String]
+      # @param topics [Array<Topic>] not yet part of another group
+      def initialize(consumer_group_id:, name:, position:, topics:, kafka:)
+        @consumer_group_id = consumer_group_id
+        @name = name.dup.freeze
+        @position = position
+        @kafka = kafka
+        @topics = topics.each { |topic| topic.join(self) }.freeze
+      end
+
+      # @return [String] "<consumer group>_<name>_<position>"
+      def id = "#{@consumer_group_id}_#{@name}_#{@position}"
+
+      # @return [String]
+      attr_reader :consumer_group_id
+
+      # @return [Boolean] whether there is anything to subscribe to
+      def active? = @topics.any?(&:active?)
+
+      # @return [Array<Topic>]
+      def active_topics = @topics.select(&:active?)
+
+      # @return [Array<String>] names, and patterns as the protocol of the group wants them
+      def subscription
+        active_topics.map do |topic|
+          next topic.name unless topic.pattern?
+
+          consumer_protocol? ? topic.pattern.full_subscription : topic.pattern.subscription
+        end
+      end
+
+      # The route of a topic that was assigned. A topic's own route wins over patterns, wherever in the consumer group it
+      # is; patterns are asked in the order in which they were drawn.
+      #
+      # @param kafka_topic_name [String]
+      # @return [Topic, nil]
+      def topic_for(kafka_topic_name)
+        exact = @topics.find { |topic| !topic.pattern? && topic.name == kafka_topic_name }
+        exact || @consumer_group&.explicit(kafka_topic_name) || discovered(kafka_topic_name)
+      end
+
+      # @return [Boolean] whether it uses the protocol of KIP-848
+      def consumer_protocol?
+        @kafka[:"group.protocol"].to_s.casecmp?("consumer")
+      end
+
+      # @param consumer_group [ConsumerGroup]
+      # @return [SubscriptionGroup] frozen
+      # @api private
+      def join(consumer_group)
+        @consumer_group = consumer_group
+        freeze
+      end
+
+      # @yieldparam topic [Topic]
+      # @return [SubscriptionGroup] not yet part of a group, with the topics the block keeps
+      # @api private
+      def keep(&block)
+        self.class.new(consumer_group_id: @consumer_group_id, name: @name, position: @position, kafka: @kafka,
+          topics: @topics.select(&block).map(&:dup))
+      end
+
+      # @return [Hash{Symbol => Object}] secrets masked
+      def to_h
+        {id: id, name: @name, position: @position, consumer_group_id: @consumer_group_id, kafka: @kafka.masked,
+         topics: @topics.map(&:to_h)}
+      end
+
+      def inspect
+        "#<#{self.class} #{id}: #{@topics.map(&:name).join(", ")}>"
+      end
+
+      private
+
+      def discovered(name)
+        active_topics.find { |topic| topic.pattern? && topic.pattern.match?(name) }&.discover(name)
+      end
+    end
+  end
+end

@@ -1,0 +1,130 @@
+# frozen_string_literal: true
+
+require_relative "topic_pattern"
+
+module Penstock
+  module Routing
+    # One topic of one consumer group, with everything its route says. A frozen value.
+    #
+    # Three kinds: an ordinary topic; a pattern ({#pattern?}), which stands for topics that may not exist yet; and a topic
+    # that was discovered by a pattern ({#discovered?}), which copies all it says.
+    class Topic
+      # @return [String] name on the cluster; for a pattern, its own name
+      attr_reader :name
+      # @return [TopicPattern, nil]
+      attr_reader :pattern
+      # @return [String]
+      attr_reader :consumer_group_id
+      # @return [Config::KafkaHash] librdkafka's properties in force
+      attr_reader :kafka
+      # @return [Hash{Symbol => Object}] the value of every verb of the DSL
+      attr_reader :features
+      # @return [String, nil] file and line of the route
+      attr_reader :location
+      # @return [SubscriptionGroup]
+      attr_reader :subscription_group
+
+      def initialize(name:, consumer_group_id:, kafka:, features:, pattern: nil, location: nil)
+        @name = name.dup.freeze
+        @pattern = pattern
+        @consumer_group_id = consumer_group_id
+        @kafka = kafka
+        @features = features.freeze
+        @location = location
+        @discovered = false
+      end
+
+      # @return [String] "<consumer group>_<topic>"
+      def id = "#{@consumer_group_id}_#{@name}"
+
+      # @return [String]
+      def subscription_group_id = @subscription_group.id
+
+      # @return [ConsumerGroup]
+      def consumer_group = @subscription_group.consumer_group
+      alias_method :group, :consumer_group
+
+      # @return [Class, nil]
+      def consumer = @features[:consumer]
+
+      # @return [Boolean] whether it is subscribed to
+      def active? = @features[:active]
+
+      # @return [Integer] most messages of one call of `consume`
+      def max_messages = @features[:max_messages]
+
+      # @return [Integer] ms
+      def max_wait_time = @features[:max_wait_time]
+
+      # @return [String] "earliest" or "latest"
+      def initial_offset = @features[:initial_offset]
+
+      # @return [Boolean]
+      def consumer_persistence = @features[:consumer_persistence]
+
+      # @return [Serialization::Deserializers]
+      def deserializers = @features[:deserializers]
+
+      # @return [Boolean]
+      def manual_offset_management? = @features[:manual_offset_management]
+
+      # @return [Boolean] whether `eofed` is called
+      def eofed? = @features[:eofed]
+
+      # @return [Pause] ms
+      def pause = @features[:pause]
+
+      # @return [Batch, nil]
+      def batch = @features[:batch]
+
+      # @return [Integer, nil] most workers on this topic at once
+      def workers_max = @features[:workers]
+
+      # @return [Integer, nil] ms
+      def time_limit = @features[:time_limit]
+
+      # @return [Declaration, nil] how it ought to be on the cluster
+      def declaration = @features[:config]
+
+      # @return [Boolean] whether it stands for all topics that fit a pattern
+      def pattern? = !@pattern.nil? && !@discovered
+
+      # @return [Boolean] whether it was found by a pattern
+      def discovered? = @discovered
+
+      # What a regular expression matched, under its real name.
+      #
+      # @param name [String] name on the cluster
+      # @return [Topic] a copy of this one
+      def discover(name)
+        dup.tap { |copy| copy.become(name) }.freeze
+      end
+
+      # @param subscription_group [SubscriptionGroup] the group it becomes part of
+      # @return [Topic] frozen
+      # @api private
+      def join(subscription_group)
+        @subscription_group = subscription_group
+        freeze
+      end
+
+      # @return [Hash{Symbol => Object}] everything, secrets masked
+      def to_h
+        values = @features.transform_values { |value| (value && value.respond_to?(:to_h)) ? value.to_h : value }
+        {id: id, name: @name, pattern: @pattern&.source, consumer_group_id: @consumer_group_id,
+         subscription_group_id: @subscription_group&.id, **values, kafka: @kafka.masked}
+      end
+
+      def inspect
+        "#<#{self.class} #{@name} of #{@consumer_group_id}>"
+      end
+
+      protected
+
+      def become(name)
+        @name = name.dup.freeze
+        @discovered = true
+      end
+    end
+  end
+end
