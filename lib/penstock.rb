@@ -1,0 +1,62 @@
+# frozen_string_literal: true
+
+require_relative "penstock/version"
+require_relative "penstock/errors"
+
+# Ruby code on Kafka records: many threads and many processes, in order where order matters, with nothing lost.
+# Start with {Penstock::App} (an application), {Penstock::BaseConsumer} (its consumers) and {Penstock.producer}.
+module Penstock
+  autoload :Admin, "penstock/admin"
+  autoload :App, "penstock/app"
+  autoload :Application, "penstock/application"
+  autoload :BaseConsumer, "penstock/consumer/base_consumer"
+  autoload :Config, "penstock/config"
+  autoload :Instrumentation, "penstock/instrumentation"
+  autoload :Message, "penstock/messages/message"
+  autoload :Messages, "penstock/messages/messages"
+  autoload :Native, "penstock/native"
+  autoload :Producer, "penstock/producer"
+  autoload :Routing, "penstock/routing"
+  autoload :Serialization, "penstock/serialization"
+  autoload :Testing, "penstock/testing"
+
+  @apps = {}
+
+  class << self
+    # @return [Application, nil] the application of the process, nil before one was defined
+    # @raise [ConfigurationError] when several are defined and none says `default false`
+    def app
+      ambiguous if @apps.size > 1
+      @apps.keys.first&.application
+    end
+
+    # @return [Producer] the application's producer; connects on first use
+    # @raise [ConfigurationError] when no application is defined
+    def producer = application.producer
+
+    # @return [Instrumentation::Monitor]
+    def monitor = application.monitor
+
+    # @return [Logger]
+    def logger = application.logger
+
+    # @api private
+    def register_app(subclass, place) = @apps[subclass] = place
+
+    # @api private
+    def forget_app(subclass) = @apps.delete(subclass)
+
+    private
+
+    def application
+      app || raise(ConfigurationError.new([Problem.new(nil, "no application is defined",
+        "Write `class PenstockApp < Penstock::App`, or load your boot file first")]))
+    end
+
+    def ambiguous
+      places = @apps.map { |subclass, place| "#{subclass} (#{place&.path}:#{place&.lineno})" }
+      raise ConfigurationError.new([Problem.new(nil, "there are #{@apps.size} applications: #{places.join(", ")}",
+        "Write `default false` in all but one of them")])
+    end
+  end
+end

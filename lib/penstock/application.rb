@@ -1,0 +1,183 @@
+# frozen_string_literal: true
+
+require "logger"
+require_relative "clock"
+require_relative "config/builder"
+require_relative "config/kafka_map"
+require_relative "config/validator"
+require_relative "errors"
+require_relative "instrumentation/logger_listener"
+require_relative "instrumentation/monitor"
+require_relative "instrumentation/statistics"
+require_relative "native"
+require_relative "process/lifecycle"
+require_relative "process/server"
+require_relative "process/signals"
+require_relative "producer"
+require_relative "routing/builder"
+require_relative "runtime/commit_codec"
+require_relative "runtime/connector"
+require_relative "runtime/host"
+require_relative "runtime/poll_loop"
+
+module Penstock
+  # One application: its settings, routes, monitor and producer, and the way to run it. The composition root: the only place
+  # that puts everything together; nothing below knows that there is an application.
+  #
+  # Built at boot by one thread. {#run!} blocks the thread that calls it until the process is told to stop.
+  class Application
+    # @return [String]
+    attr_reader :name
+
+    # @return [Process::Lifecycle]
+    attr_reader :lifecycle
+
+    # @param name [String] for messages
+    # @yieldparam config [Config::Section] settings, as in {#setup}
+    def initialize(name = "application", &block)
+      @name = name
+      @builder = Config::Builder.new
+      @routes_builder = Routing::Builder.new
+      @lifecycle = Process::Lifecycle.new(->(state) { announce(state) })
+      @layers = []
+      @lock = Monitor.new
+      setup(&block) if block
+    end
+
+    # Records settings; may be called several times, later values win. Everything is checked before anything starts.
+    # @yieldparam config [Config::Section]
+    # @return [self]
+    def setup(&block)
+      @builder.record(&block)
+      @settings = nil
+      self
+    end
+
+    # @return [Routing::Builder] `routes.draw { … }` adds routes
+    def routing = @routes_builder
+
+    # @return [Config::Settings] frozen; built on first use
+    def config = @lock.synchronize { @settings ||= @builder.settings }
+
+    # @return [Routing::Routes] frozen
+    def routes = @routes_builder.build(config)
+
+    # @return [Instrumentation::Monitor]
+    def monitor = @lock.synchronize { @monitor ||= config.monitor || Instrumentation::Monitor.new }
+
+    # @return [Logger]
+    def logger = @lock.synchronize { @logger ||= config.logger || default_logger }
+
+    # @return [Producer] connects on first use, is closed with the application
+    def producer = @lock.synchronize { @producer ||= config.producer || build_producer }
+
+    # Adds a layer around every call of user code: an object with `call(consumer, action) { }`.
+    # @return [self]
+    def middleware(&block)
+      @layers_recorder = LayerRecorder.new(@layers)
+      block ? @layers_recorder.instance_exec(&block) : nil
+      self
+    end
+
+    # Checks settings and routes.
+    # @raise [ConfigurationError] with all problems at once
+    # @return [self]
+    def validate!
+      problems = Config::Validator.problems(config, @routes_builder)
+      raise ConfigurationError.new(problems) if problems.any?
+      self
+    end
+
+    # Runs until a signal or {#stop!} stops it.
+    # @param filters [#take?, nil] which routed topics this process consumes
+    # @param traps [Boolean] whether to handle signals
+    # @return [Integer] exit code
+    def run!(filters: nil, traps: true)
+      validate!
+      @lifecycle.enter(:initialized)
+      groups = consumed(filters)
+      raise ConfigurationError.new([Problem.new("routes", "No topics to subscribe to")]) if groups.empty?
+      server(groups).run(traps: traps)
+    end
+
+    # No new work; the process stays in its groups. Any thread, traps included.
+    def quiet! = @server&.quiet!
+
+    # Stops in order. Any thread, traps included; {#run!} then returns.
+    def stop! = @server&.stop!
+
+    # @return [Array<Hash>] what the poll loops hold
+    def snapshot = @server ? @server.snapshot : []
+
+    Process::Lifecycle::STATES.each { |state| define_method(:"#{state}?") { @lifecycle.state == state } }
+
+    # @return [Boolean] whether it is coming to rest or at rest
+    def done? = @lifecycle.done?
+
+    # @return [String]
+    def inspect = "#<Penstock::Application #{@name} #{@lifecycle.state}>"
+
+    # What `middleware { use … }` is evaluated on.
+    class LayerRecorder
+      # @param layers [Array]
+      def initialize(layers)
+        @layers = layers
+      end
+
+      # @param layer [#call, Class] called around user code; a class is instantiated with the arguments
+      def use(layer, *args, **options)
+        @layers << (layer.is_a?(Class) ? layer.new(*args, **options) : layer)
+      end
+    end
+    private_constant :LayerRecorder
+
+    private
+
+    def consumed(filters)
+      groups = routes.subscription_groups.map { |group| group.with_topics { |topic| wanted?(topic, group, filters) } }
+      groups.reject { |group| group.topics.empty? }
+    end
+
+    def wanted?(topic, group, filters) = topic.active? && (filters.nil? || filters.take?(topic, group))
+
+    def server(groups)
+      host = host(groups)
+      connector = Runtime::Connector.new(host, method(:properties))
+      loops = groups.map { |group| Runtime::PollLoop.new(group, host, connector.method(:call)) }
+      @server = Process::Server.new(host: host, loops: loops, lifecycle: @lifecycle, signals: @signals = Process::Signals.new,
+        close_producer: method(:close_producer))
+    end
+
+    def host(groups)
+      Runtime::Host.new(settings: config, monitor: monitor, logger: logger, clock: Clock::SYSTEM,
+        codec: Runtime::CommitCodec.new, layers: @layers, producer: method(:producer), topics: groups.flat_map(&:topics),
+        properties: method(:properties), stop: ->(error) { @server.stop!(error) })
+    end
+
+    def properties(group)
+      (@properties ||= {})[group.id] ||= Config::KafkaMap.consumer(config, group)
+    end
+
+    def close_producer(timeout_ms)
+      @producer&.close(timeout_ms)
+    end
+
+    def build_producer
+      blocks = config.producer_blocks
+      settings = config
+      Producer.new do |producer|
+        producer.kafka = Config::KafkaMap.producer(settings).transform_keys(&:to_sym)
+        producer.logger = logger
+        blocks.each { |block| block.call(producer) }
+      end
+    end
+
+    def default_logger
+      Logger.new($stdout, level: config.production? ? Logger::INFO : Logger::INFO, progname: "penstock")
+    end
+
+    def announce(state) = monitor.instrument("app.#{state}", {server_id: server_id})
+
+    def server_id = @server_id ||= "#{config.client_id}:#{::Process.pid}"
+  end
+end

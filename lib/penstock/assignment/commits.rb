@@ -1,0 +1,148 @@
+# frozen_string_literal: true
+
+module Penstock
+  module Assignment
+    # Which offsets are to be committed when, and what an answer means. Pure: the loop sends what {#due} lists and hands the
+    # answer back. One commit is in flight at a time: an outstanding commit keeps new partitions from starting, and a second
+    # one could overtake it.
+    #
+    # An adopted lane is committed once without having moved, at its first interval and again a minute later: that overwrites
+    # a commit of an earlier owner that was still under way.
+    class Commits
+      # Errors after which the same offsets are sent again while the lane is ours; the client library doesn't do it for us.
+      RETRIED = %i[stale_member_epoch rebalance_in_progress coordinator_load_in_progress coordinator_not_available
+        not_coordinator request_timed_out timed_out transport].freeze
+      # The broker refuses the length of the metadata: the offset alone is sent.
+      TOO_LARGE = :offset_metadata_too_large
+      REPEAT_AFTER_MS = 60_000
+
+      # One partition's share of a commit.
+      Entry = Struct.new(:lane, :offset, :metadata, :leader_epoch, :incarnation)
+
+      attr_reader :interval_ms
+
+      # @param interval_ms [Integer]
+      # @param retry_ms [Integer] pause before offsets are sent again after a refusal
+      def initialize(interval_ms, retry_ms: 200)
+        @interval_ms = interval_ms
+        @retry_ms = retry_ms
+        @due_at = nil
+        @in_flight = nil
+        @unconditional = {}
+        @bare = {}
+        @again = []
+        @token = 0
+      end
+
+      # @return [Boolean]
+      def in_flight? = !@in_flight.nil?
+
+      # @return [Integer, nil] monotonic ms of the next commit by interval
+      def next_due
+        return if in_flight?
+        repeats = @unconditional.filter_map { |lane, times| times.first if lane.owned? && lane.position }
+        [@due_at, *repeats].compact.min
+      end
+
+      # Something may have moved, or a lane was adopted: the interval runs.
+      def touch(now)
+        @due_at ||= now + @interval_ms
+      end
+
+      # @param lane [Processing::Lane]
+      def adopted(lane, now)
+        @unconditional[lane] = [now + @interval_ms, now + @interval_ms + REPEAT_AFTER_MS]
+        touch(now)
+      end
+
+      # @param lane [Processing::Lane] given up
+      def forget(lane)
+        @unconditional.delete(lane)
+        @bare.delete(lane)
+      end
+
+      # @param lanes [Array<Processing::Lane>]
+      # @return [Array<Processing::Lane>] those whose committed offset isn't what it should be
+      def behind(lanes) = lanes.select { |lane| lane.owned? && lane.position && lane.position != lane.committed }
+
+      # @param lanes [Array<Processing::Lane>]
+      # @return [Array<Entry>] what an interval's commit holds, marks taken in before
+      def due(lanes, now)
+        wanted = lanes.select { |lane| lane.owned? && lane.position && (lane.position != lane.committed || forced?(lane, now)) }
+        wanted.map { |lane| entry(lane) }
+      end
+
+      # @return [Entry]
+      def entry(lane)
+        Entry.new(lane, lane.position, nil, lane.leader_epochs.below(lane.position), lane.incarnation)
+      end
+
+      # @return [Boolean] whether the offset goes without metadata because the broker found it too long
+      def bare?(lane) = @bare.key?(lane)
+
+      # @param entries [Array<Entry>] just handed to the driver
+      # @return [Integer] token that the answer carries
+      def sent(entries, now)
+        entries.each { |entry| sent_unconditionally(entry.lane, now) }
+        @in_flight = entries
+        nothing_due
+        @token += 1
+      end
+
+      # The interval came and nothing had moved.
+      def nothing_due
+        @due_at = nil
+        @again = []
+      end
+
+      # @return [Boolean] whether a refused commit of one of the lanes is about to be sent again
+      def again?(lanes) = @again.any? { |lane| lanes.include?(lane) && lane.owned? }
+
+      # The answer to the commit in flight.
+      # @param results [Hash{Array(String, Integer) => Symbol, nil}] error code a partition, nil when acknowledged
+      # @return [Hash{Symbol => Array}] :acknowledged entries, :again (the interval is shortened), :refused [entry, code] pairs
+      def answered(token, results, now)
+        return NOTHING unless token == @token && @in_flight
+        entries, @in_flight = @in_flight, nil
+        sorted = entries.group_by { |entry| verdict(entry, results) }
+        acknowledged = sorted.fetch(:ok, [])
+        acknowledged.each { |entry| entry.lane.committed!(entry.offset) if entry.incarnation == entry.lane.incarnation }
+        again(sorted.fetch(:again, []), now)
+        {acknowledged: acknowledged, again: sorted.fetch(:again, []),
+         refused: sorted.fetch(:refused, []).map { |entry| [entry, results[entry.lane.key]] }}
+      end
+
+      NOTHING = {acknowledged: [].freeze, again: [].freeze, refused: [].freeze}.freeze
+
+      private
+
+      def forced?(lane, now) = @unconditional.fetch(lane, []).first&.<=(now)
+
+      # Twice: now, and a minute later.
+      def sent_unconditionally(lane, now)
+        times = @unconditional[lane]
+        times.shift while times && !times.empty? && times.first <= now
+        @unconditional.delete(lane) if times && times.empty?
+      end
+
+      def verdict(entry, results)
+        code = results[entry.lane.key]
+        return :ok unless code
+        return :again if entry.lane.owned? && (RETRIED.include?(code) || shortened?(entry.lane, code))
+        :refused
+      end
+
+      # Remembers that the lane's metadata is too long for this broker; once.
+      def shortened?(lane, code)
+        return false unless code == TOO_LARGE && !@bare.key?(lane)
+        @bare[lane] = true
+      end
+
+      def again(entries, now)
+        return if entries.empty?
+        @due_at = now + @retry_ms
+        @again = entries.map(&:lane)
+      end
+    end
+  end
+end

@@ -1,0 +1,150 @@
+# frozen_string_literal: true
+
+require_relative "context"
+
+module Penstock
+  # What an application's consumers inherit from: override {#consume}, and the hooks you need.
+  #
+  #     class OrdersConsumer < Penstock::BaseConsumer
+  #       def consume
+  #         messages.each { |message| Billing.charge(message.payload) }
+  #       end
+  #     end
+  #
+  # One instance serves one partition for as long as this process owns it, made when the first records arrive. It is never run
+  # by two threads at once, but not always by the same one: keep state in instance variables, not in `Thread.current`. All
+  # instance variables are yours, but for `@penstock_context`.
+  class BaseConsumer
+    # @!group Override these
+
+    # Called with the records at hand in {#messages}. Without an error all of them are complete afterwards (automatic offsets).
+    # @return [void]
+    def consume
+      raise NotImplementedError, "#{self.class} doesn't define consume: implement it to process messages"
+    end
+
+    # Called once, before the first {#consume}. Errors are reported and don't stop the consumer.
+    # @return [void]
+    def initialized
+    end
+
+    # Called when the partition is given up; marks still count unless it was lost ({#revoked?} is true and they answer false).
+    # @return [void]
+    def revoked
+    end
+
+    # Called when the process stops, after the last job.
+    # @return [void]
+    def shutdown
+    end
+
+    # Called at the end of the partition when no new records came with it; the route says `eofed true`.
+    # @return [void]
+    def eofed
+    end
+
+    # Around every call of user code of this consumer; must yield.
+    # @param action [Symbol] :consume, :revoked, :shutdown or :eofed
+    def wrap(_action)
+      yield
+    end
+
+    # @!endgroup
+
+    # @return [Messages] the records of this call; empty in hooks
+    def messages = @penstock_context.messages
+
+    # @return [String] id of this instance, for logs
+    def id = @penstock_id ||= format("%012x", object_id)
+
+    # @return [Routing::Topic] the route this consumer serves
+    def topic = @penstock_context.topic
+
+    # @return [Integer]
+    def partition = @penstock_context.partition
+
+    # @return [Producer] the application's producer
+    def producer = @penstock_context.producer
+
+    # @return [Consumer::Tags]
+    def tags = @penstock_context.tags
+
+    # @return [Integer] 1 on the first try of a record
+    def attempt = @penstock_context.attempt
+
+    # @return [Boolean] whether this is not the first try
+    def retrying? = attempt > 1
+
+    # @return [Boolean] whether {#consume} was called before or is being called
+    def used? = @penstock_context.used?
+
+    # @return [Boolean] whether this call was made for the end of the partition
+    def eofed? = @penstock_context.eofed?
+
+    # @return [Boolean] whether the partition is being taken away or is gone; flips while {#consume} runs
+    def revoked? = @penstock_context.marks.leaving?
+
+    # @return [Boolean] whether the process stops or the partition is being taken away: long loops should end
+    def stopping? = revoked? || @penstock_context.link.stopping?
+
+    # Iterates the messages; an error is blamed on the one at hand.
+    # @yieldparam message [Message]
+    def each(&) = messages.each(&)
+
+    # Marks the message and everything before it in the partition as complete. One write, no I/O.
+    # @param message [Message] a message of this partition
+    # @param metadata [String, nil] offset metadata for the next commit, at most 1,024 bytes
+    # @return [Boolean] false when the partition is no longer ours: stop, its next owner has taken over
+    def mark_as_consumed(message, metadata = nil) = @penstock_context.mark(message, metadata)
+
+    # As {#mark_as_consumed}, and waits until the broker has acknowledged the commit.
+    # @return [Boolean] false when the partition is no longer ours
+    def mark_as_consumed!(message, metadata = nil) = @penstock_context.mark!(message, metadata)
+
+    # Commits what is marked or complete.
+    # @param async [Boolean] don't wait
+    # @return [Boolean] false when the partition is no longer ours
+    def commit_offsets(async: true) = async ? @penstock_context.commit_soon : @penstock_context.commit
+
+    # Commits and waits for the acknowledgement.
+    # @return [Boolean]
+    def commit_offsets! = @penstock_context.commit
+
+    # Goes on at another place. Takes effect when {#consume} has returned; only what it marked is complete.
+    # @param target [Integer, Time, :earliest, :latest] :latest waits for the next new record
+    # @param reset_offset [Boolean] accepted for the incumbent's callers; a seek always sets the committed offset
+    # @raise [InvalidTimeBasedOffsetError] when there is no record at or after the time
+    def seek(target, reset_offset: true) = @penstock_context.seek(target) # rubocop:disable Lint/UnusedMethodArgument -- see above
+
+    # Holds the partition after {#consume} has returned.
+    # @param offset [Integer, :consecutive] where it goes on; :consecutive: behind this call's records
+    # @param timeout [Integer, nil] ms; nil: until {#resume}
+    def pause(offset = :consecutive, timeout = nil) = @penstock_context.pause(offset, timeout)
+
+    # Lifts the hold of {#pause}.
+    def resume = @penstock_context.resume
+
+    # Stores metadata that goes with the next commit, whatever moves the offset.
+    # @param metadata [String] at most 1,024 bytes
+    # @return [Boolean] whether the partition is still ours
+    def store_offset_metadata(metadata) = @penstock_context.marks.store_metadata(metadata)
+
+    # @return [String, nil, false] offset metadata committed with this partition, by us or the owner before; false when the
+    #   partition is no longer ours
+    def offset_metadata
+      marks = @penstock_context.marks
+      marks.owned? && (marks.metadata || @penstock_context.lane.adopted_metadata)
+    end
+
+    %i[produce_async produce_sync produce_many_async produce_many_sync].each do |name|
+      # As the method of the same name of the producer.
+      define_method(name) { |*args, **options| producer.public_send(name, *args, **options) }
+    end
+
+    # @return [String] short: class, topic, partition
+    def inspect = "#<#{self.class} #{@penstock_context&.lane&.topic_name}/#{@penstock_context&.partition}>"
+
+    # @api private
+    attr_writer :penstock_context
+  end
+end

@@ -1,0 +1,136 @@
+# frozen_string_literal: true
+
+require_relative "../errors"
+require_relative "../messages/messages"
+require_relative "flow"
+require_relative "tags"
+
+module Penstock
+  class Consumer
+    # What stands behind the methods of a {BaseConsumer}: the lane it works for, the unit being run, and the way to the poll
+    # loop. One per lane; used by the worker that runs the unit and by threads the user's code starts.
+    class Context
+      attr_reader :lane, :link, :messages, :attempt, :tags
+      attr_accessor :consumer, :adopted_metadata
+
+      # @param lane [Processing::Lane] only its names and marks are touched from here
+      # @param link [#commit, #request, #offset_at, #producer] the way to the poll loop
+      def initialize(lane, link)
+        @lane = lane
+        @link = link
+        @tags = Tags.new
+        @messages = nil
+        @attempt = 1
+        @flow = nil
+        @running = false
+        @used = false
+        @eofed = false
+      end
+
+      def topic = @lane.topic
+      def partition = @lane.partition
+      def marks = @lane.marks
+      def used? = @used
+      def eofed? = @eofed
+      def producer = @link.producer
+
+      # Called by the worker before it calls user code.
+      def begin_unit(unit)
+        @messages = unit.messages
+        @attempt = unit.attempt
+        @flow = nil
+        @running = true
+        @used ||= unit.consume?
+        @eofed = unit.action == :eofed
+      end
+
+      # Called by the worker when user code has ended.
+      # @return [Flow, nil] what was asked meanwhile
+      def take_flow
+        @running = false
+        flow, @flow = @flow, nil
+        flow
+      end
+
+      # @param message [Message]
+      # @param metadata [String, nil]
+      # @return [Boolean] whether the partition is still ours
+      def mark(message, metadata = nil)
+        check(message)
+        check_metadata(metadata)
+        cell = message.instance_variable_get(:@batch)&.context&.marks || marks
+        cell.mark(message.offset, metadata)
+      end
+
+      # Marks and waits for the broker's acknowledgement.
+      # @return [Boolean] false when the partition is no longer ours
+      def mark!(message, metadata = nil) = mark(message, metadata) && commit
+
+      # Sends what is marked and waits for the answer.
+      # @return [Boolean]
+      def commit = @link.commit(@lane)
+
+      # Commits without waiting.
+      # @return [Boolean] whether the partition is still ours
+      def commit_soon
+        @link.request(@lane, :commit)
+        marks.owned?
+      end
+
+      # @param target [Integer, Time, :earliest, :latest]
+      # @raise [ArgumentError] for any other target
+      def seek(target)
+        ask Flow::Seek.new(resolve(target))
+      end
+
+      # @param offset [Integer, nil, :consecutive] where to go on
+      # @param timeout_ms [Integer, nil]
+      def pause(offset, timeout_ms)
+        ask Flow::Pause.new((offset == :consecutive) ? nil : offset, timeout_ms)
+      end
+
+      def resume
+        @flow = nil if @flow.is_a?(Flow::Pause)
+        @link.request(@lane, Flow::Resume.new)
+      end
+
+      private
+
+      # While a unit runs its outcome carries the wish, so that it takes effect behind the unit and nothing overtakes it.
+      def ask(flow)
+        @running ? @flow = flow : @link.request(@lane, flow)
+        nil
+      end
+
+      def resolve(target)
+        case target
+        when Integer, :earliest, :latest then target
+        when Time then offset_at(target)
+        else raise ArgumentError, "seek takes an offset, a Time, :earliest or :latest, not #{target.inspect}"
+        end
+      end
+
+      def offset_at(time)
+        @link.offset_at(@lane, (time.to_r * 1000).to_i) ||
+          raise(InvalidTimeBasedOffsetError, "#{@lane.topic_name}/#{partition} has no record at or after #{time.inspect}; " \
+                                             "seek to :latest to wait for the next one")
+      end
+
+      def check(message)
+        return if message.partition == partition && message.topic == @lane.topic_name
+        raise ArgumentError, "#{message.uid} can't be marked by the consumer of #{@lane.topic_name}/#{partition}: " \
+                             "a consumer marks records of its own partition"
+      end
+
+      def check_metadata(metadata)
+        return if metadata.nil? || metadata.bytesize <= MAX_METADATA_BYTES
+        raise ArgumentError, "offset metadata has #{metadata.bytesize} bytes, #{MAX_METADATA_BYTES} are allowed: " \
+                             "the rest of the commit's metadata is Penstock's own"
+      end
+
+      # The user's share of the 4,096 bytes a broker takes by default.
+      MAX_METADATA_BYTES = 1_024
+      private_constant :MAX_METADATA_BYTES
+    end
+  end
+end

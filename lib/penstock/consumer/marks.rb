@@ -1,0 +1,60 @@
+# frozen_string_literal: true
+
+module Penstock
+  class Consumer
+    # How far the user's code says it has got in one partition, for the life of one lane incarnation.
+    #
+    # A mark is one write: no message to the loop, no wake-up. Any thread may mark; the poll loop reads when it commits, drains
+    # or settles, and it alone clears `owned`, from then on marks answer false. The lock is held for two assignments and
+    # never while calling out.
+    class Marks
+      # @return [Integer] offset below which everything is marked; -1 before the first mark
+      attr_reader :through
+
+      # @return [String, nil] offset metadata that goes with the next commit
+      attr_reader :metadata
+
+      def initialize
+        @lock = Mutex.new
+        @through = -1
+        @metadata = nil
+        @owned = true
+        @leaving = false
+      end
+
+      # @return [Boolean] whether the partition is still ours
+      def owned? = @owned
+
+      # @return [Boolean] whether the partition is being given up or the process stops: user loops should end
+      def leaving? = @leaving || !@owned
+
+      # @param offset [Integer] the record's offset; it and everything before it is complete
+      # @param metadata [String, nil]
+      # @return [Boolean] whether the partition is still ours
+      def mark(offset, metadata = nil)
+        @lock.synchronize do
+          return false unless @owned
+          @through = offset + 1 if offset >= @through
+          @metadata = metadata if metadata
+        end
+        true
+      end
+
+      # @param metadata [String, nil] goes with the next commit, whatever moves the offset
+      # @return [Boolean] whether the partition is still ours
+      def store_metadata(metadata)
+        @lock.synchronize { @metadata = metadata }
+        @owned
+      end
+
+      # Called by the poll loop: user loops see it through `stopping?`.
+      def leave! = @leaving = true
+
+      # Called by the poll loop: marks answer false from here.
+      def disown!
+        @lock.synchronize { @owned = false }
+        @leaving = true
+      end
+    end
+  end
+end

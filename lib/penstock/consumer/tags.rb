@@ -1,0 +1,25 @@
+# frozen_string_literal: true
+
+module Penstock
+  class Consumer
+    # Short labels a consumer carries, shown with its jobs in logs and pages: `tags.add(:tenant, "acme")`.
+    class Tags
+      include Enumerable
+
+      def initialize
+        @tags = {}
+      end
+
+      # @param name [Symbol] adding under the same name replaces
+      # @param value [#to_s]
+      def add(name, value) = @tags[name] = value.to_s
+
+      # @param name [Symbol]
+      def delete(*names) = names.each { |name| @tags.delete(name) }
+
+      def clear = @tags.clear
+      def each(&) = @tags.each_value(&)
+      def to_a = @tags.values
+    end
+  end
+end

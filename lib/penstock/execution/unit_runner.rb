@@ -1,0 +1,94 @@
+# frozen_string_literal: true
+
+require_relative "../consumer/context"
+require_relative "../errors"
+require_relative "../processing/unit"
+
+module Penstock
+  module Execution
+    # Runs one unit: finds or makes the lane's consumer, calls the right method of it inside the onion, and turns whatever
+    # happened into an outcome. Errors of user code never leave it.
+    #
+    # Called on worker threads, for one lane by one worker at a time, with {Interrupted} masked but for user code.
+    class UnitRunner
+      EVENTS = {
+        consume: %w[consumer.consume consumer.consumed], eofed: %w[consumer.eof consumer.eofed],
+        revoked: %w[consumer.revoke consumer.revoked], shutdown: %w[consumer.shutting_down consumer.shutdown]
+      }.freeze
+      private_constant :EVENTS
+
+      # @param monitor [Instrumentation::Monitor]
+      # @param onion [#call] wraps the call of user code: `call(consumer, action) { }`
+      # @param clock [Clock]
+      def initialize(monitor:, onion:, clock:)
+        @monitor = monitor
+        @onion = onion
+        @clock = clock
+      end
+
+      # @param slot [#consumer, #context] what belongs to the lane
+      # @param unit [Processing::Unit]
+      # @return [Processing::Outcome]
+      def call(slot, unit)
+        started = @clock.monotonic_ms
+        unit.messages.processing!(Time.now)
+        consumer = slot.consumer || build(slot)
+        slot.context.begin_unit(unit)
+        error = run(consumer, unit)
+        outcome(slot, unit, error, started)
+      end
+
+      private
+
+      # The consumer is made when there is something to do for it, and lives as long as the lane.
+      def build(slot)
+        context = slot.context
+        consumer = context.topic.consumer.new
+        consumer.penstock_context = context
+        slot.consumer = context.consumer = consumer
+        initialized(consumer)
+        consumer
+      end
+
+      def initialized(consumer)
+        @monitor.instrument("consumer.initialized", caller: consumer) { consumer.initialized }
+      rescue StandardError, ScriptError => error
+        report(consumer, "consumer.initialized.error", error)
+      end
+
+      # Everything is contained, whatever its class: what it means is decided by settlement.
+      def run(consumer, unit)
+        announce(EVENTS.fetch(unit.action).first, consumer)
+        Thread.handle_interrupt(Interrupted => :immediate) do
+          @onion.call(consumer, unit.action) { perform(consumer, unit) }
+        end
+        nil
+      rescue Exception => error # rubocop:disable Lint/RescueException -- the root of user code: the outcome carries it on
+        report(consumer, "consumer.#{unit.action}.error", error) unless error.is_a?(Interrupted)
+        error
+      end
+
+      def perform(consumer, unit)
+        name = EVENTS.fetch(unit.action).last
+        return consumer.__send__(unit.action) unless @monitor.subscribed?(name)
+        @monitor.instrument(name, caller: consumer) { consumer.__send__(unit.action) }
+      end
+
+      def announce(name, consumer)
+        @monitor.instrument(name, caller: consumer) if @monitor.subscribed?(name)
+      end
+
+      def outcome(slot, unit, error, started)
+        context = slot.context
+        Processing::Outcome.new(
+          unit: unit, error: error, blamed: error && unit.messages.blamed_offset, flow: context.take_flow,
+          finished: unit.messages.finished?, time_ms: @clock.monotonic_ms - started
+        ).freeze
+      end
+
+      def report(consumer, type, error)
+        @monitor.instrument("error.occurred", caller: consumer, type: type, error: error)
+      end
+    end
+  end
+end

@@ -1,0 +1,60 @@
+# frozen_string_literal: true
+
+module Penstock
+  class Messages
+    # A batch made of plain Ruby values with the interface of the native one, for tests, for records that were copied out of
+    # their arena, and for sources other than a connection.
+    class MemoryBatch
+      # One record as plain values; `timestamp` in ms, `headers` a frozen Hash.
+      Row = Struct.new(:offset, :payload, :key, :headers, :timestamp, :leader_epoch, keyword_init: true)
+
+      attr_reader :topic, :partition, :from, :to, :eof, :error
+      attr_accessor :context
+
+      # @param topic [String]
+      # @param partition [Integer]
+      # @param rows [Array<Row>]
+      # @param from [Integer] where the lane's cursor stood before the records, -1001 when unknown
+      # @param to [Integer, nil] where it stands after them; default: last offset + 1
+      # @param eof [Integer, nil] offset at which the end of the partition was seen with them
+      # @param full [Boolean] whether the lane may hold more
+      def initialize(topic, partition, rows, from: nil, to: nil, eof: nil, error: nil, full: false)
+        @topic = topic
+        @partition = partition
+        @rows = rows
+        @from = from || rows.first&.offset || -1001
+        @to = to || (rows.empty? ? @from : rows.last.offset + 1)
+        @eof = eof
+        @error = error
+        @full = full
+      end
+
+      def size = @rows.size
+      def full? = @full
+      def bytes = size.times.sum { |index| bytesize(index) }
+      def offset(index) = @rows[index].offset
+      def payload(index) = @rows[index].payload
+      def key(index) = @rows[index].key
+      def headers(index) = @rows[index].headers || NO_HEADERS
+      def timestamp(index) = @rows[index].timestamp || -1
+      def timestamp_type(_index) = :create
+      def leader_epoch(index) = @rows[index].leader_epoch || -1
+      def bytesize(index) = [payload(index), key(index)].sum { |bytes| bytes.to_s.bytesize }
+
+      # Yields views one after another and keeps the owner's cursor on the record being looked at.
+      def each_view(klass, owner, first, count)
+        first.upto(first + count - 1) do |index|
+          owner.cursor = index
+          yield klass.new(self, index)
+        end
+      end
+
+      def raw_payloads(first, count) = @rows[first, count].map(&:payload)
+      def each_raw(first, count, &) = raw_payloads(first, count).each(&)
+      def release! = @rows = nil
+
+      NO_HEADERS = {}.freeze
+      private_constant :NO_HEADERS
+    end
+  end
+end

@@ -1,0 +1,184 @@
+# frozen_string_literal: true
+
+require_relative "message"
+require_relative "context"
+require_relative "batch_metadata"
+
+module Penstock
+  # The records handed to one call of `consume`: a slice of a batch, in offset order.
+  #
+  # Enumerable, and honest about where it stands: {#each} moves a cursor, so that an error raised from the block blames the
+  # record it was working on. Only the worker that runs the unit iterates it; reading views from other threads is fine.
+  class Messages
+    include Enumerable
+
+    # @return [Object] the batch the slice belongs to
+    # @api private
+    attr_reader :batch
+
+    # @return [Integer] index of the slice's first record in its batch
+    # @api private
+    attr_reader :first_index
+
+    # @return [Integer, nil] index of the record being looked at, nil before the first
+    # @api private
+    attr_accessor :cursor
+
+    # @return [Integer] number of records
+    attr_reader :size
+
+    alias_method :length, :size
+
+    # @param batch [Object] native or in-memory batch
+    # @param first_index [Integer]
+    # @param size [Integer]
+    # @param scheduled_at [Time, nil] when the slice was cut
+    def initialize(batch, first_index = 0, size = batch.size, scheduled_at: nil)
+      @batch = batch
+      @first_index = first_index
+      @size = size
+      @cursor = nil
+      @scheduled_at = scheduled_at
+      @processed_at = nil
+      @views = nil
+      @metadata = nil
+    end
+
+    # @yieldparam message [Message]
+    # @param clean [Boolean] forget each message's payload after the block has seen it: flat memory on large payloads
+    # @return [self, Enumerator]
+    def each(clean: false, &block)
+      return enum_for(:each, clean: clean) { size } unless block
+      return each_cleaned(&block) if clean
+      return each_known(&block) if @views
+
+      @batch.each_view(Message, self, @first_index, @size, &block)
+      self
+    end
+
+    # @yieldparam payload [String, nil] bytes only: the cheapest way through a batch
+    # @return [self]
+    def each_raw(&)
+      @batch.each_raw(@first_index, @size, &)
+      self
+    end
+
+    # @return [Array<Object>] deserialized payloads
+    def payloads = map(&:payload)
+
+    # @return [Array<String, nil>] payloads' bytes, without making a view a record
+    def raw_payloads = @batch.raw_payloads(@first_index, @size)
+
+    # Deserializes every payload now.
+    # @return [self]
+    def deserialize!
+      views.each(&:payload)
+      self
+    end
+
+    # @param index [Integer]
+    # @return [Message, nil]
+    def [](index) = views[index]
+
+    # @return [Message, nil, Array<Message>]
+    def first(*count) = views.first(*count)
+
+    # @return [Message, nil, Array<Message>]
+    def last(*count) = views.last(*count)
+
+    # @return [Array<Message>] a copy: changing it changes nothing else
+    def to_a = views.dup
+
+    # @return [Boolean]
+    def empty? = @size.zero?
+
+    # @return [Integer]
+    def count(*args, &block)
+      (args.empty? && !block) ? @size : super
+    end
+
+    # @return [Integer] -1001 when empty
+    def first_offset = empty? ? NO_OFFSET : @batch.offset(@first_index)
+
+    # @return [Integer] -1001 when empty
+    def last_offset = empty? ? NO_OFFSET : @batch.offset(@first_index + @size - 1)
+
+    # @return [BatchMetadata]
+    def metadata = @metadata ||= build_metadata.freeze
+
+    # Offset of the record an error is to be blamed on: where the cursor stands, else the last.
+    # @return [Integer, nil] nil when empty
+    # @api private
+    def blamed_offset
+      return nil if empty?
+      @cursor ? @batch.offset(@cursor) : last_offset
+    end
+
+    # Whether the cursor stands on the last record or iteration was never used.
+    # @api private
+    def finished? = @cursor.nil? || @cursor == @first_index + @size - 1
+
+    # Called by the worker when it picks the unit up.
+    # @api private
+    def processing!(now)
+      @processed_at = now
+      @cursor = nil
+      @metadata = nil
+      self
+    end
+
+    # @return [Messages] the records whose offset is at least +offset+
+    # @api private
+    def from_offset(offset)
+      skip = (0...@size).bsearch { |index| @batch.offset(@first_index + index) >= offset } || @size
+      slice(skip, @size - skip)
+    end
+
+    # @return [Messages]
+    # @api private
+    def slice(start, count) = Messages.new(@batch, @first_index + start, count, scheduled_at: @scheduled_at)
+
+    # @return [String]
+    def inspect = "#<Penstock::Messages #{@batch.topic}/#{@batch.partition} #{first_offset}..#{last_offset}>"
+
+    NO_OFFSET = -1001
+    private_constant :NO_OFFSET
+
+    private
+
+    # Views made for random access are kept: their payloads are deserialized once, however often they are asked for.
+    def views
+      @views ||= Array.new(@size) { |index| Message.new(@batch, @first_index + index) }
+    end
+
+    def each_known
+      views.each_with_index do |view, index|
+        @cursor = @first_index + index
+        yield view
+      end
+      self
+    end
+
+    def each_cleaned
+      each do |message|
+        yield message
+        message.clean!
+      end
+    end
+
+    def build_metadata
+      now = @processed_at || Time.now
+      BatchMetadata.new(
+        size: @size, first_offset: first_offset, last_offset: last_offset,
+        topic: @batch.topic, partition: @batch.partition, deserializers: @batch.context&.deserializers,
+        created_at: created_at(now), scheduled_at: @scheduled_at || now, processed_at: @processed_at
+      )
+    end
+
+    def created_at(now)
+      return now if empty?
+      stamp = @batch.timestamp(@first_index + @size - 1)
+      stamp.negative? ? now : [Time.at(0, stamp, :millisecond), now].min
+    end
+  end
+end

@@ -1,0 +1,17 @@
+# frozen_string_literal: true
+
+module Penstock
+  module Process
+    # What the exit code of a process says.
+    module ExitCodes
+      # Everything ended in order.
+      OK = 0
+      # It could not boot, or its configuration is wrong.
+      CONFIGURATION = 1
+      # The stop's time was over, or it was told to end at once.
+      FORCED = 2
+      # A poll loop failed by a defect of its own.
+      INTERNAL = 70
+    end
+  end
+end

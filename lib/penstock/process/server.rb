@@ -1,0 +1,160 @@
+# frozen_string_literal: true
+
+require_relative "../deadline"
+require_relative "../runtime/poll_loop"
+require_relative "exit_codes"
+require_relative "signals"
+require_relative "thread_dump"
+
+module Penstock
+  module Process
+    # One server process from its first poll loop to its exit code. Owns the threads of the loops; runs on the thread that
+    # called {#run}, which sleeps on the signal queue and touches no Kafka handle.
+    #
+    # A stop is one deadline for everything: loops come to rest (units end, late ones are interrupted, offsets are committed, the
+    # group is left), then workers end, then the producer is flushed. A second stop signal shortens the time to 5 s, a third
+    # ends the process at once.
+    class Server
+      SECOND_SIGNAL_MS = 5_000
+      private_constant :SECOND_SIGNAL_MS
+
+      # @param host [Runtime::Host]
+      # @param loops [Array<Runtime::PollLoop>]
+      # @param lifecycle [Lifecycle]
+      # @param signals [Signals]
+      # @param close_producer [#call] closes the application's producer within the ms given
+      # @param exit_now [#call] ends the process at once with a code
+      def initialize(host:, loops:, lifecycle:, signals:, close_producer:, exit_now: ->(code) { exit!(code) })
+        @host = host
+        @loops = loops
+        @lifecycle = lifecycle
+        @signals = signals
+        @close_producer = close_producer
+        @exit_now = exit_now
+        @stops = 0
+        @deadline = nil
+        @code = ExitCodes::OK
+      end
+
+      # Runs until a stop has ended.
+      # @param traps [Boolean] whether to install signal handlers
+      # @return [Integer] exit code
+      def run(traps: true)
+        @signals.install if traps
+        start
+        handle(@signals.wait) until ended?
+        finish
+      ensure
+        @signals.restore if traps
+      end
+
+      # Any thread.
+      def quiet! = @signals.post("TSTP")
+
+      # Any thread.
+      # @param error [Exception, nil] why, when it isn't asked for from outside
+      def stop!(error = nil) = @signals.post(error || "TERM")
+
+      # @return [Array<Hash>] for dumps
+      def snapshot = @loops.map(&:snapshot)
+
+      private
+
+      def start
+        @lifecycle.enter(:running)
+        @threads = @loops.map do |poll_loop|
+          @host.threads.start("penstock #{poll_loop.group.id}") do
+            poll_loop.run
+          ensure
+            @signals.post(:loop_ended)
+          end
+        end
+      end
+
+      def ended? = @threads.none?(&:alive?) || @deadline&.expired?
+
+      def handle(message)
+        case message
+        when *Signals::STOP then notice(message) { stop }
+        when "TSTP" then notice(message) { quiet }
+        when "TTIN" then notice(message) { dump }
+        when :loop_ended then loop_ended
+        when Exception then stop_because(message)
+        end
+      end
+
+      def notice(name)
+        @host.monitor.instrument("process.notice_signal", {signal: name.to_sym})
+        yield
+      end
+
+      def quiet
+        return unless @lifecycle.enter(:quieting)
+        @host.stopping!
+        @loops.each(&:quiet)
+      end
+
+      def stop
+        @stops += 1
+        return @exit_now.call(ExitCodes::FORCED) if @stops > 2
+        @lifecycle.enter(:quieting)
+        @lifecycle.enter(:stopping)
+        @host.stopping!
+        @deadline = (@stops == 1) ? Deadline.in(@host.settings.shutdown_timeout, clock: @host.clock) : @deadline.within(SECOND_SIGNAL_MS)
+        @loops.each { |poll_loop| poll_loop.stop(@deadline) }
+        watch
+      end
+
+      # The signal queue has no timeout on all Rubies: a thread posts when the time is up.
+      def watch
+        deadline = @deadline
+        @host.threads.start("penstock deadline") do
+          @threads.each { |thread| thread.join((deadline.remaining_ms || 0) / 1000.0) }
+          @signals.post(:deadline)
+        end
+      end
+
+      # A loop ends by itself only through a defect: half a process is worse than one that is started anew.
+      def loop_ended
+        stop if @stops.zero? && @threads.any? { |thread| !thread.alive? }
+      end
+
+      # An error that concerns the whole process. One stop, however many units report it.
+      def stop_because(error)
+        return if @stops.positive?
+        @host.reporter.emit("error.occurred", {type: "app.stopping.error", error: error})
+        stop
+      end
+
+      def dump
+        ThreadDump.lines.each { |line| @host.log(4, line) }
+        snapshot.each { |state| @host.log(4, state.inspect) }
+      end
+
+      def finish
+        forced = @threads.any?(&:alive?) || @loops.any?(&:forced)
+        report_forced if forced
+        @lifecycle.enter(:stopped)
+        left = [@deadline&.remaining_ms || 5_000, 1_000].max
+        @close_producer.call(left)
+        workers_ended = @host.close(forced ? 0.5 : left / 1000.0)
+        @lifecycle.enter(:terminated)
+        (forced || !workers_ended) ? ExitCodes::FORCED : code
+      end
+
+      def code = @loops.all?(&:finished?) ? ExitCodes::OK : ExitCodes::INTERNAL
+
+      def report_forced
+        jobs = @host.pool.running.map { |_thread, unit| describe(unit) }
+        error = InternalError.new("the stop's time was over while #{jobs.size} jobs still ran: #{jobs.join(", ")}")
+        @host.monitor.instrument("error.occurred", {type: "app.stopping.error", error: error})
+      end
+
+      def describe(unit)
+        lane = unit.lane
+        return "#{unit.action} of #{lane.topic_name}/#{lane.partition}" unless unit.consume?
+        "#{lane.topic_name}/#{lane.partition} offsets #{unit.messages.first_offset}..#{unit.messages.last_offset}"
+      end
+    end
+  end
+end

@@ -1,0 +1,46 @@
+# frozen_string_literal: true
+
+module Penstock
+  module Process
+    # Signals as messages: a trap only enqueues and wakes, what it means is decided on the main thread. Traps that were there
+    # before are called too, and are put back by {#restore}.
+    class Signals
+      STOP = %w[INT TERM QUIT].freeze
+      ALL = [*STOP, "TSTP", "TTIN"].freeze
+
+      # @param handler_of [#trap] Ruby's `Signal`, or a double of it
+      def initialize(handler_of = ::Signal)
+        @traps = handler_of
+        @queue = Thread::Queue.new
+        @previous = {}
+      end
+
+      # Installs the traps.
+      def install
+        ALL.each { |name| @previous[name] = @traps.trap(name) { received(name) } }
+      end
+
+      # Puts the earlier traps back.
+      def restore
+        @previous.each { |name, handler| @traps.trap(name, handler || "DEFAULT") }
+        @previous = {}
+      end
+
+      # Something other than a signal that the main thread must see.
+      # @param message [Object]
+      def post(message) = @queue << message
+
+      # @return [Object] the next signal's name, or what was posted
+      def wait = @queue.pop
+
+      private
+
+      # In a trap: no lock, no log, no Kafka. Thread::Queue may be pushed to from a trap.
+      def received(name)
+        @queue << name
+        previous = @previous[name]
+        previous.call if previous.respond_to?(:call)
+      end
+    end
+  end
+end

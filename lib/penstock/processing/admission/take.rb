@@ -1,0 +1,125 @@
+# frozen_string_literal: true
+
+require_relative "../../errors"
+require_relative "../../messages/messages"
+require_relative "../effects/effects"
+
+module Penstock
+  module Processing
+    module Admission
+      # Lets a take into its lane: decides from where it begins whether its records follow, repeat or contradict what the ledger
+      # knows, moves the ledger and fills the backlog. Answers with effects for what must happen outside.
+      #
+      # A take that does not begin at the ledger's tail is never admitted: it would make lost records look like a gap.
+      class Take
+        # @param wall [#call] gives the Time records were received at
+        def initialize(wall = -> { Time.now })
+          @wall = wall
+        end
+
+        # @param lane [Lane]
+        # @param batch [#size, #from, #to, #offset, #eof, #error]
+        # @param low [Integer, nil] the partition's known low watermark
+        # @return [Array<Effect>]
+        def call(lane, batch, low = nil)
+          lane.ready = batch.full?
+          return failed(lane, batch.error) if batch.error
+          effects = batch.size.zero? ? [] : records(lane, batch, low)
+          finish(lane, batch) if batch.eof
+          effects
+        rescue LaneDiscontinuity => error
+          discontinuity(lane, error)
+        end
+
+        private
+
+        def records(lane, batch, low)
+          first = batch.offset(0)
+          expected = lane.ledger.tail
+          return begin_at(lane, batch, first) unless expected
+          return behind(lane, batch, first, expected) if first < expected
+          check_cursor(lane, batch, expected)
+          accept(lane, batch, expected, messages(batch))
+          expired(lane, first, expected, low)
+        end
+
+        # Nothing was committed here and nothing taken: the source's start is ours.
+        def begin_at(lane, batch, first)
+          lane.ledger.reset(first)
+          accept(lane, batch, first, messages(batch))
+          []
+        end
+
+        def accept(lane, batch, from, messages)
+          lane.ledger.admit(from, batch.to)
+          lane.leader_epochs.record(batch)
+          batch.context = Messages::Context.new(lane.topic.deserializers, @wall.call, lane.marks)
+          lane.backlog.push(messages)
+          lane.took(from)
+        end
+
+        def messages(batch) = Messages.new(batch, scheduled_at: @wall.call)
+
+        # The cursor lives in the source; when it stood elsewhere than our tail, records were taken and never got here.
+        def check_cursor(lane, batch, expected)
+          return if batch.from.negative? || batch.from == expected
+          raise LaneDiscontinuity.new(topic: lane.topic_name, partition: lane.partition, expected: expected,
+            actual: batch.from)
+        end
+
+        def behind(lane, batch, first, expected)
+          return repeats(lane, batch, expected) if lane.may_repeat?(first)
+          return [Effect::Seek.new(expected, :below_committed)] if lane.fresh?
+          reset(lane, batch, first, expected)
+        end
+
+        # Prefetched again after a rebalance: what is below the tail was seen before.
+        def repeats(lane, batch, expected)
+          rest = messages(batch).from_offset(expected)
+          accept(lane, batch, expected, rest) unless rest.empty?
+          []
+        end
+
+        # The log went backwards without a seek of ours: the topic was made anew, or records were truncated.
+        def reset(lane, batch, first, expected)
+          lane.reincarnate(first)
+          accept(lane, batch, first, messages(batch))
+          [moved(lane, expected, first, expected - first, "the log went backwards")]
+        end
+
+        # Records between the tail and the low watermark fell to retention before anybody read them.
+        def expired(lane, first, expected, low)
+          return [] unless low && low > expected && first > expected
+          [moved(lane, expected, first, [low, first].min - expected, "records fell to retention")]
+        end
+
+        def moved(lane, old, new, count, reason)
+          Effect::Emit.new("consumer.offset_reset", {topic: lane.topic_name, partition: lane.partition, old_offset: old,
+            new_offset: new, count: count, reason: reason})
+        end
+
+        # With nothing incomplete the base moves to the end: transactional topics end in markers that never reach us.
+        def finish(lane, batch)
+          ledger = lane.ledger
+          return ledger.reset(batch.eof) unless ledger.known?
+          return unless lane.idle? && lane.backlog.empty? && ledger.dry? && batch.eof > ledger.tail
+          ledger.admit(ledger.tail, batch.eof)
+          lane.complete_through(batch.eof)
+        end
+
+        def failed(lane, error)
+          number, message = error
+          [Effect::Hold.new(:critical, nil),
+           Effect::Emit.new("error.occurred", {type: "connection.client.poll.error", topic: lane.topic_name,
+             partition: lane.partition, error: KafkaError.build(number: number, name: message, message: message)})]
+        end
+
+        def discontinuity(lane, error)
+          [Effect::Emit.new("consumer.discontinuity", {topic: lane.topic_name, partition: lane.partition,
+            expected: lane.ledger.tail, actual: error.actual}),
+           Effect::Seek.new(lane.ledger.tail, :discontinuity)]
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,46 @@
+# frozen_string_literal: true
+
+module Penstock
+  module Processing
+    # Why a lane is shut: a set of named reasons, each with the time it ends by itself (monotonic ms) or nil. The lane is open
+    # when the set is empty, so that no reason can lift another one's hold.
+    class Holds
+      # Every reason there is; a hold under another name is a mistake in our own code.
+      REASONS = %i[opening previous_epoch user retry critical draining].freeze
+
+      def initialize
+        @due = {}
+      end
+
+      def open? = @due.empty?
+      def include?(reason) = @due.key?(reason)
+      def reasons = @due.keys
+
+      # @param reason [Symbol] one of {REASONS}
+      # @param at_ms [Integer, nil] monotonic time at which the hold ends by itself; nil: by {#release} only
+      def add(reason, at_ms = nil)
+        raise ArgumentError, "unknown hold #{reason.inspect}" unless REASONS.include?(reason)
+        @due[reason] = at_ms
+      end
+
+      # @return [Boolean] whether the reason held
+      def release(reason)
+        return false unless @due.key?(reason)
+        @due.delete(reason)
+        true
+      end
+
+      # @return [Integer, nil] when the next hold ends by itself
+      def next_due = @due.each_value.compact.min
+
+      # @return [Array<Symbol>] reasons that ended by now, released
+      def expire(now_ms)
+        ended = @due.select { |_reason, at| at && at <= now_ms }.keys
+        ended.each { |reason| @due.delete(reason) }
+      end
+
+      # @return [Hash{Symbol => Integer, nil}] for snapshots
+      def to_h = @due.dup
+    end
+  end
+end

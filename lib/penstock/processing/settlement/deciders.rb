@@ -1,0 +1,124 @@
+# frozen_string_literal: true
+
+require_relative "../../errors"
+require_relative "../../consumer/flow"
+require_relative "../effects/effects"
+
+module Penstock
+  module Processing
+    # Given an outcome, what happens to offsets and flow. Each decider answers with effects, or nil: "not mine, ask the next".
+    # The first answer wins; their order is written in `assembly.rb`. The user's marks were taken into the ledger before.
+    module Settlement
+      # The partition is no longer ours, or the unit belongs to a life of the lane that is over: nothing counts.
+      class Lost
+        def call(outcome, context)
+          [] unless context.lane.owned? && context.current?(outcome.unit)
+        end
+      end
+
+      # Hooks and end-of-partition calls move no records; their errors were reported where they ran.
+      class Hooked
+        def call(outcome, context)
+          return if outcome.unit.consume?
+          FlowRequested.effects(outcome.flow, nil, context)
+        end
+      end
+
+      # The stop's time was up: what was marked counts, the rest is the next owner's. No attempt is counted.
+      class Interrupt
+        def call(outcome, context)
+          return unless outcome.error.is_a?(Interrupted)
+          [Effect::Requeue.new(context.rest(outcome.unit))]
+        end
+      end
+
+      # An error that concerns the whole process: the record is neither retried nor skipped, the process stops in order.
+      class Critical
+        def call(outcome, context)
+          error = outcome.error
+          return unless error && critical?(error, context.critical_errors)
+          [Effect::Hold.new(:critical, nil), Effect::Requeue.new(context.rest(outcome.unit)), Effect::Stop.new(error)]
+        end
+
+        private
+
+        def critical?(error, classes) = error.is_a?(CriticalError) || classes.any? { |klass| error.is_a?(klass) }
+      end
+
+      # Tried again after a back-off. From the first failure of a unit with several records on, what is left runs one record at
+      # a time until the blamed one has passed, so that healthy records aren't run again with it.
+      class Retry
+        def call(outcome, context)
+          return unless outcome.error
+          attempt = context.lane.attempts.fail(outcome.blamed)
+          at = context.now + context.backoff.delay_ms(attempt)
+          [Effect::Hold.new(:retry, at), *again(outcome, context), *FlowRequested.hold(outcome.flow, context),
+           Effect::Emit.new("consumer.consuming.pause", pause(outcome, context, attempt, at))]
+        end
+
+        private
+
+        # A seek that was asked for before the error stands: the user wins over the retry.
+        def again(outcome, context)
+          return [Effect::Seek.new(outcome.flow.target, :user)] if outcome.flow.is_a?(Consumer::Flow::Seek)
+          rest = context.rest(outcome.unit)
+          [Effect::Isolate.new(outcome.blamed), Effect::Requeue.new(rest)]
+        end
+
+        def pause(outcome, context, attempt, at)
+          {manual: false, topic: context.lane.topic_name, partition: context.lane.partition, offset: outcome.blamed,
+           timeout: at - context.now, attempt: attempt}
+        end
+      end
+
+      # The unit ended well and asked to pause or to go on elsewhere: only what it marked is complete.
+      class FlowRequested
+        def call(outcome, context)
+          return unless outcome.flow
+          self.class.effects(outcome.flow, outcome.unit, context)
+        end
+
+        class << self
+          # @return [Array<Effect>]
+          def effects(flow, unit, context)
+            case flow
+            when Consumer::Flow::Seek then [Effect::Seek.new(flow.target, :user)]
+            when Consumer::Flow::Pause then [*position(flow, unit, context), *hold(flow, context)]
+            when Consumer::Flow::Resume then [Effect::Release.new(:user)]
+            else []
+            end
+          end
+
+          # @return [Array<Effect>]
+          def hold(flow, context)
+            return [] unless flow.is_a?(Consumer::Flow::Pause)
+            at = flow.timeout_ms && (context.now + flow.timeout_ms)
+            lane = context.lane
+            [Effect::Hold.new(:user, at),
+             Effect::Emit.new("consumer.consuming.pause", {manual: true, topic: lane.topic_name, partition: lane.partition,
+               offset: flow.offset || lane.position, timeout: flow.timeout_ms, attempt: 0})]
+          end
+
+          private
+
+          # Where the lane goes on after the pause: at the offset named, else behind the unit.
+          def position(flow, unit, context)
+            return [] unless flow.offset && unit
+            return [Effect::Seek.new(flow.offset, :user)] unless within?(unit, flow.offset)
+            [Effect::Requeue.new(unit.messages.from_offset(flow.offset))]
+          end
+
+          def within?(unit, offset) = offset.between?(unit.messages.first_offset, unit.upto)
+        end
+      end
+
+      # The unit ended well: with automatic offsets all its records are complete, else those that were marked.
+      class Advance
+        def call(outcome, context)
+          return [] unless context.automatic?
+          [Effect::Complete.new(outcome.unit.upto)]
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,165 @@
+# frozen_string_literal: true
+
+require_relative "../assignment/commits"
+require_relative "../errors"
+require_relative "error_codes"
+
+module Penstock
+  module Runtime
+    # Sends commits and understands their answers. One is in flight at a time. Runs on the poll loop's thread.
+    class Committer
+      # Answers that mean: this member is no longer in the group, its lanes are lost.
+      EXPELLED = %i[unknown_member_id illegal_generation fenced_instance_id fenced_member_epoch].freeze
+
+      # @param session [Session]
+      # @param codec [#encode] metadata for a lane's commit
+      # @param interval_ms [Integer]
+      # @param expelled [#call] called when an answer says that the member is out
+      def initialize(session, codec:, interval_ms:, expelled:)
+        @session = session
+        @codec = codec
+        @commits = Assignment::Commits.new(interval_ms)
+        @expelled = expelled
+        @wanted = []
+        @waits = []
+        @clean = {}
+      end
+
+      # Something may have moved.
+      def moved = @commits.touch(@session.now)
+
+      # @param lane [Processing::Lane]
+      def adopted(lane) = @commits.adopted(lane, @session.now)
+
+      # @param lane [Processing::Lane] given up: nothing of it is sent again, who waits for it hears false
+      def forget(lane)
+        @commits.forget(lane)
+        @wanted.delete(lane)
+        @clean.delete(lane)
+        resolve(false) { |wait| wait.lane.equal?(lane) }
+      end
+
+      # Commits these lanes as soon as no other commit is in flight.
+      # @param clean [Boolean] the owner ends in order: said in the metadata, even when no offset moved
+      def want(lanes, clean: false)
+        lanes.each do |lane|
+          @wanted << lane unless @wanted.include?(lane)
+          @clean[lane] = true if clean
+        end
+        run
+      end
+
+      # A worker waits for the acknowledgement of what its lane has marked.
+      # @param wait [CommitWait]
+      def wait(wait)
+        return wait.resolve(false) unless @session.current?(wait.lane) && wait.lane.owned?
+        @waits << wait
+        want([wait.lane])
+      end
+
+      # @return [Boolean] whether nothing of these lanes is wanted or under way
+      def settled?(lanes) = !@commits.in_flight? && (@wanted & lanes).empty? && !@commits.again?(lanes)
+
+      # @return [Integer, nil] when to be run again
+      def next_due = @commits.next_due
+
+      # Sends what is due.
+      def run
+        return if @commits.in_flight?
+        now = @session.now
+        due = @commits.next_due
+        by_interval = due && due <= now
+        return if @wanted.empty? && !by_interval
+        send_lanes(by_interval ? @session.all : @wanted, now)
+      end
+
+      # @param event [Array] the driver's answer
+      def answered(event)
+        _type, token, number, _message, rows = event
+        results = codes(rows, number)
+        answer = @commits.answered(token, results, @session.now)
+        acknowledged(answer[:acknowledged])
+        refused(answer[:refused])
+        tell_again(answer[:again], results)
+        run
+      end
+
+      # Nobody will be answered any more.
+      def close = resolve(false) { true }
+
+      private
+
+      def send_lanes(lanes, now)
+        lanes.each { |lane| lane.take_marks if lane.owned? }
+        forced = @wanted
+        @wanted = []
+        entries = entries_of(lanes, forced, now)
+        nothing_to_say(forced - entries.map(&:lane))
+        return @commits.nothing_due if entries.empty?
+        token = @commits.sent(entries, now)
+        entries.each { |entry| entry.metadata = metadata(entry) }
+        @session.driver.commit(token, entries.map { |entry| row(entry) })
+      end
+
+      def entries_of(lanes, forced, now)
+        due = @commits.due(lanes, now)
+        clean = forced.select { |lane| @clean[lane] && lane.owned? && lane.position && due.none? { |entry| entry.lane == lane } }
+        due + clean.map { |lane| @commits.entry(lane) }
+      end
+
+      # What these lanes have marked is committed already.
+      def nothing_to_say(lanes)
+        resolve(true) { |wait| lanes.include?(wait.lane) && wait.lane.owned? } unless lanes.empty?
+      end
+
+      def row(entry) = [entry.lane.topic_name, entry.lane.partition, entry.offset, entry.metadata, entry.leader_epoch]
+
+      def metadata(entry)
+        return if @commits.bare?(entry.lane)
+        @codec.encode(entry.lane, entry.offset, clean: @clean.fetch(entry.lane, false))
+      end
+
+      def codes(rows, number)
+        all = number.zero? ? nil : ErrorCodes.of(number)
+        rows.to_h do |topic, partition, _offset, each|
+          [[topic, partition], all || (each.zero? ? nil : ErrorCodes.of(each))]
+        end
+      end
+
+      def acknowledged(entries)
+        return if entries.empty?
+        lanes = entries.map(&:lane)
+        resolve(true) { |wait| lanes.include?(wait.lane) && !@wanted.include?(wait.lane) }
+        @session.emit("offsets.committed", {subscription_group_id: @session.group.id,
+          offsets: entries.map { |entry| [entry.lane.topic_name, entry.lane.partition, entry.offset] }})
+      end
+
+      def refused(pairs)
+        return if pairs.empty?
+        pairs.each { |entry, code| report(entry, code) }
+        lanes = pairs.map { |entry, _code| entry.lane }
+        resolve(false) { |wait| lanes.include?(wait.lane) }
+        @expelled.call if pairs.any? { |_entry, code| EXPELLED.include?(code) }
+      end
+
+      def report(entry, code)
+        error = KafkaError.build(number: 0, name: code.to_s, message: "commit of #{entry.lane.topic_name}/" \
+          "#{entry.lane.partition} at #{entry.offset} was refused")
+        @session.emit("error.occurred", {type: "connection.client.commit.error", error: error,
+          topic: entry.lane.topic_name, partition: entry.lane.partition})
+      end
+
+      def tell_again(entries, results)
+        return if entries.empty?
+        @session.emit("offsets.commit_retried", {subscription_group_id: @session.group.id,
+          offsets: entries.map { |entry| [entry.lane.topic_name, entry.lane.partition, entry.offset] },
+          error: results.values.compact.first})
+      end
+
+      def resolve(answer)
+        done, @waits = @waits.partition { |wait| yield(wait) }
+        done.each { |wait| wait.resolve(answer) }
+      end
+    end
+  end
+end

@@ -1,0 +1,73 @@
+# frozen_string_literal: true
+
+require_relative "../errors"
+require_relative "error_codes"
+
+module Penstock
+  module Runtime
+    # Brings each event of the driver to the part that understands it. Runs on the poll loop's thread.
+    class DriverEvents
+      # Errors that mean nothing but "going on": the client library retries by itself and says so again.
+      QUIET = %i[partition_eof].freeze
+
+      # @param parts [LoopParts]
+      def initialize(parts)
+        @parts = parts
+        @session = parts.session
+      end
+
+      # @param event [Array] type first, see Native::Consumer#poll_event
+      def call(event)
+        case event.first
+        when :assign, :revoke then @parts.rebalances.happened(event)
+        when :committed then @parts.opening.answered(event)
+        when :commit then committed(event)
+        when :error then error(*event.drop(1))
+        when :stats then statistics(event[1])
+        when :token_refresh then token(event[1])
+        when :log then log(*event.drop(1))
+        when :stray then stray(*event.drop(1))
+        end
+      end
+
+      private
+
+      def committed(event)
+        _type, token, number, rows = event
+        @parts.committer.answered([:commit, token, number, nil, rows])
+      end
+
+      def error(number, name, message, fatal)
+        error = KafkaError.build(number: number, name: name, message: message, fatal: fatal)
+        raise error if fatal
+        return if QUIET.include?(error.code)
+        @session.emit("error.occurred", {type: "librdkafka.error", error: error, subscription_group: @session.group})
+      end
+
+      # Parsed where it is listened to, not here.
+      def statistics(json)
+        group = @session.group
+        @session.emit("statistics.emitted", -> {
+          {statistics: @session.decorate(json), subscription_group_id: group.id,
+           consumer_group_id: group.consumer_group.id, group_id: group.consumer_group.id}
+        })
+      end
+
+      def token(_config)
+        @session.emit("oauthbearer.token_refresh", {bearer: @session.driver})
+      end
+
+      def log(level, facility, message)
+        @session.log(level, "#{@session.driver.name} #{facility}: #{message}")
+      end
+
+      # Records never come outside of their lane; one that does is a defect in the driver, and its lane is behind.
+      def stray(topic, partition)
+        lane = @session.lane([topic, partition]) or return
+        error = InternalError.new("a record of #{topic}/#{partition} came outside of its lane")
+        @session.emit("error.occurred", {type: "connection.client.poll.error", error: error})
+        @session.driver.seek(lane.source, lane.ledger.tail) if lane.ledger.tail
+      end
+    end
+  end
+end

@@ -1,0 +1,97 @@
+# frozen_string_literal: true
+
+require_relative "../processing/effects/effects"
+
+module Penstock
+  module Runtime
+    # Takes records from ready lanes, lets them in, and hands units to the run queue: late, when a worker is about to be free, so
+    # that admission sees the present and a revocation drops little. One crossing into the driver a turn, whatever the number
+    # of lanes. Runs on the poll loop's thread.
+    class Feeder
+      # Units a topic may have waiting beyond the workers it may hold.
+      SPARE = 2
+
+      # @param session [Session]
+      # @param assemblies [Hash{Routing::Topic => Processing::Assembly}]
+      # @param ports [Ports]
+      # @param limit_of [#call] workers a topic may hold
+      def initialize(session, assemblies, ports, limit_of)
+        @session = session
+        @assemblies = assemblies
+        @ports = ports
+        @limit_of = limit_of
+        @turn = 0
+      end
+
+      # Hands out what waits, takes what is wanted, hands that out too.
+      def run
+        return unless @session.feeding
+        lanes = rotated
+        lanes.each { |lane| hand_out(lane) if lane.waiting? }
+        wanted = lanes.select { |lane| lane.wanted.positive? && room?(lane.topic) }
+        take(wanted) unless wanted.empty?
+      end
+
+      # @return [Boolean] whether records are at hand that could be taken now: the loop must not wait
+      def hungry?
+        @session.feeding && @session.lanes.any? { |_key, lane| lane.wanted.positive? && room?(lane.topic) }
+      end
+
+      private
+
+      # Every turn begins with another lane, so that none is always served last.
+      def rotated
+        lanes = @session.all
+        return lanes if lanes.size < 2
+        @turn = (@turn + 1) % lanes.size
+        lanes.rotate(@turn)
+      end
+
+      def room?(topic) = @session.queue.waiting(topic.name) < @limit_of.call(topic.name) + SPARE
+
+      def take(lanes)
+        limit = @session.settings.window_bytes
+        request = lanes.flat_map { |lane| [lane.source, lane.wanted * (1 + Processing::Lane::LOOK_AHEAD), limit] }
+        batches = @session.driver.take(request)
+        lanes.each_with_index { |lane, index| admit(lane, batches[index]) }
+      end
+
+      def admit(lane, batch)
+        return lane.ready = false unless batch
+        effects = @assemblies.fetch(lane.topic).admission.call(lane, batch, low_watermark(lane, batch))
+        effects.each { |effect| effect.perform(lane, @ports) }
+        hand_out(lane)
+        reached_end(lane) if batch.eof && batch.size.zero?
+      end
+
+      # Asked only where a gap has to be explained.
+      def low_watermark(lane, batch)
+        tail = lane.ledger.tail
+        return unless tail && batch.size.positive? && batch.offset(0) > tail
+        low, = @session.driver.cached_watermarks(lane.topic_name, lane.partition)
+        low
+      end
+
+      def hand_out(lane)
+        while room?(lane.topic) && (unit = lane.next_unit)
+          announce(unit)
+          @session.pool.grow if @session.queue.push(lane.slot, unit)
+        end
+      end
+
+      def announce(unit)
+        return unless unit.attempt > 1 && @session.subscribed?("consumer.consuming.retry")
+        lane = unit.lane
+        @session.emit("consumer.consuming.retry", {topic: lane.topic_name, partition: lane.partition,
+          offset: unit.messages.first_offset, timeout: 0, attempt: unit.attempt})
+      end
+
+      def reached_end(lane)
+        @ports.moved
+        return unless lane.topic.eofed? && lane.idle? && lane.open?
+        unit = lane.action_unit(:eofed, @ports.no_messages(lane))
+        @session.pool.grow if @session.queue.push(lane.slot, unit)
+      end
+    end
+  end
+end

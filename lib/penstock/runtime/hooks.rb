@@ -1,0 +1,46 @@
+# frozen_string_literal: true
+
+require_relative "../messages/memory_batch"
+require_relative "../messages/messages"
+
+module Penstock
+  module Runtime
+    # Hands hooks (`revoked`, `shutdown`) to the hook worker: before all units in the queue, never beside a unit of the same consumer.
+    # Runs on the poll loop's thread.
+    class Hooks
+      # @param session [Session]
+      def initialize(session)
+        @session = session
+        @late = {}
+      end
+
+      # Where a consumer exists its hook is run; the lane isn't idle until it has ended.
+      # @param action [Symbol] :revoked or :shutdown
+      # @param lanes [Array<Processing::Lane>]
+      def run(action, lanes)
+        lanes.each { |lane| push(action, lane) if lane.idle? && lane.slot.consumer }
+      end
+
+      # A lane was lost while its unit runs: the hook follows the unit's end.
+      def late(action, lane)
+        lane.idle? ? run(action, [lane]) : @late[lane] = action
+      end
+
+      # A unit of a lane that is gone has ended.
+      def ended(lane)
+        return unless lane.idle? && (action = @late.delete(lane))
+        run(action, [lane])
+      end
+
+      # @return [Messages] no records, for hooks
+      def self.no_messages(lane) = Messages.new(Messages::MemoryBatch.new(lane.topic_name, lane.partition, []))
+
+      private
+
+      def push(action, lane)
+        @session.queue.push_hook(lane.slot, lane.action_unit(action, Hooks.no_messages(lane)))
+        @session.pool.ensure_hook_worker
+      end
+    end
+  end
+end

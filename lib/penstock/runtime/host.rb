@@ -1,0 +1,111 @@
+# frozen_string_literal: true
+
+require_relative "../execution/onion"
+require_relative "../execution/unit_runner"
+require_relative "reporter"
+require_relative "run_queue"
+require_relative "threads"
+require_relative "worker_pool"
+
+module Penstock
+  module Runtime
+    # What all poll loops of one application share: workers, run queue, reporter, clock, settings. Made when the application
+    # starts to run; ends with {#close}. Read by any thread.
+    class Host
+      # Used where neither user nor library says otherwise; librdkafka's own defaults.
+      COMMIT_INTERVAL_MS = 5_000
+      MAX_POLL_INTERVAL_MS = 300_000
+      private_constant :COMMIT_INTERVAL_MS, :MAX_POLL_INTERVAL_MS
+
+      attr_reader :settings, :clock, :monitor, :threads, :reporter, :queue, :pool, :codec
+
+      # @param settings [Config::Settings]
+      # @param monitor [Instrumentation::Monitor]
+      # @param logger [Logger]
+      # @param clock [Clock]
+      # @param codec [#encode, #decode] offset metadata
+      # @param layers [Array<#call>] around every call of user code
+      # @param producer [#call] gives the application's producer
+      # @param topics [Array<Routing::Topic>] what is consumed
+      # @param properties [#call] librdkafka's settings of a group
+      # @param stop [#call] stops the process because of an error
+      def initialize(settings:, monitor:, logger:, clock:, codec:, layers:, producer:, topics:, properties:, stop:)
+        @settings = settings
+        @monitor = monitor
+        @logger = logger
+        @clock = clock
+        @codec = codec
+        @producer = producer
+        @properties = properties
+        @stop = stop
+        @stopping = false
+        @limits = limits(topics)
+        @threads = Threads.new(method(:thread_died))
+        @reporter = Reporter.new(monitor, @threads)
+        @queue = RunQueue.new(method(:worker_limit))
+        @pool = WorkerPool.new(queue: @queue, runner: runner(layers), threads: @threads, concurrency: settings.concurrency,
+          priority: settings.worker_thread_priority)
+      end
+
+      # Workers a topic may hold at once: where several topics are consumed one can't take them all.
+      # @param topic_name [String]
+      # @return [Integer]
+      def worker_limit(topic_name) = @limits.fetch(topic_name, @default_limit)
+
+      # @return [Boolean] whether the process is coming to rest
+      def stopping? = @stopping
+
+      # User code sees it through `stopping?`.
+      def stopping! = @stopping = true
+
+      # @param error [Exception]
+      def stop_because(error) = @stop.call(error)
+
+      # @return [Producer]
+      def producer = @producer.call
+
+      # @param group [Routing::SubscriptionGroup]
+      # @return [Integer] ms
+      def commit_interval_ms(group) = Integer(@properties.call(group).fetch("auto.commit.interval.ms", COMMIT_INTERVAL_MS))
+
+      # @return [Integer] ms
+      def max_poll_interval_ms(group) = Integer(@properties.call(group).fetch("max.poll.interval.ms", MAX_POLL_INTERVAL_MS))
+
+      # librdkafka's own log lines.
+      # @param level [Integer] syslog's
+      def log(level, line)
+        @logger.add(SEVERITIES.fetch(level, Logger::DEBUG), line)
+      end
+
+      # @return [Hash] statistics, parsed
+      def decorate(group, json)
+        (@statistics ||= {}).then { |known| known[group.id] ||= Instrumentation::Statistics.new }.call(json)
+      end
+
+      # Ends workers and reporter.
+      # @param timeout_s [Float]
+      # @return [Boolean] whether all workers have ended
+      def close(timeout_s)
+        ended = @pool.close(timeout_s)
+        @reporter.close(timeout_s)
+        ended
+      end
+
+      private
+
+      def limits(topics)
+        spare = (topics.size > 1) ? [@settings.concurrency - 1, 1].max : @settings.concurrency
+        @default_limit = spare
+        topics.to_h { |topic| [topic.name, topic.workers_max || spare] }
+      end
+
+      def runner(layers)
+        Execution::UnitRunner.new(monitor: @monitor, onion: Execution::Onion.new(layers), clock: @clock)
+      end
+
+      def thread_died(name, error)
+        @monitor.instrument("error.occurred", {type: "worker.process.error", error: error, thread: name})
+      end
+    end
+  end
+end

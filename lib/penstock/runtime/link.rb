@@ -1,0 +1,51 @@
+# frozen_string_literal: true
+
+require_relative "../errors"
+require_relative "mailbox"
+
+module Penstock
+  module Runtime
+    # The way from user code to its poll loop: posts wishes, waits for acknowledgements. Any thread; holds no lock while waiting.
+    class Link
+      # How long a blocking call waits before it answers that it doesn't know.
+      PATIENCE_S = 30.0
+      LOOKUP_MS = 10_000
+
+      # @param driver [Native::Consumer] for look-ups that any thread may make
+      # @param mailbox [Mailbox]
+      # @param host [Host]
+      def initialize(driver:, mailbox:, host:)
+        @driver = driver
+        @mailbox = mailbox
+        @host = host
+      end
+
+      # @return [Boolean] whether the marks of the lane are acknowledged; false when it isn't ours any more
+      def commit(lane)
+        return false unless lane.marks.owned?
+        wait = CommitWait.new(lane)
+        @mailbox.post(wait)
+        wait.wait(PATIENCE_S)
+      end
+
+      # @param lane [Processing::Lane]
+      # @param flow [Consumer::Flow, Symbol]
+      def request(lane, flow) = @mailbox.post(Mailbox::Request.new(lane, flow))
+
+      # @param time_ms [Integer] ms since the epoch
+      # @return [Integer, nil] offset of the first record at or after it
+      def offset_at(lane, time_ms)
+        row = @driver.offsets_for_times([[lane.topic_name, lane.partition, time_ms]], LOOKUP_MS).first
+        _topic, _partition, offset, number = row
+        raise KafkaError.build(number: number, name: "offsets_for_times", message: "look-up by time failed") unless number.zero?
+        offset.negative? ? nil : offset
+      end
+
+      # @return [Producer]
+      def producer = @host.producer
+
+      # @return [Boolean] whether the process is coming to rest
+      def stopping? = @host.stopping?
+    end
+  end
+end

@@ -1,0 +1,95 @@
+# frozen_string_literal: true
+
+require_relative "../consumer/context"
+require_relative "../processing/assembly"
+require_relative "committer"
+require_relative "driver_events"
+require_relative "feeder"
+require_relative "hooks"
+require_relative "link"
+require_relative "opening"
+require_relative "ports"
+require_relative "rebalances"
+require_relative "run_queue"
+require_relative "session"
+require_relative "settler"
+require_relative "stopping"
+
+module Penstock
+  module Runtime
+    # What a poll loop consists of while one connection is open, put together in one place. Lives on the loop's thread.
+    class LoopParts
+      attr_reader :session, :committer, :opening, :hooks, :rebalances, :feeder, :settler, :stopping, :events
+
+      # @param group [Routing::SubscriptionGroup]
+      # @param driver [Native::Consumer]
+      # @param host [Host]
+      # @param mailbox [Mailbox]
+      # @param left_running [Hash] lanes of earlier connections whose units still run
+      def initialize(group, driver, host, mailbox, left_running)
+        @host = host
+        @session = Session.new(group: group, driver: driver, host: host, mailbox: mailbox, left_running: left_running)
+        @assemblies = Hash.new { |known, topic| known[topic] = assembly(topic) }
+        @link = Link.new(driver: driver, mailbox: mailbox, host: host)
+        groups
+        work
+        @events = DriverEvents.new(self)
+      end
+
+      # @return [Integer, nil] monotonic ms of the next timer
+      def next_due
+        [@session.next_hold_due, @opening.next_due, @rebalances.next_due, @stopping.next_due, @committer.next_due].compact.min
+      end
+
+      # @param id [Integer] of a driver's lane that has something
+      def ready(id)
+        lane = @session.by_source(id)
+        lane.ready = true if lane
+      end
+
+      # User code asks for something outside of a unit.
+      # @param request [Mailbox::Request]
+      def request(request)
+        lane = request.lane
+        return unless @session.current?(lane) && lane.owned?
+        return @committer.want([lane]) if request.flow == :commit
+        @session.call_back(lane)
+        @assemblies.fetch(lane.topic).ask(lane, request.flow, @session.now).each { |effect| effect.perform(lane, @ports) }
+      end
+
+      # The connection is about to be closed: nothing of it counts any more.
+      def abandon
+        @session.all.each do |lane|
+          @session.call_back(lane)
+          lane.disown!
+          @session.remove(lane)
+        end
+        @committer.close
+      end
+
+      private
+
+      def groups
+        @committer = Committer.new(@session, codec: @host.codec, interval_ms: @host.commit_interval_ms(@session.group),
+          expelled: -> { @rebalances.expelled })
+        @opening = Opening.new(@session, codec: @host.codec, committer: @committer)
+        @hooks = Hooks.new(@session)
+        @rebalances = Rebalances.new(@session, committer: @committer, opening: @opening, slots: method(:slot), hooks: @hooks)
+        @stopping = Stopping.new(@session, committer: @committer, hooks: @hooks, rebalances: @rebalances)
+      end
+
+      def work
+        @ports = Ports.new(@session, @committer, @host.method(:stop_because))
+        @feeder = Feeder.new(@session, @assemblies, @ports, @host.method(:worker_limit))
+        @settler = Settler.new(@session, @assemblies, @ports, @hooks)
+      end
+
+      def assembly(topic) = Processing::Assembly.new(topic, critical_errors: @host.settings.critical_errors)
+
+      def slot(lane)
+        @assemblies[lane.topic]
+        RunQueue::Slot.new(lane.topic.name, Consumer::Context.new(lane, @link), @session.mailbox)
+      end
+    end
+  end
+end

@@ -1,0 +1,83 @@
+# frozen_string_literal: true
+
+module Penstock
+  module Runtime
+    # What other threads tell a poll loop: outcomes of workers and requests of user code. Posting never blocks and wakes the loop;
+    # only the loop reads.
+    class Mailbox
+      # A wish of user code outside of its unit. `flow` is a {Consumer::Flow} value or :commit.
+      Request = Struct.new(:lane, :flow)
+
+      # Wakes the loop; set by whoever owns the connection.
+      # @return [#call]
+      attr_writer :wake
+
+      def initialize
+        @lock = Mutex.new
+        @filled = ConditionVariable.new
+        @messages = []
+        @wake = -> {}
+      end
+
+      # @param message [Processing::Outcome, Request, CommitWait, Symbol]
+      def post(message)
+        @lock.synchronize do
+          @messages << message
+          @filled.signal
+        end
+        @wake.call
+      end
+
+      # @return [Object, nil] the oldest message
+      def shift
+        return if @messages.empty?
+        @lock.synchronize { @messages.shift }
+      end
+
+      # Waits for a message; only while no connection is open, otherwise the loop waits in the driver.
+      # @param timeout_ms [Integer]
+      # @return [Object, nil]
+      def wait(timeout_ms)
+        @lock.synchronize do
+          @filled.wait(@lock, timeout_ms / 1000.0) if @messages.empty?
+          @messages.shift
+        end
+      end
+    end
+
+    # A worker that waits for a commit's acknowledgement. The loop resolves it exactly once, also when the lane is lost or the
+    # loop ends; the waiter gives up after `timeout_s` and then doesn't know.
+    class CommitWait
+      attr_reader :lane
+
+      # @param lane [Processing::Lane]
+      def initialize(lane)
+        @lane = lane
+        @lock = Mutex.new
+        @done = ConditionVariable.new
+        @answer = nil
+      end
+
+      # @param answer [Boolean]
+      def resolve(answer)
+        @lock.synchronize do
+          @answer = answer if @answer.nil?
+          @done.broadcast
+        end
+      end
+
+      # @return [Boolean] false when the lane isn't ours any more, or nothing came in time
+      def wait(timeout_s)
+        ends = now + timeout_s
+        @lock.synchronize do
+          @done.wait(@lock, ends - now) while @answer.nil? && now < ends
+          @answer || false
+        end
+      end
+
+      private
+
+      def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+    end
+  end
+end

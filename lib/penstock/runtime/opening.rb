@@ -1,0 +1,129 @@
+# frozen_string_literal: true
+
+require_relative "../errors"
+
+module Penstock
+  module Runtime
+    # Finds out where newly assigned lanes stand. The partitions are assigned at once, without offsets, so that nothing of the
+    # group waits; their lanes stay held until the committed offset and its metadata are read and understood. Runs on the poll
+    # loop's thread.
+    #
+    # An answer that comes after the lane has gone is dropped: lanes are compared by identity, not by name. What the broker can't
+    # say yet is asked again; after 30 s a lane opens from the stored offset alone.
+    class Opening
+      RETRY_MS = 250
+      REQUEST_MS = 10_000
+      PATIENCE_MS = 30_000
+      OFFSET_BEGINNING = -2
+      private_constant :RETRY_MS, :REQUEST_MS, :PATIENCE_MS, :OFFSET_BEGINNING
+
+      # A question under way: which lanes, since when, and whether for all partitions of the group.
+      Question = Struct.new(:lanes, :since, :all)
+
+      # @param session [Session]
+      # @param codec [#decode]
+      # @param committer [Committer]
+      def initialize(session, codec:, committer:)
+        @session = session
+        @codec = codec
+        @committer = committer
+        @asked = {}
+        @token = 0
+        @retries = []
+      end
+
+      # @param lanes [Array<Processing::Lane>] just assigned, held under :opening
+      def open(lanes, since: @session.now)
+        ask(Question.new(lanes, since, false)) unless lanes.empty?
+      end
+
+      # @param event [Array] the driver's answer
+      def answered(event)
+        _type, token, number, message, rows = event
+        question = @asked.delete(token) or return
+        lanes = question.lanes.select { |lane| @session.current?(lane) }
+        return failed(question, lanes, message) unless number.zero?
+        question.all ? newcomers(lanes, rows) : settle(question, lanes, rows)
+      end
+
+      # @return [Integer, nil]
+      def next_due = @retries.map(&:first).min
+
+      # Asks again what is due.
+      def run
+        return if @retries.empty?
+        now = @session.now
+        due, @retries = @retries.partition { |at, _question| at <= now }
+        due.each { |_at, question| ask(question) }
+      end
+
+      private
+
+      def ask(question)
+        question.lanes.select! { |lane| @session.current?(lane) }
+        return if question.lanes.empty?
+        @asked[@token += 1] = question
+        keys = question.all ? nil : question.lanes.map(&:key)
+        @session.driver.fetch_committed(@token, keys, require_stable: true, timeout_ms: REQUEST_MS)
+      end
+
+      def settle(question, lanes, rows)
+        answers = rows.to_h { |topic, partition, *rest| [[topic, partition], rest] }
+        unstable, known = lanes.partition { |lane| (answers[lane.key] || [nil, nil, nil, -1])[3] != 0 }
+        failed(question, unstable, "no stable committed offset") unless unstable.empty?
+        fresh = known.select { |lane| adopt(lane, *answers[lane.key]) == :new }
+        ask(Question.new(fresh, question.since, true)) unless fresh.empty?
+      end
+
+      # @return [Symbol, nil] :new when it has to be known whether the group consumes the topic already
+      def adopt(lane, offset, metadata, _epoch, _number)
+        return lane.topic.initial_offset.to_s == "latest" ? :new : opened(lane, nil) if offset.negative?
+        decode(lane, offset, metadata)
+        opened(lane, offset)
+      end
+
+      def decode(lane, offset, metadata)
+        return if metadata.nil? || metadata.empty?
+        decoded = @codec.decode(lane, offset, metadata)
+        lane.adopted_metadata = decoded.user_metadata
+        return unless decoded.ignored
+        @session.emit("offsets.metadata_ignored", {topic: lane.topic_name, partition: lane.partition, offset: offset,
+          reason: decoded.ignored})
+      end
+
+      # A partition without a commit, of a topic that others of the group have committed for, was added later: what was
+      # written to it before we came belongs to us.
+      def newcomers(lanes, rows)
+        committed = rows.filter_map { |topic, _partition, offset,| topic if offset >= 0 }
+        lanes.each do |lane|
+          @session.driver.seek(lane.source, OFFSET_BEGINNING) if committed.include?(lane.topic_name)
+          opened(lane, nil)
+        end
+      end
+
+      def opened(lane, offset)
+        lane.adopt(offset)
+        lane.source.cursor = offset if offset
+        lane.holds.release(:opening)
+        lane.ready = true
+        @committer.adopted(lane)
+        nil
+      end
+
+      def failed(question, lanes, reason)
+        return if lanes.empty?
+        now = @session.now
+        return give_up(question, lanes, reason, now) if now - question.since >= PATIENCE_MS
+        @retries << [now + RETRY_MS, Question.new(lanes, question.since, question.all)]
+      end
+
+      def give_up(question, lanes, reason, now)
+        lanes.each do |lane|
+          opened(lane, nil)
+          @session.emit("offsets.opened_without_ledger", {topic: lane.topic_name, partition: lane.partition,
+            waited_ms: now - question.since, reason: reason})
+        end
+      end
+    end
+  end
+end

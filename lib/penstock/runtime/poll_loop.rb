@@ -1,0 +1,222 @@
+# frozen_string_literal: true
+
+require_relative "../errors"
+require_relative "driver_events"
+require_relative "loop_parts"
+require_relative "mailbox"
+
+module Penstock
+  module Runtime
+    # One subscription group's loop: the only thread that touches its connection, its lanes and its ledgers. It never runs user
+    # code and never waits for a worker, a broker or a lock a worker holds; its one wait is in the driver, until a lane has
+    # records, an event came, a worker posted an outcome, or a timer is due.
+    #
+    # {#run} is its thread's body. A failure of the connection, or of the loop itself, closes the connection, reports, waits and
+    # opens another; units that run meanwhile end as ever and their records are taken again. Ends after {#stop} has gone
+    # through its stages.
+    class PollLoop
+      # The consumer queue must be polled more often than a member may stay silent.
+      LONGEST_WAIT_MS = 1_000
+      SLOW_TURN_MS = 50
+      REOPEN_MS = (500..60_000)
+      private_constant :LONGEST_WAIT_MS, :SLOW_TURN_MS, :REOPEN_MS
+
+      attr_reader :group, :mailbox
+
+      # @return [Boolean] whether a stop ended with units still running
+      attr_reader :forced
+
+      # @param group [Routing::SubscriptionGroup]
+      # @param host [Host] what all loops of an application share
+      # @param connect [#call] opens a connection: gives a Native::Consumer that has subscribed
+      def initialize(group, host, connect)
+        @group = group
+        @host = host
+        @connect = connect
+        @mailbox = Mailbox.new
+        @left_running = {}
+        @failures = 0
+        @forced = false
+        @finished = false
+        @orders = []
+        @longest_wait = [LONGEST_WAIT_MS, host.max_poll_interval_ms(group) / 4].min
+      end
+
+      # The thread's body.
+      def run
+        until @finished
+          begin
+            open_and_turn
+          rescue StandardError, ScriptError => error
+            failed(error)
+          end
+        end
+      ensure
+        state("stopped")
+      end
+
+      # @return [Boolean] whether it ended because it was told to
+      def finished? = @finished
+
+      # No new work; what runs may end. Any thread.
+      def quiet = @mailbox.post(:quiet)
+
+      # Leave the group by the deadline. Any thread; a later call may only shorten.
+      # @param deadline [Deadline]
+      def stop(deadline)
+        @orders << deadline
+        @mailbox.post(:stop)
+      end
+
+      # @return [Hash] for dumps; read from other threads, so each value may be of another moment
+      def snapshot
+        parts = @parts
+        {subscription_group: @group.id, stage: parts&.stopping&.stage, failures: @failures,
+         lanes: parts ? parts.session.all.map(&:snapshot) : []}
+      end
+
+      private
+
+      def open_and_turn
+        state("starting")
+        driver = @connect.call(@group)
+        @mailbox.wake = driver.method(:wakeup)
+        @parts = LoopParts.new(@group, driver, @host, @mailbox, @left_running)
+        order_again
+        state("running")
+        turn until @parts.stopping.done?
+        finish
+      ensure
+        close(driver) if driver
+      end
+
+      # The whole loop.
+      def turn
+        @parts.session.driver.wait(wait_ms)
+        measure(:events) { handle_events }
+        measure(:outcomes) { read_mailbox }
+        measure(:timers) { run_timers }
+        measure(:feeding) { @parts.feeder.run }
+      end
+
+      def wait_ms
+        return 0 if @parts.feeder.hungry?
+        now = @parts.session.now
+        due = @parts.next_due
+        due ? (due - now).clamp(0, @longest_wait) : @longest_wait
+      end
+
+      def handle_events
+        driver = @parts.session.driver
+        while (event = driver.poll_event)
+          @parts.events.call(event)
+        end
+        driver.ready_lanes.each { |id| @parts.ready(id) }
+      end
+
+      def read_mailbox
+        while (message = @mailbox.shift)
+          case message
+          when Processing::Outcome then outcome(message)
+          when CommitWait then @parts.committer.wait(message)
+          when Mailbox::Request then @parts.request(message)
+          when :quiet then quiet_now
+          when :stop then stop_now
+          end
+        end
+      end
+
+      def outcome(outcome)
+        @parts.settler.call(outcome)
+        @failures = 0
+      end
+
+      def quiet_now
+        @quiet = true
+        @parts.stopping.quiet
+      end
+
+      def stop_now
+        deadline = @orders.last
+        @parts.stopping.stop(deadline) if deadline
+      end
+
+      # A connection that was opened anew while a stop is under way goes on with it.
+      def order_again
+        quiet_now if @quiet
+        stop_now
+      end
+
+      def run_timers
+        @parts.session.expire_holds
+        @parts.opening.run
+        @parts.rebalances.run
+        @parts.stopping.run
+        @parts.committer.run
+      end
+
+      def measure(stage)
+        started = @host.clock.monotonic_ms
+        yield
+        took = @host.clock.monotonic_ms - started
+        return if took < SLOW_TURN_MS
+        @host.reporter.emit("loop.slow_turn", {subscription_group: @group, stage: stage, stages: {stage => took}, time: took})
+      end
+
+      def finish
+        @finished = true
+        @forced = @parts.stopping.unfinished.any?
+        state("stopping")
+      end
+
+      # What ran on lanes of this connection may still run: it is remembered, so that the same partition waits for it.
+      def close(driver)
+        parts, @parts = @parts, nil
+        @mailbox.wake = -> {}
+        parts&.abandon
+        driver.close(close_ms)
+      end
+
+      def close_ms
+        left = @orders.last&.remaining_ms || 5_000
+        [[left - 500, 1_000].max, 5_000].min
+      end
+
+      def failed(error)
+        return @finished = true if stop_expired?
+        @failures += 1
+        pause = [REOPEN_MS.begin * (2**[@failures - 1, 10].min), REOPEN_MS.end].min
+        @host.reporter.emit("error.occurred", {type: "connection.listener.fetch_loop.error", error: error,
+          subscription_group: @group})
+        @host.reporter.emit("client.reset", {subscription_group: @group})
+        wait_out(pause)
+      end
+
+      # Orders end the wait, outcomes don't: their lanes are gone, they are only taken off the list of what still runs.
+      def wait_out(pause_ms)
+        ends = @host.clock.monotonic_ms + pause_ms
+        while (left = ends - @host.clock.monotonic_ms).positive?
+          message = @mailbox.wait(left)
+          orphaned(message) if message.is_a?(Processing::Outcome)
+          message.resolve(false) if message.is_a?(CommitWait)
+          return @finished = true if message == :stop
+          @quiet = true if message == :quiet
+        end
+      end
+
+      def orphaned(outcome)
+        lane = outcome.unit.lane
+        lane.returned
+        lane.take_back(@host.queue.withdraw(lane.slot)) unless outcome.smooth?
+        @left_running.delete(lane.key) if lane.idle?
+      end
+
+      def stop_expired? = @orders.any? && @orders.last.expired?
+
+      def state(name)
+        event = "connection.listener.#{name}"
+        @host.reporter.emit(event, {subscription_group: @group})
+      end
+    end
+  end
+end

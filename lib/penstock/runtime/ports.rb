@@ -1,0 +1,72 @@
+# frozen_string_literal: true
+
+require_relative "hooks"
+
+module Penstock
+  module Runtime
+    # What the loop lends to effects: the few things that reach outside of a lane. Runs on the poll loop's thread.
+    class Ports
+      # librdkafka's logical offsets.
+      LOGICAL = {earliest: -2, latest: -1}.freeze
+      private_constant :LOGICAL
+
+      # @param session [Session]
+      # @param committer [Committer]
+      # @param stop [#call] asks for a stop of the process because of an error
+      def initialize(session, committer, stop)
+        @session = session
+        @committer = committer
+        @stop = stop
+      end
+
+      # @param name [String]
+      # @param payload [Hash]
+      def emit(name, payload) = @session.emit(name, with_group(name, payload))
+
+      # @param error [Exception]
+      def stop(error) = @stop.call(error)
+
+      # An offset may have moved.
+      def moved = @committer.moved
+
+      # @return [Messages]
+      def no_messages(lane) = Hooks.no_messages(lane)
+
+      # @param lane [Processing::Lane]
+      # @param target [Integer, :earliest, :latest]
+      # @param cause [Symbol] :user begins a new incarnation; the others put the source where the ledger stands
+      def seek(lane, target, cause)
+        offset = LOGICAL.fetch(target, target)
+        return realign(lane, offset) unless cause == :user
+        emit("consumer.consuming.seek", {topic: lane.topic_name, partition: lane.partition, message: target,
+          manual_seek: true, reset_offset: true})
+        in_place?(lane, offset) ? go_on(lane, offset) : start_over(lane, offset)
+      end
+
+      private
+
+      # The source already stands there: nothing prefetched is thrown away.
+      def in_place?(lane, offset) = offset == (lane.backlog.first_offset || lane.ledger.tail)
+
+      def go_on(lane, offset)
+        lane.complete_through(offset)
+        @committer.want([lane])
+      end
+
+      def start_over(lane, offset)
+        lane.reincarnate(offset.negative? ? nil : offset)
+        realign(lane, offset)
+        offset.negative? ? moved : @committer.want([lane])
+      end
+
+      def realign(lane, offset)
+        @session.driver.seek(lane.source, offset)
+        lane.ready = true
+      end
+
+      def with_group(name, payload)
+        name.start_with?("consumer.consuming.pause") ? payload.merge(subscription_group: @session.group) : payload
+      end
+    end
+  end
+end

@@ -1,0 +1,191 @@
+# frozen_string_literal: true
+
+require_relative "../assignment/revocation"
+require_relative "../errors"
+require_relative "error_codes"
+require_relative "../processing/lane"
+require_relative "run_queue"
+
+module Penstock
+  module Runtime
+    # Answers the group's rebalance events, in their order: an assignment at once, a revocation when nothing of its lanes runs any
+    # more, its hooks have run and its offsets are acknowledged, or when its drain is over. Runs on the poll loop's thread.
+    class Rebalances
+      # ms a revocation may be kept waiting; the unpatched library stops every lane of the member meanwhile.
+      DRAIN_MS = {eager: 5_000, cooperative: 30_000, unpatched: 2_000}.freeze
+
+      # @param session [Session]
+      # @param committer [Committer]
+      # @param opening [Opening]
+      # @param slots [#call] makes the run queue's slot of a lane
+      # @param hooks [Hooks]
+      def initialize(session, committer:, opening:, slots:, hooks:)
+        @session = session
+        @committer = committer
+        @opening = opening
+        @slots = slots
+        @hooks = hooks
+        @events = []
+        @revocation = nil
+      end
+
+      # @param event [Array] :assign or :revoke, as the driver gives it
+      def happened(event)
+        return lost_meanwhile if @revocation && event[0] == :revoke && event[2] && !@revocation.lost?
+        @events << event
+        run
+      end
+
+      # The broker no longer knows this member.
+      def expelled
+        return unless @revocation
+        @revocation.lose!
+        @revocation.lanes.each(&:disown!)
+        run
+      end
+
+      # @return [Boolean] whether a revocation waits for its answer
+      def pending? = !@revocation.nil? || @events.any?
+
+      # @return [Integer, nil] when to be run again, whatever happens
+      def next_due = @revocation&.deadline_ms
+
+      # A stop has less time than the drain.
+      # @param deadline_ms [Integer]
+      def hurry(deadline_ms)
+        return unless @revocation && deadline_ms < @revocation.deadline_ms
+        @revocation.deadline_ms = deadline_ms
+      end
+
+      # Goes on as far as it can.
+      def run
+        loop do
+          return unless @revocation ? step : begin_next
+        end
+      end
+
+      private
+
+      def begin_next
+        event = @events.shift or return false
+        (event[0] == :assign) ? assign(event[1]) : begin_revocation(event[1], event[2])
+        true
+      end
+
+      # --- assignment
+
+      def assign(partitions)
+        tell("rebalance.partitions_assign", partitions)
+        epoch = @session.next_epoch
+        lanes = partitions.filter_map { |topic, partition| lane(topic, partition, epoch) }
+        answer
+        @session.all.each { |lane| lane.may_repeat! unless lanes.include?(lane) }
+        lanes.each { |lane| @session.add(lane) }
+        @session.driver.touch(@session.all.map(&:source))
+        @opening.open(lanes)
+        tell("rebalance.partitions_assigned", partitions)
+      end
+
+      def lane(topic_name, partition, epoch)
+        topic = @session.group.topic_for(topic_name) or return unrouted(topic_name)
+        source = @session.driver.lane(topic_name, partition)
+        lane = Processing::Lane.new(topic: topic, topic_name: topic_name, partition: partition, epoch: epoch, source: source)
+        lane.holds.add(:opening)
+        lane.slot = @slots.call(lane)
+        lane
+      end
+
+      def unrouted(topic_name)
+        error = InternalError.new("#{topic_name} was assigned to #{@session.group.id}, but no route of it matches")
+        @session.emit("error.occurred", {type: "connection.client.rebalance_callback.error", error: error})
+        nil
+      end
+
+      # --- revocation
+
+      def begin_revocation(partitions, lost)
+        tell("rebalance.partitions_revoke", partitions, lost: lost)
+        lanes = partitions.filter_map { |key| @session.lane(key) }
+        lanes.each { |lane| leave(lane, lost) }
+        @revocation = Assignment::Revocation.new(lanes, partitions: partitions, lost: lost,
+          deadline_ms: @session.now + drain_ms)
+      end
+
+      def leave(lane, lost)
+        lost ? lane.disown! : lane.leave!
+        @session.call_back(lane)
+      end
+
+      def drain_ms
+        return @session.settings.revocation_drain if @session.settings.revocation_drain
+        return DRAIN_MS[:eager] if @session.driver.rebalance_protocol == "EAGER"
+        Native.patched? ? DRAIN_MS[:cooperative] : DRAIN_MS[:unpatched]
+      end
+
+      # The group gave the partitions away while their units were still running.
+      def lost_meanwhile
+        @events << [:revoke, @revocation.partitions, true]
+        expelled
+      end
+
+      # @return [Boolean] whether there may be more to do at once
+      def step
+        case @revocation.step(@session.now, committed: @committer.settled?(@revocation.lanes))
+        when :hooks then @hooks.run(:revoked, @revocation.lanes)
+        when :commit then @committer.want(@revocation.lanes, clean: true)
+        when :answer then return finish
+        else return false
+        end
+        true
+      end
+
+      def finish
+        revocation, @revocation = @revocation, nil
+        revocation.unfinished.each { |lane| left_running(lane, revocation) }
+        revocation.lanes.each { |lane| give_up(lane, revocation) }
+        answer
+        revocation.lanes.each { |lane| lane.source.close }
+        stay
+        tell("rebalance.partitions_revoked", revocation.partitions, lost: revocation.lost?)
+        true
+      end
+
+      def give_up(lane, revocation)
+        lane.disown!
+        @committer.forget(lane)
+        @session.remove(lane)
+        @hooks.late(:revoked, lane) if revocation.lost? || !revocation.hooked?
+      end
+
+      # Lanes that stay may have been stopped and rewound by the library while the answer was out.
+      def stay
+        lanes = @session.all
+        lanes.each(&:may_repeat!)
+        @session.driver.touch(lanes.map(&:source)) unless lanes.empty?
+      end
+
+      def left_running(lane, revocation)
+        return if revocation.lost?
+        @session.pool.running.each do |_thread, unit|
+          next unless unit.lane.equal?(lane) && unit.consume?
+          @session.emit("rebalance.unit_left_running", {topic: lane.topic_name, partition: lane.partition,
+            first_offset: unit.messages.first_offset, last_offset: unit.messages.last_offset, waited_ms: drain_ms})
+        end
+      end
+
+      def answer
+        error = @session.driver.answer or return
+        raise KafkaError.build(number: error[0], name: ErrorCodes.of(error[0]),
+          message: "the group's rebalance could not be answered: #{error[1]}")
+      end
+
+      def tell(name, partitions, **more)
+        return unless @session.subscribed?(name)
+        group = @session.group
+        @session.emit(name, {subscription_group: group, subscription_group_id: group.id, consumer_group: group.consumer_group,
+          consumer_group_id: group.consumer_group.id, group: group.consumer_group, group_id: group.consumer_group.id,
+          client_id: @session.driver.name, tpl: partitions, **more})
+      end
+    end
+  end
+end

@@ -1,0 +1,72 @@
+# frozen_string_literal: true
+
+module Penstock
+  module Runtime
+    # Brings the loops' events to the listeners, on a thread of its own, so that a slow listener never holds a loop. The queue is
+    # bounded: when it is full the newest events are dropped and counted, errors last.
+    #
+    # Started with the first event, ended by {#close}, which delivers what is queued.
+    class Reporter
+      CAPACITY = 10_000
+      RESERVED_FOR_ERRORS = 1_000
+      private_constant :CAPACITY, :RESERVED_FOR_ERRORS
+
+      # @param monitor [Instrumentation::Monitor]
+      # @param threads [Threads]
+      def initialize(monitor, threads)
+        @monitor = monitor
+        @threads = threads
+        @queue = Thread::Queue.new
+        @lock = Mutex.new
+        @thread = nil
+        @dropped = 0
+      end
+
+      # @param name [String] event
+      # @param payload [Hash, #call] what is costly to make is made on the reporter's thread
+      def emit(name, payload)
+        return unless @monitor.subscribed?(name)
+        return drop unless room?(name)
+        start unless @thread
+        @queue << [name, payload]
+      end
+
+      # @return [Integer] events that found no room
+      attr_reader :dropped
+
+      # @return [Boolean] whether anybody listens: spares the payload
+      def subscribed?(name) = @monitor.subscribed?(name)
+
+      # Delivers what is queued and ends the thread.
+      # @param timeout_s [Float]
+      def close(timeout_s)
+        @queue.close
+        @thread&.join(timeout_s)
+      end
+
+      private
+
+      def room?(name)
+        return false if @queue.closed?
+        @queue.size < ((name == "error.occurred") ? CAPACITY : CAPACITY - RESERVED_FOR_ERRORS)
+      end
+
+      def drop
+        @lock.synchronize { @dropped += 1 }
+        nil
+      end
+
+      def start
+        @lock.synchronize do
+          @thread ||= @threads.start("penstock reporter") { deliver }
+        end
+      end
+
+      def deliver
+        while (name, payload = @queue.pop)
+          @monitor.instrument(name, payload.respond_to?(:call) ? payload.call : payload)
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,96 @@
+# frozen_string_literal: true
+
+module Penstock
+  module Runtime
+    # What one open connection of a subscription group holds: the driver, the lanes we own, units of lanes that are gone but
+    # still run. Lives on the poll loop's thread, from opening a connection until it is closed.
+    class Session
+      attr_reader :group, :driver, :lanes, :clock, :reporter, :mailbox, :queue, :pool, :settings
+      attr_reader :epoch, :left_running
+
+      # @return [Boolean] whether records may be taken and units handed out
+      attr_accessor :feeding
+
+      # @param group [Routing::SubscriptionGroup]
+      # @param driver [Native::Consumer]
+      # @param left_running [Hash] lanes of earlier sessions whose units still run, by topic and partition
+      def initialize(group:, driver:, host:, mailbox:, left_running:)
+        @group = group
+        @driver = driver
+        @clock = host.clock
+        @reporter = host.reporter
+        @queue = host.queue
+        @pool = host.pool
+        @settings = host.settings
+        @mailbox = mailbox
+        @host = host
+        @lanes = {}
+        @by_source = {}
+        @epoch = 0
+        @left_running = left_running
+        @feeding = true
+      end
+
+      def now = @clock.monotonic_ms
+      def next_epoch = @epoch += 1
+      def lane(key) = @lanes[key]
+      def all = @lanes.values
+
+      # @param lane [Processing::Lane]
+      def add(lane)
+        lane.holds.add(:previous_epoch) if @left_running.key?(lane.key)
+        @by_source[lane.source.id] = lane
+        @lanes[lane.key] = lane
+      end
+
+      # The lane is given up; its unit may still run.
+      # @return [Boolean] whether it does
+      def remove(lane)
+        @lanes.delete(lane.key) if current?(lane)
+        @by_source.delete(lane.source.id) if @by_source[lane.source.id].equal?(lane)
+        return false if lane.idle?
+        @left_running[lane.key] = lane
+        true
+      end
+
+      # Whether this lane is one that still counts here.
+      def current?(lane) = @lanes[lane.key].equal?(lane)
+
+      # A unit of a lane that was given up has ended.
+      def ended_elsewhere(lane)
+        return unless lane.idle? && @left_running[lane.key].equal?(lane)
+        @left_running.delete(lane.key)
+        @lanes[lane.key]&.holds&.release(:previous_epoch)
+      end
+
+      # @param id [Integer] of a driver's lane
+      # @return [Processing::Lane, nil]
+      def by_source(id) = @by_source[id]
+
+      # Lifts holds whose time has come.
+      def expire_holds
+        @lanes.each_value { |lane| lane.holds.expire(now) unless lane.holds.open? }
+      end
+
+      # @return [Integer, nil]
+      def next_hold_due = @lanes.each_value.filter_map { |lane| lane.holds.next_due unless lane.holds.open? }.min
+
+      # @param level [Integer] syslog level
+      # @param line [String]
+      def log(level, line) = @host.log(level, line)
+
+      # @param json [String] statistics as the driver gives them
+      # @return [Hash]
+      def decorate(json) = @host.decorate(@group, json)
+
+      # Calls back what was handed out and has not started.
+      def call_back(lane) = lane.take_back(@queue.withdraw(lane.slot))
+
+      # @param name [String] event
+      # @param payload [Hash]
+      def emit(name, payload) = @reporter.emit(name, payload)
+
+      def subscribed?(name) = @reporter.subscribed?(name)
+    end
+  end
+end

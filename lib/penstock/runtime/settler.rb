@@ -1,0 +1,55 @@
+# frozen_string_literal: true
+
+require_relative "../errors"
+
+module Penstock
+  module Runtime
+    # Takes outcomes in and performs what settlement decides. Runs on the poll loop's thread.
+    class Settler
+      # @param session [Session]
+      # @param assemblies [Hash{Routing::Topic => Processing::Assembly}]
+      # @param ports [Ports]
+      # @param hooks [Hooks]
+      def initialize(session, assemblies, ports, hooks)
+        @session = session
+        @assemblies = assemblies
+        @ports = ports
+        @hooks = hooks
+      end
+
+      # @param outcome [Processing::Outcome]
+      def call(outcome)
+        lane = outcome.unit.lane
+        lane.returned
+        @session.call_back(lane) unless outcome.smooth?
+        return ended_elsewhere(lane) unless @session.current?(lane)
+        settle(lane, outcome)
+        @ports.moved
+      end
+
+      private
+
+      # A unit of a lane that was given up; its hook may have waited for it.
+      def ended_elsewhere(lane)
+        @hooks.ended(lane)
+        @session.ended_elsewhere(lane)
+      end
+
+      def settle(lane, outcome)
+        effects = @assemblies.fetch(lane.topic).settle(lane, outcome, @session.now)
+        effects.each { |effect| effect.perform(lane, @ports) }
+        unfinished(lane, outcome) unless outcome.finished || outcome.error
+      rescue KafkaError => error
+        @session.emit("error.occurred", {type: "consumer.settlement.error", error: error, topic: lane.topic_name,
+          partition: lane.partition})
+      end
+
+      def unfinished(lane, outcome)
+        messages = outcome.unit.messages
+        return if lane.topic.manual_offset_management? || outcome.flow
+        @session.emit("consumer.unfinished", {topic: lane.topic_name, partition: lane.partition,
+          first_offset: messages.first_offset, last_offset: messages.last_offset, stopped_at: messages.blamed_offset})
+      end
+    end
+  end
+end

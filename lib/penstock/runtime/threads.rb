@@ -1,0 +1,46 @@
+# frozen_string_literal: true
+
+module Penstock
+  module Runtime
+    # The one place where threads are born: each gets a name, says when it dies of an error, and is known until it ended, so
+    # that a stop can name what is still there.
+    #
+    # Shared by all loops of an application; any thread may start one.
+    class Threads
+      # @param report [#call] receives (name, error) when a thread ends by an error nobody handled
+      def initialize(report)
+        @report = report
+        @lock = Mutex.new
+        @living = {}
+      end
+
+      # @param name [String] shown by `ps` and in dumps
+      # @param priority [Integer] Ruby's thread priority, -3..3
+      # @return [Thread]
+      def start(name, priority: 0, &block)
+        @lock.synchronize do
+          thread = Thread.new { root(name, &block) }
+          thread.name = name
+          thread.priority = priority
+          thread.report_on_exception = false
+          @living[thread] = name
+          thread
+        end
+      end
+
+      # @return [Array<Thread>] threads that haven't ended
+      def living = @lock.synchronize { @living.keys }.select(&:alive?)
+
+      private
+
+      # A thread's root is the only place that may rescue Exception: what comes here has no other reader.
+      def root(name)
+        yield
+      rescue Exception => error # rubocop:disable Lint/RescueException -- root of the thread
+        @report.call(name, error)
+      ensure
+        @lock.synchronize { @living.delete(Thread.current) }
+      end
+    end
+  end
+end

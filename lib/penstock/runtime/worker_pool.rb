@@ -1,0 +1,118 @@
+# frozen_string_literal: true
+
+require_relative "../errors"
+require_relative "../processing/unit"
+
+module Penstock
+  module Runtime
+    # The threads that run user code: born when there is work and nobody idle, up to `concurrency`, shared by all loops. One more is
+    # born for hooks when all are busy, so that a hook never waits behind a job that takes an hour.
+    #
+    # A worker takes a unit, runs it, hands the outcome to the loop it came from, and takes the next. It never touches a lane or
+    # the connection. Ends when the queue is closed; a stop may interrupt what still runs.
+    class WorkerPool
+      HOOK_WORKER_IDLE_S = 5.0
+      private_constant :HOOK_WORKER_IDLE_S
+
+      attr_reader :queue
+
+      # @param queue [RunQueue]
+      # @param runner [Execution::UnitRunner]
+      # @param threads [Threads]
+      # @param concurrency [Integer] most workers
+      # @param priority [Integer] Ruby's thread priority
+      def initialize(queue:, runner:, threads:, concurrency:, priority:)
+        @queue = queue
+        @runner = runner
+        @threads = threads
+        @concurrency = concurrency
+        @priority = priority
+        @lock = Mutex.new
+        @workers = []
+        @hook_worker = nil
+        @running = {}
+      end
+
+      # Called by loops when something runnable waits and nobody is idle: one more worker, if one more is allowed.
+      def grow
+        @lock.synchronize do
+          @workers.select!(&:alive?)
+          next if @workers.size >= @concurrency
+          @workers << @threads.start("penstock worker #{@workers.size}", priority: @priority) { work }
+        end
+      end
+
+      # Called after a hook was pushed.
+      def ensure_hook_worker
+        @lock.synchronize do
+          next if @hook_worker&.alive?
+          @hook_worker = @threads.start("penstock hooks") { work(hooks_only: true) }
+        end
+      end
+
+      # Raises {Interrupted} in user code of these units; code that already ended is not touched.
+      # @param lanes [Array<Processing::Lane>]
+      # @return [Array<Processing::Unit>] units that were interrupted
+      def interrupt(lanes)
+        @lock.synchronize do
+          hit = @running.select { |_thread, unit| lanes.include?(unit.lane) }
+          hit.each_key { |thread| thread.raise(Interrupted) }
+          hit.values
+        end
+      end
+
+      # @return [Array<Array(Thread, Processing::Unit)>] what runs now
+      def running = @lock.synchronize { @running.to_a }
+
+      # @return [Integer]
+      def size = @workers.size
+
+      # Lets idle workers go, and waits for the others.
+      # @param timeout_s [Float]
+      # @return [Boolean] whether all have ended
+      def close(timeout_s)
+        @queue.close
+        ends = Process.clock_gettime(Process::CLOCK_MONOTONIC) + timeout_s
+        [*@workers, @hook_worker].compact.all? do |thread|
+          thread.join([ends - Process.clock_gettime(Process::CLOCK_MONOTONIC), 0].max)
+        end
+      end
+
+      private
+
+      def work(hooks_only: false)
+        Thread.handle_interrupt(Interrupted => :never) do
+          while (slot, unit = @queue.take(hooks_only: hooks_only, timeout_s: hooks_only ? HOOK_WORKER_IDLE_S : nil))
+            run(slot, unit)
+          end
+        end
+      end
+
+      # The unit is taken off the list before a late interrupt is looked for, so none can come after it. A lane is told that it
+      # stalls before its outcome is posted: the loop's answer lifts the stall.
+      def run(slot, unit)
+        @lock.synchronize { @running[Thread.current] = unit }
+        outcome = @runner.call(slot, unit)
+      ensure
+        @lock.synchronize { @running.delete(Thread.current) }
+        drop_late_interrupt
+        outcome ||= broken(unit)
+        @queue.finished(slot, unit, !outcome.smooth?)
+        slot.mailbox.post(outcome)
+      end
+
+      def drop_late_interrupt
+        return unless Thread.pending_interrupt?(Interrupted)
+        Thread.handle_interrupt(Interrupted => :immediate) { Thread.pass }
+      rescue Interrupted
+        nil
+      end
+
+      # User code ended its thread (`Thread.exit`), or the runner has a defect: the unit counts as failed.
+      def broken(unit)
+        error = InternalError.new("the worker thread ended while it ran #{unit.lane.topic_name}/#{unit.lane.partition}")
+        Processing::Outcome.new(unit: unit, error: error, blamed: unit.messages.blamed_offset, finished: false, time_ms: 0)
+      end
+    end
+  end
+end

@@ -1,0 +1,72 @@
+# frozen_string_literal: true
+
+require "penstock/messages/memory_batch"
+require "penstock/messages/messages"
+require "penstock/processing/assembly"
+require "penstock/processing/lane"
+
+module Penstock
+  module TestSupport
+    # Lanes and batches made of plain values, for tests of what decides about them.
+    module Lanes
+      Route = Struct.new(:name, :max_messages, :manual, :pause, :deserializers, :initial_offset, keyword_init: true) do
+        def manual_offset_management? = manual
+        def eofed? = false
+        def workers_max = nil
+      end
+      Pause = Struct.new(:timeout, :max_timeout, :exponential)
+      Raw = Struct.new(:payload, :key, :headers)
+
+      # Ports that only remember.
+      class Ports
+        attr_reader :events, :seeks, :stops
+
+        def initialize
+          @events = []
+          @seeks = []
+          @stops = []
+        end
+
+        def emit(name, payload) = @events << [name, payload]
+        def seek(lane, target, cause) = @seeks << [lane.key, target, cause]
+        def stop(error) = @stops << error
+      end
+
+      def route(**options)
+        raw = Raw.new(->(message) { message.raw_payload }, ->(message) { message.raw_key }, ->(message) { message.raw_headers })
+        Route.new(name: "orders", max_messages: 100, manual: false, pause: Pause.new(1_000, 30_000, true), deserializers: raw,
+          initial_offset: "earliest", **options)
+      end
+
+      def lane(topic = route, committed: nil)
+        Processing::Lane.new(topic: topic, topic_name: topic.name, partition: 0, epoch: 1).tap { |lane| lane.adopt(committed) }
+      end
+
+      def assembly(topic = route, critical: [SystemExit, NoMemoryError])
+        Processing::Assembly.new(topic, critical_errors: critical)
+      end
+
+      # @param offsets [Enumerable<Integer>]
+      def batch(offsets, from: nil, eof: nil, full: false, epoch: 0)
+        rows = offsets.map { |offset| Messages::MemoryBatch::Row.new(offset: offset, payload: "p#{offset}", leader_epoch: epoch) }
+        Messages::MemoryBatch.new("orders", 0, rows, from: from, eof: eof, full: full)
+      end
+
+      def admit(lane, batch, ports = Ports.new, low: nil)
+        assembly(lane.topic).admission.call(lane, batch, low).each { |effect| effect.perform(lane, ports) }
+        ports
+      end
+
+      # Settles an outcome as the loop does.
+      def settle(lane, unit, error: nil, blamed: nil, flow: nil, now: 0, ports: Ports.new)
+        lane.returned
+        blamed ||= unit.messages.blamed_offset if error
+        outcome = Processing::Outcome.new(unit: unit, error: error, blamed: blamed, flow: flow, finished: true, time_ms: 1)
+        assembly(lane.topic).settle(lane, outcome, now).each { |effect| effect.perform(lane, ports) }
+        ports
+      end
+
+      def offsets_of(unit) = unit.messages.map(&:offset)
+    end
+  end
+end

@@ -1,0 +1,123 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "support/lanes"
+
+module Penstock
+  class LaneTest < TestCase
+    include TestSupport::Lanes
+
+    test "a unit that ended well completes its records and the gap behind them" do
+      lane = lane(route(max_messages: 2), committed: 10)
+      admit(lane, batch([10, 11, 15, 16], from: 10))
+      first = lane.next_unit
+      assert_equal [10, 11], offsets_of(first)
+      settle(lane, first)
+      assert_equal 15, lane.position
+      settle(lane, lane.next_unit)
+      assert_equal 17, lane.position
+    end
+
+    test "a lane hands out one unit and one behind it, not more" do
+      lane = lane(route(max_messages: 1), committed: 0)
+      admit(lane, batch(0..5, from: 0))
+      assert_equal [[0], [1]], [offsets_of(lane.next_unit), offsets_of(lane.next_unit)]
+      assert_nil lane.next_unit
+    end
+
+    test "a take that doesn't begin at the tail is never admitted, and the source is sought back" do
+      lane = lane(committed: 0)
+      admit(lane, batch(0..4, from: 0))
+      ports = admit(lane, batch(10..12, from: 10))
+      assert_equal [[["orders", 0], 5, :discontinuity]], ports.seeks
+      assert_equal 5, lane.ledger.tail
+      assert_equal "consumer.discontinuity", ports.events.first.first
+    end
+
+    test "without a committed offset the first record tells where the lane stands" do
+      lane = lane()
+      admit(lane, batch(7..8, from: -1001))
+      assert_equal [7, 9], [lane.position, lane.ledger.tail]
+    end
+
+    test "the end of an empty partition is a position worth committing" do
+      lane = lane()
+      admit(lane, batch([], from: -1001, eof: 42))
+      assert_equal 42, lane.position
+    end
+
+    test "with nothing incomplete the base moves to the end of a log that ends in markers" do
+      lane = lane(committed: 0)
+      admit(lane, batch(0..2, from: 0))
+      settle(lane, lane.next_unit)
+      admit(lane, batch([], from: 3, eof: 5))
+      assert_equal 5, lane.position
+      admit(lane, batch([5], from: 5))
+      assert_equal [5], offsets_of(lane.next_unit)
+    end
+
+    test "the end of the partition moves nothing while records are incomplete" do
+      lane = lane(committed: 0)
+      admit(lane, batch(0..2, from: 0, eof: 5))
+      assert_equal 0, lane.position
+    end
+
+    test "a first take below the committed offset is sought away once, then it is a log that went backwards" do
+      lane = lane(committed: 100)
+      ports = admit(lane, batch(0..3, from: 100))
+      assert_equal [[["orders", 0], 100, :below_committed]], ports.seeks
+      assert_equal 100, lane.position
+      ports = admit(lane, batch(0..3, from: 100))
+      assert_equal "consumer.offset_reset", ports.events.first.first
+      assert_equal 0, lane.position
+      assert_equal 1, lane.incarnation
+      assert_equal [0, 1, 2, 3], offsets_of(lane.next_unit)
+    end
+
+    test "a log that goes backwards begins a new incarnation, and what ran before counts no more" do
+      lane = lane(route(max_messages: 3), committed: 50)
+      admit(lane, batch(50..52, from: 50))
+      old = lane.next_unit
+      ports = admit(lane, batch(0..1, from: 53))
+      name, payload = ports.events.first
+      assert_equal ["consumer.offset_reset", 53, 0], [name, payload[:old_offset], payload[:new_offset]]
+      settle(lane, old)
+      assert_equal 0, lane.position
+      refute old.messages.first.then { |message| message_marks(message).owned? }
+    end
+
+    test "records repeated after a rebalance are dropped, the rest is taken" do
+      lane = lane(committed: 0)
+      admit(lane, batch(0..9, from: 0))
+      lane.next_unit
+      lane.may_repeat!
+      ports = admit(lane, batch(5..12, from: 5))
+      assert_empty ports.events
+      assert_equal [10, 11, 12], offsets_of(lane.next_unit)
+      assert_equal 13, lane.ledger.tail
+    end
+
+    test "what fell to retention is counted" do
+      lane = lane(committed: 10)
+      ports = admit(lane, batch(50..51, from: 10), low: 50)
+      assert_equal 40, ports.events.first.last[:count]
+      assert_equal [50, 51], offsets_of(lane.next_unit)
+    end
+
+    test "a gap left by compaction is no event" do
+      lane = lane(committed: 10)
+      assert_empty admit(lane, batch(50..51, from: 10), low: 3).events
+    end
+
+    test "the leader epoch of a commit is that of the record below it" do
+      lane = lane(committed: 0)
+      admit(lane, batch(0..4, from: 0, epoch: 3))
+      admit(lane, batch(5..9, from: 5, epoch: 4))
+      assert_equal [-1, 3, 3, 4], [0, 1, 5, 6].map { |base| lane.leader_epochs.below(base) }
+    end
+
+    private
+
+    def message_marks(message) = message.instance_variable_get(:@batch).context.marks
+  end
+end

@@ -1,0 +1,223 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "support/lanes"
+require "penstock/consumer/flow"
+
+module Penstock
+  class SettlementTest < TestCase
+    include TestSupport::Lanes
+
+    def filled(count = 10, **options)
+      lane(route(**options), committed: 0).tap { |lane| admit(lane, batch(0...count, from: 0)) }
+    end
+
+    def fail_at(lane, unit, offset, now: 0) = settle(lane, unit, error: RuntimeError.new("no"), blamed: offset, now: now)
+
+    test "[exponential backoff] waits are 2, 4, 8, 16 and then 30 seconds" do
+      lane = filled(1)
+      now = 0
+      waits = 6.times.map do
+        fail_at(lane, lane.next_unit, 0, now: now)
+        due = lane.holds.next_due
+        lane.holds.expire(due)
+        wait = due - now
+        now = due
+        wait
+      end
+      assert_equal [2_000, 4_000, 8_000, 16_000, 30_000, 30_000], waits
+    end
+
+    test "after a failure what is left runs one record at a time until the blamed one has passed" do
+      lane = filled(6)
+      fail_at(lane, lane.next_unit, 3)
+      lane.holds.expire(2_000)
+      seen = []
+      while (unit = lane.next_unit)
+        seen << [offsets_of(unit), unit.attempt]
+        settle(lane, unit)
+      end
+      assert_equal [[[0], 1], [[1], 1], [[2], 1], [[3], 2], [[4, 5], 1]], seen
+      assert_equal 6, lane.position
+    end
+
+    test "[per-message mark on error] the retry starts at the first record that wasn't marked" do
+      lane = filled(6)
+      unit = lane.next_unit
+      lane.marks.mark(2)
+      fail_at(lane, unit, 3)
+      assert_equal 3, lane.position
+      lane.holds.expire(2_000)
+      assert_equal [3], offsets_of(lane.next_unit)
+    end
+
+    test "records behind the failed unit keep their order behind it" do
+      lane = filled(4, max_messages: 2)
+      first, second = lane.next_unit, lane.next_unit
+      lane.take_back([second])
+      fail_at(lane, first, 1)
+      lane.holds.expire(2_000)
+      order = []
+      while (unit = lane.next_unit)
+        order.concat(offsets_of(unit))
+        settle(lane, unit)
+      end
+      assert_equal [0, 1, 2, 3], order
+    end
+
+    test "attempts belong to a record and end with its success" do
+      lane = filled(1)
+      fail_at(lane, lane.next_unit, 0)
+      lane.holds.expire(2_000)
+      unit = lane.next_unit
+      assert_equal 2, unit.attempt
+      settle(lane, unit)
+      assert_empty lane.attempts.to_h
+    end
+
+    test "[ScriptError retry] any error but a critical one is retried" do
+      [NotImplementedError, SystemStackError, SecurityError].each do |klass|
+        lane = filled(1)
+        settle(lane, lane.next_unit, error: klass.new("no"))
+        assert lane.holds.include?(:retry), "#{klass} wasn't retried"
+      end
+    end
+
+    test "[critical error] a critical error stops the process once, moves no offset and holds the lane" do
+      lane = filled(3)
+      ports = settle(lane, lane.next_unit, error: NoMemoryError.new("no"))
+      assert_equal 1, ports.stops.size
+      assert_equal 0, lane.position
+      assert lane.holds.include?(:critical)
+      assert_empty lane.attempts.to_h
+    end
+
+    test "[SystemExit in consume] exit in a consumer stops the process and marks nothing" do
+      lane = filled(3)
+      ports = settle(lane, lane.next_unit, error: SystemExit.new(1))
+      assert_instance_of SystemExit, ports.stops.first
+      assert_equal 0, lane.position
+    end
+
+    test "an interrupted unit counts no attempt and keeps what it marked" do
+      lane = filled(5)
+      unit = lane.next_unit
+      lane.marks.mark(1)
+      settle(lane, unit, error: Interrupted.new)
+      assert_equal [2, {}], [lane.position, lane.attempts.to_h]
+      assert lane.holds.open?
+    end
+
+    test "the outcome of a lane that was lost changes nothing" do
+      lane = filled(3)
+      unit = lane.next_unit
+      lane.disown!
+      settle(lane, unit)
+      assert_equal 0, lane.position
+    end
+
+    test "[MOM] with manual offsets only marks move the ledger" do
+      lane = filled(5, manual: true)
+      unit = lane.next_unit
+      settle(lane, unit)
+      assert_equal 0, lane.position
+      lane.marks.mark(3)
+      lane.take_marks
+      assert_equal 4, lane.position
+    end
+
+    test "[mark older offset] a mark below the base changes nothing" do
+      lane = filled(5)
+      settle(lane, lane.next_unit)
+      assert lane.marks.mark(1)
+      lane.take_marks
+      assert_equal 5, lane.position
+    end
+
+    test "[mark after loss] a mark answers false once the partition is gone" do
+      lane = filled(1)
+      assert lane.marks.mark(0)
+      lane.disown!
+      refute lane.marks.mark(0)
+    end
+
+    test "a mark beyond what was taken completes no more than was taken" do
+      lane = filled(3)
+      lane.marks.mark(99)
+      lane.take_marks
+      assert_equal 3, lane.position
+    end
+
+    test "[pause manual] a unit that paused completes only what it marked and goes on at the offset" do
+      lane = filled(6)
+      unit = lane.next_unit
+      lane.marks.mark(1)
+      settle(lane, unit, flow: Consumer::Flow::Pause.new(2, 500), now: 100)
+      assert_equal 2, lane.position
+      assert_equal({user: 600}, lane.holds.to_h)
+      lane.holds.expire(600)
+      assert_equal [2, 3, 4, 5], offsets_of(lane.next_unit)
+    end
+
+    test "[pause :consecutive] a pause without an offset goes on behind the unit, without a seek" do
+      lane = filled(4, max_messages: 2)
+      unit = lane.next_unit
+      ports = settle(lane, unit, flow: Consumer::Flow::Pause.new(nil, nil))
+      assert_empty ports.seeks
+      assert_equal({user: nil}, lane.holds.to_h)
+      lane.holds.release(:user)
+      assert_equal [2, 3], offsets_of(lane.next_unit)
+    end
+
+    test "marks of a unit that sought back count only below the target" do
+      lane = filled(6)
+      unit = lane.next_unit
+      lane.marks.mark(5)
+      ports = settle(lane, unit, flow: Consumer::Flow::Seek.new(2))
+      assert_equal 2, lane.position
+      assert_equal [[["orders", 0], 2, :user]], ports.seeks
+    end
+
+    test "[user beats system] a seek that was asked for before the error stands" do
+      lane = filled(3)
+      ports = settle(lane, lane.next_unit, error: RuntimeError.new("no"), flow: Consumer::Flow::Seek.new(0))
+      assert_equal [[["orders", 0], 0, :user]], ports.seeks
+      assert lane.holds.include?(:retry)
+    end
+
+    test "the records that effects name and those completed are all records of the unit" do
+      random = Random.new(20_261)
+      200.times do
+        count = random.rand(1..8)
+        lane = filled(count, max_messages: random.rand(1..count))
+        check_accounting(lane, count, random)
+      end
+    end
+
+    private
+
+    # Whatever a run of failures and marks does, each record is either complete or comes again, in order.
+    def check_accounting(lane, count, random)
+      now = 0
+      done = []
+      while (unit = next_unit(lane, now += 40_000))
+        offsets = offsets_of(unit)
+        if random.rand < 0.3
+          marked = offsets.sample(random: random)
+          lane.marks.mark(marked) if random.rand < 0.5
+          fail_at(lane, unit, offsets.sample(random: random), now: now)
+        else
+          settle(lane, unit)
+          done.concat(offsets)
+        end
+        assert_operator lane.position, :<=, (((0...count).to_a - done - (0...lane.marks.through.clamp(0, count)).to_a).min || count)
+      end
+      assert_equal count, lane.position
+    end
+
+    def next_unit(lane, now)
+      lane.holds.expire(now)
+      lane.next_unit
+    end
+  end
+end
