@@ -9,30 +9,26 @@ module Bench
 
     module_function
 
+    # Into one folder, but resolved apart: karafka-rdkafka and rdkafka ship files of the same names.
     def install
       BUNDLES.each_key do |bundle|
-        next if installed?(bundle)
+        env = RubySide::CLEAN.merge("BUNDLE_GEMFILE" => File.join(RubySide::PEERS, "#{bundle}.gemfile"),
+          "BUNDLE_PATH" => RubySide::VENDOR)
+        next if system(env, "bundle", "check", out: File::NULL, err: File::NULL)
 
-        system(RubySide.peer(bundle).first, "bundle", "install", "--quiet", chdir: RubySide::PEERS, exception: true)
+        system(env, "bundle", "install", "--quiet", chdir: RubySide::PEERS, exception: true)
       end
     end
 
-    def installed?(bundle)
-      env, ruby = RubySide.peer(bundle)
-      system(env, *ruby, "-e", "exit", out: File::NULL, err: File::NULL)
-    end
-
-    # @return [Hash<String, String>] name to version
+    # @return [Hash<String, String>] name to version of what the sides load
     def versions
-      BUNDLES.select { |bundle, _|
-        installed?(bundle)
-      }.reduce({}) { |all, (bundle, names)| all.merge(loaded(bundle).slice(*names)) }
+      BUNDLES.reduce({}) { |all, (library, names)| all.merge(loaded(library).slice(*names)) }
     end
 
-    def loaded(bundle)
-      env, ruby = RubySide.peer(bundle)
-      code = "Gem.loaded_specs.each_value { |spec| puts [spec.name, spec.version].join(' ') }"
-      IO.popen([env, *ruby, "-e", code], &:read).lines.to_h(&:split)
+    def loaded(library)
+      env, ruby = RubySide.peer
+      code = "gem ARGV[0]; require ARGV[0]; Gem.loaded_specs.each_value { |spec| puts [spec.name, spec.version].join(' ') }"
+      IO.popen([env, *ruby, "-e", code, library], err: File::NULL, &:read).lines.to_h(&:split)
     end
   end
 end

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 # The plain binding: one record a call, its documented loop.
+gem "rdkafka"
 require "rdkafka"
 require_relative "../probe"
 

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+gem "rdkafka"
 require "rdkafka"
 require_relative "../probe"
 

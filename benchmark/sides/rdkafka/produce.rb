@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 # The plain binding: a handle a record, all awaited.
+gem "rdkafka"
 require "rdkafka"
 require_relative "../probe"
 

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+gem "rdkafka"
 require "rdkafka"
 require_relative "../probe"
 require_relative "../sync_loop"
