@@ -60,7 +60,7 @@ module Penstock
     def config = @lock.synchronize { @settings ||= @builder.settings }
 
     # @return [Routing::Routes] frozen
-    def routes = @routes_builder.build(config)
+    def routes = @routes_builder.routes(config)
 
     # @return [Instrumentation::Monitor]
     def monitor = @lock.synchronize { @monitor ||= config.monitor || Instrumentation::Monitor.new }
@@ -134,7 +134,9 @@ module Penstock
     private
 
     def consumed(filters)
-      groups = routes.subscription_groups.map { |group| group.with_topics { |topic| wanted?(topic, group, filters) } }
+      groups = routes.subscription_groups.map do |group|
+        group.keep { |topic| wanted?(topic, group, filters) }.join(group.consumer_group)
+      end
       groups.reject { |group| group.topics.empty? }
     end
 

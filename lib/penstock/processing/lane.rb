@@ -153,6 +153,11 @@ module Penstock
         fresh
       end
 
+      # The source's cursor stands where the next take must begin: after repeats were dropped, or the end moved the tail.
+      def align
+        @source.cursor = @ledger.tail if @source && @ledger.known?
+      end
+
       # Starts over: nothing of the incarnation before counts from here.
       # @param offset [Integer, nil] where the ledger begins; nil when the source tells
       def reincarnate(offset)

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../native"
+require_relative "../native/consumer"
 
 module Penstock
   module Runtime

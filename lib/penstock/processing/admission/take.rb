@@ -26,6 +26,7 @@ module Penstock
           return failed(lane, batch.error) if batch.error
           effects = batch.size.zero? ? [] : records(lane, batch, low)
           finish(lane, batch) if batch.eof
+          lane.align unless batch.to == lane.ledger.tail
           effects
         rescue LaneDiscontinuity => error
           discontinuity(lane, error)
