@@ -1,0 +1,73 @@
+# frozen_string_literal: true
+
+require_relative "dependencies"
+require_relative "documentation"
+require_relative "layers"
+require_relative "rows"
+require_relative "security_audit"
+require_relative "sizes"
+require_relative "style"
+require_relative "tidiness"
+
+module Penstock
+  module Checks
+    # bin/check: all checks, or those that are named.
+    class Command
+      ALL = [Layers, Sizes, Tidiness, Dependencies, Documentation, Style, SecurityAudit].freeze
+      SHOWN = 40
+
+      def initialize(names)
+        @names = names
+      end
+
+      # @return [Integer] the exit code: 0 when nothing failed
+      def call
+        return rows if @names == ["rows"]
+
+        answers = chosen.map { |check| [check, tell(check)] }
+        report(answers.map(&:last))
+      end
+
+      private
+
+      def chosen
+        return ALL if @names.empty?
+
+        @names.map do |name|
+          ALL.find { |check| check.title.tr(" ", "-") == name } ||
+            abort("bin/check: no check #{name.inspect}; there are #{ALL.map { |c| c.title.tr(" ", "-") }.join(", ")}, rows")
+        end
+      end
+
+      def tell(check)
+        answer = check.new.call
+        puts "#{word(answer).ljust(8)} #{check.title}#{": #{answer.figures}" if answer.figures}"
+        puts answer.problems.first(SHOWN).map { |problem| "         #{problem}" }
+        puts "         … and #{answer.problems.size - SHOWN} more" if answer.problems.size > SHOWN
+        puts "         #{answer.unknown}" if answer.unknown
+        $stdout.flush
+        answer
+      end
+
+      def word(answer)
+        return "ok" if answer.passed?
+
+        answer.problems.empty? ? "UNKNOWN" : "FAILED"
+      end
+
+      def report(answers)
+        failed = answers.count { |answer| answer.problems.any? }
+        unknown = answers.count { |answer| answer.problems.empty? && answer.unknown }
+        puts "checks: #{answers.count(&:passed?)} passed, #{failed} failed, #{unknown} could not be made here"
+        failed.zero? ? 0 : 1
+      end
+
+      def rows
+        Rows.new.report($stdout)
+        0
+      end
+    end
+  end
+end
+
+exit Penstock::Checks::Command.new(ARGV).call if $PROGRAM_NAME == __FILE__

@@ -1,0 +1,131 @@
+# frozen_string_literal: true
+
+require_relative "check"
+require_relative "source_file"
+
+module Penstock
+  module Checks
+    # The layers of lib/penstock: a folder uses only folders above it, files form no ring, leaves use no other leaf, and
+    # every file can be loaded alone.
+    class Layers < Check
+      BASE = %w[errors clock deadline nearest version].freeze
+      ORDER = %w[
+        base native instrumentation config messages serialization routing producer admin consumer assignment processing
+        execution runtime process swarm application
+      ].freeze
+      LEAVES = %w[monitors outbox iterator scheduling rails active_job cli web testing compat].freeze
+      # Files that belong to a layer by another name.
+      ALIASES = {"app" => "application"}.freeze
+
+      # Words that the pure layer may not know: it decides, others act.
+      IMPURE = %w[Thread IO Process Native Socket].freeze
+
+      def initialize(sources = nil)
+        super()
+        @sources = sources
+      end
+
+      private
+
+      def problems
+        steps_upwards + rings + impure + global_reads + (@sources ? [] : not_loadable_alone)
+      end
+
+      def figures
+        "#{sources.size} files"
+      end
+
+      def sources
+        @sources ||= files("lib/penstock/*.rb").map { |path| SourceFile.read(path) }
+      end
+
+      def steps_upwards
+        sources.flat_map do |source|
+          layers = source.required_paths.map { |path| [layer_of(path), "requires #{path}"] } +
+            source.constants.map { |name| [layer_of_constant(name), "names #{name}"] }
+          layers.select { |layer, _| layer && forbidden?(layer_of(source.path), layer) }
+            .map { |layer, what| "#{source.path} (#{layer_of(source.path)}) #{what}: #{layer} is not above it" }.uniq
+        end
+      end
+
+      # Leaves stand beside each other below everything; only the command line, where they register, is for all.
+      def forbidden?(own, other)
+        return false if own == other
+        return LEAVES.include?(other) && other != "cli" if LEAVES.include?(own)
+
+        LEAVES.include?(other) || ORDER.index(other) > ORDER.index(own)
+      end
+
+      def layer_of(path)
+        name = path[%r{lib/penstock/([a-z_]+)}, 1]
+        return nil if name.nil?
+
+        BASE.include?(name) ? "base" : known!(ALIASES.fetch(name, name), path)
+      end
+
+      def known!(name, path)
+        return name if ORDER.include?(name) || LEAVES.include?(name)
+
+        raise ArgumentError, "#{path}: #{name} is no layer; architecture and test/checks/layers.rb list them"
+      end
+
+      # Only qualified names tell a layer: a bare `Process` is Ruby's.
+      def layer_of_constant(name)
+        first, second = name.delete_prefix("::").delete_prefix("Penstock::").split("::")
+        return nil if second.nil? && !name.start_with?("Penstock::")
+
+        layer = first.gsub(/(?<=[a-z])(?=[A-Z])/, "_").downcase
+        return nil if layer == "process" && !name.start_with?("Penstock::")
+
+        layer if ORDER.include?(layer) || LEAVES.include?(layer)
+      end
+
+      def rings
+        graph = sources.to_h { |source| [source.path, source.required_paths] }
+        seen = {}
+        graph.keys.filter_map { |path| ring_from(path, graph, seen, []) }
+      end
+
+      def ring_from(path, graph, seen, trail)
+        return "ring: #{[*trail.drop_while { |step| step != path }, path].join(" -> ")}" if trail.include?(path)
+        return if seen[path]
+
+        found = graph.fetch(path, []).filter_map { |following| ring_from(following, graph, seen, [*trail, path]) }.first
+        seen[path] = true
+        found
+      end
+
+      def impure
+        sources.select { |source| layer_of(source.path) == "processing" }.flat_map do |source|
+          named = source.constants.map { |name| name.delete_prefix("::").split("::").first } & IMPURE
+          named.map { |name| "#{source.path} names #{name}: processing is pure" }
+        end
+      end
+
+      # Context is handed in; only the composition root and the leaves know the application.
+      def global_reads
+        sources.reject { |source| above_application?(source.path) }.flat_map do |source|
+          source.reads_of_penstock.map { |name| "#{source.path} reads Penstock.#{name}: hand it in" }
+        end
+      end
+
+      def above_application?(path)
+        layer = layer_of(path)
+        layer == "application" || LEAVES.include?(layer)
+      end
+
+      # In children, one a file: what one file loads must not help the next.
+      def not_loadable_alone
+        Dir["lib/penstock/**/*.rb"].sort.filter_map do |path|
+          output, loaded = run(RbConfig.ruby, "--disable-gems", "-Ilib", "-e", "require './#{path}'")
+          "#{path} can't be loaded alone: #{output.lines.first}" unless loaded || optional?(output)
+        end
+      end
+
+      # Integrations need a gem that isn't a dependency; RubyGems is off, so that its absence is seen.
+      def optional?(output)
+        output.match?(/cannot load such file -- (?!.*penstock)/)
+      end
+    end
+  end
+end

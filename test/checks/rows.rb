@@ -1,0 +1,30 @@
+# frozen_string_literal: true
+
+module Penstock
+  module Checks
+    # Checklist rows are held by tests that carry the row's text in square brackets at the start of their name.
+    # `bin/check rows` prints row, test and the kinds it is run in.
+    class Rows
+      TEST = /\A\s*test[ (]["']\[(?<row>[^\]]+)\]\s*(?<rule>.*)["']/
+
+      def report(out)
+        rows.sort.each do |row, tests|
+          out.puts row
+          tests.each { |path, rule| out.puts "  #{path.split("/")[1].ljust(9)} #{path}: #{rule}" }
+        end
+        out.puts "", "#{rows.size} rows, #{rows.values.sum(&:size)} tests"
+      end
+
+      private
+
+      def rows
+        @rows ||= Dir["test/**/*_test.rb"].sort.each_with_object(Hash.new { |hash, key| hash[key] = [] }) do |path, rows|
+          File.foreach(path) do |line|
+            match = TEST.match(line)
+            rows[match[:row]] << [path, match[:rule]] if match
+          end
+        end
+      end
+    end
+  end
+end
