@@ -1,0 +1,53 @@
+# frozen_string_literal: true
+
+require "json"
+
+module Penstock
+  module Instrumentation
+    # Turns a client's statistics into a Hash and adds to every number how it moved: `<key>_d`, the change since the last time,
+    # and `<key>_fd`, the milliseconds it has been unchanged. The first time every change is 0: there is nothing to compare
+    # with, and a jump from nothing would look like traffic.
+    #
+    # One per client, called by one thread (the reporter's).
+    class Statistics
+      # @param clock [#call] monotonic ms
+      def initialize(clock = -> { ::Process.clock_gettime(::Process::CLOCK_MONOTONIC, :millisecond) })
+        @clock = clock
+        @previous = nil
+        @at = nil
+      end
+
+      # @param json [String] as librdkafka emits it
+      # @return [Hash{String => Object}]
+      def call(json)
+        current = ::JSON.parse(json)
+        now = @clock.call
+        decorate(current, @previous, @at ? now - @at : 0)
+        @previous = current
+        @at = now
+        current
+      end
+
+      private
+
+      # The keys are listed first: the Hash grows while it is walked.
+      def decorate(current, previous, elapsed)
+        current.keys.each do |key|
+          value = current[key]
+          before = previous.is_a?(Hash) ? previous[key] : nil
+          case value
+          when Hash then decorate(value, before, elapsed)
+          when Numeric then number(current, key, value, before, previous, elapsed)
+          end
+        end
+      end
+
+      def number(current, key, value, before, previous, elapsed)
+        change = before.is_a?(Numeric) ? value - before : 0
+        current["#{key}_d"] = change
+        frozen = before.is_a?(Numeric) ? (previous["#{key}_fd"] || 0) + elapsed : 0
+        current["#{key}_fd"] = change.zero? ? frozen : 0
+      end
+    end
+  end
+end
