@@ -4,7 +4,7 @@ module Penstock
   module Config
     # librdkafka's properties as a Hash that never prints a secret.
     class KafkaHash < Hash
-      SECRET = /password|passphrase|secret|token|key\.pem|oauthbearer\.config|sasl\.jaas/
+      SECRET = /password|passphrase|secret|key\.pem|oauthbearer\.config|jaas/
       MASK = "[hidden]"
 
       # @param name [String, Symbol]

@@ -9,6 +9,10 @@ module Penstock
     # Three kinds: an ordinary topic; a pattern ({#pattern?}), which stands for topics that may not exist yet; and a topic
     # that was discovered by a pattern ({#discovered?}), which copies all it says.
     class Topic
+      # Other words of librdkafka's for the two places.
+      RESETS = {"smallest" => "earliest", "beginning" => "earliest", "largest" => "latest", "end" => "latest"}.freeze
+      private_constant :RESETS
+
       # @return [String] name on the cluster; for a pattern, its own name
       attr_reader :name
       # @return [TopicPattern, nil]
@@ -56,8 +60,11 @@ module Penstock
       # @return [Integer] ms
       def max_wait_time = @features[:max_wait_time]
 
-      # @return [String] "earliest" or "latest"
-      def initial_offset = @features[:initial_offset]
+      # @return [String] "earliest" or "latest"; "error" where `auto.offset.reset` says so, which goes before the verb
+      def initial_offset
+        own = @kafka[:"auto.offset.reset"]
+        own ? RESETS.fetch(own.to_s, own.to_s) : @features[:initial_offset]
+      end
 
       # @return [Boolean]
       def consumer_persistence = @features[:consumer_persistence]

@@ -1,0 +1,124 @@
+# frozen_string_literal: true
+
+require_relative "../errors"
+require_relative "../nearest"
+require_relative "../native/conf"
+require_relative "kafka_hash"
+require_relative "properties"
+
+module Penstock
+  module Config
+    # What is wrong with librdkafka's properties as the user wrote them. First what we know better than librdkafka does,
+    # with the reason; then librdkafka itself is asked about the rest. Nothing connects.
+    class KafkaChecks
+      # Set by us, with what happens instead.
+      OURS = {
+        "enable.auto.commit" => "offsets are committed by Penstock, so that none is committed before its record is done",
+        "enable.auto.offset.store" => "offsets are kept by Penstock, so that none is committed before its record is done"
+      }.freeze
+
+      REFUSED = {
+        "statistics.unassigned.include" => "isn't needed: statistics tell of assigned partitions only",
+        "rebalance.pause.partitions" => "is set by Penstock",
+        "statistics.assigned.only" => "is set by Penstock",
+        "log.queue" => "is set by Penstock",
+        "enabled_events" => "is set by Penstock"
+      }.freeze
+
+      # Settled by the broker under `group.protocol: consumer`.
+      CLASSIC_ONLY = %w[partition.assignment.strategy session.timeout.ms heartbeat.interval.ms group.protocol.type].freeze
+
+      VALUES = [String, Symbol, Integer, Float, TrueClass, FalseClass].freeze
+
+      # @param hash [Hash] properties as the user wrote them
+      # @yieldparam name [Object] a property
+      # @yieldreturn [String] the place for problems with it
+      def initialize(hash, &place)
+        @hash = hash
+        @place = place
+        @problems = []
+        @settled = []
+      end
+
+      # @param kind [:consumer, :producer, :admin]
+      # @param map [Hash{String => String}] what the client would be opened with
+      # @return [Array<Problem>]
+      def problems(kind, map)
+        @hash.each { |name, value| look_at(name, value) }
+        servers
+        librdkafka(kind, map)
+        @problems
+      end
+
+      private
+
+      def look_at(name, value)
+        plain = name.to_s
+        return add(name, "is a #{name.class}, keys must be Symbols", "Write \"#{name}\": …") unless name.is_a?(Symbol)
+        return add(plain, REFUSED[plain], "Leave it out") if REFUSED.key?(plain)
+        return unknown(plain) unless Properties.known?(plain)
+        return value_of(plain, value) unless VALUES.any? { |type| type === value }
+
+        ours(plain, value) || protocol(plain) || file(plain, value)
+      end
+
+      def unknown(name)
+        add(name, "is no property of librdkafka", Nearest.hint(name, Properties.names))
+      end
+
+      def value_of(name, value)
+        way_out = value.is_a?(Array) ? "Join the entries by commas" : "Leave it out for its default"
+        add(name, "must be a String, a number or true or false, is #{value.nil? ? "nil" : "a #{value.class}"}", way_out)
+      end
+
+      def ours(name, value)
+        add(name, "can't be #{value}: #{OURS[name]}", "Leave it out") if OURS.key?(name) && value.to_s != "false"
+      end
+
+      def protocol(name)
+        return unless CLASSIC_ONLY.include?(name) && @hash[:"group.protocol"].to_s.casecmp?("consumer")
+
+        add(name, "can't be set with group.protocol consumer (KIP-848): the broker settles it",
+          "Leave it out, or set it on the broker for the group")
+      end
+
+      def file(name, value)
+        path = value.to_s
+        return if !Properties::FILES.include?(name) || path == "probe" || File.exist?(path)
+
+        add(name, "names the file #{path}, which doesn't exist#{" in #{Dir.pwd}" unless path.start_with?("/")}",
+          "Give a path that this process can read")
+      end
+
+      def servers
+        names = @hash.keys.map(&:to_s)
+        wanted = Properties.canonical("bootstrap.servers")
+        return if names.any? { |name| Properties.canonical(name) == wanted } || misspelt?(names)
+
+        add("bootstrap.servers", "is missing", 'For example "localhost:9092"')
+      end
+
+      # A misspelt one was told of already.
+      def misspelt?(names)
+        names.any? { |name| !Properties.known?(name) && Nearest.to(name, Properties.names) == "bootstrap.servers" }
+      end
+
+      def librdkafka(kind, map)
+        Native::Conf.validate(map.reject { |name, _value| @settled.include?(name) }, kind).each do |name, message|
+          range = name && Properties.range(name)
+          add(name, "librdkafka says: #{without_secret(name, message)}", ("It takes #{range}" if range))
+        end
+      end
+
+      def without_secret(name, message)
+        value = @hash[name&.to_sym].to_s
+        (name && KafkaHash.secret?(name) && !value.empty?) ? message.gsub(value, KafkaHash::MASK) : message
+      end
+
+      def add(name, message, hint = nil)
+        @settled << name.to_s
+        @problems << Problem.new(@place.call(name), [name, message].compact.join(" "), hint)
+      end
+    end
+  end
+end

@@ -1,0 +1,132 @@
+# frozen_string_literal: true
+
+require "socket"
+require_relative "../native/conf"
+require_relative "../version"
+require_relative "kafka_hash"
+require_relative "memory_budget"
+require_relative "properties"
+
+module Penstock
+  module Config
+    # Makes what a client is opened with: the user's properties, those of ours the user doesn't set, and those that must be.
+    # Keys and values are Strings; what belongs to another kind of client is left out, so one Hash of the user's serves
+    # consumers, producer and admin. Without state.
+    module KafkaMap
+      # Where the user says nothing.
+      SHARED = {
+        "socket.nagle.disable" => "true",
+        "client.software.name" => "penstock",
+        "client.software.version" => VERSION
+      }.freeze
+
+      # `fetch.queue.backoff.ms` is 1,000 in librdkafka, which keeps a partition that once filled its queue from being
+      # fetched for up to a second. `fetch.wait.max.ms` bounds what an idle client costs.
+      CONSUMER = {
+        "statistics.interval.ms" => "5000",
+        "max.poll.interval.ms" => "300000",
+        "auto.commit.interval.ms" => "5000",
+        "enable.partition.eof" => "true",
+        "fetch.queue.backoff.ms" => "20",
+        "fetch.wait.max.ms" => "500"
+      }.freeze
+
+      CLASSIC_GROUP = {"partition.assignment.strategy" => "cooperative-sticky"}.freeze
+
+      # A wait for a delivery ends with a verdict: `message.timeout.ms` < `transaction.timeout.ms` < the producer's own.
+      PRODUCER = {
+        "statistics.interval.ms" => "5000",
+        "message.timeout.ms" => "150000",
+        "transaction.timeout.ms" => "165000"
+      }.freeze
+
+      ADMIN = {"statistics.interval.ms" => "0"}.freeze
+
+      # Outside of production topics come and go.
+      DEVELOPMENT = {"topic.metadata.refresh.interval.ms" => "5000"}.freeze
+      DEVELOPMENT_CONSUMER = {**DEVELOPMENT, "allow.auto.create.topics" => "true"}.freeze
+
+      # Offsets are kept and committed by the ledger.
+      FORCED = {"enable.auto.commit" => "false", "enable.auto.offset.store" => "false"}.freeze
+
+      # What our patches to librdkafka add: partitions that stay are not stopped by a rebalance, and statistics tell of
+      # assigned partitions only.
+      PATCHED = {"rebalance.pause.partitions" => "false", "statistics.assigned.only" => "true"}.freeze
+
+      # librdkafka's own, above which `max.poll.interval.ms` must stay.
+      SESSION_TIMEOUT = 45_000
+
+      class << self
+        # @param settings [Settings]
+        # @param group [Routing::SubscriptionGroup]
+        # @param lanes [Integer, nil] partitions a member of this group can get, nil when unknown
+        # @param patched [Boolean] whether librdkafka has our patches
+        # @return [KafkaHash{String => String}] frozen
+        def consumer(settings, group, lanes: nil, patched: Native.patched?)
+          user = strings(group.kafka, :consumer)
+          ours = [SHARED, CONSUMER, (DEVELOPMENT_CONSUMER unless settings.production?), identity(settings, group),
+            group_protocol(user, group), MemoryBudget.new(settings.prefetch_budget_bytes, lanes).properties]
+          forced = [FORCED, (PATCHED if patched), static_membership(settings, group, user)]
+          merge(ours, user, forced)
+        end
+
+        # @param settings [Settings]
+        # @return [KafkaHash{String => String}] frozen
+        def producer(settings)
+          ours = [SHARED, PRODUCER, (DEVELOPMENT unless settings.production?), {"client.id" => settings.client_id}]
+          merge(ours, strings(settings.kafka, :producer))
+        end
+
+        # @param settings [Settings]
+        # @return [KafkaHash{String => String}] frozen
+        def admin(settings)
+          user = strings(settings.kafka.merge(settings.admin.kafka), :admin)
+          merge([SHARED, {"client.id" => settings.client_id}], user, [ADMIN, strings(settings.admin.kafka, :admin)])
+        end
+
+        # @param hash [Hash] the user's properties
+        # @param kind [:consumer, :producer, :admin]
+        # @return [Hash{String => String}] those a client of this kind takes
+        def strings(hash, kind)
+          hash.to_h { |name, value| [name.to_s, value.to_s] }.select { |name, _value| Properties.for?(name, kind) }
+        end
+
+        private
+
+        def merge(ours, user, forced = [])
+          taken = user.keys.map { |name| Properties.canonical(name) }
+          defaults = ours.compact.reduce({}, :merge).reject { |name, _value| taken.include?(Properties.canonical(name)) }
+          KafkaHash.from([defaults, user, *forced.compact].reduce(:merge)).freeze
+        end
+
+        def identity(settings, group)
+          {
+            "client.id" => settings.client_id,
+            "group.id" => group.consumer_group_id,
+            "auto.offset.reset" => group.topics.first&.initial_offset || settings.initial_offset
+          }
+        end
+
+        # Under KIP-848 strategy and timeouts are the broker's, and a client that sets them isn't opened.
+        def group_protocol(user, group)
+          return {} if group.consumer_protocol?
+
+          poll = Integer(user["max.poll.interval.ms"], exception: false)
+          return CLASSIC_GROUP if poll.nil? || poll >= SESSION_TIMEOUT
+
+          {**CLASSIC_GROUP, "session.timeout.ms" => poll.to_s}
+        end
+
+        # One id a connection: two with the same would throw each other out.
+        def static_membership(settings, group, user)
+          prefix = user["group.instance.id"] || static_prefix(settings.static_membership)
+          prefix ? {"group.instance.id" => "#{prefix}_#{group.position}"} : {}
+        end
+
+        def static_prefix(membership)
+          (membership == true) ? Socket.gethostname : membership || nil
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,56 @@
+# frozen_string_literal: true
+
+require_relative "../native/conf"
+require_relative "kafka_hash"
+
+module Penstock
+  module Config
+    # What can be asked about librdkafka's properties by name. The table is librdkafka's own, read once.
+    module Properties
+      # Scopes a client of a kind takes properties of. Admin calls are made by a client that neither consumes nor produces.
+      SCOPES = {consumer: %i[consumer both], producer: %i[producer both], admin: %i[both]}.freeze
+
+      # Handed to a program as a path; a missing file would show at the first connection only.
+      FILES = %w[ssl.key.location ssl.certificate.location ssl.ca.location https.ca.location ssl.crl.location
+        ssl.keystore.location ssl.engine.location sasl.kerberos.keytab sasl.oauthbearer.assertion.private.key.file
+        sasl.oauthbearer.assertion.file sasl.oauthbearer.assertion.jwt.template.file].freeze
+
+      class << self
+        # @return [Boolean] whether librdkafka has a property of this name
+        def known?(name)
+          table.key?(name.to_s)
+        end
+
+        # @return [Array<String>]
+        def names
+          table.keys
+        end
+
+        # @return [String] the name itself, or the one it is an alias of
+        def canonical(name)
+          table[name.to_s]&.alias_of || name.to_s
+        end
+
+        # Unknown ones are for everybody, so that somebody complains.
+        #
+        # @param kind [:consumer, :producer, :admin]
+        # @return [Boolean] whether a client of this kind takes the property
+        def for?(name, kind)
+          property = table[name.to_s]
+          property.nil? || SCOPES.fetch(kind).include?(property.scope)
+        end
+
+        # @return [String, nil] the values a property takes, in librdkafka's words
+        def range(name)
+          table[name.to_s]&.range
+        end
+
+        private
+
+        def table
+          Native::Conf.properties
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,98 @@
+# frozen_string_literal: true
+
+require "socket"
+require_relative "../errors"
+require_relative "kafka_checks"
+require_relative "kafka_map"
+
+module Penstock
+  module Config
+    # Finds everything that is wrong with settings and routes, at once and before anything is opened. Without state.
+    module Validator
+      # Names that machines get from their makers: another one after each deployment.
+      GENERATED = [/-[0-9a-f]{6,10}-[a-z0-9]{5}\z/, /\A[0-9a-f]{12}\z/, /\A[0-9a-f]{64}\z/].freeze
+
+      class << self
+        # @param settings [Settings]
+        # @param routes [Routing::Routes, nil] nil where only the settings are of interest
+        # @param hostname [String]
+        # @return [Array<Problem>] empty when all is well
+        def problems(settings, routes = nil, hostname: Socket.gethostname)
+          found = settings.problems + relations(settings) + membership(settings, hostname)
+          found += routes.problems if routes
+          found += kafka(settings, routes&.all_subscription_groups || [])
+          found.uniq
+        end
+
+        # @return [void]
+        # @raise [ConfigurationError] with all problems
+        def check!(settings, routes = nil)
+          found = problems(settings, routes)
+          raise ConfigurationError, found unless found.empty?
+        end
+
+        private
+
+        def relations(settings)
+          [
+            (settings.max_wait_time >= settings.shutdown_timeout) &&
+              Problem.new("config.max_wait_time", "(#{settings.max_wait_time}) must be below shutdown_timeout " \
+                "(#{settings.shutdown_timeout})", "Raise config.shutdown_timeout or lower it"),
+            (settings.pause.timeout > settings.pause.max_timeout) &&
+              Problem.new("config.pause.timeout", "(#{settings.pause.timeout}) must not be above pause.max_timeout " \
+                "(#{settings.pause.max_timeout})", "Raise config.pause.max_timeout or lower it")
+          ].select(&:itself)
+        end
+
+        # A member that comes back under another name leaves its partitions to nobody for the whole session timeout.
+        def membership(settings, hostname)
+          return [] unless settings.static_membership == true && GENERATED.any? { |pattern| pattern.match?(hostname) }
+
+          [Problem.new("config.static_membership", "takes this host's name, #{hostname}, which looks generated: after a " \
+            "deployment it is another one, and partitions wait for the old one until its session times out",
+            "Give an id that stays the same, such as the ordinal of a StatefulSet")]
+        end
+
+        def kafka(settings, groups)
+          own = groups.reject { |group| group.kafka == settings.kafka }
+          (application(settings, groups - own) + own.flat_map { |group| connection(settings, group) }).uniq
+        end
+
+        # Unless every connection brings its own properties, the application's are looked at whole.
+        def application(settings, groups)
+          return [missing] if settings.kafka.empty?
+
+          checks = KafkaChecks.new(settings.kafka) { "config.kafka" }
+          found = groups.first(1).flat_map { |group| checks.problems(:consumer, KafkaMap.consumer(settings, group)) }
+          found += KafkaChecks.new(settings.kafka) { "config.kafka" }.problems(:producer, KafkaMap.producer(settings))
+          found + admin(settings)
+        end
+
+        def missing
+          Problem.new("config.kafka", "is empty", 'It needs at least {"bootstrap.servers": "localhost:9092"}')
+        end
+
+        def admin(settings)
+          return [] if settings.admin.kafka.empty?
+
+          merged = settings.kafka.merge(settings.admin.kafka)
+          KafkaChecks.new(merged) { |name| settings.admin.kafka.key?(name&.to_s&.to_sym) ? "config.admin.kafka" : "config.kafka" }
+            .problems(:admin, KafkaMap.admin(settings))
+        end
+
+        # A property the topic inherited is told of as the application's.
+        def connection(settings, group)
+          route = "routes: #{group.topics.map(&:name).join(", ")}, consumer_group #{group.consumer_group_id}, kafka"
+          KafkaChecks.new(group.kafka) { |name| inherited?(settings, group, name) ? "config.kafka" : route }
+            .problems(:consumer, KafkaMap.consumer(settings, group))
+        end
+
+        def inherited?(settings, group, name)
+          [name, name&.to_s&.to_sym].any? do |key|
+            settings.kafka.key?(key) && settings.kafka[key] == group.kafka[key]
+          end
+        end
+      end
+    end
+  end
+end
