@@ -18,6 +18,9 @@ module Demo
     BOOT_FILE = File.expand_path("penstock.rb", __dir__)
     PENSTOCK = [RbConfig.ruby, File.join(ROOT, "exe/penstock")].freeze
     COMMIT_INTERVAL_MS = 500
+    # 6 s is the least a broker allows by default. The embedded one has no such limit, and each of its rebalances lasts
+    # this long less a second.
+    SESSION_MS = {broker: 6_000, embedded: 3_000}.freeze
     STOP_LIMIT_S = 30
     CLEANUP_LIMIT_S = 3
 
@@ -94,7 +97,8 @@ module Demo
     def start(name, command, env)
       env = env.merge("DEMO_BOOTSTRAP" => @bootstrap, "DEMO_TOPIC" => @topic, "DEMO_GROUP" => @topic,
         "DEMO_JOURNAL" => path("#{name}.journal"), "DEMO_EMBEDDED" => @options.embedded? ? "1" : nil,
-        "DEMO_COMMIT_INTERVAL_MS" => COMMIT_INTERVAL_MS.to_s)
+        "DEMO_COMMIT_INTERVAL_MS" => COMMIT_INTERVAL_MS.to_s,
+        "DEMO_SESSION_MS" => SESSION_MS.fetch(@options.embedded? ? :embedded : :broker).to_s)
       Child.new(name, command, env: env, log: path("#{name}.log")).tap { |child| @children << child }
     end
 

@@ -40,9 +40,9 @@ class DemoApp < Penstock::App
     config.concurrency = Integer(ENV.fetch("DEMO_THREADS", "4"))
     config.kafka = {
       "bootstrap.servers": ENV.fetch("DEMO_BOOTSTRAP"),
-      # The shortest a broker allows by default: so long do the partitions of a killed process stand still.
-      "session.timeout.ms": 6_000,
-      "heartbeat.interval.ms": 1_000,
+      # So long do the partitions of a killed process stand still.
+      "session.timeout.ms": Integer(ENV.fetch("DEMO_SESSION_MS", "6000")),
+      "heartbeat.interval.ms": 500,
       # How much a killed process may leave uncommitted, and so how much is done twice.
       "auto.commit.interval.ms": Integer(ENV.fetch("DEMO_COMMIT_INTERVAL_MS", "500"))
     }
@@ -57,6 +57,7 @@ class DemoApp < Penstock::App
   end
 end
 
+Penstock.monitor.subscribe(Penstock::Instrumentation::LoggerListener.new(Penstock.logger))
 Penstock.monitor.subscribe("rebalance.partitions_assigned") { |event| PROGRESS.assigned(event[:tpl]) }
 Penstock.monitor.subscribe("rebalance.partitions_revoked") { |event| PROGRESS.revoked(event[:tpl]) }
 

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "json"
+require "logger"
 require "securerandom"
 require_relative "../../penstock"
 
@@ -62,13 +63,14 @@ module Penstock
           config.kafka = @kafka
           config.initial_offset = @from
           config.concurrency = 1
+          config.logger = Logger.new(nil) # the output is for messages
         end
       end
 
       def draw(application)
         topic_name = @topic
         printer = consumer_class
-        application.routes.draw do
+        application.routing.draw do
           topic topic_name do
             consumer printer
             manual_offset_management true

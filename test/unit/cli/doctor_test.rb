@@ -101,13 +101,8 @@ class DoctorTest < Penstock::TestCase
     server.steps.map { |step| [step.name, step.state] }
   end
 
-  def with_listener(answer: nil)
-    listener = TCPServer.new("127.0.0.1", 0)
-    thread = Thread.new { serve(listener) { |socket| socket.write(answer) if answer } }
-    yield listener.local_address.ip_port
-  ensure
-    listener.close
-    thread.join
+  def with_listener(answer: nil, &block)
+    serving(proc { |socket| socket.write(answer) if answer }, &block)
   end
 
   def with_tls_listener
@@ -123,32 +118,30 @@ class DoctorTest < Penstock::TestCase
     end
   end
 
-  def listening(context)
-    listener = TCPServer.new("127.0.0.1", 0)
-    thread = Thread.new do
-      serve(listener) { |socket| OpenSSL::SSL::SSLSocket.new(socket, context).accept }
-    end
-    yield listener.local_address.ip_port
-  ensure
-    listener.close
-    thread.join
+  def listening(context, &block)
+    serving(proc { |socket| OpenSSL::SSL::SSLSocket.new(socket, context).accept }, &block)
   end
 
-  # Until the listener is closed.
-  def serve(listener)
-    loop do
-      socket = listener.accept
-      begin
-        yield socket
-        socket.read
-      rescue OpenSSL::SSL::SSLError, SystemCallError, IOError
-        next
-      ensure
-        socket.close
-      end
-    end
-  rescue IOError, Errno::EBADF
+  # Yields the port of a server that hands each connection to the greeting and then reads it to its end.
+  def serving(greeting)
+    listener = TCPServer.new("127.0.0.1", 0)
+    stopped, stop = IO.pipe
+    thread = Thread.new { serve(listener, greeting) while IO.select([listener, stopped]).first == [listener] }
+    yield listener.local_address.ip_port
+  ensure
+    stop.close
+    thread.join
+    [listener, stopped].each(&:close)
+  end
+
+  def serve(listener, greeting)
+    socket = listener.accept
+    greeting.call(socket)
+    socket.read
+  rescue OpenSSL::SSL::SSLError, SystemCallError, IOError
     nil
+  ensure
+    socket&.close
   end
 
   def self_signed(key)

@@ -10,7 +10,8 @@ module Penstock
         command "broker", "Runs the embedded broker: Kafka in memory, for development"
         details <<~TEXT
           Real Kafka protocol on 127.0.0.1, nothing on disk. Keeps 5 MiB or 100,000 batches a partition, forgets all at
-          its end, and knows no ACLs, no SASL and no TLS. Topics that don't exist are made when they are first used.
+          its end, and knows no ACLs, no SASL and no TLS. Topics that don't exist are made when they are first used,
+          with 4 partitions. Clients should set fetch.wait.max.ms to 10 and session.timeout.ms to 2000.
 
             penstock broker --topics orders:6,clicks:3
         TEXT
@@ -29,19 +30,26 @@ module Penstock
         end
 
         def call(_words)
-          require_relative "../embedded_broker"
+          made = topics
+          require_relative "../../testing/broker_process"
 
-          EmbeddedBroker.new(context, port: options.fetch(:port, DEFAULT_PORT), topics: topics,
-            json: options[:json], stop_with_stdin: options[:stop_with_stdin]).run
+          Testing::BrokerProcess.run(
+            port: options.fetch(:port, DEFAULT_PORT), topics: made, partitions: partitions, out: context.stdout,
+            watch: (context.stdin if options[:stop_with_stdin]), format: options[:json] ? :json : :text
+          )
         end
 
         def topics
           options.fetch(:topics, []).to_h do |text|
             name, count = text.split(":", 2)
-            number = count ? Integer(count, exception: false) : options.fetch(:partitions, DEFAULT_PARTITIONS)
+            number = count ? Integer(count, exception: false) : partitions
             fail_usage "--topics #{text}: the number of partitions begins at 1" unless number&.positive?
             [name, number]
           end
+        end
+
+        def partitions
+          options.fetch(:partitions, DEFAULT_PARTITIONS)
         end
       end
     end

@@ -27,17 +27,13 @@ module Penstock
         end
 
         def facts_of(application, boot)
-          routes = application.routes
+          routes = application.validate!.routes
           {
             penstock: VERSION, ruby: RUBY_DESCRIPTION, librdkafka: Native::LIBRDKAFKA_VERSION,
-            boot_file: boot.path, environment: environment, client_id: application.config.client_id,
+            boot_file: boot.path, environment: application.config.environment.to_s, client_id: application.config.client_id,
             threads: application.config.concurrency, consumer_groups: routes.consumer_groups.size,
             subscription_groups: routes.subscription_groups.size, topics: routes.topics.size
           }
-        end
-
-        def environment
-          %w[PENSTOCK_ENV RACK_ENV RAILS_ENV].filter_map { |name| context.env[name] }.first || "development"
         end
       end
     end

@@ -2,7 +2,6 @@
 
 require_relative "../boot"
 require_relative "../command"
-require_relative "../filters"
 
 module Penstock
   module CLI
@@ -18,7 +17,7 @@ module Penstock
         end
 
         def call(_words)
-          routes = Boot.new(context).application.routes
+          routes = Boot.new(context).application.validate!.routes
           return say_json(routes.consumer_groups.map { |group| describe(group) }) if options[:json]
 
           routes.consumer_groups.each { |group| print_group(group) }

@@ -2,7 +2,6 @@
 
 require_relative "../boot"
 require_relative "../command"
-require_relative "../filters"
 
 module Penstock
   module CLI
@@ -35,7 +34,9 @@ module Penstock
         end
 
         def call(_words)
-          application = Boot.new(context).application
+          application = Boot.new(context).application.validate!
+          require_relative "../filters"
+
           filters = Filters.new(**options.slice(*Filters::OPTIONS))
           filters.check(application.routes)
           application.run!(filters: filters)

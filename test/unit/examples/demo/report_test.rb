@@ -139,6 +139,15 @@ class ReportTest < Penstock::TestCase
     assert_problem("1 not delivered, or nobody knows", reread)
   end
 
+  test "a process that ended with another exit code than 0 is told" do
+    clean_run
+    journal = Demo::Journal.new(path_of("more"))
+    journal.write("exited", "consumer-2", "2")
+    journal.close
+
+    assert_problem("consumer-2 ended with exit code 2", reread)
+  end
+
   test "a run that set out to produce nothing is not right" do
     report = Demo::Report.of(@folder)
 

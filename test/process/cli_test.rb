@@ -1,0 +1,133 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "json"
+require_relative "../support/command_line"
+
+class CommandLineProcessTest < Penstock::TestCase
+  include Penstock::TestSupport::CommandLine
+
+  test "--help loads no application, no native extension and none of the runtime" do
+    loaded = features_loaded("--help")
+
+    assert_empty loaded.grep(/penstock_(core|kafka)\.\w+\z/)
+    assert_empty loaded.grep(%r{/penstock/(application|runtime|native|producer|routing|config)\b})
+    assert_empty loaded.grep(/openssl|irb/)
+  end
+
+  test "--help starts in little more than Ruby itself takes" do
+    bare = median { system(RbConfig.ruby, "-e", "1") }
+    help = median { system(RbConfig.ruby, EXECUTABLE, "--help", out: File::NULL) }
+
+    assert_operator help, :<, (bare * 3) + 0.05, "help took #{help} s where bare Ruby took #{bare} s"
+  end
+
+  test "an unknown command names the nearest one, fails and shows no backtrace" do
+    result = penstock("sevrer")
+
+    assert_equal 1, result.code
+    assert_equal "penstock: there is no command \"sevrer\". Did you mean `penstock server`?\n", result.err
+    assert_empty result.out
+  end
+
+  test "[boot file env] without a boot file the server fails and names the places, without a backtrace" do
+    result = penstock("server")
+
+    assert_equal 1, result.code
+    assert_includes result.err, File.join(@dir, "penstock.rb")
+    assert_includes result.err, "penstock install"
+    refute_match(/\.rb:\d+:in/, result.err)
+  end
+
+  test "[boot file env] relative, absolute and false are understood by the executable" do
+    file = write("boot/it.rb", "puts \"loaded \#{__FILE__}\"")
+
+    ["boot/it.rb", file].each do |named|
+      assert_includes penstock("routes".merge("PENSTOCK_BOOT_FILE" => named)).out, "loaded #{file}"
+    end
+    refused = penstock("routes".merge("PENSTOCK_BOOT_FILE" => "false"))
+    assert_equal 1, refused.code
+    assert_includes refused.err, "defines no application"
+  end
+
+  test "a configuration that can't be used is told as a list, with exit code 1 and without a backtrace" do
+    write("penstock.rb", <<~RUBY)
+      require "penstock"
+      class PenstockApp < Penstock::App
+        setup do |config|
+          config.client_id = nil
+          config.concurency = 5
+          config.kafka = {"bootstrap.servers": "127.0.0.1:1", "sesion.timeout.ms": 6_000}
+        end
+        routes.draw { topic(:orders) { } }
+      end
+    RUBY
+    result = penstock("server")
+
+    assert_equal 1, result.code
+    ["client_id", "concurency", "sesion.timeout.ms", "orders"].each { |name| assert_includes result.err, name }
+    refute_match(/\.rb:\d+:in/, result.err)
+  end
+
+  test "[install] an empty folder becomes an application whose routes are printed" do
+    assert_equal 0, penstock("install").code
+    result = penstock("routes", "--json")
+
+    assert_equal 0, result.code, result.err
+    group = JSON.parse(result.out).first
+    assert_equal ["my_application", "example"],
+      [group["id"], group["subscription_groups"].first["topics"].first["name"]]
+  end
+
+  test "info says what the application is made of" do
+    penstock("install")
+    result = penstock("info", "--json")
+
+    assert_equal 0, result.code, result.err
+    facts = JSON.parse(result.out)
+    assert_equal [Penstock::VERSION, "my_application", 5, 1], facts.values_at("penstock", "client_id", "threads", "topics")
+  end
+
+  test "a filter that names nothing routed fails with the nearest name" do
+    penstock("install")
+    result = penstock("server", "--include_topics=exmple")
+
+    assert_equal 1, result.code
+    assert_includes result.err, "Did you mean example?"
+  end
+
+  test "a boot file with a syntax error fails and says where" do
+    write("penstock.rb", "class (\n")
+    result = penstock("server")
+
+    assert_equal 1, result.code
+    assert_includes result.err, "penstock.rb:1"
+  end
+
+  test "a reader that has seen enough is no error" do
+    out, status = Open3.capture2(CLEAN, "#{RbConfig.ruby} #{EXECUTABLE} help | head -n 1; exit ${PIPESTATUS:-0}")
+
+    assert_includes out, "penstock"
+    assert_predicate status, :success?
+  end
+
+  private
+
+  def features_loaded(*argv)
+    code = "require #{File.join(ROOT, "lib/penstock/cli").inspect}; " \
+      "Penstock::CLI.start(#{argv.inspect}, Penstock::CLI::Context.new(stdin: $stdin, stdout: $stderr, stderr: $stderr, " \
+      "env: {}, dir: '.')); puts $LOADED_FEATURES"
+    out, _err, status = Open3.capture3(CLEAN, RbConfig.ruby, "-e", code)
+    assert_predicate status, :success?
+    out.lines(chomp: true)
+  end
+
+  def median
+    times = Array.new(5) do
+      began = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+      yield
+      Process.clock_gettime(Process::CLOCK_MONOTONIC) - began
+    end
+    times.sort[2]
+  end
+end
