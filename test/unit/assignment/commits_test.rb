@@ -1,0 +1,108 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "support/lanes"
+require "penstock/assignment/commits"
+
+module Penstock
+  class CommitsTest < TestCase
+    include TestSupport::Lanes
+
+    def setup
+      @commits = Assignment::Commits.new(5_000)
+      @lane = lane(committed: 0)
+      admit(@lane, batch(0..9, from: 0))
+    end
+
+    def send_all(now) = @commits.sent(@commits.due([@lane], now), now)
+
+    test "only what moved is committed" do
+      assert_empty @commits.due([@lane], 0)
+      @lane.complete_through(3)
+      assert_equal [3], @commits.due([@lane], 0).map(&:offset)
+    end
+
+    test "an acknowledged offset isn't committed again" do
+      @lane.complete_through(3)
+      token = send_all(0)
+      @commits.answered(token, {@lane.key => nil}, 10)
+      assert_empty @commits.due([@lane], 10)
+    end
+
+    test "the interval runs from the first move and stands still while a commit is in flight" do
+      @commits.touch(100)
+      @commits.touch(900)
+      assert_equal 5_100, @commits.next_due
+      @lane.complete_through(1)
+      send_all(5_100)
+      @commits.touch(5_200)
+      assert_nil @commits.next_due
+    end
+
+    test "what the broker refuses for now is sent again soon, while the lane is ours" do
+      %i[stale_member_epoch rebalance_in_progress].each do |code|
+        @lane.complete_through(@lane.position + 1)
+        token = send_all(0)
+        answer = @commits.answered(token, {@lane.key => code}, 50)
+        assert_equal 1, answer[:again].size
+        assert_equal 250, @commits.next_due
+        assert @commits.again?([@lane])
+      end
+    end
+
+    test "an illegal generation drops the commit" do
+      @lane.complete_through(1)
+      answer = @commits.answered(send_all(0), {@lane.key => :illegal_generation}, 50)
+      assert_equal [[@lane.key, :illegal_generation]], answer[:refused].map { |entry, code| [entry.lane.key, code] }
+      assert_nil @commits.next_due
+    end
+
+    test "a lost lane's commit is never sent again" do
+      @lane.complete_through(1)
+      token = send_all(0)
+      @lane.disown!
+      answer = @commits.answered(token, {@lane.key => :stale_member_epoch}, 50)
+      assert_empty answer[:again]
+      assert_empty @commits.due([@lane], 60_000)
+    end
+
+    test "metadata that a broker finds too long is left out once, then the refusal stands" do
+      @lane.complete_through(1)
+      answer = @commits.answered(send_all(0), {@lane.key => :offset_metadata_too_large}, 50)
+      assert_equal 1, answer[:again].size
+      assert @commits.bare?(@lane)
+      answer = @commits.answered(send_all(300), {@lane.key => :offset_metadata_too_large}, 350)
+      assert_equal 1, answer[:refused].size
+    end
+
+    test "an adopted lane is committed without having moved, at its first interval and a minute later" do
+      @commits.adopted(@lane, 0)
+      assert_empty @commits.due([@lane], 4_999)
+      [5_000, 65_000].each do |at|
+        assert_equal at, @commits.next_due
+        @commits.answered(send_all(at), {@lane.key => nil}, at + 1)
+      end
+      assert_nil @commits.next_due
+      assert_empty @commits.due([@lane], 500_000)
+    end
+
+    test "the answer to an earlier commit is not taken for the one in flight" do
+      @lane.complete_through(1)
+      old = send_all(0)
+      @commits.answered(old, {@lane.key => nil}, 1)
+      @lane.complete_through(5)
+      send_all(2)
+      @commits.answered(old, {@lane.key => nil}, 3)
+      assert @commits.in_flight?
+      assert_equal 1, @lane.committed
+    end
+
+    test "an answer that comes after a seek doesn't count for the new incarnation" do
+      @lane.complete_through(5)
+      token = send_all(0)
+      @lane.reincarnate(2)
+      @commits.answered(token, {@lane.key => nil}, 1)
+      assert_equal [2], @commits.due([@lane], 2).map(&:offset)
+    end
+  end
+end

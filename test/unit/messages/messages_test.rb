@@ -1,0 +1,130 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "penstock/messages/memory_batch"
+require "penstock/messages/messages"
+
+module Penstock
+  class MessagesTest < TestCase
+    Deserializers = Struct.new(:payload, :key, :headers)
+
+    def build(*rows, payload: ->(message) { message.raw_payload }, key: ->(message) { message.raw_key },
+      headers: ->(message) { message.raw_headers })
+      rows = rows.each_with_index.map { |row, index| Messages::MemoryBatch::Row.new(offset: 10 + index, **row) }
+      batch = Messages::MemoryBatch.new("orders", 3, rows)
+      batch.context = Messages::Context.new(Deserializers.new(payload, key, headers), Time.at(1_700_000_000))
+      Messages.new(batch, scheduled_at: Time.at(1_700_000_001))
+    end
+
+    def two = build({payload: "a", timestamp: 1_699_999_999_000}, {payload: "b", timestamp: 1_700_000_000_000})
+
+    test "[payload lazy] nothing is parsed until payload is asked for, then once; an error isn't cached" do
+      calls = 0
+      message = build({payload: "x"}, payload: ->(one) {
+        calls += 1
+        raise ArgumentError, "first time" if calls == 1
+        one.raw_payload * 2
+      }).first
+      refute message.deserialized?
+      assert_raises(ArgumentError) { message.payload }
+      assert_equal ["xx", "xx", 2], [message.payload, message.payload, calls]
+      assert message.deserialized?
+    end
+
+    test "a payload that deserializes to nil is deserialized once" do
+      calls = 0
+      message = build({payload: "x"}, payload: ->(_) {
+        calls += 1
+        nil
+      }).first
+      assert_equal [nil, nil, 1], [message.payload, message.payload, calls]
+    end
+
+    test "[key/headers nil cached] the deserializers of key and headers are called once, whatever they answer" do
+      calls = []
+      messages = build({payload: "x", key: "k"}, key: ->(_) { calls << :key and nil }, headers: ->(_) { calls << :headers and false })
+      message = messages.first
+      2.times { assert_equal [nil, false], [message.key, message.headers] }
+      assert_equal %i[key headers], calls
+    end
+
+    test "[tombstone] a key without a payload is a tombstone, nothing at all is not" do
+      tombstone, empty = build({payload: nil, key: "k"}, {payload: nil}).to_a
+      assert tombstone.tombstone?
+      refute empty.tombstone?
+      assert_nil tombstone.payload
+    end
+
+    test "[to_a copy] changing the Array shifts nothing" do
+      messages = two
+      messages.to_a.shift
+      assert_equal [10, 11], messages.map(&:offset)
+    end
+
+    test "[lag metrics] lags are at least 0, and -1 before the batch is processed" do
+      messages = two
+      assert_equal [-1, -1], [messages.metadata.consumption_lag, messages.metadata.processing_lag]
+      messages.processing!(Time.at(1_700_000_003))
+      assert_equal [3_000, 2_000], [messages.metadata.consumption_lag, messages.metadata.processing_lag]
+      messages.processing!(Time.at(1_600_000_000))
+      assert_equal [0, 0], [messages.metadata.consumption_lag, messages.metadata.processing_lag]
+    end
+
+    test "metadata of an empty batch raises nothing" do
+      metadata = Messages.new(Messages::MemoryBatch.new("orders", 0, [])).metadata
+      assert_equal [0, -1001, -1001], [metadata.size, metadata.first_offset, metadata.last_offset]
+    end
+
+    test "[KIP-82 headers] a name that occurs more than once has an Array" do
+      message = build({payload: "x", headers: {"trace" => ["1", nil], "one" => "2"}.freeze}).first
+      assert_equal({"trace" => ["1", nil], "one" => "2"}, message.headers)
+    end
+
+    test "[cleaner] payload after clean! raises, and says which message" do
+      message = two.first
+      message.payload
+      message.clean!
+      assert message.cleaned?
+      error = assert_raises(MessageClearedError) { message.payload }
+      assert_includes error.message, "orders/3/10"
+      assert_raises(MessageClearedError) { message.raw_payload }
+    end
+
+    test "[each(clean: true)] each message is cleaned after the block has seen it" do
+      seen = []
+      two.each(clean: true) { |message| seen << message.tap(&:payload) }
+      assert_equal [true, true], seen.map(&:cleaned?)
+    end
+
+    test "the cursor blames the record that was worked on; without iterating, the last" do
+      messages = two
+      assert_equal 11, messages.blamed_offset
+      assert_raises(RuntimeError) { messages.each { raise "no" } }
+      assert_equal 10, messages.blamed_offset
+      refute messages.finished?
+    end
+
+    test "views made for random access are the ones that each gives" do
+      messages = two
+      first = messages.first
+      assert_same first, messages.each.first
+      assert_same first, messages[0]
+    end
+
+    test "from_offset gives the records at or behind an offset" do
+      assert_equal [[10, 11], [11], []], [9, 11, 12].map { |offset| two.from_offset(offset).map(&:offset) }
+    end
+
+    test "a message names itself and never its payload" do
+      assert_equal "#<Penstock::Message orders/3/10>", two.first.inspect
+      assert_equal "orders/3/10", two.first.uid
+    end
+
+    test "payloads, raw payloads and raw iteration agree" do
+      messages = two
+      raw = []
+      messages.each_raw { |payload| raw << payload }
+      assert_equal [%w[a b]] * 3, [messages.payloads, messages.raw_payloads, raw]
+    end
+  end
+end
