@@ -10,15 +10,7 @@ module Penstock
   autoload :App, "penstock/app"
   autoload :Application, "penstock/application"
   autoload :BaseConsumer, "penstock/consumer/base_consumer"
-  autoload :Config, "penstock/config"
-  autoload :Instrumentation, "penstock/instrumentation"
-  autoload :Message, "penstock/messages/message"
-  autoload :Messages, "penstock/messages/messages"
-  autoload :Native, "penstock/native"
   autoload :Producer, "penstock/producer"
-  autoload :Routing, "penstock/routing"
-  autoload :Serialization, "penstock/serialization"
-  autoload :Testing, "penstock/testing"
 
   @apps = {}
 

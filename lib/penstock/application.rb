@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "logger"
+require "monitor"
 require_relative "clock"
 require_relative "config/builder"
 require_relative "config/kafka_map"
@@ -40,7 +41,7 @@ module Penstock
       @routes_builder = Routing::Builder.new
       @lifecycle = Process::Lifecycle.new(->(state) { announce(state) })
       @layers = []
-      @lock = Monitor.new
+      @lock = ::Monitor.new
       setup(&block) if block
     end
 
@@ -49,18 +50,21 @@ module Penstock
     # @return [self]
     def setup(&block)
       @builder.record(&block)
-      @settings = nil
+      @settings = @routes = nil
       self
     end
 
-    # @return [Routing::Builder] `routes.draw { … }` adds routes
-    def routing = @routes_builder
+    # @return [Routing::Builder] `routing.draw { … }` adds routes
+    def routing
+      @routes = nil
+      @routes_builder
+    end
 
     # @return [Config::Settings] frozen; built on first use
     def config = @lock.synchronize { @settings ||= @builder.settings }
 
     # @return [Routing::Routes] frozen
-    def routes = @routes_builder.routes(config)
+    def routes = @lock.synchronize { @routes ||= @routes_builder.routes(config) }
 
     # @return [Instrumentation::Monitor]
     def monitor = @lock.synchronize { @monitor ||= config.monitor || Instrumentation::Monitor.new }
@@ -74,8 +78,7 @@ module Penstock
     # Adds a layer around every call of user code: an object with `call(consumer, action) { }`.
     # @return [self]
     def middleware(&block)
-      @layers_recorder = LayerRecorder.new(@layers)
-      block ? @layers_recorder.instance_exec(&block) : nil
+      LayerRecorder.new(@layers).instance_exec(&block)
       self
     end
 
@@ -83,8 +86,7 @@ module Penstock
     # @raise [ConfigurationError] with all problems at once
     # @return [self]
     def validate!
-      problems = Config::Validator.problems(config, @routes_builder)
-      raise ConfigurationError.new(problems) if problems.any?
+      Config::Validator.check!(config, routes)
       self
     end
 
@@ -175,7 +177,7 @@ module Penstock
     end
 
     def default_logger
-      Logger.new($stdout, level: config.production? ? Logger::INFO : Logger::INFO, progname: "penstock")
+      ::Logger.new($stdout, level: ::Logger::INFO, progname: "penstock")
     end
 
     def announce(state) = monitor.instrument("app.#{state}", {server_id: server_id})

@@ -42,7 +42,7 @@ module Penstock
       def run(traps: true)
         @signals.install if traps
         start
-        handle(@signals.wait) until ended?
+        handle_safely(@signals.wait) until ended?
         finish
       ensure
         @signals.restore if traps
@@ -72,6 +72,13 @@ module Penstock
       end
 
       def ended? = @threads.none?(&:alive?) || @deadline&.expired?
+
+      # The process must stay stoppable, whatever a listener or a logger does.
+      def handle_safely(message)
+        handle(message)
+      rescue StandardError => error
+        @host.reporter.emit("error.occurred", {type: "runner.call.error", error: error})
+      end
 
       def handle(message)
         case message

@@ -1,7 +1,9 @@
 # frozen_string_literal: true
 
+require "logger"
 require_relative "../execution/onion"
 require_relative "../execution/unit_runner"
+require_relative "../instrumentation/statistics"
 require_relative "reporter"
 require_relative "run_queue"
 require_relative "threads"
@@ -15,7 +17,10 @@ module Penstock
       # Used where neither user nor library says otherwise; librdkafka's own defaults.
       COMMIT_INTERVAL_MS = 5_000
       MAX_POLL_INTERVAL_MS = 300_000
-      private_constant :COMMIT_INTERVAL_MS, :MAX_POLL_INTERVAL_MS
+      # syslog's levels, as librdkafka uses them.
+      SEVERITIES = [::Logger::FATAL, ::Logger::FATAL, ::Logger::FATAL, ::Logger::ERROR, ::Logger::WARN, ::Logger::INFO,
+        ::Logger::INFO, ::Logger::DEBUG].freeze
+      private_constant :COMMIT_INTERVAL_MS, :MAX_POLL_INTERVAL_MS, :SEVERITIES
 
       attr_reader :settings, :clock, :monitor, :threads, :reporter, :queue, :pool, :codec
 
@@ -74,7 +79,7 @@ module Penstock
       # librdkafka's own log lines.
       # @param level [Integer] syslog's
       def log(level, line)
-        @logger.add(SEVERITIES.fetch(level, Logger::DEBUG), line)
+        @logger.add(SEVERITIES.fetch(level, ::Logger::DEBUG), line)
       end
 
       # @return [Hash] statistics, parsed
