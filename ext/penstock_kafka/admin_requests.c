@@ -258,7 +258,37 @@ static VALUE admin_list_offsets(int argc, VALUE *argv, VALUE self) {
   return pk_admin_run(self, &call);
 }
 
+/* -- the cluster ------------------------------------------------------------ */
+
+static void send_describe_cluster(pk_admin_call_t *call) {
+  rd_kafka_DescribeCluster(call->admin->handle.rk, call->request_options, call->wait.queue);
+}
+
+static VALUE read_describe_cluster(pk_admin_call_t *call) {
+  size_t count;
+  const rd_kafka_DescribeCluster_result_t *result = rd_kafka_event_DescribeCluster_result(call->event);
+  const rd_kafka_Node_t **nodes = rd_kafka_DescribeCluster_result_nodes(result, &count);
+  VALUE rows = rb_ary_new_capa((long)count);
+
+  for (size_t i = 0; i < count; i++) {
+    rb_ary_push(rows,
+                rb_ary_new_from_args(4, INT2NUM(rd_kafka_Node_id(nodes[i])), pk_utf8(rd_kafka_Node_host(nodes[i])),
+                                     INT2NUM(rd_kafka_Node_port(nodes[i])), pk_utf8(rd_kafka_Node_rack(nodes[i]))));
+  }
+  return rb_ary_new_from_args(2, pk_utf8(rd_kafka_DescribeCluster_result_cluster_id(result)), rows);
+}
+
+/* describe_cluster(timeout_ms) → [cluster id or nil, [[id, host, port, rack or nil], …]] */
+static VALUE admin_describe_cluster(VALUE self, VALUE timeout_ms) {
+  pk_admin_call_t call = {.timeout_ms = NUM2LL(timeout_ms), .op = RD_KAFKA_ADMIN_OP_DESCRIBECLUSTER};
+
+  call.send = send_describe_cluster;
+  call.read = read_describe_cluster;
+  return pk_admin_run(self, &call);
+}
+
 void pk_admin_define_requests(VALUE cAdmin) {
+  rb_define_method(cAdmin, "describe_cluster", admin_describe_cluster, 1);
   rb_define_method(cAdmin, "create_topics", admin_create_topics, -1);
   rb_define_method(cAdmin, "delete_topics", admin_delete_topics, 2);
   rb_define_method(cAdmin, "create_partitions", admin_create_partitions, 2);

@@ -72,8 +72,8 @@ static void *open_safe(void *pointer) {
   return pointer;
 }
 
-/* open(brokers): the cluster listens when it returns. Private, called by initialize. */
-static VALUE mock_open(VALUE self, VALUE brokers) {
+/* listen(brokers): the cluster listens when it returns. Private, called by initialize. */
+static VALUE mock_listen(VALUE self, VALUE brokers) {
   open_args args = {int_between(brokers, 1, PK_MOCK_MAX_BROKERS, "brokers"), NULL, ""};
 
   if (DATA_PTR(self)) rb_raise(rb_eRuntimeError, "the mock cluster is open already");
@@ -255,6 +255,17 @@ static VALUE mock_rtt(VALUE self, VALUE broker, VALUE rtt_ms) {
   return mock_call(self, &call);
 }
 
+static rd_kafka_resp_err_t run_rack(mock_call_t *call) {
+  return rd_kafka_mock_broker_set_rack(call->mock->cluster, call->broker, call->key);
+}
+
+static VALUE mock_rack(VALUE self, VALUE broker, VALUE rack) {
+  mock_call_t call = {.run = run_rack, .broker = NUM2INT(broker)};
+
+  copy_name(call.key, rack, "rack");
+  return mock_call(self, &call);
+}
+
 static rd_kafka_resp_err_t run_broker_down(mock_call_t *call) {
   return rd_kafka_mock_broker_set_down(call->mock->cluster, call->broker);
 }
@@ -412,6 +423,7 @@ static void define_calls(VALUE cMock) {
   rb_define_method(cMock, "partition_leader", mock_partition_leader, 3);
   rb_define_method(cMock, "coordinator", mock_coordinator, 3);
   rb_define_method(cMock, "set_rtt", mock_rtt, 2);
+  rb_define_method(cMock, "set_rack", mock_rack, 2);
   rb_define_method(cMock, "broker_down", mock_broker_down, 1);
   rb_define_method(cMock, "broker_up", mock_broker_up, 1);
 }
@@ -420,7 +432,7 @@ void Init_pk_mock(VALUE mNative) {
   VALUE cMock = rb_define_class_under(mNative, "MockCluster", rb_cObject);
 
   rb_define_alloc_func(cMock, mock_alloc);
-  rb_define_private_method(cMock, "open", mock_open, 1);
+  rb_define_private_method(cMock, "listen", mock_listen, 1);
   rb_define_method(cMock, "close", mock_close, 0);
   rb_define_method(cMock, "closed?", mock_closed_p, 0);
   rb_define_method(cMock, "state", mock_state, 0);

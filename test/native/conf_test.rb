@@ -11,11 +11,11 @@ module Penstock
       NOT_SETTABLE = %w[builtin.features ssl.ca.certificate.stores].freeze # the second is for Windows
 
       test "a good configuration has no problems" do
-        assert_empty Conf.validate({ "bootstrap.servers" => "localhost:1", "group.id" => "orders" }, :consumer)
+        assert_empty Conf.validate({"bootstrap.servers" => "localhost:1", "group.id" => "orders"}, :consumer)
       end
 
       test "every refused property is named at once, with librdkafka's own words" do
-        problems = Conf.validate({ "bogus" => "1", "linger.ms" => "soon", "acks" => "all" }, :producer)
+        problems = Conf.validate({"bogus" => "1", "linger.ms" => "soon", "acks" => "all"}, :producer)
 
         assert_equal %w[bogus linger.ms], problems.map(&:first)
         assert_match(/No such configuration property/, problems[0].last)
@@ -23,7 +23,7 @@ module Penstock
 
       test "[setup validation] files that don't exist are all found before anything connects" do
         problems = Conf.validate(
-          { "security.protocol" => "ssl", "ssl.ca.location" => "/nowhere/ca", "ssl.certificate.location" => "/nowhere/crt" },
+          {"security.protocol" => "ssl", "ssl.ca.location" => "/nowhere/ca", "ssl.certificate.location" => "/nowhere/crt"},
           :consumer
         )
 
@@ -31,13 +31,13 @@ module Penstock
       end
 
       test "limits that don't fit each other are found, and told once" do
-        problems = Conf.validate({ "session.timeout.ms" => "600000", "max.poll.interval.ms" => "1000" }, :consumer)
+        problems = Conf.validate({"session.timeout.ms" => "600000", "max.poll.interval.ms" => "1000"}, :consumer)
 
         assert_equal [["max.poll.interval.ms", "`max.poll.interval.ms`must be >= `session.timeout.ms`"]], problems
       end
 
       test "what librdkafka doesn't blame on a property has none" do
-        problems = Conf.validate({ "security.protocol" => "sasl_plaintext", "sasl.mechanisms" => "PLAIN" }, :admin)
+        problems = Conf.validate({"security.protocol" => "sasl_plaintext", "sasl.mechanisms" => "PLAIN"}, :admin)
 
         assert_equal [[nil, "sasl.username and sasl.password must be set"]], problems
       end
@@ -45,7 +45,7 @@ module Penstock
       test "an alias is blamed under the name the user wrote" do
         long = "max.in.flight.requests.per.connection"
         problems = %W[max.in.flight #{long}].map do |name|
-          Conf.validate({ "enable.idempotence" => "true", name => "100" }, :producer).map(&:first)
+          Conf.validate({"enable.idempotence" => "true", name => "100"}, :producer).map(&:first)
         end
 
         assert_equal [["max.in.flight"], [long]], problems
@@ -53,7 +53,7 @@ module Penstock
 
       test "validating opens nothing: no broker is asked, no thread stays" do
         server = TCPServer.new("127.0.0.1", 0)
-        Conf.validate({ "bootstrap.servers" => "127.0.0.1:#{server.addr[1]}", "group.id" => "x" }, :consumer)
+        Conf.validate({"bootstrap.servers" => "127.0.0.1:#{server.addr[1]}", "group.id" => "x"}, :consumer)
 
         assert_nil server.wait_readable(0.2)
         assert_equal 0, Native.thread_count
@@ -62,8 +62,8 @@ module Penstock
       end
 
       test "keys and values must be Strings without NUL bytes" do
-        assert_raises(TypeError) { Conf.validate({ "linger.ms" => 5 }, :producer) }
-        assert_raises(ArgumentError) { Conf.validate({ "client.id" => "a\0b" }, :producer) }
+        assert_raises(TypeError) { Conf.validate({"linger.ms" => 5}, :producer) }
+        assert_raises(ArgumentError) { Conf.validate({"client.id" => "a\0b"}, :producer) }
       end
 
       test "the table tells type, default, range, scope and alias of each property" do
@@ -80,8 +80,8 @@ module Penstock
 
       test "every property of the table is accepted by librdkafka itself with its default" do
         refused = Conf.properties.values.reject { |property| property.type == :callback || property.default.nil? }
-                      .filter_map { |property| [property.name, Conf.check(property.name, property.default)] }
-                      .reject { |name, message| message.nil? || NOT_SETTABLE.include?(name) }
+          .filter_map { |property| [property.name, Conf.check(property.name, property.default)] }
+          .reject { |name, message| message.nil? || NOT_SETTABLE.include?(name) }
 
         assert_operator Conf.properties.size, :>, 180
         assert_empty refused

@@ -24,6 +24,8 @@ pk_mock_t *pk_mock_new(int brokers, char *error, size_t size) {
     pk_handle_init(&mock->handle);
     mock->handle.rk = rk;
     mock->cluster = cluster;
+    /* Without a controller, administration waits for one instead of being refused. */
+    rd_kafka_mock_set_controller_id(cluster, 1);
     return mock;
   }
   if (rk) snprintf(error, size, "the mock cluster can't be started: no memory, thread or port left");

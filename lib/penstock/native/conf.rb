@@ -19,7 +19,7 @@ module Penstock
       CONNECTING = %w[bootstrap.servers metadata.broker.list test.mock.num.brokers].freeze
       # A trial shows one problem at a time; past this many something else is wrong.
       MAX_TRIALS = 10
-      SCOPES = { "C" => :consumer, "P" => :producer, "*" => :both }.freeze
+      SCOPES = {"C" => :consumer, "P" => :producer, "*" => :both}.freeze
       TYPES = {
         "string" => :string, "integer" => :integer, "float" => :float, "boolean" => :boolean, "enum value" => :enum,
         "CSV flags" => :flags, "pattern list" => :list, "see dedicated API" => :callback
@@ -105,7 +105,7 @@ module Penstock
           target = text[/\A(?:\*\*DEPRECATED\*\* )?Alias for `([^`]+)`/, 1]
           type = TYPES.fetch(text[/\*Type: ([^*]+)\*\s*\z/, 1].to_s, :string)
           plain = text.sub(/\s*<br>\*Type: [^*]+\*\s*\z/, "").sub(/Alias for `[^`]+`: /, "").strip
-          { description: plain, type: type, alias_of: target }
+          {description: plain, type: type, alias_of: target}
         end
 
         def blank(cell)

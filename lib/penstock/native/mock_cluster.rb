@@ -25,7 +25,7 @@ module Penstock
 
       # @param brokers [Integer] 1 to 64; their ids are 1, 2, …
       def initialize(brokers: 1)
-        open(brokers)
+        listen(brokers)
       end
 
       # @param name [String]
@@ -77,7 +77,7 @@ module Penstock
 
       # Counts requests from now on, see {#requests}.
       # @param on [Boolean]
-      def track_requests(on = true) # rubocop:disable Style/OptionalBooleanParameter -- a switch, read as one
+      def track_requests(on = true)
         track(on)
       end
 

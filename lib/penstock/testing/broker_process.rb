@@ -1,0 +1,130 @@
+# frozen_string_literal: true
+
+require "json"
+require_relative "../admin/embedded"
+require_relative "../native"
+require_relative "../native/mock_cluster"
+require_relative "control_commands"
+require_relative "control_server"
+require_relative "port_forwarder"
+
+module Penstock
+  module Testing
+    # The embedded broker: one process that runs librdkafka's mock cluster and its control socket. It owns the process:
+    # INT and TERM end it, and so does the end of a stream it was told to watch, which is how it dies with its parent.
+    # Run by `penstock broker` and, as a child, by {Cluster}.
+    class BrokerProcess
+      # Group times that suit tests: the first assignment at once, and a KIP-848 member that died is missed after 2 s.
+      GROUP_TIMES = {
+        "initial_rebalance_delay_ms" => 50, "session_timeout_ms" => 2_000, "heartbeat_interval_ms" => 300
+      }.freeze
+      # The mock cluster's own number for topics made on demand, which can't be changed; the same for all others.
+      DEFAULT_PARTITIONS = 4
+      private_constant :GROUP_TIMES
+
+      # Runs a broker until it is told to stop.
+      #
+      # @param port [Integer] port of the first broker; 0 for a free one
+      # @param partitions [Integer] of topics created without a number
+      # @param brokers [Integer] 1 to 64
+      # @param topics [Hash{String=>Integer}] made at once: name and number of partitions
+      # @param watch [IO, nil] ends the broker when this becomes readable or ends
+      # @param format [:text, :json] of what is printed once it listens
+      # @return [Integer] exit code
+      # @raise [ConfigurationError] when the port is taken
+      def self.run(**options)
+        new(**options).run
+      end
+
+      def initialize(port: 0, partitions: DEFAULT_PARTITIONS, brokers: 1, topics: {}, watch: nil, format: :text,
+        out: $stdout)
+        @port = port
+        @partitions = partitions
+        @brokers = brokers
+        @topics = topics
+        @watch = watch
+        @format = format
+        @out = out
+      end
+
+      def run
+        open
+        signal = signal_stream
+        announce
+        @control.serve([signal, @watch].compact)
+        0
+      ensure
+        close
+      end
+
+      private
+
+      def open
+        @cluster = Native::MockCluster.new(brokers: @brokers)
+        @commands = ControlCommands.new(@cluster, brokers: @brokers, partitions: @partitions)
+        @commands.call("group_times", GROUP_TIMES)
+        @topics.each { |name, partitions| @commands.call("create", "topic" => name, "partitions" => partitions) }
+        @control = ControlServer.new(@commands)
+        (1..@brokers).each { |broker| @cluster.set_rack(broker, Admin::Embedded.rack(@control.port)) }
+        @forwarder = PortForwarder.new(@port, first_broker) unless @port.zero?
+      end
+
+      def close
+        [@forwarder, @control, @commands, @cluster].compact.each(&:close)
+      end
+
+      def first_broker
+        @cluster.bootstrap_servers.split(",").first
+      end
+
+      def bootstrap_servers
+        @port.zero? ? @cluster.bootstrap_servers : "127.0.0.1:#{@port}"
+      end
+
+      # A trap writes a byte, nothing else; the loop sees it.
+      def signal_stream
+        reader, writer = IO.pipe
+        %w[INT TERM].each { |name| trap(name) { writer.write_nonblock("!", exception: false) } }
+        reader
+      end
+
+      def announce
+        Process.setproctitle("penstock broker #{bootstrap_servers}")
+        @out.puts((@format == :json) ? facts : banner)
+        @out.flush
+      end
+
+      def facts
+        JSON.generate(pid: Process.pid, bootstrap_servers: bootstrap_servers, control_port: @control.port)
+      end
+
+      def banner
+        <<~TEXT
+          An embedded broker listens at #{bootstrap_servers} (stop: Ctrl-C).
+          Topics: #{topic_list}
+          Anything that speaks to Kafka may use it, for development and tests only:
+          * everything is in memory and gone when it stops
+          * a partition keeps its newest 5 MiB or 100,000 batches; older records vanish without a word
+          * a topic nobody created gets #{DEFAULT_PARTITIONS} partitions; other numbers by `penstock topics create`
+          * no authentication, no access control, no TLS; no administration but create, delete and list topics
+          Settings it needs: fetch.wait.max.ms=10 (an empty fetch waits to its end), session.timeout.ms=2000
+          (a rebalance waits that long less a second).
+        TEXT
+      end
+
+      def topic_list
+        return "none yet" if @topics.empty?
+
+        @topics.map { |name, partitions| "#{name} (#{partitions})" }.join(", ")
+      end
+    end
+  end
+end
+
+# As a child of Cluster: options as JSON in the first argument, ends with standard input.
+if $PROGRAM_NAME == __FILE__
+  options = JSON.parse(ARGV.fetch(0))
+  exit Penstock::Testing::BrokerProcess.run(
+    topics: options.delete("topics"), **options.transform_keys(&:to_sym), watch: $stdin, format: :json
+  )
+end
