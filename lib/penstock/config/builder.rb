@@ -68,7 +68,11 @@ module Penstock
       end
 
       def wrong(setting, value)
-        Problem.new("config.#{setting.path}", "must be #{setting.type}, is #{value.inspect[0, 80]}",
+        place = "config.#{setting.path}"
+        # What should have been a Hash may hold secrets.
+        return Problem.new(place, "must be a Hash, is a #{value.class}") if setting.default.is_a?(Hash)
+
+        Problem.new(place, "must be #{setting.type}, is #{value.inspect[0, 80]}",
           "The default is #{setting.default.inspect}")
       end
 

@@ -1,0 +1,143 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "support/routes"
+require "penstock/config/kafka_map"
+
+class KafkaMapTest < Penstock::TestCase
+  include RoutesSupport
+
+  KafkaMap = Penstock::Config::KafkaMap
+
+  test "a consumer's offsets are never stored or committed by librdkafka" do
+    map = consumer(settings(kafka: {**KAFKA, "enable.auto.offset.store": true, "enable.auto.commit": true}))
+
+    assert_equal %w[false false], map.values_at("enable.auto.commit", "enable.auto.offset.store")
+  end
+
+  test "a consumer has our defaults where the user says nothing" do
+    map = consumer(settings)
+
+    assert_equal({"enable.partition.eof" => "true", "partition.assignment.strategy" => "cooperative-sticky",
+      "fetch.queue.backoff.ms" => "20", "fetch.wait.max.ms" => "500", "queued.min.messages" => "10000",
+      "statistics.interval.ms" => "5000", "socket.nagle.disable" => "true", "max.poll.interval.ms" => "300000",
+      "auto.commit.interval.ms" => "5000", "group.id" => "app", "client.id" => "penstock",
+      "auto.offset.reset" => "earliest", "bootstrap.servers" => "127.0.0.1:9092"},
+      map.slice("enable.partition.eof", "partition.assignment.strategy", "fetch.queue.backoff.ms", "fetch.wait.max.ms",
+        "queued.min.messages", "statistics.interval.ms", "socket.nagle.disable", "max.poll.interval.ms",
+        "auto.commit.interval.ms", "group.id", "client.id", "auto.offset.reset", "bootstrap.servers"))
+  end
+
+  test "[Kafka defaults] 5 defaults present, user value wins" do
+    assert_equal({"client.id" => "penstock", "statistics.interval.ms" => "5000", "message.timeout.ms" => "150000",
+      "transaction.timeout.ms" => "165000", "socket.nagle.disable" => "true"},
+      KafkaMap.producer(settings).slice("client.id", "statistics.interval.ms", "message.timeout.ms",
+        "transaction.timeout.ms", "socket.nagle.disable"))
+    assert_equal "9", KafkaMap.producer(settings(kafka: {**KAFKA, "statistics.interval.ms": 9}))["statistics.interval.ms"]
+  end
+
+  test "a value under another name of the same property wins over our default" do
+    map = consumer(settings(kafka: {**KAFKA, "max.partition.fetch.bytes": 1_000}))
+    producer = KafkaMap.producer(settings(kafka: {**KAFKA, "delivery.timeout.ms": 1_000}))
+
+    refute_includes map, "fetch.message.max.bytes"
+    refute_includes producer, "message.timeout.ms"
+  end
+
+  test "one Hash serves all: each client gets what it takes" do
+    both = settings(kafka: {**KAFKA, acks: "all", "fetch.min.bytes": 2, "sasl.username": "u"})
+
+    assert_equal [nil, "2", "u"], consumer(both).values_at("acks", "fetch.min.bytes", "sasl.username")
+    assert_equal ["all", nil, "u"], KafkaMap.producer(both).values_at("acks", "fetch.min.bytes", "sasl.username")
+    assert_equal [nil, nil, "u"], KafkaMap.admin(both).values_at("acks", "fetch.min.bytes", "sasl.username")
+  end
+
+  test "[dev kafka defaults] absent when the environment is production" do
+    assert_equal %w[true 5000],
+      consumer(settings).values_at("allow.auto.create.topics", "topic.metadata.refresh.interval.ms")
+    assert_equal "5000", KafkaMap.producer(settings)["topic.metadata.refresh.interval.ms"]
+
+    production = settings(environment: "production")
+    refute_includes consumer(production), "allow.auto.create.topics"
+    refute_includes consumer(production), "topic.metadata.refresh.interval.ms"
+    refute_includes KafkaMap.producer(production), "topic.metadata.refresh.interval.ms"
+  end
+
+  test "[multi-cluster] a second cluster gets the injected defaults too" do
+    second = routes { topic(:a) { consumer Consumer; kafka("bootstrap.servers": "other:9092") } }.subscription_groups.first
+    map = KafkaMap.consumer(settings, second)
+
+    assert_equal %w[other:9092 5000 cooperative-sticky true],
+      map.values_at("bootstrap.servers", "statistics.interval.ms", "partition.assignment.strategy",
+        "allow.auto.create.topics")
+  end
+
+  test "the place where a group begins comes from the topic, and from kafka before that" do
+    latest = routes { topic(:a) { consumer Consumer; initial_offset :latest } }.subscription_groups.first
+    own = settings(kafka: {**KAFKA, "auto.offset.reset": "error"})
+
+    assert_equal "latest", KafkaMap.consumer(settings, latest)["auto.offset.reset"]
+    assert_equal "error", consumer(own)["auto.offset.reset"]
+    assert_equal "error", group(own).topics.first.initial_offset
+  end
+
+  test "under KIP-848 nothing is set that the broker settles" do
+    map = consumer(settings(kafka: {**KAFKA, "group.protocol": "consumer", "max.poll.interval.ms": 10_000}))
+
+    assert_empty map.keys & %w[partition.assignment.strategy session.timeout.ms heartbeat.interval.ms]
+    assert_empty Penstock::Native::Conf.validate(map, :consumer)
+  end
+
+  test "a short poll interval takes the session timeout with it" do
+    map = consumer(settings(kafka: {**KAFKA, "max.poll.interval.ms": 10_000}))
+
+    assert_equal "10000", map["session.timeout.ms"]
+    refute_includes consumer(settings), "session.timeout.ms"
+  end
+
+  test "[static membership ids] unique per subscription group, stable over restart" do
+    drawn = proc do
+      topic(:a) { consumer Consumer }
+      topic(:b) { consumer Consumer; kafka({"fetch.min.bytes": 2}, inherit: true) }
+    end
+    fixed = settings(kafka: {**KAFKA, "group.instance.id": "shop"})
+    named = settings { |config| config.static_membership = "node-7" }
+    ids = [fixed, named, fixed].map do |with|
+      routes(with, &drawn).subscription_groups.map { |entry| KafkaMap.consumer(with, entry)["group.instance.id"] }
+    end
+
+    assert_equal [%w[shop_0 shop_1], %w[node-7_0 node-7_1], %w[shop_0 shop_1]], ids
+    refute_includes consumer(settings), "group.instance.id"
+  end
+
+  test "librdkafka takes what is made for every kind of client" do
+    with = settings
+
+    assert_empty Penstock::Native::Conf.validate(consumer(with), :consumer)
+    assert_empty Penstock::Native::Conf.validate(KafkaMap.producer(with), :producer)
+    assert_empty Penstock::Native::Conf.validate(KafkaMap.admin(with), :admin)
+  end
+
+  test "what only patched libraries know is set only there" do
+    group = group(settings)
+
+    assert_equal "false", KafkaMap.consumer(settings, group, patched: true)["rebalance.pause.partitions"]
+    refute_includes KafkaMap.consumer(settings, group, patched: false), "rebalance.pause.partitions"
+  end
+
+  test "a map is Strings only, frozen, and shows no secret" do
+    map = consumer(settings(kafka: {**KAFKA, "sasl.password": "hunter2"}))
+
+    assert_predicate map, :frozen?
+    assert(map.all? { |name, value| name.is_a?(String) && value.is_a?(String) })
+    refute_match(/hunter2/, map.inspect)
+  end
+
+  private
+
+  def group(with)
+    routes(with) { topic(:orders) { consumer Consumer } }.subscription_groups.first
+  end
+
+  def consumer(with) = KafkaMap.consumer(with, group(with))
+end

@@ -1,0 +1,77 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "penstock/config/types"
+
+class TypesTest < Penstock::TestCase
+  Types = Penstock::Config::Types
+
+  # What ActiveSupport's durations look like from outside: they claim to be Integers.
+  class Duration
+    def initialize(seconds) = @seconds = seconds
+    def is_a?(type) = type == Integer || super
+    def in_milliseconds = @seconds * 1_000
+  end
+
+  SecondsOnly = Struct.new(:in_seconds)
+
+  test "a duration is milliseconds, whoever says it" do
+    type = Types::Milliseconds.new(min: 1)
+
+    assert_equal 250, type.coerce(250)
+    assert_equal 5_000, type.coerce(Duration.new(5))
+    assert_equal 1_500, type.coerce(SecondsOnly.new(1.5))
+  end
+
+  test "a duration that isn't whole, too small or no duration is refused" do
+    type = Types::Milliseconds.new(min: 1)
+
+    [0, -5, 1.5, "5", nil].each { |value| assert Types.invalid?(type.coerce(value)), value.inspect }
+  end
+
+  test "whole numbers keep their bounds" do
+    type = Types::Whole.new(min: -3, max: 3)
+
+    assert_equal(-3, type.coerce(-3))
+    [-4, 4, 1.0, "1", nil, true].each { |value| assert Types.invalid?(type.coerce(value)), value.inspect }
+    assert_equal "an Integer from -3 to 3", type.to_s
+  end
+
+  test "a flag is true or false and nothing that only counts as such" do
+    type = Types::Flag.new
+
+    assert_equal [true, false], [type.coerce(true), type.coerce(false)]
+    [nil, 1, "true"].each { |value| assert Types.invalid?(type.coerce(value)), value.inspect }
+  end
+
+  test "a word may be a Symbol" do
+    type = Types::Word.new("earliest", "latest")
+
+    assert_equal "latest", type.coerce(:latest)
+    assert Types.invalid?(type.coerce("middle"))
+    assert_equal '"earliest" or "latest"', type.to_s
+  end
+
+  test "a name keeps to Kafka's alphabet and length" do
+    type = Types::Name.new
+
+    assert_equal "a.b-c_D9", type.coerce(:"a.b-c_D9")
+    [nil, "", "a b", "ä", "a" * 250, 5, "a\n"].each { |value| assert Types.invalid?(type.coerce(value)), value.inspect }
+  end
+
+  test "an object is known by its methods, and false stands for none" do
+    type = Types::Responding.new(:call)
+
+    assert_nil type.coerce(false)
+    assert_respond_to type.coerce(-> {}), :call
+    assert Types.invalid?(type.coerce("text"))
+  end
+
+  test "one of several types is asked in order" do
+    type = Types::Either.new(Types::Flag.new, Types::Name.new)
+
+    assert_equal true, type.coerce(true)
+    assert_equal "node-1", type.coerce("node-1")
+    assert Types.invalid?(type.coerce(nil))
+  end
+end
