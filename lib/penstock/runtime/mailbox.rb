@@ -77,7 +77,7 @@ module Penstock
 
       private
 
-      def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+      def now = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC)
     end
   end
 end

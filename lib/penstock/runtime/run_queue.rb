@@ -162,9 +162,9 @@ module Penstock
       # @return [Boolean] false when the time is over
       def wait_locked(timeout_s)
         @idle += 1
-        started = Process.clock_gettime(Process::CLOCK_MONOTONIC) if timeout_s
+        started = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC) if timeout_s
         @work.wait(@lock, timeout_s)
-        timeout_s.nil? || Process.clock_gettime(Process::CLOCK_MONOTONIC) - started < timeout_s
+        timeout_s.nil? || ::Process.clock_gettime(::Process::CLOCK_MONOTONIC) - started < timeout_s
       ensure
         @idle -= 1
       end

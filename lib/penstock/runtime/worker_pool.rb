@@ -72,9 +72,9 @@ module Penstock
       # @return [Boolean] whether all have ended
       def close(timeout_s)
         @queue.close
-        ends = Process.clock_gettime(Process::CLOCK_MONOTONIC) + timeout_s
+        ends = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC) + timeout_s
         [*@workers, @hook_worker].compact.all? do |thread|
-          thread.join([ends - Process.clock_gettime(Process::CLOCK_MONOTONIC), 0].max)
+          thread.join([ends - ::Process.clock_gettime(::Process::CLOCK_MONOTONIC), 0].max)
         end
       end
 
