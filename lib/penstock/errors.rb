@@ -250,6 +250,11 @@ module Penstock
     include Error
   end
 
+  # A partition has no record at or after the time that was asked for.
+  class InvalidTimeBasedOffsetError < StandardError
+    include Error
+  end
+
   # User code raises it to say that the process must stop: the record isn't retried, skipped or dead-lettered, its offset
   # stays where it was, and the next owner gets it again.
   class CriticalError < StandardError

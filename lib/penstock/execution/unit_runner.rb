@@ -32,8 +32,8 @@ module Penstock
       def call(slot, unit)
         started = @clock.monotonic_ms
         unit.messages.processing!(Time.now)
-        consumer = slot.consumer || build(slot)
         slot.context.begin_unit(unit)
+        consumer = slot.consumer || build(slot)
         error = run(consumer, unit)
         outcome(slot, unit, error, started)
       end
@@ -46,36 +46,43 @@ module Penstock
         consumer = context.topic.consumer.new
         consumer.penstock_context = context
         slot.consumer = context.consumer = consumer
-        initialized(consumer)
+        initialized(consumer, context.lane)
         consumer
       end
 
-      def initialized(consumer)
-        @monitor.instrument("consumer.initialized", caller: consumer) { consumer.initialized }
+      def initialized(consumer, lane)
+        payload = {topic: lane.topic_name, partition: lane.partition, caller: consumer}
+        @monitor.instrument("consumer.initialized", payload) { consumer.__send__(:initialized) }
       rescue StandardError, ScriptError => error
-        report(consumer, "consumer.initialized.error", error)
+        report(consumer, "consumer.initialized.error", error, lane)
       end
 
       # Everything is contained, whatever its class: what it means is decided by settlement.
       def run(consumer, unit)
-        announce(EVENTS.fetch(unit.action).first, consumer)
+        before, after = EVENTS.fetch(unit.action)
+        @monitor.instrument(before, payload(consumer, unit)) if @monitor.subscribed?(before)
         Thread.handle_interrupt(Interrupted => :immediate) do
-          @onion.call(consumer, unit.action) { perform(consumer, unit) }
+          @onion.call(consumer, unit.action) { perform(consumer, unit, after) }
         end
         nil
       rescue Exception => error # rubocop:disable Lint/RescueException -- the root of user code: the outcome carries it on
-        report(consumer, "consumer.#{unit.action}.error", error) unless error.is_a?(Interrupted)
+        report(consumer, "consumer.#{unit.action}.error", error, unit.lane) unless error.is_a?(Interrupted)
         error
       end
 
-      def perform(consumer, unit)
-        name = EVENTS.fetch(unit.action).last
-        return consumer.__send__(unit.action) unless @monitor.subscribed?(name)
-        @monitor.instrument(name, caller: consumer) { consumer.__send__(unit.action) }
+      # Hooks may be private methods.
+      def perform(consumer, unit, event)
+        return consumer.__send__(unit.action) unless @monitor.subscribed?(event)
+        @monitor.instrument(event, payload(consumer, unit)) { consumer.__send__(unit.action) }
       end
 
-      def announce(name, consumer)
-        @monitor.instrument(name, caller: consumer) if @monitor.subscribed?(name)
+      def payload(consumer, unit)
+        lane = unit.lane
+        place = {topic: lane.topic_name, partition: lane.partition, caller: consumer}
+        return place unless unit.consume?
+        messages = unit.messages
+        place.merge!(first_offset: messages.first_offset, last_offset: messages.last_offset, messages_count: messages.size,
+          attempt: unit.attempt)
       end
 
       def outcome(slot, unit, error, started)
@@ -86,8 +93,9 @@ module Penstock
         ).freeze
       end
 
-      def report(consumer, type, error)
-        @monitor.instrument("error.occurred", caller: consumer, type: type, error: error)
+      def report(consumer, type, error, lane)
+        @monitor.instrument("error.occurred", {caller: consumer, type: type, error: error, topic: lane.topic_name,
+          partition: lane.partition})
       end
     end
   end

@@ -1,0 +1,199 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "support/lanes"
+require "penstock/consumer/base_consumer"
+require "penstock/execution/onion"
+require "penstock/execution/unit_runner"
+require "penstock/instrumentation/monitor"
+require "penstock/clock"
+require "penstock/runtime/run_queue"
+
+module Penstock
+  class BaseConsumerTest < TestCase
+    include TestSupport::Lanes
+
+    # The way to the loop, remembered.
+    class Link
+      attr_reader :requests, :commits
+      attr_accessor :stopping, :offset
+
+      def initialize
+        @requests = []
+        @commits = []
+      end
+
+      def commit(lane) = (@commits << lane.key).any?
+      def request(_lane, flow) = @requests << flow
+      def offset_at(_lane, _ms) = offset
+      def producer = :producer
+      def stopping? = stopping || false
+    end
+
+    class Recorder < BaseConsumer
+      class << self
+        attr_accessor :log, :script
+      end
+
+      def initialized = Recorder.log << [:initialized, topic.name]
+      def consume = instance_exec(&Recorder.script)
+      def revoked = Recorder.log << [:revoked, messages.size]
+      def shutdown = Recorder.log << [:shutdown, used?]
+
+      def wrap(action)
+        Recorder.log << [:wrap, action]
+        yield
+      end
+    end
+
+    def setup
+      Recorder.log = []
+      Recorder.script = -> {}
+      @link = Link.new
+      @topic = route
+      consumer = Recorder
+      @topic.define_singleton_method(:consumer) { consumer }
+      @lane = Processing::Lane.new(topic: @topic, topic_name: "orders", partition: 0, epoch: 1)
+      @lane.adopt(0)
+      admit(@lane, batch(0..4, from: 0))
+      @context = Consumer::Context.new(@lane, @link)
+      @slot = Runtime::RunQueue::Slot.new("orders", @context, nil)
+      @monitor = Instrumentation::Monitor.new(strict: true)
+    end
+
+    def runner(*layers) = Execution::UnitRunner.new(monitor: @monitor, onion: Execution::Onion.new(layers), clock: Clock::SYSTEM)
+
+    def consume(&script)
+      Recorder.script = script
+      runner.call(@slot, @lane.next_unit)
+    end
+
+    test "[lazy consumer build] there is no instance before the first unit" do
+      assert_nil @slot.consumer
+      consume {}
+      assert_instance_of Recorder, @slot.consumer
+    end
+
+    test "[persistent instance] instance variables survive from one batch to the next" do
+      consume { @count = 1 }
+      admit(@lane, batch(5..6, from: 5))
+      seen = nil
+      consume { seen = @count }
+      assert_equal 1, seen
+    end
+
+    test "[initialized hook] it runs once with the topic known; its error is reported only" do
+      2.times { |round| (admit(@lane, batch(5..6, from: 5)) if round == 1) || consume {} }
+      assert_equal 1, Recorder.log.count([:initialized, "orders"])
+    end
+
+    test "[wrap] it runs around every action, and a falsy return harms nothing" do
+      outcome = consume { nil }
+      assert_equal [:wrap, :consume], Recorder.log.last
+      assert outcome.smooth?
+    end
+
+    test "[used?] it is true once consume was called, false in a hook before" do
+      runner.call(@slot, @lane.action_unit(:shutdown, Messages.new(Messages::MemoryBatch.new("orders", 0, []))))
+      assert_includes Recorder.log, [:shutdown, false]
+      consume {}
+      assert @slot.consumer.used?
+    end
+
+    test "[attempt/retrying?] 1 and false on the first try" do
+      seen = nil
+      consume { seen = [attempt, retrying?] }
+      assert_equal [1, false], seen
+    end
+
+    test "an error blames the record at hand and carries everything on in the outcome" do
+      outcome = consume { messages.each { |message| raise "no" if message.offset == 2 } }
+      assert_equal ["no", 2, false], [outcome.error.message, outcome.blamed, outcome.smooth?]
+    end
+
+    test "whatever is raised is contained" do
+      [SystemExit.new(3), NotImplementedError.new("x"), NoMemoryError.new("x")].each do |error|
+        setup
+        assert_same error, consume { raise error }.error
+      end
+    end
+
+    test "errors of consume are told once, with their type" do
+      seen = []
+      @monitor.subscribe("error.occurred") { |event| seen << event[:type] }
+      consume { raise "no" }
+      assert_equal ["consumer.consume.error"], seen
+    end
+
+    test "the events of consume carry where and how much" do
+      seen = []
+      @monitor.subscribe("consumer.consumed") { |event| seen << event.payload.slice(:topic, :partition, :first_offset, :last_offset, :messages_count) }
+      consume {}
+      assert_equal [{topic: "orders", partition: 0, first_offset: 0, last_offset: 4, messages_count: 5}], seen
+    end
+
+    test "a mark goes to the life of the lane its record came from" do
+      old = nil
+      consume { old = messages.first }
+      @lane.reincarnate(0)
+      refute @slot.consumer.mark_as_consumed(old)
+      assert_equal(-1, @lane.marks.through)
+    end
+
+    test "a record of another partition can't be marked" do
+      other = Messages.new(Messages::MemoryBatch.new("orders", 7, [Messages::MemoryBatch::Row.new(offset: 1)])).first
+      consume {}
+      error = assert_raises(ArgumentError) { @slot.consumer.mark_as_consumed(other) }
+      assert_includes error.message, "orders/7/1"
+    end
+
+    test "[revoked? flips] it is true as soon as the lane is being left" do
+      consume {}
+      refute @slot.consumer.revoked?
+      @lane.leave!
+      assert @slot.consumer.revoked?
+      assert @slot.consumer.stopping?
+    end
+
+    test "[seek offset/Time] a seek takes effect with the outcome; a time is looked up first" do
+      @link.offset = 42
+      outcome = consume { seek(Time.at(0)) }
+      assert_equal Consumer::Flow::Seek.new(42), outcome.flow
+    end
+
+    test "[failing time seek] a time without a record raises and skips nothing" do
+      outcome = consume { seek(Time.at(2_000_000_000)) }
+      assert_instance_of InvalidTimeBasedOffsetError, outcome.error
+      assert_nil outcome.flow
+    end
+
+    test "outside of a unit pause, resume and seek are wishes to the loop" do
+      consume {}
+      consumer = @slot.consumer
+      consumer.pause(3, 100)
+      consumer.resume
+      consumer.seek(:latest)
+      assert_equal [Consumer::Flow::Pause.new(3, 100), Consumer::Flow::Resume.new, Consumer::Flow::Seek.new(:latest)], @link.requests
+    end
+
+    test "offset metadata over its share is refused, naming the limit" do
+      consume {}
+      message = Messages.new(batch([1])).first
+      error = assert_raises(ArgumentError) { @slot.consumer.mark_as_consumed(message, "x" * 1_025) }
+      assert_includes error.message, "1024"
+    end
+
+    test "middleware wraps user code, outermost first" do
+      order = []
+      layer = ->(name) { ->(_consumer, action, &core) { (order << [name, action]) && core.call } }
+      Recorder.script = -> { order << :code }
+      runner(layer[:outer], layer[:inner]).call(@slot, @lane.next_unit)
+      assert_equal [[:outer, :consume], [:inner, :consume], :code], order
+    end
+
+    test "a subclass without consume says what to write" do
+      error = assert_raises(NotImplementedError) { Class.new(BaseConsumer).new.consume }
+      assert_includes error.message, "implement"
+    end
+  end
+end
