@@ -102,11 +102,16 @@ module Demo
       Child.new(name, command, env: env, log: path("#{name}.log")).tap { |child| @children << child }
     end
 
-    # The orders' latency is to tell about processing, not about the start: nothing is sent before all partitions have
-    # an owner.
+    # The orders' latency is to tell about processing, not about the start: nothing is sent before each process has its
+    # share of the partitions.
     def wait_for_assignment
-      step("all partitions to be assigned") until consumers.sum(&:assigned) == @options.partitions
+      step("all partitions to be assigned") until assigned?
       @bar.say("All partitions are assigned; producing #{@options.count} orders of #{@options.customers} customers.")
+    end
+
+    def assigned?
+      owners = consumers.count { |child| child.assigned.positive? }
+      consumers.sum(&:assigned) == @options.partitions && owners == [@options.processes, @options.partitions].min
     end
 
     def wait_until_processed

@@ -25,26 +25,10 @@ module Penstock
         Failure.new(error, context).report
       end
 
-      # Adds a command; each file in `cli/commands` calls it once through {Command.command}.
-      #
-      # @param command [Class] subclass of {Command}
-      # @return [void]
-      def register(command)
-        commands.add(command)
-      end
-
       # @return [Registry] all commands, those of `cli/commands` loaded
       def registry
-        @registry ||= begin
-          require_relative "cli/commands"
-          commands
-        end
-      end
-
-      private
-
-      def commands
-        @commands ||= Registry.new
+        require_relative "cli/commands"
+        Registry.shared
       end
     end
   end

@@ -43,9 +43,9 @@ class CommandLineProcessTest < Penstock::TestCase
     file = write("boot/it.rb", "puts \"loaded \#{__FILE__}\"")
 
     ["boot/it.rb", file].each do |named|
-      assert_includes penstock("routes".merge("PENSTOCK_BOOT_FILE" => named)).out, "loaded #{file}"
+      assert_includes penstock("routes", env: {"PENSTOCK_BOOT_FILE" => named}).out, "loaded #{file}"
     end
-    refused = penstock("routes".merge("PENSTOCK_BOOT_FILE" => "false"))
+    refused = penstock("routes", env: {"PENSTOCK_BOOT_FILE" => "false"})
     assert_equal 1, refused.code
     assert_includes refused.err, "defines no application"
   end

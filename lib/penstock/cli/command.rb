@@ -1,10 +1,10 @@
 # frozen_string_literal: true
 
-require_relative "../cli"
 require_relative "arguments"
 require_relative "exit_codes"
 require_relative "failure"
 require_relative "help_text"
+require_relative "registry"
 
 module Penstock
   module CLI
@@ -37,7 +37,7 @@ module Penstock
           @arguments = arguments
           @aliases = aliases
           @hidden = hidden
-          CLI.register(self)
+          Registry.shared.add(self)
         end
 
         # More than the summary says: paragraphs and examples shown by `--help`.

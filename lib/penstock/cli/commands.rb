@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-# All commands, in the order in which the overview shows them. Each file registers its own.
+# The command line's own commands, in the order in which the overview shows them. Each file registers its own; leaves add
+# theirs in exe/penstock.
 require_relative "commands/server"
 require_relative "commands/console"
 require_relative "commands/install"
@@ -13,6 +14,5 @@ require_relative "commands/groups_lag"
 require_relative "commands/produce"
 require_relative "commands/tail"
 require_relative "commands/doctor"
-require_relative "commands/broker"
 require_relative "commands/help"
 require_relative "commands/version"

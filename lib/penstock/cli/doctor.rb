@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-require_relative "../../penstock"
+require_relative "../config/memory_budget"
+require_relative "../errors"
 require_relative "doctor/build"
 require_relative "doctor/memory"
 require_relative "doctor/server"
@@ -26,8 +27,8 @@ module Penstock
           steps = [*Build.new.steps, configuration]
           return steps unless configured
 
+          steps.concat(network) if @connect
           steps << Memory.new(consumer_settings, lanes: lanes).step
-          @connect ? steps + network : steps
         end
 
         private
@@ -48,7 +49,8 @@ module Penstock
           steps = ways.flatten
           return steps + [Step.skipped("Kafka", "no server can be reached")] if ways.all? { |way| way.any?(&:failed?) }
 
-          steps + Session.new(consumer_settings, topics: topics, groups: groups).steps
+          @session = Session.new(consumer_settings, topics: topics, groups: groups)
+          steps + @session.steps
         end
 
         def tls
@@ -63,8 +65,9 @@ module Penstock
           @consumer_settings ||= @target.consumer_settings
         end
 
+        # Partitions this process may get: all of its topics, where the cluster was asked.
         def lanes
-          64
+          (@session&.partitions || 0).then { |count| count.positive? ? count : Config::MemoryBudget::UNKNOWN_LANES }
         end
 
         def topics

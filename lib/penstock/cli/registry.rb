@@ -9,6 +9,11 @@ module Penstock
     # The commands by name. A name has one word (`server`) or two (`topics list`); the first word of the latter alone
     # means the overview of that family. Filled at load, read afterwards; belongs to the main thread.
     class Registry
+      # @return [Registry] the one that commands register in
+      def self.shared
+        @shared ||= new
+      end
+
       def initialize
         @commands = {}
       end

@@ -9,6 +9,8 @@ module Penstock
     # that of KAFKA_BOOTSTRAP_SERVERS. `-X name=value` adds or replaces single properties of librdkafka.
     class Target
       VARIABLE = "KAFKA_BOOTSTRAP_SERVERS"
+      # The default of `prefetch_budget_bytes`.
+      BUDGET_BYTES = 64 * 1024 * 1024
 
       # Declares the options that {new} reads.
       #
@@ -40,12 +42,45 @@ module Penstock
         raise unless from_environment
       end
 
+      # @return [Hash{String => String}] librdkafka's settings of a consumer of this cluster
+      def consumer_settings
+        require_relative "../config/kafka_map"
+
+        group = application&.validate!&.routes&.subscription_groups&.first
+        ours = group ? Config::KafkaMap.consumer(application.config, group) : without_application
+        ours.to_h.merge(extra.to_h { |name, value| [name.to_s, value.to_s] })
+      end
+
+      # @return [Hash{String => Array<String>}] consumer groups of the application and the topics they consume
+      def groups
+        return {} unless application
+
+        application.validate!.routes.consumer_groups.to_h do |group|
+          [group.id, group.topics.select { |topic| topic.active? && !topic.pattern? }.map(&:name)]
+        end
+      end
+
+      # Opens the connection of the administration calls for the time of the block.
+      #
+      # @yieldparam cluster [Cluster]
+      def cluster(&block)
+        settings = kafka
+        require_relative "cluster"
+        Cluster.open(settings, &block)
+      end
+
       private
 
       def base
         return {"bootstrap.servers": @options[:bootstrap]} if @options[:bootstrap]
 
         application ? application.config.kafka : {"bootstrap.servers": from_environment}
+      end
+
+      # What an application of this cluster would have at least: the division of memory is ours.
+      def without_application
+        budget = Config::MemoryBudget.new(BUDGET_BYTES).properties
+        budget.merge(Config::KafkaMap.strings(kafka, :consumer))
       end
 
       def extra

@@ -5,6 +5,7 @@ require "stringio"
 require "tmpdir"
 require "fileutils"
 require "penstock/cli"
+require "penstock/testing/broker_command"
 
 class CLITest < Penstock::TestCase
   Context = Penstock::CLI::Context

@@ -33,10 +33,7 @@ module Penstock
 
         # Group => its topics, those that the application consumes.
         def routed(target)
-          application = target.application || fail_usage("name a group, as there is no application here")
-          application.routes.consumer_groups.to_h do |group|
-            [group.id, group.topics.select(&:active?).reject(&:pattern).map(&:name)]
-          end
+          target.groups.tap { |groups| fail_usage "name a group, as there is no application here" if groups.empty? }
         end
 
         def print_rows(rows)

@@ -18,12 +18,12 @@ module Penstock
         private
 
         def call(words)
-          known = CLI.registry[words.join(" ")]
+          known = Registry.shared[words.join(" ")]
           return known.new(context).run(["--help"]) if known && known != self.class
 
           return family(words) if words.any?
 
-          say OPENING, "", overview(CLI.registry.all), "", "Exit codes:", ExitCodes.to_s, "", closing
+          say OPENING, "", overview(Registry.shared.all), "", "Exit codes:", ExitCodes.to_s, "", closing
         end
 
         # `--help` of this command is the overview, not its own short text.
@@ -32,8 +32,8 @@ module Penstock
         end
 
         def family(words)
-          commands = CLI.registry.family(words.join(" "))
-          CLI.registry.resolve(words) if commands.empty? # says what is wrong with the name
+          commands = Registry.shared.family(words.join(" "))
+          Registry.shared.resolve(words) if commands.empty? # says what is wrong with the name
 
           say overview(commands)
         end

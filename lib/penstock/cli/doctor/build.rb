@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../../native"
 require_relative "../../version"
 require_relative "step"
 
@@ -11,7 +12,7 @@ module Penstock
         # Feature of librdkafka => what is lost without it.
         WANTED = {
           "ssl" => "no TLS connections", "sasl_scram" => "no login by SCRAM", "sasl_oauthbearer" => "no login by OAuth",
-          "zstd" => "no zstd compression", "oauthbearer_oidc" => "no tokens from an OIDC provider"
+          "zstd" => "no zstd compression", "oidc" => "no tokens from an OIDC provider"
         }.freeze
 
         # @return [Array<Step>]

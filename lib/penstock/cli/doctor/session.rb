@@ -1,6 +1,9 @@
 # frozen_string_literal: true
 
 require "securerandom"
+require_relative "../../errors"
+require_relative "../../native/admin"
+require_relative "../../native/consumer"
 require_relative "step"
 
 module Penstock
@@ -22,7 +25,11 @@ module Penstock
           @kafka = kafka
           @topics = topics
           @groups = groups
+          @partitions = 0
         end
+
+        # @return [Integer] partitions of the topics, as far as they were found
+        attr_reader :partitions
 
         # @return [Array<Step>]
         def steps
@@ -64,9 +71,10 @@ module Penstock
         def read_topic(topic)
           found = @consumer.metadata(topic, LIMIT_MS)[:topics][topic]
           error = found && found[:error].to_i
-          return Step.ok("topic #{topic}", "#{found[:partitions].size} partitions") if error&.zero?
+          return Step.failed("topic #{topic}", *topic_problem(error)) unless error&.zero?
 
-          Step.failed("topic #{topic}", *topic_problem(error))
+          @partitions += found[:partitions].size
+          Step.ok("topic #{topic}", "#{found[:partitions].size} partitions")
         rescue KafkaError, WaitTimeoutError => error
           Step.failed("topic #{topic}", error.message, "ask again, or look into the broker's log")
         end

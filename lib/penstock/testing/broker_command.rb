@@ -1,0 +1,56 @@
+# frozen_string_literal: true
+
+require_relative "../cli/command"
+
+module Penstock
+  module Testing
+    # `penstock broker`: the embedded broker in the foreground, for development and for tests of other programs. A command
+    # of this leaf, which `exe/penstock` adds to those of the command line.
+    class BrokerCommand < CLI::Command
+      command "broker", "Runs the embedded broker: Kafka in memory, for development"
+      details <<~TEXT
+        Real Kafka protocol on 127.0.0.1, nothing on disk. Keeps 5 MiB or 100,000 batches a partition, forgets all at
+        its end, and knows no ACLs, no SASL and no TLS. Topics that don't exist are made when they are first used,
+        with 4 partitions. Clients should set fetch.wait.max.ms to 10 and session.timeout.ms to 2000.
+
+          penstock broker --topics orders:6,clicks:3
+      TEXT
+
+      DEFAULT_PORT = 9092
+      DEFAULT_PARTITIONS = 4
+
+      private
+
+      def define(parser)
+        parser.value(:port, "--port N", Integer, "port on 127.0.0.1 (9092); 0 takes a free one")
+        parser.list(:topics, "--topics NAME[:PARTITIONS],…", "topics to make at once")
+        parser.value(:partitions, "--partitions N", Integer, "partitions of topics that name none (4)")
+        parser.flag(:json, "--json", "print one line of JSON with the address instead of the banner")
+        parser.flag(:stop_with_stdin, "--stop-with-stdin", "end when the standard input is closed")
+      end
+
+      def call(_words)
+        made = topics
+        require_relative "broker_process"
+
+        BrokerProcess.run(
+          port: options.fetch(:port, DEFAULT_PORT), topics: made, partitions: partitions, out: context.stdout,
+          watch: (context.stdin if options[:stop_with_stdin]), format: options[:json] ? :json : :text
+        )
+      end
+
+      def topics
+        options.fetch(:topics, []).to_h do |text|
+          name, count = text.split(":", 2)
+          number = count ? Integer(count, exception: false) : partitions
+          fail_usage "--topics #{text}: the number of partitions begins at 1" unless number&.positive?
+          [name, number]
+        end
+      end
+
+      def partitions
+        options.fetch(:partitions, DEFAULT_PARTITIONS)
+      end
+    end
+  end
+end

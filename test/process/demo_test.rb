@@ -1,0 +1,67 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "json"
+require_relative "../support/command_line"
+
+class DemoProcessTest < Penstock::TestCase
+  include Penstock::TestSupport::CommandLine
+
+  MAIN = File.join(ROOT, "examples/demo/main.rb")
+  SMALL = %w[--count 4000 --rate 2000 --partitions 4 --limit 90 --json].freeze
+
+  test "a small run with a process killed in the middle ends with a table that is right" do
+    result = demo
+
+    table = JSON.parse(result.out)
+    assert_equal [], table["problems"], result.err
+    assert_equal 0, result.code
+    assert_equal [4_000, 4_000, 0, 0], table.values_at("produced", "processed", "lost", "out_of_order")
+    assert_equal ["consumer-1"], table["killed"]
+    assert_empty leftovers
+  end
+
+  test "a line dropped from a journal turns the table wrong and the exit code to 1" do
+    result = demo("--tamper", "--no-kill", "--count", "500")
+
+    assert_equal 1, result.code, result.err
+    table = JSON.parse(result.out)
+    assert_equal [1, 1], table.values_at("lost", "journal_missing")
+    assert_empty leftovers
+  end
+
+  test "Ctrl-C ends it cleanly: exit code 130, no child and no file is left" do
+    pid = spawn(CLEAN.merge("TMPDIR" => @dir), RbConfig.ruby, MAIN, *SMALL, out: File::NULL, err: File.join(@dir, "err"))
+    children = wait_until(30, "three children of the demo") { children_of(pid).then { |all| all if all.size >= 3 } }
+    Process.kill(:INT, pid)
+    _, status = Process.wait2(pid)
+
+    assert_equal 130, status.exitstatus
+    assert_empty children.select { |child| File.exist?("/proc/#{child}") }
+    assert_empty leftovers
+  end
+
+  test "more orders than the embedded broker can keep are refused before anything starts" do
+    result = demo("--count", "10_000_000")
+
+    assert_equal 1, result.code
+    assert_includes result.err, "--bootstrap"
+  end
+
+  private
+
+  def demo(*options)
+    out, err, status = Open3.capture3(CLEAN.merge("TMPDIR" => @dir), RbConfig.ruby, MAIN, *SMALL, *options)
+    Result.new(out, err, status.exitstatus)
+  end
+
+  def children_of(pid)
+    Dir["/proc/#{pid}/task/*/children"].flat_map { |path| File.read(path).split }
+  rescue Errno::ENOENT
+    []
+  end
+
+  def leftovers
+    Dir[File.join(@dir, "penstock-demo-*")]
+  end
+end

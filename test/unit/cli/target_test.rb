@@ -1,0 +1,54 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "tmpdir"
+require "fileutils"
+require "penstock/cli/context"
+require "penstock/cli/target"
+require "penstock/cli/table"
+
+class TargetTest < Penstock::TestCase
+  def setup
+    @dir = File.realpath(Dir.mktmpdir("target"))
+  end
+
+  def teardown
+    FileUtils.remove_entry(@dir)
+  end
+
+  test "--bootstrap needs no application, and -X adds to it" do
+    target = target({bootstrap: "a:1", properties: {"security.protocol" => "ssl"}})
+
+    assert_equal({"bootstrap.servers": "a:1", "security.protocol": "ssl"}, target.kafka)
+    assert_nil target.application
+    assert_empty target.groups
+  end
+
+  test "without both the environment's servers are taken" do
+    assert_equal({"bootstrap.servers": "env:9092"}, target({}, "KAFKA_BOOTSTRAP_SERVERS" => "env:9092").kafka)
+  end
+
+  test "with nothing at all the missing boot file is told" do
+    assert_raises(Penstock::MissingBootFileError) { target({}).kafka }
+  end
+
+  test "a consumer without an application gets our division of memory" do
+    settings = target({bootstrap: "a:1"}).consumer_settings
+
+    assert_equal "a:1", settings["bootstrap.servers"]
+    assert_equal "10000", settings["queued.min.messages"]
+  end
+
+  test "a table's columns are as wide as they must be, numbers stand to the right, nothing is a dash" do
+    table = Penstock::CLI::Table.new(%w[topic lag], [["orders", 1_000], ["c", nil]]).to_s
+
+    assert_equal ["topic    lag", "orders  1000", "c          -"], table.lines(chomp: true)
+  end
+
+  private
+
+  def target(options, env = {})
+    context = Penstock::CLI::Context.new(stdin: $stdin, stdout: $stdout, stderr: $stderr, env: env, dir: @dir)
+    Penstock::CLI::Target.new(context, options)
+  end
+end
