@@ -27,7 +27,7 @@ module Demo
     # @param processed [Integer] orders finished, each counted once
     # @param in_flight [Integer] orders handed to consumers and not finished
     def show(produced:, processed:, in_flight:)
-      now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+      now = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC)
       remember(now, processed)
       return if now - @drawn_at < (@redraws ? REDRAW_S : PRINT_S)
 

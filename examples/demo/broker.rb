@@ -20,7 +20,7 @@ module Demo
       @stdin, @stdout = nil
       reading, @stdin = IO.pipe
       @stdout, writing = IO.pipe
-      @pid = Process.spawn(*command, "broker", "--port", "0", "--topics", "#{topic}:#{partitions}", "--json",
+      @pid = ::Process.spawn(*command, "broker", "--port", "0", "--topics", "#{topic}:#{partitions}", "--json",
         "--stop-with-stdin", in: reading, out: writing, err: [log, "a"], pgroup: true)
       [reading, writing].each(&:close)
       @bootstrap = read_address
@@ -29,8 +29,8 @@ module Demo
     # Ends it. When it doesn't end in time, it is killed.
     def stop
       @stdin.close
-      Process.kill(:KILL, @pid) unless @stdout.wait_readable(STOP_LIMIT_S)
-      Process.wait(@pid)
+      ::Process.kill(:KILL, @pid) unless @stdout.wait_readable(STOP_LIMIT_S)
+      ::Process.wait(@pid)
       @stdout.close
     end
 

@@ -18,7 +18,7 @@ module Demo
       @name = name
       @pipe, writing = IO.pipe
       @progress = {"in_flight" => 0, "done" => 0, "next" => {}, "assigned" => 0}
-      @pid = Process.spawn(env.merge("DEMO_STATUS_FD" => writing.fileno.to_s), *command,
+      @pid = ::Process.spawn(env.merge("DEMO_STATUS_FD" => writing.fileno.to_s), *command,
         writing.fileno => writing.fileno, :in => File::NULL, %i[out err] => [log, "a"], :pgroup => true)
       writing.close
     end
@@ -56,7 +56,7 @@ module Demo
     end
 
     def kill(signal)
-      Process.kill(signal, @pid) if running?
+      ::Process.kill(signal, @pid) if running?
     end
 
     # Asks it to end, and kills it when it doesn't within the limit.
@@ -64,8 +64,8 @@ module Demo
     # @return [Boolean] it ended by itself
     def stop(limit_s)
       kill(:TERM)
-      deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + limit_s
-      while running? && (left = deadline - Process.clock_gettime(Process::CLOCK_MONOTONIC)).positive?
+      deadline = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC) + limit_s
+      while running? && (left = deadline - ::Process.clock_gettime(::Process::CLOCK_MONOTONIC)).positive?
         read_progress if @pipe.wait_readable(left)
       end
       return true unless running?
@@ -79,7 +79,7 @@ module Demo
     def reap
       return unless running?
 
-      _, @status = Process.wait2(@pid)
+      _, @status = ::Process.wait2(@pid)
       @pipe.close
     end
   end

@@ -34,7 +34,7 @@ module Demo
       @bar = Bar.new(out, options.count)
       @children = []
       @consumers = 0
-      @topic = "demo_orders_#{Process.pid}_#{Process.clock_gettime(Process::CLOCK_REALTIME, :second)}"
+      @topic = "demo_orders_#{::Process.pid}_#{::Process.clock_gettime(::Process::CLOCK_REALTIME, :second)}"
     end
 
     # @return [Integer] exit code
@@ -181,8 +181,8 @@ module Demo
         @bar.say("Dropped one line, as asked: #{Tamper.new(@folder).drop_one}")
       end
       @out.puts
-      reading = Process.spawn(RbConfig.ruby, File.join(__dir__, "report.rb"), @folder, *("--json" if @options.json))
-      _, status = Process.wait2(reading)
+      reading = ::Process.spawn(RbConfig.ruby, File.join(__dir__, "report.rb"), @folder, *("--json" if @options.json))
+      _, status = ::Process.wait2(reading)
       @evidence = !status.success? && !@options.tamper
       status.exitstatus || 1
     end
@@ -210,7 +210,7 @@ module Demo
     end
 
     def now
-      Process.clock_gettime(Process::CLOCK_MONOTONIC)
+      ::Process.clock_gettime(::Process::CLOCK_MONOTONIC)
     end
   end
 end

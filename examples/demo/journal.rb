@@ -14,7 +14,7 @@ module Demo
   class Journal
     # Times are nanoseconds of a clock all processes of a machine share.
     def self.now_ns
-      Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
+      ::Process.clock_gettime(::Process::CLOCK_MONOTONIC, :nanosecond)
     end
 
     # @param path [String] of a file that doesn't exist yet

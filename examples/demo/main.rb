@@ -6,7 +6,7 @@ require_relative "options"
 
 options = Demo::Options.parse(ARGV)
 out = options.json ? $stderr : $stdout
-Signal.trap("TERM") { Process.kill(:INT, Process.pid) }
+Signal.trap("TERM") { ::Process.kill(:INT, ::Process.pid) }
 
 begin
   exit Demo::Conductor.new(options, out).run

@@ -63,7 +63,7 @@ module Demo
         break if last
       end
     rescue Errno::EPIPE
-      Process.kill(:TERM, Process.pid) unless @closed
+      ::Process.kill(:TERM, ::Process.pid) unless @closed
     end
 
     def snapshot

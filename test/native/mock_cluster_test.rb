@@ -99,7 +99,7 @@ module Penstock
           writer.close
 
           assert_equal "ForkedHandleError discarded", reader.read
-          assert_predicate Process.wait2(child).last, :success?
+          assert_predicate ::Process.wait2(child).last, :success?
           cluster.create_topic("after", 1)
         ensure
           reader.close
@@ -119,7 +119,7 @@ module Penstock
           exit!(0)
         end
 
-        assert_predicate Process.wait2(child).last, :success?
+        assert_predicate ::Process.wait2(child).last, :success?
       end
 
       test "calls from many threads while it is closed end in one way or the other" do

@@ -124,9 +124,9 @@ class CommandLineProcessTest < Penstock::TestCase
 
   def median
     times = Array.new(5) do
-      began = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+      began = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC)
       yield
-      Process.clock_gettime(Process::CLOCK_MONOTONIC) - began
+      ::Process.clock_gettime(::Process::CLOCK_MONOTONIC) - began
     end
     times.sort[2]
   end

@@ -33,8 +33,8 @@ class DemoProcessTest < Penstock::TestCase
   test "Ctrl-C ends it cleanly: exit code 130, no child and no file is left" do
     pid = spawn(CLEAN.merge("TMPDIR" => @dir), RbConfig.ruby, MAIN, *SMALL, out: File::NULL, err: File.join(@dir, "err"))
     children = wait_until(30, "three children of the demo") { children_of(pid).then { |all| all if all.size >= 3 } }
-    Process.kill(:INT, pid)
-    _, status = Process.wait2(pid)
+    ::Process.kill(:INT, pid)
+    _, status = ::Process.wait2(pid)
 
     assert_equal 130, status.exitstatus
     assert_empty children.select { |child| File.exist?("/proc/#{child}") }

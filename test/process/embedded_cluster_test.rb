@@ -18,7 +18,7 @@ module Penstock
         assert_predicate cluster, :running?
         2.times { cluster.stop }
         refute_predicate cluster, :running?
-        assert_raises(Errno::ESRCH) { Process.kill(0, pid) }
+        assert_raises(Errno::ESRCH) { ::Process.kill(0, pid) }
       end
 
       test "a block gets it and its value is returned; it is stopped even when the block raises" do
@@ -31,7 +31,7 @@ module Penstock
             raise ArgumentError
           end
         end
-        assert_raises(Errno::ESRCH) { Process.kill(0, pid) }
+        assert_raises(Errno::ESRCH) { ::Process.kill(0, pid) }
       end
 
       test "it dies with the process that started it, also when that one is killed" do
@@ -40,8 +40,8 @@ module Penstock
         child = spawn(RbConfig.ruby, *$LOAD_PATH.map { |folder| "-I#{folder}" }, "-e", program, out: writer)
         writer.close
         broker = Integer(reader.gets)
-        Process.kill(:KILL, child)
-        Process.wait(child)
+        ::Process.kill(:KILL, child)
+        ::Process.wait(child)
 
         assert wait_until(5, "the broker's end") { gone?(broker) }
       ensure
@@ -148,7 +148,7 @@ module Penstock
             exit!(cluster.topics.empty? ? 0 : 1)
           end
 
-          assert_predicate Process.wait2(child).last, :success?
+          assert_predicate ::Process.wait2(child).last, :success?
           assert_equal({}, cluster.topics)
         end
       end
@@ -156,7 +156,7 @@ module Penstock
       private
 
       def gone?(pid)
-        Process.kill(0, pid)
+        ::Process.kill(0, pid)
         false
       rescue Errno::ESRCH
         true

@@ -33,7 +33,7 @@ module Penstock
 
       def run
         started = now
-        @pid = Process.spawn(@env, *@command, pgroup: true, **@options)
+        @pid = ::Process.spawn(@env, *@command, pgroup: true, **@options)
         status = await
         Result.new(status: status || force, timed_out: status.nil?, seconds: now - started)
       ensure
@@ -49,23 +49,23 @@ module Penstock
       end
 
       def ended
-        pid, status = Process.wait2(@pid, Process::WNOHANG)
+        pid, status = ::Process.wait2(@pid, ::Process::WNOHANG)
         status if pid
       end
 
       def force
         kill_group
-        Process.wait2(@pid).last
+        ::Process.wait2(@pid).last
       end
 
       def kill_group
-        Process.kill(:KILL, -@pid)
+        ::Process.kill(:KILL, -@pid)
       rescue Errno::ESRCH, Errno::EPERM
         nil
       end
 
       def now
-        Process.clock_gettime(Process::CLOCK_MONOTONIC)
+        ::Process.clock_gettime(::Process::CLOCK_MONOTONIC)
       end
     end
   end

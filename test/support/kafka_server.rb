@@ -70,7 +70,7 @@ module Penstock
       def stop(keep: false)
         pid = running_pid
         if pid
-          Process.kill(:TERM, pid)
+          ::Process.kill(:TERM, pid)
           kill_hard(pid) unless gone_within?(pid, STOP_SECONDS)
         end
         FileUtils.rm_f(state_path)
@@ -116,7 +116,7 @@ module Penstock
 
         id = SecureRandom.urlsafe_base64(16)
         pid = spawn_java("kafka.tools.StorageTool", "format", "-t", id, "-c", properties_path, heap: "-Xmx128m")
-        _, status = Process.wait2(pid)
+        _, status = ::Process.wait2(pid)
         raise Error, "formatting #{@data} failed:\n#{log_tail}" unless status.success?
       end
 
@@ -129,7 +129,7 @@ module Penstock
       # A group of its own: Ctrl-C on a test run is for the run, which then stops the broker itself.
       def spawn_java(main, *arguments, heap:)
         options = ["-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Dlog4j2.configurationFile=#{log_configuration}"]
-        Process.spawn("java", *heap.split, *options, "-cp", File.join(@home, "libs/*"), main, *arguments,
+        ::Process.spawn("java", *heap.split, *options, "-cp", File.join(@home, "libs/*"), main, *arguments,
           :in => File::NULL, %i[out err] => [log_path, "a"], :pgroup => true)
       end
 
@@ -140,7 +140,7 @@ module Penstock
 
       def await_ready
         pid = running_pid
-        reaper = Process.detach(pid)
+        reaper = ::Process.detach(pid)
         Wait.wait_until(START_SECONDS, "answer from Kafka on port #{@port}", state: -> { log_tail }, every: 0.05) do
           raise Error, "Kafka ended while starting:\n#{log_tail}" unless reaper.alive?
 
@@ -169,7 +169,7 @@ module Penstock
       end
 
       def kill_hard(pid)
-        Process.kill(:KILL, pid)
+        ::Process.kill(:KILL, pid)
         gone_within?(pid, STOP_SECONDS)
       rescue Errno::ESRCH
         nil

@@ -18,8 +18,8 @@ module Penstock
 
       # Topics and groups of one test never meet those of another, nor of an earlier run.
       def unique(name)
-        time = Process.clock_gettime(Process::CLOCK_REALTIME, :millisecond).to_s(36)
-        "#{name}-#{Process.pid}-#{time}-#{rand(36**3).to_s(36)}"
+        time = ::Process.clock_gettime(::Process::CLOCK_REALTIME, :millisecond).to_s(36)
+        "#{name}-#{::Process.pid}-#{time}-#{rand(36**3).to_s(36)}"
       end
     end
   end

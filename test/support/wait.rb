@@ -17,11 +17,11 @@ module Penstock
       # @param what [String, nil] what is waited for, told when it doesn't come
       # @param state [Proc, nil] called on a timeout: what the world looked like instead
       def wait_until(deadline = 10, what = nil, state: nil, every: 0.005)
-        limit = Process.clock_gettime(Process::CLOCK_MONOTONIC) + deadline * TIME_FACTOR
+        limit = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC) + deadline * TIME_FACTOR
         loop do
           value = yield
           return value if value
-          break if Process.clock_gettime(Process::CLOCK_MONOTONIC) > limit
+          break if ::Process.clock_gettime(::Process::CLOCK_MONOTONIC) > limit
 
           sleep(every)
         end

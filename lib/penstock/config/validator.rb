@@ -60,7 +60,7 @@ module Penstock
 
         # Unless every connection brings its own properties, the application's are looked at whole.
         def application(settings, groups)
-          return [missing] if settings.kafka.empty?
+          return missing(settings) if settings.kafka.empty?
 
           checks = KafkaChecks.new(settings.kafka) { "config.kafka" }
           found = groups.first(1).flat_map { |group| checks.problems(:consumer, KafkaMap.consumer(settings, group)) }
@@ -68,8 +68,11 @@ module Penstock
           found + admin(settings)
         end
 
-        def missing
-          Problem.new("config.kafka", "is empty", 'It needs at least {"bootstrap.servers": "localhost:9092"}')
+        # Something else than a Hash was told of already.
+        def missing(settings)
+          return [] if settings.problems.any? { |problem| problem.path == "config.kafka" }
+
+          [Problem.new("config.kafka", "is empty", 'It needs at least {"bootstrap.servers": "localhost:9092"}')]
         end
 
         def admin(settings)

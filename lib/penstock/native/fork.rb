@@ -18,4 +18,4 @@ module Penstock
   end
 end
 
-Process.singleton_class.prepend(Penstock::Native::Fork)
+::Process.singleton_class.prepend(Penstock::Native::Fork)

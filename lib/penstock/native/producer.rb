@@ -37,6 +37,23 @@ module Penstock
         offer(topic, payload, key, partition, timestamp_ms, headers, handle, label) || raise(QueueFullError)
       end
 
+      # What a listener for OAuth tokens calls with a new one.
+      #
+      # @param lifetime_ms [Integer] when it expires, in milliseconds since 1970
+      # @param extensions [Hash{String => String}, nil] SASL extensions (KIP-342)
+      # @return [void]
+      # @raise [KafkaError]
+      def oauthbearer_set_token(token:, lifetime_ms:, principal_name:, extensions: nil)
+        set_token(token, lifetime_ms, principal_name, extensions)
+      end
+
+      # What a listener for OAuth tokens calls when there is none.
+      #
+      # @return [void]
+      def oauthbearer_set_token_failure(reason)
+        set_token_failure(reason)
+      end
+
       # @return [String]
       def inspect
         closed? ? "#<#{self.class} #{state}>" : "#<#{self.class} #{name}>"

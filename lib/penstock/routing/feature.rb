@@ -61,16 +61,17 @@ module Penstock
       #
       # @param arguments [Array] positional arguments
       # @param keywords [Hash] keyword arguments
+      # @param verb [Symbol] the one that was used
       # @yieldparam message [String] what is wrong
       # @yieldparam hint [String, nil] the way out
       # @return [Hash{Symbol => Object}] typed options
-      def read(arguments, keywords, &report)
-        given = named(arguments, keywords, &report)
+      def read(arguments, keywords, verb = @verb, &report)
+        given = named(verb, arguments, keywords, &report)
         given.each_with_object({}) do |(name, value), read|
           coerced = @options.fetch(name).type.coerce(value)
           next read[name] = coerced unless Config::Types.invalid?(coerced)
 
-          report.call("#{label(name)} must be #{@options.fetch(name).type}, is #{shown(value)}", nil)
+          report.call("#{label(verb, name)} must be #{@options.fetch(name).type}, is #{shown(value)}", nil)
         end
       end
 
@@ -98,14 +99,14 @@ module Penstock
       private
 
       # One positional argument stands for the option that may go without its name.
-      def named(arguments, keywords, &report)
-        given = renamed(keywords, &report)
-        if @positional && arguments.size == 1
-          given[@positional] = merged(given[@positional], arguments.first)
-        elsif arguments.any?
-          report.call("#{@verb} takes #{arity}, not #{arguments.size}", nil)
+      def named(verb, arguments, keywords, &report)
+        given = renamed(verb, keywords, &report)
+        if arguments.size > (@positional ? 1 : 0)
+          report.call("#{verb} takes #{arity}, not #{arguments.size}", nil)
+        else
+          given[@positional] = merged(given[@positional], arguments.first) if arguments.any?
+          missing(verb, given, &report)
         end
-        missing(given, &report)
         given
       end
 
@@ -118,21 +119,21 @@ module Penstock
         rest.is_a?(Hash) && argument.is_a?(Hash) ? argument.merge(rest) : argument
       end
 
-      def renamed(keywords)
+      def renamed(verb, keywords)
         keywords.each_with_object({}) do |(key, value), given|
           name = @renamed.fetch(key, key)
           next given[name] = value if @options.key?(name)
           next (given[@rest] ||= {})[key] = value if @rest
 
-          yield "#{@verb} has no option #{key}", Nearest.hint(key, @options.keys) || known
+          yield "#{verb} has no option #{key}", Nearest.hint(key, @options.keys) || known
         end
       end
 
-      def missing(given)
+      def missing(verb, given)
         @options.each do |name, option|
           next unless REQUIRED.equal?(option.default) && !given.key?(name)
 
-          yield "#{label(name)} is missing", "It must be #{option.type}"
+          yield "#{label(verb, name)} is missing", "It must be #{option.type}"
         end
       end
 
@@ -140,8 +141,8 @@ module Penstock
         @options.empty? ? nil : "It has #{@options.keys.join(", ")}"
       end
 
-      def label(name)
-        (name == @positional) ? @verb.to_s : "#{@verb} #{name}:"
+      def label(verb, name)
+        (name == @positional) ? verb.to_s : "#{verb} #{name}:"
       end
 
       # A Hash may hold secrets.

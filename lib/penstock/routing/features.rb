@@ -111,8 +111,9 @@ module Penstock
         [["eofed needs enable.partition.eof, which kafka sets to false", "Leave enable.partition.eof out"]]
       end
 
-      PAUSE = lambda do |_topic, pause, _settings|
-        next [] unless pause.timeout > pause.max_timeout
+      # Those of the settings are checked there.
+      PAUSE = lambda do |_topic, pause, settings|
+        next [] if pause.timeout <= pause.max_timeout || pause.to_a == settings.pause.to_a
 
         [["pause timeout (#{pause.timeout}) is above its max_timeout (#{pause.max_timeout})",
           "What a topic doesn't say comes from config.pause"]]

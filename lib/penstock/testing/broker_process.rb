@@ -89,13 +89,13 @@ module Penstock
       end
 
       def announce
-        Process.setproctitle("penstock broker #{bootstrap_servers}")
+        ::Process.setproctitle("penstock broker #{bootstrap_servers}")
         @out.puts((@format == :json) ? facts : banner)
         @out.flush
       end
 
       def facts
-        JSON.generate(pid: Process.pid, bootstrap_servers: bootstrap_servers, control_port: @control.port)
+        JSON.generate(pid: ::Process.pid, bootstrap_servers: bootstrap_servers, control_port: @control.port)
       end
 
       def banner

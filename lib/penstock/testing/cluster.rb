@@ -52,7 +52,7 @@ module Penstock
       attr_reader :pid
 
       def initialize(topics:, brokers:, port:)
-        @owner = Process.pid
+        @owner = ::Process.pid
         spawn_broker(JSON.generate(topics: topics, brokers: brokers, port: port))
         facts = JSON.parse(first_line)
         @bootstrap_servers = facts.fetch("bootstrap_servers")
@@ -147,14 +147,14 @@ module Penstock
       def running?
         return false unless @pid
 
-        (Process.pid == @owner) ? Process.wait(@pid, Process::WNOHANG).nil? : true
+        (::Process.pid == @owner) ? ::Process.wait(@pid, ::Process::WNOHANG).nil? : true
       rescue Errno::ECHILD
         false
       end
 
       # Ends the broker and waits for it. Does nothing the second time, and in a forked child.
       def stop
-        return unless @pid && Process.pid == @owner
+        return unless @pid && ::Process.pid == @owner
 
         [@alive, @output, @errors].compact.each { |stream| stream.close unless stream.closed? }
         reap
@@ -199,10 +199,10 @@ module Penstock
       end
 
       def reap
-        waiter = Process.detach(@pid)
+        waiter = ::Process.detach(@pid)
         return if waiter.join(STOP_MS / 1000.0)
 
-        Process.kill(:KILL, @pid)
+        ::Process.kill(:KILL, @pid)
         waiter.join
       rescue Errno::ESRCH
         nil # it ended in between

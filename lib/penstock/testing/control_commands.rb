@@ -48,7 +48,7 @@ module Penstock
       private
 
       def ping(_arguments)
-        {"pid" => Process.pid, "bootstrap_servers" => @cluster.bootstrap_servers}
+        {"pid" => ::Process.pid, "bootstrap_servers" => @cluster.bootstrap_servers}
       end
 
       def create(arguments)

@@ -36,7 +36,7 @@ module Penstock
 
         def define(verb, feature)
           define_singleton_method(verb) do |*arguments, **keywords|
-            read = feature.read(arguments, keywords) { |message, hint| report(message, hint) }
+            read = feature.read(arguments, keywords, verb) { |message, hint| report(message, hint) }
             keep(verb, feature, read)
             nil
           end

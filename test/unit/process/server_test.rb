@@ -1,0 +1,169 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "logger"
+require "stringio"
+require "penstock/clock"
+require "penstock/instrumentation/monitor"
+require "penstock/process/lifecycle"
+require "penstock/process/server"
+require "penstock/runtime/threads"
+
+module Penstock
+  class ServerTest < TestCase
+    # A poll loop that ends when it is told to, or never.
+    class Loop
+      Group = Struct.new(:id)
+      attr_reader :orders, :forced
+
+      def initialize(stubborn: false)
+        @stubborn = stubborn
+        @orders = Thread::Queue.new
+        @forced = stubborn
+      end
+
+      def group = Group.new("g")
+      def finished? = @finished || false
+      def snapshot = {}
+      def quiet = @orders << :quiet
+      def stop(deadline) = @orders << deadline
+
+      def run
+        loop { break if @orders.pop.is_a?(Deadline) && !@stubborn }
+        @finished = true
+      end
+    end
+
+    # Only what a server asks of its host.
+    class Host
+      Settings = Struct.new(:shutdown_timeout)
+      attr_reader :monitor, :threads, :closed, :log_lines
+
+      def initialize(timeout)
+        @timeout = timeout
+        @monitor = Instrumentation::Monitor.new
+        @threads = Runtime::Threads.new(->(_name, _error) {})
+        @log_lines = []
+      end
+
+      def settings = Settings.new(@timeout)
+      def clock = Clock::SYSTEM
+      def reporter = self
+      def emit(name, payload) = monitor.instrument(name, payload)
+      def stopping! = nil
+      def log(_level, line) = @log_lines << line
+      def pool = self
+      def running = []
+      def close(_timeout) = @closed = true
+    end
+
+    # Signals without traps: what a test posts.
+    class NoTraps
+      def trap(*) = nil
+    end
+
+    def server(loops, timeout: 2_000, exits: [])
+      @host = Host.new(timeout)
+      @lifecycle = Process::Lifecycle.new
+      @signals = Process::Signals.new(NoTraps.new)
+      Process::Server.new(host: @host, loops: loops, lifecycle: @lifecycle, signals: @signals, close_producer: ->(_ms) {},
+        exit_now: ->(code) { exits << code })
+    end
+
+    def run_in_thread(server) = Thread.new { server.run(traps: false) }
+
+    test "[TERM clean stop] a stop ends all loops and answers 0" do
+      server = server([Loop.new, Loop.new])
+      thread = run_in_thread(server)
+      wait_until { @lifecycle.running? }
+      server.stop!
+      assert_equal 0, thread.value
+      assert_equal [:terminated, true], [@lifecycle.state, @host.closed]
+    end
+
+    test "[TSTP quiet] quiet reaches the loops and the process stays" do
+      poll_loop = Loop.new
+      server = server([poll_loop])
+      thread = run_in_thread(server)
+      wait_until { @lifecycle.running? }
+      server.quiet!
+      wait_until { @lifecycle.quieting? }
+      assert thread.alive?
+      server.stop!
+      assert_equal 0, thread.value
+    end
+
+    test "[sub-second shutdown_timeout] a loop that doesn't end is waited for until the deadline, then the code is 2" do
+      started = Clock::SYSTEM.monotonic_ms
+      server = server([Loop.new(stubborn: true)], timeout: 200)
+      errors = []
+      @host.monitor.subscribe("error.occurred") { |event| errors << event[:type] }
+      thread = run_in_thread(server)
+      wait_until { @lifecycle.running? }
+      server.stop!
+      assert_equal 2, thread.value
+      assert_operator Clock::SYSTEM.monotonic_ms - started, :>=, 200
+      assert_includes errors, "app.stopping.error"
+    ensure
+      @host.threads.living.each(&:kill).each(&:join)
+    end
+
+    test "the third stop signal ends the process at once with code 2" do
+      exits = []
+      server = server([Loop.new(stubborn: true)], timeout: 300, exits: exits)
+      thread = run_in_thread(server)
+      wait_until { @lifecycle.running? }
+      3.times { server.stop! }
+      thread.join
+      assert_equal [2], exits
+    ensure
+      @host.threads.living.each(&:kill).each(&:join)
+    end
+
+    test "[critical error] an error that concerns the process stops it once, however often it is reported" do
+      server = server([Loop.new])
+      types = []
+      @host.monitor.subscribe("error.occurred") { |event| types << event[:type] }
+      thread = run_in_thread(server)
+      wait_until { @lifecycle.running? }
+      3.times { server.stop!(NoMemoryError.new("no")) }
+      assert_equal 0, thread.value
+      assert_equal ["app.stopping.error"], types
+    end
+
+    test "[TTIN] a dump names every thread" do
+      server = server([Loop.new])
+      thread = run_in_thread(server)
+      wait_until { @lifecycle.running? }
+      @signals.post("TTIN")
+      wait_until { @host.log_lines.any? { |line| line.include?("penstock g") } }
+      server.stop!
+      assert_equal 0, thread.value
+    end
+
+    test "[one-way states] a state that was left is never entered again" do
+      lifecycle = Process::Lifecycle.new
+      assert lifecycle.enter(:stopped)
+      refute lifecycle.enter(:running)
+      assert lifecycle.stopped?
+    end
+
+    test "[prior traps kept] a trap that was there before is called too and put back" do
+      called = []
+      previous = ->(*) { called << :earlier }
+      installed = {}
+      traps = Object.new
+      traps.define_singleton_method(:trap) do |name, handler = nil, &block|
+        old = installed[name] || previous
+        installed[name] = handler || block
+        old
+      end
+      signals = Process::Signals.new(traps)
+      signals.install
+      installed["TERM"].call
+      assert_equal ["TERM", [:earlier]], [signals.wait, called]
+      signals.restore
+      assert_same previous, installed["TERM"]
+    end
+  end
+end
