@@ -1,0 +1,202 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "support/routes"
+
+# What people get wrong, and what they are told. All of it before anything is opened.
+class MistakesTest < Penstock::TestCase
+  include RoutesSupport
+
+  test "[all errors listed] eight mistakes of one application are in one message, and nothing is connected to" do
+    with = settings(kafka: {"bootstrap.servrs": "127.0.0.1:1", "ssl.ca.location": "certs/ca.pem"}) do |config|
+      config.concurrency = "ten"
+    end
+    drawn = routes(with) do
+      topic(:orders) do
+        consumer RoutesSupport::Consumer
+        max_mesages 10
+      end
+      topic(:orders) { consumer RoutesSupport::OtherConsumer }
+      topic(:clicks)
+      topic("not a name") { consumer RoutesSupport::Consumer }
+      consumer_group(nil) { topic(:views) { consumer RoutesSupport::Consumer } }
+    end
+    threads = Penstock::Native.thread_count
+    error = assert_raises(Penstock::ConfigurationError) { Penstock::Config::Validator.check!(with, drawn) }
+
+    assert_equal <<~TEXT.chomp, plain(error.message)
+      The configuration has 8 problems:
+        1. config.concurrency: must be an Integer of at least 1, is "ten". The default is 5
+        2. routes: topic orders: there is no option max_mesages. Did you mean max_messages?
+        3. routes: topic "not a name": "not a name" is no valid name. It must be a name of 1 to 249 letters, digits, dots, dashes and underscores
+        4. routes: consumer_group nil: a name is missing. It must be a name of 1 to 249 letters, digits, dots, dashes and underscores
+        5. routes: topic orders, consumer_group app: is routed 2 times in this group (mistakes_test.rb:15 and mistakes_test.rb:19), to RoutesSupport::Consumer and RoutesSupport::OtherConsumer. Keep one, or put the other into a consumer_group of its own
+        6. routes: topic clicks, consumer_group app: has no consumer. Add `consumer YourConsumer`, or `active false` if it is only for admin and iterators
+        7. config.kafka: bootstrap.servrs is no property of librdkafka. Did you mean bootstrap.servers?
+        8. config.kafka: ssl.ca.location names the file certs/ca.pem, which doesn't exist in #{Dir.pwd}. Give a path that this process can read
+    TEXT
+    assert_equal threads, Penstock::Native.thread_count
+  end
+
+  # Each: what is said in the setup, what properties are added, what is drawn, and what is told.
+  SETUP = {
+    "[setup validation] a name that is nil" =>
+      [->(config) { config.client_id = nil }, "config.client_id: must be a name of 1 to 249 letters"],
+    "a group that is missing" => [->(config) { config.group_id = nil }, "config.group_id: must be a name"],
+    "[pause/wait/shutdown relations] a wait longer than the stop" =>
+      [->(config) { config.max_wait_time = 60_000 },
+        "config.max_wait_time: (60000) must be below shutdown_timeout (60000)"],
+    "a first wait longer than the longest" =>
+      [->(config) { config.pause.timeout = 40_000 },
+        "config.pause.timeout: (40000) must not be above pause.max_timeout (30000)"],
+    "seconds as a Float" =>
+      [->(config) { config.shutdown_timeout = 0.5 }, "config.shutdown_timeout: must be milliseconds, an Integer"],
+    "a place to begin that doesn't exist" =>
+      [->(config) { config.initial_offset = "middle" }, 'config.initial_offset: must be "earliest" or "latest"'],
+    "a priority out of range" =>
+      [->(config) { config.worker_thread_priority = -9 },
+        "config.worker_thread_priority: must be an Integer from -3 to 3, is -9"],
+    "a setting of another name" =>
+      [->(config) { config.shutdown_timout = 5 }, "Did you mean config.shutdown_timeout?"],
+    "a listener for tokens that can't" =>
+      [->(config) { config.oauth.token_provider_listener = Object.new },
+        "must be an object with the method on_oauthbearer_token_refresh"],
+    "a producer that isn't one" =>
+      [->(config) { config.producer = "localhost" }, "config.producer: must be an object with the methods produce_async"],
+    "errors that aren't classes" =>
+      [->(config) { config.critical_errors = ["NoMemoryError"] },
+        "config.critical_errors: must be an Array of exception classes"],
+    "no properties at all" => [->(config) { config.kafka = {} }, "config.kafka: is empty. It needs at least"],
+    "properties that aren't a Hash" => [->(config) { config.kafka = "a:9092" }, "config.kafka: must be a Hash"]
+  }.freeze
+
+  KAFKA_MISTAKES = {
+    "[kafka keys symbols] String key rejected by name" =>
+      [{"fetch.min.bytes" => 1}, 'fetch.min.bytes is a String, keys must be Symbols. Write "fetch.min.bytes": …'],
+    "[reserved kafka key] statistics.unassigned.include rejected" =>
+      [{"statistics.unassigned.include": false}, "statistics.unassigned.include isn't needed"],
+    "a misspelt property" =>
+      [{"fetch.min.byte": 1}, "fetch.min.byte is no property of librdkafka. Did you mean fetch.min.bytes?"],
+    "underscores for dots" =>
+      [{security_protocol: "ssl"}, "security_protocol is no property of librdkafka. Did you mean security.protocol?"],
+    "text for a number" => [{"fetch.min.bytes": "many"}, 'Invalid value for configuration property "fetch.min.bytes"'],
+    "a number out of range" => [{"fetch.wait.max.ms": 999_999_999}, "fetch.wait.max.ms is refused by librdkafka"],
+    "a word that isn't one of those allowed" =>
+      [{"security.protocol": "tls"}, 'Invalid value "tls" for configuration property "security.protocol"'],
+    "a value that is nil" => [{"sasl.username": nil}, "sasl.username must be a String, a number or true or false, is nil"],
+    "an Array" => [{"ssl.cipher.suites": %w[a b]}, "is a Array. Join the entries by commas"],
+    "commits by librdkafka" => [{"enable.auto.commit": true}, "enable.auto.commit can't be true: offsets are committed"],
+    "timeouts that KIP-848 leaves to the broker" =>
+      [{"group.protocol": "consumer", "session.timeout.ms": 6_000},
+        "session.timeout.ms can't be set with group.protocol consumer (KIP-848)"],
+    "a strategy that KIP-848 leaves to the broker" =>
+      [{"group.protocol": "consumer", "partition.assignment.strategy": "range"},
+        "partition.assignment.strategy can't be set with group.protocol consumer (KIP-848)"],
+    "limits that don't fit each other" =>
+      [{"max.poll.interval.ms": 10_000, "session.timeout.ms": 20_000}, "must be >= `session.timeout.ms`"],
+    "a file for SSL that is missing" =>
+      [{"ssl.key.location": "/nowhere/key.pem"}, "ssl.key.location names the file /nowhere/key.pem, which doesn't exist"],
+    "a misspelt property of producers" =>
+      [{"linger.mss": 5}, "linger.mss is no property of librdkafka. Did you mean linger.ms?"],
+    "a property of producers with a wrong value" =>
+      [{"compression.type": "rar"}, 'compression.type is refused by librdkafka: Invalid value "rar"'],
+    "something only a program can set" => [{error_cb: "x"}, "error_cb is refused by librdkafka"]
+  }.freeze
+
+  ROUTES = {
+    "a topic without a consumer" => [-> { topic(:a) }, "topic a, consumer_group app: has no consumer"],
+    "a consumer that is a name" =>
+      [-> { topic(:a) { consumer "OrdersConsumer" } }, "consumer must be a class with a method `consume`"],
+    "a consumer that can't consume" => [-> { topic(:a) { consumer String } }, "consumer must be a class with a method"],
+    "an option that doesn't exist" =>
+      [-> { topic(:a) { consumer C; manual_offset_managment true } }, "Did you mean manual_offset_management?"],
+    "an option outside of a topic" => [-> { max_messages 5 }, "max_messages belongs inside of a topic's block"],
+    "a topic inside of a topic" =>
+      [-> { topic(:a) { consumer C; topic(:b) } }, "topic belongs outside of a topic's block"],
+    "an option of an option that doesn't exist" =>
+      [-> { topic(:a) { consumer C; pause(timout: 5) } }, "pause has no option timout. Did you mean timeout?"],
+    "a wrong kind of value" =>
+      [-> { topic(:a) { consumer C; max_messages "5" } }, 'max_messages must be an Integer of at least 1, is "5"'],
+    "a value too few" => [-> { topic(:a) { consumer C; max_messages } }, "max_messages is missing. It must be an Integer"],
+    "a value too many" =>
+      [-> { topic(:a) { consumer C; max_messages 1, 2 } }, "max_messages takes one argument, not 2"],
+    "the same option twice" =>
+      [-> { topic(:a) { consumer C; max_messages 1; max_messages 2 } }, "max_messages is said twice"],
+    "[same topic two consumers] rejected in one group" =>
+      [-> { topic(:a) { consumer C }; topic(:a) { consumer D } }, "is routed 2 times in this group"],
+    "a name with a space" => [-> { topic("a b") { consumer C } }, '"a b" is no valid name'],
+    "a name that is only dots" => [-> { topic("..") { consumer C } }, '".." is no valid name'],
+    "[namespacing rule] a.b_c rejected unless strict off" =>
+      [-> { topic("a.b_c") { consumer C } }, "its name mixes dots and underscores"],
+    "two names that metrics take for one" =>
+      [-> { topic("a.b") { consumer C }; topic("a_b") { consumer C } }, "topics a.b and a_b, consumer_group app: differ"],
+    "a group without topics" => [-> { consumer_group(:empty) {} }, "consumer_group empty: has no topic"],
+    "a subscription group without a name" =>
+      [-> { subscription_group(nil) { topic(:a) { consumer C } } }, "subscription_group nil: a name is missing"],
+    "[missing bootstrap.servers] rejected for a topic with properties of its own" =>
+      [-> { topic(:a) { consumer C; kafka("fetch.min.bytes": 2) } },
+        "routes: a, consumer_group app, kafka: bootstrap.servers is missing"],
+    "a misspelt property of a topic" =>
+      [-> { topic(:a) { consumer C; kafka({"fetch.min.byte": 2}, inherit: true) } },
+        "routes: a, consumer_group app, kafka: fetch.min.byte is no property of librdkafka"],
+    "eofed without the ends" =>
+      [-> { topic(:a) { consumer C; eofed; kafka({"enable.partition.eof": false}, inherit: true) } },
+        "eofed needs enable.partition.eof"],
+    "a batch that never fills" =>
+      [-> { topic(:a) { consumer C; batch(min: 5_000) } }, "batch min: 5000 can never be reached"],
+    "[RE2 vs POSIX] a pattern that not every engine knows" =>
+      [-> { pattern(/audit\.\d+/) { consumer C } }, "uses what not every engine that reads it knows: \\d: write [0-9]"],
+    "a pattern that is text" => [-> { pattern("audit.*") { consumer C } }, "pattern needs a regular expression"],
+    "deserializers that can't be called" =>
+      [-> { topic(:a) { consumer C; deserializer "json" } }, "deserializer must be an object with the method call"]
+  }.freeze
+
+  C = RoutesSupport::Consumer
+  D = RoutesSupport::OtherConsumer
+
+  SETUP.each do |name, (setup, told)|
+    test "#{name} is told" do
+      assert_includes_once told, problems(settings(&setup)) { topic(:orders) { consumer C } }
+    end
+  end
+
+  KAFKA_MISTAKES.each do |name, (properties, told)|
+    test "#{name} is told" do
+      assert_includes_once told, problems(settings(kafka: {**KAFKA, **properties})) { topic(:orders) { consumer C } }
+    end
+  end
+
+  ROUTES.each do |name, (drawing, told)|
+    test "#{name} is told" do
+      assert_includes_once told, problems(&drawing)
+    end
+  end
+
+  test "an application without mistakes has no problems" do
+    assert_empty(problems { topic(:orders) { consumer C } })
+  end
+
+  test "static membership by a name that looks generated is refused with the reason" do
+    with = settings { |config| config.static_membership = true }
+    %w[shop-5d4f8c7b9-x2x9z 0123456789ab].each do |hostname|
+      found = Penstock::Config::Validator.problems(with, nil, hostname: hostname)
+      assert_match(/#{hostname}, which looks generated/, found.map(&:to_s).join)
+    end
+
+    assert_empty Penstock::Config::Validator.problems(with, nil, hostname: "shop-0")
+  end
+
+  test "no secret is in what is told" do
+    with = settings(kafka: {**KAFKA, "sasl.password": "hunter2", "ssl.key.password": "hunter2",
+                            "sasl.mechanism": "PLAIN", "security.protocol": "sasl_plain"})
+
+    refute_match(/hunter2/, problems(with) { topic(:orders) { consumer C } }.join)
+  end
+
+  private
+
+  def assert_includes_once(told, problems)
+    assert_equal 1, problems.count { |problem| problem.include?(told) }, problems.join("\n")
+    assert_equal 1, problems.size, problems.join("\n")
+  end
+end
