@@ -7,7 +7,7 @@
 #include "error.h"
 #include "producing.h"
 
-enum { SLOT_PRODUCER, SLOT_LABEL };
+enum { SLOT_PRODUCER, SLOT_LABEL, SLOT_MEMO, SLOTS };
 
 static VALUE slot(const pk_delivery_t *delivery, int index) {
   return (VALUE)delivery->binding[index];
@@ -16,8 +16,7 @@ static VALUE slot(const pk_delivery_t *delivery, int index) {
 static void delivery_mark(void *pointer) {
   pk_delivery_t *delivery = pointer;
 
-  if (slot(delivery, SLOT_PRODUCER)) rb_gc_mark(slot(delivery, SLOT_PRODUCER));
-  if (slot(delivery, SLOT_LABEL)) rb_gc_mark(slot(delivery, SLOT_LABEL));
+  for (int i = 0; i < SLOTS; i++) rb_gc_mark(slot(delivery, i));
 }
 
 /* No lock and no call into librdkafka, in a fork's child neither: it may run at
@@ -50,6 +49,7 @@ VALUE pk_delivery_new(VALUE self, pk_topic_t *topic, VALUE label, pk_delivery_t 
   DATA_PTR(object) = *core = delivery;
   delivery->binding[SLOT_PRODUCER] = (void *)self;
   delivery->binding[SLOT_LABEL] = (void *)label;
+  delivery->binding[SLOT_MEMO] = (void *)Qnil;
   RB_OBJ_WRITTEN(object, Qundef, self);
   RB_OBJ_WRITTEN(object, Qundef, label);
   return object;
@@ -170,14 +170,39 @@ static VALUE delivery_persisted(VALUE self) {
   return pending(delivery) ? ID2SYM(rb_intern("possibly")) : pk_persisted_symbol(delivery->persisted);
 }
 
-static VALUE delivery_topic(VALUE self) {
+static VALUE topic_name(const pk_delivery_t *delivery) {
+  return rb_ary_entry(delivery_producer(delivery)->names, (long)delivery->topic->index);
+}
+
+/* row → [label, number, topic, partition, offset, timestamp_ms, persisted], as
+ * Producer#take_reports has them; nil while pending. */
+static VALUE delivery_row(VALUE self) {
   pk_delivery_t *delivery = delivery_get(self);
 
-  return rb_ary_entry(delivery_producer(delivery)->names, (long)delivery->topic->index);
+  if (pending(delivery)) return Qnil;
+  return rb_ary_new_from_args(7, slot(delivery, SLOT_LABEL), INT2NUM(delivery->err), topic_name(delivery),
+                              INT2NUM(delivery->partition), LL2NUM(delivery->offset), LL2NUM(delivery->timestamp_ms),
+                              pk_persisted_symbol(delivery->persisted));
+}
+
+static VALUE delivery_topic(VALUE self) {
+  return topic_name(delivery_get(self));
 }
 
 static VALUE delivery_label(VALUE self) {
   return slot(delivery_get(self), SLOT_LABEL);
+}
+
+/* memo, memo = object: a place for what Ruby made of it; an instance variable would
+ * live in a table all objects share. */
+static VALUE delivery_memo(VALUE self) {
+  return slot(delivery_get(self), SLOT_MEMO);
+}
+
+static VALUE delivery_set_memo(VALUE self, VALUE object) {
+  delivery_get(self)->binding[SLOT_MEMO] = (void *)object;
+  RB_OBJ_WRITTEN(self, Qundef, object);
+  return object;
 }
 
 void Init_pk_delivery(VALUE mNative) {
@@ -195,5 +220,8 @@ void Init_pk_delivery(VALUE mNative) {
   rb_define_method(cDelivery, "timestamp", delivery_timestamp, 0);
   rb_define_method(cDelivery, "persisted", delivery_persisted, 0);
   rb_define_method(cDelivery, "topic", delivery_topic, 0);
+  rb_define_method(cDelivery, "row", delivery_row, 0);
+  rb_define_method(cDelivery, "memo", delivery_memo, 0);
+  rb_define_method(cDelivery, "memo=", delivery_set_memo, 1);
   rb_define_method(cDelivery, "label", delivery_label, 0);
 }

@@ -7,6 +7,8 @@
  *
  * A single message is handed over with the GVL held: it is copied and queued, which
  * never waits, and a crossing would cost more. Many are in produce_many.c. */
+#include <string.h>
+
 #include "producing.h"
 
 static VALUE sym_topic, sym_payload, sym_key, sym_partition, sym_timestamp, sym_headers, sym_label, sym_handle;
@@ -251,6 +253,38 @@ static VALUE producer_offer(int argc, VALUE *argv, VALUE self) {
   return result;
 }
 
+/* -- partitioners ----------------------------------------------------------- */
+
+typedef int32_t (*partitioner_t)(const rd_kafka_topic_t *, const void *, size_t, int32_t, void *, void *);
+
+static const struct {
+  const char *name;
+  partitioner_t call;
+} partitioners[] = {
+    {"consistent", rd_kafka_msg_partitioner_consistent},
+    {"consistent_random", rd_kafka_msg_partitioner_consistent},
+    {"murmur2", rd_kafka_msg_partitioner_murmur2},
+    {"murmur2_random", rd_kafka_msg_partitioner_murmur2},
+    {"fnv1a", rd_kafka_msg_partitioner_fnv1a},
+    {"fnv1a_random", rd_kafka_msg_partitioner_fnv1a},
+};
+
+/* Producer.partition_for(partitioner, key, count) → the partition of a key that
+ * isn't empty, so that what the *_random ones do without a key doesn't matter; -1
+ * for `random`. */
+static VALUE producer_partition_for(VALUE klass, VALUE name, VALUE key, VALUE count) {
+  const char *wanted = StringValueCStr(name);
+  int partitions = NUM2INT(count);
+
+  StringValue(key);
+  if (partitions < 1) rb_raise(rb_eArgError, "no partitions to choose from");
+  for (size_t i = 0; i < sizeof partitioners / sizeof *partitioners; i++) {
+    if (strcmp(partitioners[i].name, wanted) != 0) continue;
+    return INT2NUM(partitioners[i].call(NULL, RSTRING_PTR(key), RSTRING_LEN(key), partitions, NULL, NULL));
+  }
+  return INT2FIX(RD_KAFKA_PARTITION_UA);
+}
+
 void Init_pk_produce(VALUE cProducer) {
   sym_topic = ID2SYM(rb_intern("topic"));
   sym_payload = ID2SYM(rb_intern("payload"));
@@ -260,6 +294,7 @@ void Init_pk_produce(VALUE cProducer) {
   sym_headers = ID2SYM(rb_intern("headers"));
   sym_label = ID2SYM(rb_intern("label"));
   sym_handle = ID2SYM(rb_intern("handle"));
+  rb_define_singleton_method(cProducer, "partition_for", producer_partition_for, 3);
   rb_define_method(cProducer, "dispatch", producer_dispatch, 1);
   rb_define_method(cProducer, "open_topic", producer_open_topic, 1);
   rb_define_method(cProducer, "offer", producer_offer, -1);

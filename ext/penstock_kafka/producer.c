@@ -106,7 +106,7 @@ static pk_producer_t *new_core(void) {
   return core;
 }
 
-/* open(conf, delivery_class, max_payload_bytes, tokens): private, by initialize. */
+/* connect(conf, delivery_class, max_payload_bytes, tokens): private, by initialize. */
 static VALUE producer_open(VALUE self, VALUE conf, VALUE delivery_class, VALUE max_payload_bytes, VALUE tokens) {
   pk_rproducer_t *producer = pk_rproducer_get(self);
   open_args args = {.tokens = RTEST(tokens)};
@@ -216,6 +216,7 @@ static void room_unblock(void *pointer) {
 
 /* ticket: taken before trying, given to wait_for_room when the queue was full. */
 static VALUE producer_ticket(VALUE self) {
+  pk_rproducer_check(pk_rproducer_get(self));
   return ULL2NUM(pk_producer_ticket(core_of(self)));
 }
 
@@ -323,7 +324,7 @@ static VALUE producer_inject_fatal_error(VALUE self, VALUE number, VALUE reason)
 
 static void define_life(VALUE cProducer) {
   rb_define_alloc_func(cProducer, producer_alloc);
-  rb_define_private_method(cProducer, "open", producer_open, 4);
+  rb_define_private_method(cProducer, "connect", producer_open, 4);
   rb_define_method(cProducer, "closed?", producer_closed_p, 0);
   rb_define_method(cProducer, "state", producer_state, 0);
   rb_define_method(cProducer, "pid", producer_pid, 0);

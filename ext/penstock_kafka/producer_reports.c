@@ -22,8 +22,9 @@ static VALUE producer_want(VALUE self, VALUE mask) {
 /* last_error → text of the last client error, "" before the first. */
 static VALUE producer_last_error(VALUE self) {
   pk_reports_t *reports = &core_of(pk_rproducer_get(self))->reports;
-  char text[sizeof reports->last_error];
+  char text[sizeof reports->last_error] = "";
 
+  if (core_of(pk_rproducer_get(self))->generation != pk_fork_generation()) return pk_utf8(text);
   pthread_mutex_lock(&reports->lock);
   memcpy(text, reports->last_error, sizeof text);
   pthread_mutex_unlock(&reports->lock);

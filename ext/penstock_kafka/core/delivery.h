@@ -51,7 +51,7 @@ struct pk_delivery {
   pk_delivery_t *prev;
   pk_delivery_t *next;
   bool urgent;      /* counted in a pk_urgency_t: somebody waits right now */
-  void *binding[2]; /* the binding's own */
+  void *binding[3]; /* the binding's own */
 };
 
 /* Counts the deliveries somebody waits for right now; the flush helper works

@@ -23,7 +23,7 @@ module Penstock
       # @param token_refresh [Boolean] whether requests for OAuth tokens are wanted as events
       # @raise [KafkaError] `:invalid_arg` when librdkafka refuses the configuration
       def initialize(conf, delivery_class: Delivery, max_payload_bytes: MAX_PAYLOAD_BYTES, token_refresh: false)
-        open(conf, delivery_class, max_payload_bytes, token_refresh)
+        connect(conf, delivery_class, max_payload_bytes, token_refresh)
       end
 
       # One message in parts.

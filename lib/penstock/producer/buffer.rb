@@ -1,0 +1,82 @@
+# frozen_string_literal: true
+
+module Penstock
+  class Producer
+    # Messages kept in memory until they are flushed: as they were given, neither checked nor run through middleware.
+    # What a flush couldn't send comes back to the front, marked as run, so that middleware sees each message once.
+    #
+    # Any thread may use it. In a forked child it begins empty: the parent has the same messages and will send them.
+    class Buffer
+      # @return [Array<(Array<Hash>, Array<Hash>)>] what was run through middleware before, and what wasn't
+      Taken = Struct.new(:ready, :fresh) do
+        def empty?
+          ready.empty? && fresh.empty?
+        end
+      end
+
+      def initialize
+        @lock = Mutex.new
+        clear(::Process.pid)
+      end
+
+      # @param messages [Array<Hash>]
+      # @return [void]
+      def add(messages)
+        synchronize { @fresh.concat(messages) }
+      end
+
+      # @return [Taken] everything; the buffer is empty afterwards
+      def take
+        synchronize { Taken.new(@ready, @fresh).tap { clear(@pid) } }
+      end
+
+      # @param messages [Array<Hash>] in their order, run through middleware
+      # @return [void]
+      def put_back(messages)
+        synchronize { @ready = messages + @ready }
+      end
+
+      # @return [Array<Hash>]
+      def to_a
+        synchronize { @ready + @fresh }
+      end
+
+      # @return [Integer]
+      def size
+        synchronize { count }
+      end
+
+      # For `inspect`, which must never wait.
+      #
+      # @return [Integer, String] "busy" when somebody has the lock
+      def size_or_busy
+        return "busy" unless @lock.try_lock
+
+        begin
+          count
+        ensure
+          @lock.unlock
+        end
+      end
+
+      private
+
+      def count
+        @ready.size + @fresh.size
+      end
+
+      def synchronize
+        @lock.synchronize do
+          clear(::Process.pid) unless @pid == ::Process.pid
+          yield
+        end
+      end
+
+      def clear(pid)
+        @ready = []
+        @fresh = []
+        @pid = pid
+      end
+    end
+  end
+end

@@ -1,0 +1,83 @@
+# frozen_string_literal: true
+
+require_relative "../../errors"
+require_relative "../../native/delivery"
+require_relative "report"
+
+module Penstock
+  class Producer
+    module Delivery
+      # Time a wait takes at most unless it is told otherwise, in ms: above `message.timeout.ms` (150 s), so that it
+      # normally ends with a verdict.
+      WAIT_TIMEOUT_MS = 180_000
+
+      # What can be done with a handle, whether a client stands behind it or not.
+      module Waiting
+        # Waits until the fate of the message is known. May be called by any thread, by several, and again.
+        #
+        # @param timeout_ms [Integer, nil] milliseconds; nil waits for ever
+        # @param max_wait_timeout_ms [Integer, nil] the same, by the incumbent's name
+        # @param raise_response_error [Boolean] false returns the report of a failed delivery instead of raising its error
+        # @return [Report]
+        # @raise [WaitTimeoutError] the time is over. The outcome is *unknown*, not failed: the message may still arrive,
+        #   and the handle can be waited for again
+        # @raise [KafkaError] it was not delivered; `report.outcome` tells whether that is certain
+        # @raise [ForkedHandleError] in a child of the process that produced it
+        def wait(timeout_ms: WAIT_TIMEOUT_MS, max_wait_timeout_ms: timeout_ms, raise_response_error: true)
+          raise WaitTimeoutError, timeout_text(max_wait_timeout_ms) unless settled_within?(max_wait_timeout_ms)
+
+          report = create_result
+          raise report.error if raise_response_error && report.error
+
+          report
+        end
+
+        # @return [Boolean]
+        def pending?
+          !done?
+        end
+
+        # @return [Report, nil] nil while it is pending
+        def create_result
+          return unless done?
+
+          memo || (self.memo = Report.new(row))
+        end
+        alias_method :report, :create_result
+
+        # @param name [:partition, :offset, :topic, :label, :error]
+        # @return [Object, nil]
+        def [](name)
+          case name.to_sym
+          when :partition then partition
+          when :offset then offset
+          when :topic, :topic_name then topic
+          when :label then label
+          when :error then error
+          end
+        end
+
+        private
+
+        # Where a fiber scheduler runs, the wait is another thread's, so that other fibers go on.
+        def settled_within?(timeout_ms)
+          return true if done?
+          return await(timeout_ms) unless Fiber.current_scheduler
+
+          Thread.new { await(timeout_ms) }.value
+        end
+
+        def timeout_text(timeout_ms)
+          "no report for a message to #{topic} within #{timeout_ms} ms. Its outcome is unknown: it may still arrive; " \
+            "wait for the handle again, or raise timeout_ms above message.timeout.ms"
+        end
+      end
+
+      # A message on its way, as {Producer#produce_async} returns it. The object is the native delivery itself: one Ruby
+      # object a message.
+      class Handle < Native::Delivery
+        include Waiting
+      end
+    end
+  end
+end

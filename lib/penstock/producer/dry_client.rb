@@ -1,0 +1,90 @@
+# frozen_string_literal: true
+
+require_relative "delivery/dry_handle"
+
+module Penstock
+  class Producer
+    # Takes the client's place when nothing is to be delivered (`config.deliver = false`): accepts every message and counts
+    # offsets up from 0, a topic and partition. Any thread may use it.
+    class DryClient
+      def initialize
+        @lock = Mutex.new
+        @offsets = Hash.new(0)
+        @closed = false
+      end
+
+      # Never quick: every message takes the way that checks it.
+      def dispatch(_message)
+      end
+
+      def plain?(_messages)
+        false
+      end
+
+      def open_topic(_name)
+      end
+
+      # @param parts [Array] as the driver's: topic, payload, key, partition, timestamp, headers, handle, label
+      def offer(*parts)
+        topic, _, _, partition, _, _, handle, label = parts
+        partition = 0 if partition.nil? || partition.negative?
+        offset = @lock.synchronize { (@offsets[[topic, partition]] += 1) - 1 }
+        handle ? Delivery::DryHandle.new(topic: topic, partition: partition, offset: offset, label: label) : true
+      end
+
+      def dispatch_slice(messages, from, handles, accepted)
+        messages.drop(from).each do |message|
+          accepted << offer(*message.values_at(:topic, :payload, :key, :partition, :timestamp, :headers), handles,
+            message[:label])
+        end
+        0
+      end
+
+      def sync_wait(_handle, _timeout_ms)
+        true
+      end
+
+      def flush(_timeout_ms)
+        true
+      end
+
+      def purge
+      end
+
+      def queue_size
+        0
+      end
+
+      def ticket
+        0
+      end
+
+      def last_error
+        ""
+      end
+
+      def query_partitions(_topic, _timeout_ms)
+        -1
+      end
+
+      def want(_mask)
+      end
+
+      def wait_for_reports(_timeout_ms)
+        false
+      end
+
+      def close(_timeout_ms)
+        @closed = true
+        0
+      end
+
+      def closed?
+        @closed
+      end
+
+      def fatal_error
+      end
+    end
+  end
+end

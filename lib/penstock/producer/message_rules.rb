@@ -1,0 +1,108 @@
+# frozen_string_literal: true
+
+require_relative "../nearest"
+
+module Penstock
+  class Producer
+    # What a message Hash may look like. Pure; finds everything that is wrong with one at once. Used when the driver's
+    # quick look, which only knows what is right, had doubts.
+    class MessageRules
+      KEYS = %i[topic payload key partition partition_key timestamp headers label handle].freeze
+      TOPIC = /\A[\w.-]{1,249}\z/
+
+      # @param max_payload_bytes [Integer]
+      def initialize(max_payload_bytes:)
+        @max_payload_bytes = max_payload_bytes
+      end
+
+      # @param message [Object]
+      # @return [Array<String>] a sentence for each thing that is wrong
+      def problems(message)
+        return ["must be a Hash, is #{message.class}"] unless message.is_a?(Hash)
+
+        [*unknown_keys(message), topic(message), payload(message), *text(message, :key), *text(message, :partition_key),
+          partition(message), timestamp(message), *headers(message), handle(message)].compact
+      end
+
+      # @return [Array<String>] what a tombstone has to have besides
+      def tombstone_problems(message)
+        return problems(message) unless message.is_a?(Hash)
+
+        [(":key must be a String that isn't empty: it names what is deleted" unless named?(message[:key])),
+          (":partition must be given: a tombstone has to follow its key" unless message[:partition].is_a?(Integer) &&
+            message[:partition] >= 0)].compact
+      end
+
+      private
+
+      def unknown_keys(message)
+        (message.keys - KEYS).map do |key|
+          hint = Nearest.hint(key, KEYS)
+          "#{key.inspect} is unknown#{". #{hint}" if hint}"
+        end
+      end
+
+      def topic(message)
+        topic = message[:topic]
+        return if (topic.is_a?(String) || topic.is_a?(Symbol)) && TOPIC.match?(topic)
+
+        ":topic must be a name of letters, digits, dots, dashes and underscores, is #{topic.inspect[0, 80]}"
+      end
+
+      def payload(message)
+        payload = message[:payload]
+        return ":payload is missing (nil makes a tombstone)" unless message.key?(:payload)
+        return ":payload must be a String or nil, is a #{payload.class}" unless payload.nil? || payload.is_a?(String)
+        return if payload.nil? || payload.bytesize <= @max_payload_bytes
+
+        ":payload has #{payload.bytesize} bytes, more than max_payload_size (#{@max_payload_bytes})"
+      end
+
+      def text(message, name)
+        value = message[name]
+        return if value.nil? || named?(value)
+
+        "#{name.inspect} must be a String that isn't empty, or nil, is #{value.inspect[0, 80]}"
+      end
+
+      def named?(value)
+        value.is_a?(String) && !value.empty?
+      end
+
+      def partition(message)
+        return unless message.key?(:partition)
+
+        partition = message[:partition]
+        return if partition.is_a?(Integer) && partition.between?(-1, 2**31 - 1)
+
+        ":partition must be an Integer of at least -1, is #{partition.inspect[0, 80]}"
+      end
+
+      def timestamp(message)
+        timestamp = message[:timestamp]
+        return if timestamp.nil? || timestamp.is_a?(Time) || (timestamp.is_a?(Integer) && timestamp >= 0)
+
+        ":timestamp must be a Time or Integer milliseconds since 1970, is #{timestamp.inspect[0, 80]}"
+      end
+
+      def headers(message)
+        headers = message[:headers]
+        return if headers.nil?
+        return ":headers must be a Hash, is a #{headers.class}" unless headers.is_a?(Hash)
+
+        headers.filter_map do |name, value|
+          next "the name of header #{name.inspect[0, 80]} must be a String" unless name.is_a?(String)
+          next if Array(value).all? { |part| part.nil? || part.is_a?(String) } && !value.is_a?(Hash)
+
+          "header #{name.inspect} must be a String, nil or an Array of them, is #{value.inspect[0, 80]}"
+        end
+      end
+
+      def handle(message)
+        return unless message.key?(:handle)
+
+        ":handle must be true or false" unless [true, false].include?(message[:handle])
+      end
+    end
+  end
+end

@@ -1,0 +1,102 @@
+# frozen_string_literal: true
+
+require_relative "../config/kafka_hash"
+require_relative "../errors"
+require_relative "../native/conf"
+require_relative "../nearest"
+
+module Penstock
+  class Producer
+    # librdkafka's properties for a producer: the user's Hash, our defaults where it says nothing, as Strings. The user's
+    # Hash is never changed. Knows what is wrong with it; opens nothing.
+    class Properties
+      # `message.timeout.ms` < `transaction.timeout.ms` < `max_wait_timeout`, so that a wait ends with a final verdict.
+      DEFAULTS = {
+        "client.id": "penstock",
+        "statistics.interval.ms": 5_000,
+        "message.timeout.ms": 150_000,
+        "transaction.timeout.ms": 165_000,
+        "socket.nagle.disable": true
+      }.freeze
+
+      BROKERS = %w[bootstrap.servers metadata.broker.list test.mock.num.brokers].freeze
+
+      # @param hash [Hash{Symbol => Object}]
+      def initialize(hash)
+        @hash = Config::KafkaHash.from(hash)
+      end
+
+      # @return [Config::KafkaHash] the user's properties and our defaults; frozen
+      def with_defaults
+        given = @hash.keys.map { |name| canonical(name.to_s) }
+        missing = DEFAULTS.reject { |name, _| given.include?(canonical(name.to_s)) }
+        Config::KafkaHash.from(missing).update(@hash).freeze
+      end
+
+      # @return [Hash{String => String}] what the driver is given: without properties that only consumers have, which an
+      #   application's common Hash may contain
+      def to_native
+        known = Native::Conf.properties
+        with_defaults.each_with_object({}) do |(name, value), result|
+          result[name.to_s] = text(value) unless value.nil? || known[name.to_s]&.scope == :consumer
+        end
+      end
+
+      # @return [Integer] milliseconds after which librdkafka gives a message up
+      def message_timeout_ms
+        with_defaults.find { |name, _| canonical(name.to_s) == canonical("message.timeout.ms") }.last.to_i
+      end
+
+      # @return [Array<Problem>]
+      def problems
+        return [Problem.new("config.kafka", "must be a Hash with librdkafka's properties", way_out)] if @hash.empty?
+
+        wrong = string_keys + unfit_values + no_brokers
+        wrong.empty? ? refused : wrong
+      end
+
+      private
+
+      # Aliases mean the property they stand for.
+      def canonical(name)
+        Native::Conf.properties[name]&.alias_of || name
+      end
+
+      def text(value)
+        value.is_a?(Array) ? value.join(",") : value.to_s
+      end
+
+      def way_out
+        'for example config.kafka = {"bootstrap.servers": "127.0.0.1:9092"}'
+      end
+
+      def string_keys
+        @hash.keys.grep_v(Symbol).map do |name|
+          Problem.new("config.kafka", "the key #{name.inspect} must be a Symbol", "Write it as #{name.to_s.to_sym.inspect}")
+        end
+      end
+
+      def unfit_values
+        fitting = [String, Symbol, Numeric, Array, true, false, nil]
+        @hash.reject { |_, value| fitting.any? { |kind| kind === value } }.map do |name, value|
+          Problem.new("config.kafka.#{name}", "can't be a #{value.class}", "Give a String, a number, true or false")
+        end
+      end
+
+      def no_brokers
+        return [] if BROKERS.any? { |name| @hash.key?(name.to_sym) || @hash.key?(name) }
+
+        [Problem.new("config.kafka.bootstrap.servers", "is missing", way_out)]
+      end
+
+      # librdkafka's own opinion.
+      def refused
+        Native::Conf.validate(to_native, :producer).map do |name, message|
+          known = name.nil? || Native::Conf.properties.key?(name)
+          hint = known ? nil : Nearest.hint(name, Native::Conf.properties.keys)
+          Problem.new(["config.kafka", name].compact.join("."), message, hint)
+        end
+      end
+    end
+  end
+end

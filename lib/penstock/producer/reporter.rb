@@ -1,0 +1,153 @@
+# frozen_string_literal: true
+
+require "json"
+require_relative "../errors"
+require_relative "../instrumentation/event"
+require_relative "../native/producer"
+require_relative "delivery/report"
+
+module Penstock
+  class Producer
+    # Tells listeners what the client reports: deliveries, errors, statistics, requests for tokens, log lines.
+    #
+    # Owns one Ruby thread, started when the first listener is there to hear it. It takes reports from the driver in
+    # batches and publishes them; it ends when the client is closed and everything was told. Listeners run on it, so a slow
+    # one holds back the next event, and when 100,000 deliveries wait, producing. A listener may produce, and may close the
+    # producer.
+    class Reporter
+      BATCH = 256
+      STATISTICS = "statistics.emitted"
+
+      # What the driver is asked to keep while somebody listens to an event.
+      WANTS = {
+        "message.acknowledged" => Native::Producer::WANT_DELIVERED,
+        "message.purged" => Native::Producer::WANT_FAILED,
+        "error.occurred" => Native::Producer::WANT_FAILED | Native::Producer::WANT_ERRORS,
+        STATISTICS => Native::Producer::WANT_STATISTICS
+      }.freeze
+
+      PURGED = %i[purge_queue purge_inflight].freeze
+
+      # Severities of syslog, as librdkafka numbers them.
+      LOG_METHODS = %i[fatal fatal fatal error warn info info debug].freeze
+
+      # @param client [Native::Producer, DryClient]
+      # @param settings [Settings]
+      def initialize(client, settings)
+        @client = client
+        @monitor = settings.monitor
+        @logger = settings.logger
+        @id = settings.id
+        @token_listener = settings.oauth.token_provider_listener
+        @lock = Mutex.new
+        @wants = 0
+        refresh
+      end
+
+      # Cheap: called for every message.
+      #
+      # @return [Boolean] whether somebody listens who didn't when {#refresh} was called last
+      def stale?
+        @acknowledged != @monitor.subscribed?("message.acknowledged") || @errors != @monitor.subscribed?("error.occurred")
+      end
+
+      # Looks at who listens now, and starts the thread when it is needed for the first time.
+      #
+      # @return [void]
+      def refresh
+        @lock.synchronize do
+          @acknowledged = @monitor.subscribed?("message.acknowledged")
+          @errors = @monitor.subscribed?("error.occurred")
+          wants = wanted
+          next if wants == @wants
+
+          @client.want(@wants = wants)
+          @thread ||= start
+        end
+      end
+
+      # @return [void] once everything was told; at once when called by a listener
+      def join
+        @thread&.join unless Thread.current.equal?(@thread)
+      end
+
+      # @return [Thread, nil]
+      attr_reader :thread
+
+      private
+
+      def wanted
+        mask = WANTS.reduce(0) { |bits, (name, wants)| @monitor.subscribed?(name) ? bits | wants : bits }
+        mask |= Native::Producer::WANT_TOKENS if @token_listener
+        mask.zero? ? 0 : mask | Native::Producer::WANT_LOGS
+      end
+
+      def start
+        Thread.new { run }.tap do |thread|
+          thread.name = "penstock.reporter"
+          thread.report_on_exception = true
+        end
+      end
+
+      # Listeners' exceptions stay inside the monitor; what else raises is our own mistake and may be seen.
+      def run
+        loop do
+          break unless @client.wait_for_reports(nil)
+
+          tell_reports
+          tell_events
+        end
+      end
+
+      def tell_reports
+        until (reports = @client.take_reports(BATCH)).empty?
+          reports.each { |row| tell_report(row) }
+        end
+      end
+
+      def tell_report(row)
+        report = Delivery::Report.new(row)
+        payload = {producer_id: @id, topic: report.topic, partition: report.partition, offset: report.offset,
+                   delivery_report: report, label: report.label}
+        report.error ? tell_failure(report.error, payload) : @monitor.instrument("message.acknowledged", payload)
+      end
+
+      def tell_failure(error, payload)
+        @monitor.instrument("message.purged", error: error, **payload) if PURGED.include?(error.code)
+        @monitor.instrument("error.occurred", type: "librdkafka.dispatch_error", error: error, **payload)
+      end
+
+      def tell_events
+        while (event = @client.poll_event)
+          kind, *details = event
+          send(:"tell_#{kind}", *details)
+        end
+      end
+
+      def tell_error(number, name, message, fatal)
+        error = KafkaError.build(number: number, name: name, message: message, fatal: fatal)
+        @monitor.instrument("error.occurred", type: "librdkafka.error", error: error, producer_id: @id)
+      end
+
+      def tell_stats(json)
+        statistics = JSON.parse(json)
+        @monitor.instrument(STATISTICS, producer_id: @id, statistics: statistics)
+      rescue JSON::ParserError => error
+        @monitor.instrument("error.occurred", type: "callbacks.statistics.error", error: error, producer_id: @id)
+      end
+
+      def tell_token_refresh(_config)
+        event = Instrumentation::Event.new("oauthbearer.token_refresh", bearer: @client, caller: self)
+        @token_listener.on_oauthbearer_token_refresh(event)
+      rescue => error
+        @client.set_token_failure("#{error.class}: the listener for tokens raised")
+        @monitor.instrument("error.occurred", type: "callbacks.oauthbearer_token_refresh.error", error: error,
+          producer_id: @id)
+      end
+
+      def tell_log(level, facility, text)
+        @logger.public_send(LOG_METHODS.fetch(level, :info), "[#{@id}] librdkafka #{facility}: #{text}")
+      end
+    end
+  end
+end

@@ -1,0 +1,138 @@
+# frozen_string_literal: true
+
+require "logger"
+require "securerandom"
+require_relative "../config/kafka_hash"
+require_relative "../config/types"
+require_relative "../errors"
+require_relative "../instrumentation/monitor"
+require_relative "middleware"
+require_relative "properties"
+
+module Penstock
+  class Producer
+    # What `Producer.new { |config| … }` yields: a setter and a getter for every setting. {#finish!} checks all of them at
+    # once and freezes it. Durations are Integer milliseconds, sizes bytes.
+    class Settings
+      Types = Penstock::Config::Types
+
+      # `default` may be a Proc, called for each producer.
+      Setting = Struct.new(:name, :type, :default, :description)
+
+      ID = ->(*) { "penstock-#{SecureRandom.hex(3)}" }
+      LOGGER = ->(*) { Logger.new($stdout, level: Logger::WARN) }
+      MONITOR = ->(*) { Instrumentation::Monitor.new }
+
+      SETTINGS = [
+        Setting.new(:id, Types::Name.new, ID, "Name of the producer in events."),
+        Setting.new(:kafka, Types::Map.new, {}.freeze, "librdkafka's properties, with Symbols as keys."),
+        Setting.new(:logger, Types::Responding.new(:debug, :info, :warn, :error), LOGGER, "Where log lines go."),
+        Setting.new(:monitor, Types::Responding.new(:instrument, :subscribe), MONITOR, "Where events go."),
+        Setting.new(:max_payload_size, Types::Whole.new(min: 1), 1_000_012,
+          "Largest payload in bytes; key and headers aren't counted. Brokers have a limit of their own."),
+        Setting.new(:max_wait_timeout, Types::Milliseconds.new, 180_000,
+          "Time a synchronous call waits for a report, and a close for everything."),
+        Setting.new(:wait_on_queue_full, Types::Flag.new, true, "Whether producing waits when the queue is full."),
+        Setting.new(:wait_backoff_on_queue_full, Types::Milliseconds.new, 100,
+          "Longest time between two tries; a try is made as soon as there is room."),
+        Setting.new(:wait_timeout_on_queue_full, Types::Milliseconds.new, 10_000,
+          "Time without any room after which producing raises."),
+        Setting.new(:instrument_on_wait_queue_full, Types::Flag.new, true,
+          "Whether a full queue is also told as `error.occurred`."),
+        Setting.new(:deliver, Types::Flag.new, true, "false checks and instruments messages, and sends nothing."),
+        Setting.new(:middleware, Types::Responding.new(:run, :append, :prepend), ->(*) { Middleware.new },
+          "Steps each message goes through before it is checked.")
+      ].freeze
+
+      # Gives OAuth tokens: `config.oauth.token_provider_listener = object`.
+      OAuth = Struct.new(:token_provider_listener)
+
+      SETTINGS.each { |setting| attr_reader setting.name }
+      (SETTINGS.map(&:name) - [:kafka]).each { |name| attr_writer name }
+
+      # @return [OAuth]
+      attr_reader :oauth
+
+      def initialize
+        SETTINGS.each do |setting|
+          default = setting.default
+          instance_variable_set(:"@#{setting.name}", default.respond_to?(:call) ? default.call : default)
+        end
+        @kafka = Penstock::Config::KafkaHash.new
+        @oauth = OAuth.new(false)
+      end
+
+      # @param hash [Hash{Symbol => Object}] copied: what is frozen may be given, and stays as it is
+      def kafka=(hash)
+        @kafka = hash.is_a?(Hash) ? Penstock::Config::KafkaHash.from(hash) : hash
+      end
+
+      # Checks everything, fills in the defaults and freezes it.
+      #
+      # @return [self]
+      # @raise [ConfigurationError] with all that is wrong
+      def finish!
+        problems = SETTINGS.filter_map { |setting| problem_of(setting) } + oauth_problems
+        problems += properties.problems if @kafka.is_a?(Hash)
+        raise ConfigurationError, problems unless problems.empty?
+
+        @kafka = properties.with_defaults
+        warn_of_timeouts
+        @oauth.freeze
+        freeze
+      end
+
+      # @return [Hash{String => String}] for the driver
+      # @param statistics [Boolean] false switches them off, because nobody listens
+      def native_properties(statistics:)
+        native = properties.to_native
+        native["statistics.interval.ms"] = "0" unless statistics
+        native
+      end
+
+      # @return [String] without secrets
+      def inspect
+        "#<#{self.class} #{SETTINGS.map { |setting| "#{setting.name}=#{value_of(setting).inspect[0, 200]}" }.join(" ")}>"
+      end
+
+      private
+
+      def properties
+        Properties.new(@kafka)
+      end
+
+      def value_of(setting)
+        instance_variable_get(:"@#{setting.name}")
+      end
+
+      # Puts the typed value in place, or says why it doesn't fit.
+      def problem_of(setting)
+        value = value_of(setting)
+        typed = setting.type.coerce(value)
+        if typed.nil? || Types.invalid?(typed)
+          return Problem.new("config.#{setting.name}", "must be #{setting.type}, is #{value.inspect[0, 80]}")
+        end
+
+        instance_variable_set(:"@#{setting.name}", typed)
+        nil
+      end
+
+      def oauth_problems
+        listener = @oauth.token_provider_listener
+        return [] if !listener || listener.respond_to?(:on_oauthbearer_token_refresh)
+
+        [Problem.new("config.oauth.token_provider_listener", "must have the method on_oauthbearer_token_refresh",
+          "or be false")]
+      end
+
+      # With them the wrong way round a wait ends before the verdict is in.
+      def warn_of_timeouts
+        timeout_ms = properties.message_timeout_ms
+        return if timeout_ms.positive? && timeout_ms < @max_wait_timeout
+
+        @logger.warn("[#{@id}] message.timeout.ms (#{timeout_ms}) should be below max_wait_timeout " \
+          "(#{@max_wait_timeout}): else a wait can end without knowing the outcome")
+      end
+    end
+  end
+end

@@ -1,0 +1,111 @@
+# frozen_string_literal: true
+
+require_relative "../deadline"
+require_relative "../errors"
+
+module Penstock
+  class Producer
+    # The end of a producer. Whatever happens it takes no longer than it was given, plus about a second for what can't be
+    # left out; afterwards every delivery is resolved.
+    module Shutdown
+      # What a close may take beyond its time limit, in ms.
+      TRAP_MARGIN_MS = 5_000
+
+      # Sends the buffer, waits for what is queued or in flight, then lets go of the client. What isn't delivered by then is
+      # thrown away; a handle whose message may or may not have arrived ends as *unknown*.
+      #
+      # May be called again, by any thread, by a listener, in `at_exit` and in a signal handler. In a forked child it only
+      # forgets its parent's client.
+      #
+      # @param timeout_ms [Integer] milliseconds, `max_wait_timeout` unless given
+      # @param force [Boolean] the incumbent's; what is late is thrown away in any case
+      # @return [void]
+      def close(timeout_ms: nil, force: false)
+        timeout_ms ||= config&.max_wait_timeout || 0
+        return outside_of_trap(timeout_ms) if in_trap?
+
+        begin_close ? end_with(Deadline.in(timeout_ms)) : await_other(Deadline.in(timeout_ms))
+        nil
+      end
+
+      # The incumbent's name for a {#close} that doesn't wait for ever; ours never does.
+      #
+      # @param timeout_ms [Integer]
+      # @return [void]
+      def close!(timeout_ms: nil)
+        close(timeout_ms: timeout_ms)
+      end
+
+      # @return [Boolean]
+      def closed?
+        status.closed?
+      end
+
+      private
+
+      # @return [Boolean] whether this call is the one that closes
+      def begin_close
+        @lock.synchronize do
+          return false if status.closing? || status.closed?
+
+          @closer = Thread.current
+          @status = Status::CLOSING
+          true
+        end
+      end
+
+      def end_with(deadline)
+        return unless monitor
+
+        instrument("producer.closing")
+        instrument("producer.closed") { close_client(deadline) }
+      ensure
+        finish
+      end
+
+      def finish
+        @lock.synchronize do
+          @status = Status::CLOSED
+          @ended.broadcast
+        end
+      end
+
+      def close_client(deadline)
+        flush_last
+        return unless @client
+
+        @client.close(deadline.remaining_ms)
+        @reporter.join
+      end
+
+      # Its errors were told; closing goes on.
+      def flush_last
+        flush_async
+      rescue ProduceError, MessageInvalidError, ForkedHandleError
+        nil
+      end
+
+      # The closing thread waits for the reporter, so a listener can't wait for the closing thread.
+      def await_other(deadline)
+        return if @closer.equal?(Thread.current) || Thread.current.equal?(@reporter&.thread)
+
+        @lock.synchronize do
+          @ended.wait(@lock, deadline.remaining_ms / 1_000.0) until status.closed? || deadline.expired?
+        end
+      end
+
+      # In a signal handler locks can't be taken; in a thread of its own they can.
+      def in_trap?
+        @lock.synchronize { false }
+      rescue ThreadError
+        !@lock.owned?
+      end
+
+      # The interrupted thread may hold a lock that closing needs: after a while the handler returns, so that it can go on.
+      def outside_of_trap(timeout_ms)
+        Thread.new { close(timeout_ms: timeout_ms) }.join((timeout_ms + TRAP_MARGIN_MS) / 1_000.0)
+        nil
+      end
+    end
+  end
+end
