@@ -104,7 +104,7 @@ module Penstock
         if arguments.size > (@positional ? 1 : 0)
           report.call("#{verb} takes #{arity}, not #{arguments.size}", nil)
         else
-          given[@positional] = merged(given[@positional], arguments.first) if arguments.any?
+          given[@positional] = merged(given[@positional], arguments.first) unless arguments.empty?
           missing(verb, given, &report)
         end
         given
