@@ -96,6 +96,7 @@ module Penstock
     # @return [Integer] exit code
     def run!(filters: nil, traps: true)
       validate!
+      log_by_default
       @lifecycle.enter(:initialized)
       groups = consumed(filters)
       raise ConfigurationError.new([Problem.new("routes", "No topics to subscribe to")]) if groups.empty?
@@ -134,6 +135,12 @@ module Penstock
     private_constant :LayerRecorder
 
     private
+
+    # An application that listens to nothing still says what goes wrong.
+    def log_by_default
+      return if monitor.subscribed?("error.occurred")
+      monitor.subscribe(Instrumentation::LoggerListener.new(logger))
+    end
 
     def consumed(filters)
       groups = routes.subscription_groups.map do |group|

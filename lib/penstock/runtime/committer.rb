@@ -145,7 +145,7 @@ module Penstock
       def report(entry, code)
         error = KafkaError.build(number: 0, name: code.to_s, message: "commit of #{entry.lane.topic_name}/" \
           "#{entry.lane.partition} at #{entry.offset} was refused")
-        @session.emit("error.occurred", {type: "connection.client.commit.error", error: error,
+        @session.emit("error.occurred", {type: "offsets.commit.error", error: error,
           topic: entry.lane.topic_name, partition: entry.lane.partition})
       end
 

@@ -2,6 +2,7 @@
 
 require_relative "../errors"
 require_relative "error_codes"
+require_relative "repeats"
 
 module Penstock
   module Runtime
@@ -14,6 +15,7 @@ module Penstock
       def initialize(parts)
         @parts = parts
         @session = parts.session
+        @repeats = Repeats.new
       end
 
       # @param event [Array] type first, see Native::Consumer#poll_event
@@ -41,7 +43,9 @@ module Penstock
         error = KafkaError.build(number: number, name: name, message: message, fatal: fatal)
         raise error if fatal
         return if QUIET.include?(error.code)
-        @session.emit("error.occurred", {type: "librdkafka.error", error: error, subscription_group: @session.group})
+        count = @repeats.tell(error.code, @session.now) or return
+        @session.emit("error.occurred", {type: "librdkafka.error", error: error, subscription_group: @session.group,
+          repeated: count})
       end
 
       # Parsed where it is listened to, not here.

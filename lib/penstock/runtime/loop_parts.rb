@@ -14,12 +14,13 @@ require_relative "run_queue"
 require_relative "session"
 require_relative "settler"
 require_relative "stopping"
+require_relative "waiting"
 
 module Penstock
   module Runtime
     # What a poll loop consists of while one connection is open, put together in one place. Lives on the loop's thread.
     class LoopParts
-      attr_reader :session, :committer, :opening, :hooks, :rebalances, :feeder, :settler, :stopping, :events
+      attr_reader :session, :committer, :opening, :hooks, :rebalances, :feeder, :settler, :stopping, :events, :waiting
 
       # @param group [Routing::SubscriptionGroup]
       # @param driver [Native::Consumer]
@@ -34,11 +35,13 @@ module Penstock
         groups
         work
         @events = DriverEvents.new(self)
+        @waiting = Waiting.new(@session)
       end
 
       # @return [Integer, nil] monotonic ms of the next timer
       def next_due
-        [@session.next_hold_due, @opening.next_due, @rebalances.next_due, @stopping.next_due, @committer.next_due].compact.min
+        [@session.next_hold_due, @opening.next_due, @rebalances.next_due, @stopping.next_due, @committer.next_due,
+         @waiting.next_due].compact.min
       end
 
       # @param id [Integer] of a driver's lane that has something

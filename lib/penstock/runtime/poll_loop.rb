@@ -4,6 +4,8 @@ require_relative "../errors"
 require_relative "driver_events"
 require_relative "loop_parts"
 require_relative "mailbox"
+require_relative "survey"
+require_relative "waiting"
 
 module Penstock
   module Runtime
@@ -84,10 +86,16 @@ module Penstock
         @parts = LoopParts.new(@group, driver, @host, @mailbox, @left_running)
         order_again
         state("running")
+        survey(driver)
         turn until @parts.stopping.done?
         finish
       ensure
         close(driver) if driver
+      end
+
+      def survey(driver)
+        survey = Survey.new(@group, driver, @host.reporter)
+        @host.threads.start("penstock survey") { survey.run } if survey.wanted?
       end
 
       # The whole loop.
@@ -153,6 +161,7 @@ module Penstock
         @parts.rebalances.run
         @parts.stopping.run
         @parts.committer.run
+        @parts.waiting.run
       end
 
       def measure(stage)

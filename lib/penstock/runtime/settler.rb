@@ -40,7 +40,7 @@ module Penstock
         effects.each { |effect| effect.perform(lane, @ports) }
         unfinished(lane, outcome) unless outcome.finished || outcome.error
       rescue KafkaError => error
-        @session.emit("error.occurred", {type: "consumer.settlement.error", error: error, topic: lane.topic_name,
+        @session.emit("error.occurred", {type: "effect.perform.error", error: error, topic: lane.topic_name,
           partition: lane.partition})
       end
 

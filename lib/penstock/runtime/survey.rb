@@ -1,0 +1,40 @@
+# frozen_string_literal: true
+
+module Penstock
+  module Runtime
+    # Looks at the topics of a group once, when its connection is open, and says what it found: a consumer that consumes nothing
+    # because its topic doesn't exist must not look like one that has nothing to do. Runs on a thread of its own, because asking
+    # may take as long as the broker likes; ends with the answer.
+    class Survey
+      TIMEOUT_MS = 10_000
+
+      # @param group [Routing::SubscriptionGroup]
+      # @param driver [Native::Consumer]
+      # @param reporter [Reporter]
+      def initialize(group, driver, reporter)
+        @group = group
+        @driver = driver
+        @reporter = reporter
+      end
+
+      # @return [Boolean] whether anybody wants to know
+      def wanted? = @reporter.subscribed?("connection.topic")
+
+      # Asks and tells.
+      def run
+        known = @driver.metadata(nil, TIMEOUT_MS).fetch(:topics)
+        @group.active_topics.each { |topic| tell(topic, known[topic.name]) unless topic.pattern? }
+      rescue HandleClosedError, KafkaError
+        nil # the connection says itself what is wrong with it
+      end
+
+      private
+
+      def tell(topic, found)
+        exists = !found.nil? && !found[:partitions].empty?
+        @reporter.emit("connection.topic", {topic: topic.name, consumer_group_id: @group.consumer_group.id, exists: exists,
+          partitions: exists ? found[:partitions].size : 0, start_offset: topic.initial_offset})
+      end
+    end
+  end
+end
