@@ -1,0 +1,250 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "support/native_member"
+
+module Penstock
+  module Native
+    class ConsumerTest < TestCase
+      include TestSupport::NativeCluster
+
+      test "what it takes is what was produced, in order, and the end is told" do
+        name = topic(2)
+        produce(name, %w[a b c], partition: 0)
+        produce(name, %w[d], partition: 1)
+        one = member(name)
+        one.turn_until { one.batches.values.flatten.filter_map(&:eof).sort == [1, 3] }
+
+        assert_equal({ [name, 0] => [0, 1, 2], [name, 1] => [0] }, one.offsets)
+        assert_equal %w[a b c], one.batches[[name, 0]].flat_map { |batch| batch.raw_payloads(0, batch.size) }
+      end
+
+      test "a batch says where the lane stood and where it stands" do
+        name = topic
+        produce(name, %w[a b])
+        one = member(name)
+        one.await_records([name, 0], 2)
+        first = one.batches[[name, 0]].find { |batch| batch.size.positive? }
+
+        assert_equal(-1001, first.from)
+        assert_equal first.offset(0) + first.size, first.to
+        assert_predicate first, :contiguous?
+        assert_equal 2, one.lanes[[name, 0]].cursor
+      end
+
+      test "a commit is answered by an event with its token, and comes back with its metadata, zero bytes included" do
+        name = topic
+        one = member(name)
+        one.await_assignment(1)
+        one.consumer.commit(7, [[name, 0, 5, "a\0b", 0]])
+        one.consumer.fetch_committed(8, [[name, 0]], timeout_ms: 2_000) if one.await_event(:commit)
+        committed = one.await_event(:committed)
+
+        assert_equal [:commit, 7, 0, [[name, 0, 5, 0]]], one.await_event(:commit)
+        assert_equal [:committed, 8, 0, nil], committed.first(4)
+        assert_equal [name, 0, 5, "a\0b"], committed[4][0].first(4)
+        assert_equal Encoding::BINARY, committed[4][0][3].encoding
+      end
+
+      test "a partition without a commit is answered with -1001 and no metadata" do
+        name = topic
+        one = member(name)
+        one.await_assignment(1)
+        one.consumer.fetch_committed(1, [[name, 0]], timeout_ms: 2_000)
+
+        assert_equal [name, 0, -1001, nil], one.await_event(:committed)[4][0].first(4)
+      end
+
+      test "a failed commit is an event with the number of each partition" do
+        name = topic
+        one = member(name)
+        one.await_assignment(1)
+        cluster.push_request_errors(:offset_commit, [:offset_metadata_too_large])
+        one.consumer.commit(1, [[name, 0, 1]])
+        event = one.await_event(:commit)
+
+        assert_equal Native.error_number(:offset_metadata_too_large), event[3][0][3]
+      end
+
+      test "seek starts anew at the offset, and nothing from before it comes" do
+        name = topic
+        produce(name, (0...50).map(&:to_s))
+        one = member(name, takes: false)
+        one.await_assignment(1)
+        lane = one.lanes[[name, 0]]
+        one.turn_until { lane.length >= 50 }
+
+        assert_nil one.consumer.seek(lane, 40)
+        assert_equal 40, lane.cursor
+        one.takes = true
+        one.await_records([name, 0], 10)
+        assert_equal (40...50).to_a, one.offsets[[name, 0]]
+      end
+
+      test "touch keeps a live record for the next take" do
+        name = topic
+        produce(name, %w[a b c])
+        one = member(name, takes: false)
+        one.await_assignment(1)
+        lane = one.lanes[[name, 0]]
+        one.turn_until { lane.length >= 3 }
+        2.times { one.consumer.touch([lane]) }
+        one.takes = true
+        one.await_records([name, 0], 3)
+
+        assert_equal [0, 1, 2], one.offsets[[name, 0]]
+      end
+
+      test "a take ends near the bytes it was given, and says that there is more" do
+        name = topic
+        produce(name, Array.new(40) { "x" * 10_000 })
+        one = member(name, takes: false)
+        one.await_assignment(1)
+        lane = one.lanes[[name, 0]]
+        one.turn_until { lane.length >= 40 }
+        batch, = one.consumer.take([lane, 1_000, 50_000])
+
+        assert_predicate batch, :full?
+        assert_includes 50_000..110_000, batch.bytes
+        one.consumer.take([lane, 1_000, 1 << 30])
+      end
+
+      test "a take never gives more records than asked for" do
+        name = topic
+        produce(name, Array.new(20, "x"))
+        one = member(name, takes: false)
+        one.await_assignment(1)
+        lane = one.lanes[[name, 0]]
+        one.turn_until { lane.length >= 20 }
+
+        assert_equal [7, 7], Array.new(2) { one.consumer.take([lane, 7, 1 << 20])[0].size }
+      end
+
+      test "an error of the lane comes with the take that met it" do
+        name = topic
+        produce(name, %w[a b])
+        one = member(name, "auto.offset.reset" => "error")
+        one.turn_until { one.batches[[name, 0]].any?(&:error) }
+        number, message = one.batches[[name, 0]].filter_map(&:error).first
+
+        assert_equal(-140, number) # _AUTO_OFFSET_RESET
+        assert_match(/offset/i, message)
+      end
+
+      test "wait ends for a wake-up from another thread, once" do
+        one = member
+        one.turn(0)
+        Thread.new { one.consumer.wakeup }.join
+
+        assert one.consumer.wait(0)
+        refute one.consumer.wait(0)
+      end
+
+      test "wait blocks without the lock of the interpreter and ends at its timeout" do
+        one = member
+        one.turn(0)
+        ticks = 0
+        ticker = Thread.new { loop { Thread.pass || ticks += 1 } }
+
+        refute one.consumer.wait(100)
+        assert_operator ticks, :>, 10
+      ensure
+        ticker.kill.join
+      end
+
+      test "a second thread in the loop's calls is refused instead of racing" do
+        name = topic
+        produce(name, Array.new(500, "x" * 1_000))
+        one = member(name, takes: false)
+        one.await_assignment(1)
+        errors = [InternalError]
+        threads = Array.new(4) do
+          Thread.new do
+            300.times { one.consumer.take(one.lanes.values.flat_map { |lane| [lane, 5, 1 << 20] }) }
+          rescue InternalError => error
+            errors << error.class
+          end
+        end
+        threads.each(&:join)
+
+        assert_equal [InternalError], errors.uniq
+      end
+
+      test "a lane of another consumer is refused" do
+        name = topic
+        one = member(name)
+        one.await_assignment(1)
+        other = member
+
+        assert_raises(ArgumentError) { other.consumer.take([one.lanes[[name, 0]], 1, 1]) }
+        assert_raises(ArgumentError) { other.consumer.touch([one.lanes[[name, 0]]]) }
+      end
+
+      test "a consumer without a group and one with a property nobody knows are refused" do
+        assert_match(/group.id/, assert_raises(KafkaError) { Consumer.new({}) }.message)
+        assert_match(/nonsense/, assert_raises(KafkaError) { Consumer.new({ "nonsense" => "1" }) }.message)
+      end
+
+      test "statistics and logs come as events" do
+        one = member(topic, "statistics.interval.ms" => "100", "debug" => "cgrp", "log_level" => "7")
+
+        assert_match(/\A\{.*"name"/m, one.await_event(:stats)[1])
+        assert_kind_of String, one.await_event(:log)[3]
+      end
+
+      test "statistics name assigned partitions only" do
+        one = member(name = topic(2), "statistics.interval.ms" => "100")
+        other = member(name)
+        one.turn_until { other.turn(0) || (one.lanes.size == 1 && other.lanes.size == 1) }
+        one.events.clear
+        text = one.await_event(:stats)[1]
+
+        assert_equal 1, text.scan(/"partition":\d/).size
+      end
+
+      test "facts of the member are asked for without the network" do
+        name = topic
+        one = member(name)
+        one.await_assignment(1)
+
+        assert_equal "COOPERATIVE", one.consumer.rebalance_protocol
+        assert_equal [[name, 0]], one.consumer.assignment
+        refute_empty one.consumer.member_id
+        refute_predicate one.consumer, :assignment_lost?
+        assert_equal 2, one.consumer.cached_watermarks(name, 0).size
+        assert_equal [-1001, -1001], one.consumer.cached_watermarks("nowhere", 0)
+      end
+
+      test "brokers are asked for watermarks, times, metadata and the cluster's id" do
+        name = topic(2)
+        produce(name, %w[a b c])
+        one = member
+        metadata = one.consumer.metadata(name, 5_000)
+
+        assert_equal [0, 3], one.consumer.query_watermarks(name, 0, 5_000)
+        assert_equal [name, 0], one.consumer.offsets_for_times([[name, 0, 1]], 5_000)[0].first(2)
+        assert_equal [0, 1], metadata[:topics][name][:partitions].keys.sort
+        assert_equal metadata[:cluster_id], one.consumer.cluster_id(5_000)
+        assert_equal 1, metadata[:brokers].size
+      end
+
+      test "a query that nobody answers raises at its timeout" do
+        consumer = Consumer.new(TestSupport::NativeMember::PROPERTIES.merge("bootstrap.servers" => "127.0.0.1:1"))
+
+        assert_raises(KafkaError) { consumer.metadata(nil, 200) }
+        assert_nil consumer.cluster_id(50)
+      ensure
+        consumer.close(100)
+      end
+
+      test "it says where it was opened, and nothing of its configuration" do
+        one = Consumer.new(TestSupport::NativeMember::PROPERTIES.merge("sasl.password" => "secret"))
+
+        assert_equal __FILE__, one.opened_at.first.path
+        refute_match(/secret/, one.inspect)
+      ensure
+        one.close(100)
+      end
+    end
+  end
+end
