@@ -41,7 +41,7 @@ module Penstock
     # @return [Integer] milliseconds to wait now: what is left, at most `limit_ms`
     def wait_ms(limit_ms)
       left = remaining_ms
-      left && left < limit_ms ? left : limit_ms
+      (left && left < limit_ms) ? left : limit_ms
     end
 
     # @return [Boolean]
@@ -53,7 +53,7 @@ module Penstock
     # @return [Deadline] the sooner of this one and one `timeout_ms` from now: it never gets later
     def within(timeout_ms)
       other = @clock.monotonic_ms + timeout_ms
-      @at_ms && @at_ms <= other ? self : self.class.new(other, clock: @clock)
+      (@at_ms && @at_ms <= other) ? self : self.class.new(other, clock: @clock)
     end
 
     # @param margin_ms [Integer] milliseconds kept for what comes after

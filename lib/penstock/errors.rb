@@ -138,7 +138,7 @@ module Penstock
   # The producer's queue holds as many messages as it may. Wait for deliveries, then produce again.
   class QueueFullError < KafkaError
     def initialize(message = "the producer's queue is full", code: :queue_full, number: -184, retriable: true, **rest)
-      super(message, code: code, number: number, retriable: retriable, **rest)
+      super
     end
   end
 
@@ -241,7 +241,7 @@ module Penstock
 
       text = reason.respond_to?(:message) ? "#{reason.class}: #{reason.message}" : reason.to_s
       text = text.dup.force_encoding(Encoding::UTF_8).scrub("?")
-      text.length > QUOTED ? "#{text[0, QUOTED]}…" : text
+      (text.length > QUOTED) ? "#{text[0, QUOTED]}…" : text
     end
   end
 

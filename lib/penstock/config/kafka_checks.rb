@@ -104,9 +104,10 @@ module Penstock
       end
 
       def librdkafka(kind, map)
-        Native::Conf.validate(map.reject { |name, _value| @settled.include?(name) }, kind).each do |name, message|
+        Native::Conf.validate(map.except(*@settled), kind).each do |name, message|
           range = name && Properties.range(name)
-          add(name, "#{name ? "is refused by librdkafka" : "librdkafka refuses it"}: #{without_secret(name, message)}", ("It takes #{range}" if range))
+          add(name, "#{name ? "is refused by librdkafka" : "librdkafka refuses it"}: #{without_secret(name, message)}",
+            ("It takes #{range}" if range))
         end
       end
 

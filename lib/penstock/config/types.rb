@@ -81,7 +81,7 @@ module Penstock
         end
 
         def coerce(value)
-          @words.find { |word| value.is_a?(Symbol) || value.is_a?(String) ? word == value.to_s : false } || INVALID
+          @words.find { |word| (value.is_a?(Symbol) || value.is_a?(String)) ? word == value.to_s : false } || INVALID
         end
 
         def to_s
@@ -115,7 +115,7 @@ module Penstock
         def coerce(value)
           return @optional ? nil : INVALID if value.nil? || value == false
 
-          @methods.all? { |method| value.respond_to?(method) } ? value : INVALID
+          (@methods.all? { |method| value.respond_to?(method) }) ? value : INVALID
         end
 
         def to_s
@@ -138,7 +138,7 @@ module Penstock
       class Exceptions
         def coerce(value)
           list = Array(value)
-          list.all? { |entry| entry.is_a?(Class) && entry <= Exception } ? list.dup.freeze : INVALID
+          (list.all? { |entry| entry.is_a?(Class) && entry <= Exception }) ? list.dup.freeze : INVALID
         end
 
         def to_s

@@ -32,7 +32,7 @@ module Penstock
       def self.standard
         new.tap do |catalogue|
           AREAS.each do |area|
-            catalogue.area(area::TITLE)
+            catalogue.area = area::TITLE
             area.declare(catalogue)
           end
         end
@@ -43,10 +43,8 @@ module Penstock
         @area = "Custom"
       end
 
-      # Names the area that the events declared from here on belong to.
-      def area(title)
-        @area = title
-      end
+      # @param title [String] the area that the events declared from here on belong to
+      attr_writer :area
 
       # Declares an event.
       #

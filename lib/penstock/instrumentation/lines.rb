@@ -51,7 +51,7 @@ module Penstock
       end
 
       def attempt(event)
-        (event[:attempt] || 1) > 1 ? ", attempt #{event[:attempt]}" : ""
+        ((event[:attempt] || 1) > 1) ? ", attempt #{event[:attempt]}" : ""
       end
 
       def reason(event)

@@ -139,7 +139,7 @@ module Penstock
 
       def complain(subscription, event, error)
         place = error.backtrace&.first
-        $stderr.puts("penstock: #{subscription.description} raised in #{event.id}: " \
+        warn("penstock: #{subscription.description} raised in #{event.id}: " \
           "#{error.class}: #{error.message} (#{place})")
       end
 

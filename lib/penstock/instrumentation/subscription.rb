@@ -27,7 +27,11 @@ module Penstock
       # @return [String] what it is and where it was written
       def description
         file, line = @callable.source_location
-        kind = @owner.is_a?(Proc) ? "block" : "#{@owner.is_a?(Module) ? @owner : @owner.class}##{@callable.name}"
+        kind = if @owner.is_a?(Proc)
+          "block"
+        else
+          "#{@owner.is_a?(Module) ? @owner : @owner.class}##{@callable.name}"
+        end
         file ? "#{kind} (#{file}:#{line})" : kind
       end
     end

@@ -7,7 +7,7 @@ module Penstock
     # The type of `consumer`: a class that can consume.
     class ConsumerClass
       def coerce(value)
-        value.is_a?(Class) && consumes?(value) ? value : Config::Types::INVALID
+        (value.is_a?(Class) && consumes?(value)) ? value : Config::Types::INVALID
       end
 
       def to_s

@@ -10,7 +10,11 @@ module Penstock
       # A topic or pattern as written. `given` holds the typed options by verb; `group` is nil outside of a consumer group.
       Topic = Struct.new(:name, :pattern, :group, :subscription, :given, :location, keyword_init: true) do
         def place
-          what = pattern && !name ? "pattern #{pattern.inspect}" : "#{pattern ? "pattern" : "topic"} #{name}"
+          what = if pattern && !name
+            "pattern #{pattern.inspect}"
+          else
+            "#{pattern ? "pattern" : "topic"} #{name}"
+          end
           ["routes: #{what}", ("consumer_group #{group}" if group)].compact.join(", ")
         end
       end

@@ -71,7 +71,7 @@ module Penstock
           coerced = @options.fetch(name).type.coerce(value)
           next read[name] = coerced unless Config::Types.invalid?(coerced)
 
-          report.call("#{label(verb, name)} must be #{@options.fetch(name).type}, is #{shown(value)}", nil)
+          yield("#{label(verb, name)} must be #{@options.fetch(name).type}, is #{shown(value)}", nil)
         end
       end
 
@@ -102,7 +102,7 @@ module Penstock
       def named(verb, arguments, keywords, &report)
         given = renamed(verb, keywords, &report)
         if arguments.size > (@positional ? 1 : 0)
-          report.call("#{verb} takes #{arity}, not #{arguments.size}", nil)
+          yield("#{verb} takes #{arity}, not #{arguments.size}", nil)
         else
           given[@positional] = merged(given[@positional], arguments.first) unless arguments.empty?
           missing(verb, given, &report)
@@ -116,7 +116,7 @@ module Penstock
 
       # `kafka({...}, "x": 1)`: what is written without braces belongs to the same Hash.
       def merged(rest, argument)
-        rest.is_a?(Hash) && argument.is_a?(Hash) ? argument.merge(rest) : argument
+        (rest.is_a?(Hash) && argument.is_a?(Hash)) ? argument.merge(rest) : argument
       end
 
       def renamed(verb, keywords)

@@ -15,6 +15,7 @@ module Penstock
     # Waits before retries of a topic, in ms.
     Pause = Struct.new(:timeout, :max_timeout, :exponential) do
       include FrozenStruct
+
       alias_method :with_exponential_backoff, :exponential
     end
 

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../serialization/deserializers"
 require_relative "topic_pattern"
 
 module Penstock
@@ -11,7 +12,9 @@ module Penstock
     class Topic
       # Other words of librdkafka's for the two places.
       RESETS = {"smallest" => "earliest", "beginning" => "earliest", "largest" => "latest", "end" => "latest"}.freeze
-      private_constant :RESETS
+      # Values that are taken apart where everything is shown.
+      SHOWN = [Serialization::Deserializers].freeze
+      private_constant :RESETS, :SHOWN
 
       # @return [String] name on the cluster; for a pattern, its own name
       attr_reader :name
@@ -117,7 +120,7 @@ module Penstock
 
       # @return [Hash{Symbol => Object}] everything, secrets masked
       def to_h
-        values = @features.transform_values { |value| (value && value.respond_to?(:to_h)) ? value.to_h : value }
+        values = @features.transform_values { |value| (value.is_a?(Struct) || SHOWN.include?(value.class)) ? value.to_h : value }
         {id: id, name: @name, pattern: @pattern&.source, consumer_group_id: @consumer_group_id,
          subscription_group_id: @subscription_group&.id, **values, kafka: @kafka.masked}
       end

@@ -78,7 +78,7 @@ class ConfigBuilderTest < Penstock::TestCase
   test "[setup validation] client_id nil is refused with its path and what it must be" do
     @builder.record { |config| config.client_id = nil }
 
-    assert_equal ['config.client_id: must be a name of 1 to 249 letters, digits, dots, dashes and underscores, is nil. ' \
+    assert_equal ["config.client_id: must be a name of 1 to 249 letters, digits, dots, dashes and underscores, is nil. " \
       'The default is "penstock"'], @builder.settings.problems.map(&:to_s)
   end
 
@@ -117,7 +117,11 @@ class ConfigBuilderTest < Penstock::TestCase
   end
 
   test "[producer block] a block is kept for the producer, and reading keeps the producer" do
-    producer = Class.new { def produce_async = nil; def produce_sync = nil; def close = nil }.new
+    producer = Class.new {
+      def produce_async = nil
+      def produce_sync = nil
+      def close = nil
+    }.new
     read = nil
     @builder.record do |config|
       config.producer { |own| own[:"linger.ms"] = 50 }
@@ -135,7 +139,7 @@ class ConfigBuilderTest < Penstock::TestCase
     @builder.record { |config| config.kafka = {"sasl.password": "hunter2", "ssl.key.pem": "hunter2", "client.id": "a"} }
     settings = @builder.settings
     printed = [settings.inspect, settings.kafka.inspect, settings.kafka.to_s, settings.to_h.inspect,
-      settings.kafka.merge(a: 1).inspect, PP.pp(settings.kafka, +""), "#{settings.kafka}"].join
+      settings.kafka.merge(a: 1).inspect, PP.pp(settings.kafka, +"")].join
 
     refute_match(/hunter2/, printed)
     assert_match(/client.id/, printed)

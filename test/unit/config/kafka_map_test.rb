@@ -64,7 +64,12 @@ class KafkaMapTest < Penstock::TestCase
   end
 
   test "[multi-cluster] a second cluster gets the injected defaults too" do
-    second = routes { topic(:a) { consumer Consumer; kafka("bootstrap.servers": "other:9092") } }.subscription_groups.first
+    second = routes {
+      topic(:a) {
+        consumer Consumer
+        kafka("bootstrap.servers": "other:9092")
+      }
+    }.subscription_groups.first
     map = KafkaMap.consumer(settings, second)
 
     assert_equal %w[other:9092 5000 cooperative-sticky true],
@@ -73,7 +78,12 @@ class KafkaMapTest < Penstock::TestCase
   end
 
   test "the place where a group begins comes from the topic, and from kafka before that" do
-    latest = routes { topic(:a) { consumer Consumer; initial_offset :latest } }.subscription_groups.first
+    latest = routes {
+      topic(:a) {
+        consumer Consumer
+        initial_offset :latest
+      }
+    }.subscription_groups.first
     own = settings(kafka: {**KAFKA, "auto.offset.reset": "error"})
 
     assert_equal "latest", KafkaMap.consumer(settings, latest)["auto.offset.reset"]
@@ -98,7 +108,10 @@ class KafkaMapTest < Penstock::TestCase
   test "[static membership ids] unique per subscription group, stable over restart" do
     drawn = proc do
       topic(:a) { consumer Consumer }
-      topic(:b) { consumer Consumer; kafka({"fetch.min.bytes": 2}, inherit: true) }
+      topic(:b) {
+        consumer Consumer
+        kafka({"fetch.min.bytes": 2}, inherit: true)
+      }
     end
     fixed = settings(kafka: {**KAFKA, "group.instance.id": "shop"})
     named = settings { |config| config.static_membership = "node-7" }

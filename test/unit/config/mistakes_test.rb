@@ -103,52 +103,50 @@ class MistakesTest < Penstock::TestCase
     "something only a program can set" => [{error_cb: "x"}, "error_cb is refused by librdkafka"]
   }.freeze
 
+  # What is said inside of `topic(:a) { consumer C; … }`.
+  OPTIONS = {
+    "an option that doesn't exist" => [-> { manual_offset_managment true }, "Did you mean manual_offset_management?"],
+    "a topic inside of a topic" => [-> { topic(:b) }, "topic belongs outside of a topic's block"],
+    "an option of an option that doesn't exist" =>
+      [-> { pause(timout: 5) }, "pause has no option timout. Did you mean timeout?"],
+    "a wrong kind of value" => [-> { max_messages "5" }, 'max_messages must be an Integer of at least 1, is "5"'],
+    "a value too few" => [-> { max_messages }, "max_messages is missing. It must be an Integer"],
+    "a value too many" => [-> { max_messages 1, 2 }, "max_messages takes one argument, not 2"],
+    "the same option twice" => [-> { [max_messages(1), max_messages(2)] }, "max_messages is said twice"],
+    "[missing bootstrap.servers] rejected for a topic with properties of its own" =>
+      [-> { kafka("fetch.min.bytes": 2) }, "routes: a, consumer_group app, kafka: bootstrap.servers is missing"],
+    "a misspelt property of a topic" =>
+      [-> { kafka({"fetch.min.byte": 2}, inherit: true) },
+        "routes: a, consumer_group app, kafka: fetch.min.byte is no property of librdkafka"],
+    "eofed without the ends" =>
+      [-> { [eofed, kafka({"enable.partition.eof": false}, inherit: true)] }, "eofed needs enable.partition.eof"],
+    "a batch that never fills" => [-> { batch(min: 5_000) }, "batch min: 5000 can never be reached"],
+    "a first wait of a topic longer than its longest" =>
+      [-> { pause(timeout: 40_000) }, "pause timeout (40000) is above its max_timeout (30000)"],
+    "deserializers that can't be called" =>
+      [-> { deserializer "json" }, "deserializer must be an object with the method call"]
+  }.freeze
+
   ROUTES = {
     "a topic without a consumer" => [-> { topic(:a) }, "topic a, consumer_group app: has no consumer"],
     "a consumer that is a name" =>
       [-> { topic(:a) { consumer "OrdersConsumer" } }, "consumer must be a class with a method `consume`"],
     "a consumer that can't consume" => [-> { topic(:a) { consumer String } }, "consumer must be a class with a method"],
-    "an option that doesn't exist" =>
-      [-> { topic(:a) { consumer C; manual_offset_managment true } }, "Did you mean manual_offset_management?"],
     "an option outside of a topic" => [-> { max_messages 5 }, "max_messages belongs inside of a topic's block"],
-    "a topic inside of a topic" =>
-      [-> { topic(:a) { consumer C; topic(:b) } }, "topic belongs outside of a topic's block"],
-    "an option of an option that doesn't exist" =>
-      [-> { topic(:a) { consumer C; pause(timout: 5) } }, "pause has no option timout. Did you mean timeout?"],
-    "a wrong kind of value" =>
-      [-> { topic(:a) { consumer C; max_messages "5" } }, 'max_messages must be an Integer of at least 1, is "5"'],
-    "a value too few" => [-> { topic(:a) { consumer C; max_messages } }, "max_messages is missing. It must be an Integer"],
-    "a value too many" =>
-      [-> { topic(:a) { consumer C; max_messages 1, 2 } }, "max_messages takes one argument, not 2"],
-    "the same option twice" =>
-      [-> { topic(:a) { consumer C; max_messages 1; max_messages 2 } }, "max_messages is said twice"],
     "[same topic two consumers] rejected in one group" =>
-      [-> { topic(:a) { consumer C }; topic(:a) { consumer D } }, "is routed 2 times in this group"],
+      [-> { [C, D].each { |type| topic(:a) { consumer type } } }, "is routed 2 times in this group"],
     "a name with a space" => [-> { topic("a b") { consumer C } }, '"a b" is no valid name'],
     "a name that is only dots" => [-> { topic("..") { consumer C } }, '".." is no valid name'],
     "[namespacing rule] a.b_c rejected unless strict off" =>
       [-> { topic("a.b_c") { consumer C } }, "its name mixes dots and underscores"],
     "two names that metrics take for one" =>
-      [-> { topic("a.b") { consumer C }; topic("a_b") { consumer C } }, "topics a.b and a_b, consumer_group app: differ"],
+      [-> { %w[a.b a_b].each { |name| topic(name) { consumer C } } }, "topics a.b and a_b, consumer_group app: differ"],
     "a group without topics" => [-> { consumer_group(:empty) {} }, "consumer_group empty: has no topic"],
     "a subscription group without a name" =>
       [-> { subscription_group(nil) { topic(:a) { consumer C } } }, "subscription_group nil: a name is missing"],
-    "[missing bootstrap.servers] rejected for a topic with properties of its own" =>
-      [-> { topic(:a) { consumer C; kafka("fetch.min.bytes": 2) } },
-        "routes: a, consumer_group app, kafka: bootstrap.servers is missing"],
-    "a misspelt property of a topic" =>
-      [-> { topic(:a) { consumer C; kafka({"fetch.min.byte": 2}, inherit: true) } },
-        "routes: a, consumer_group app, kafka: fetch.min.byte is no property of librdkafka"],
-    "eofed without the ends" =>
-      [-> { topic(:a) { consumer C; eofed; kafka({"enable.partition.eof": false}, inherit: true) } },
-        "eofed needs enable.partition.eof"],
-    "a batch that never fills" =>
-      [-> { topic(:a) { consumer C; batch(min: 5_000) } }, "batch min: 5000 can never be reached"],
     "[RE2 vs POSIX] a pattern that not every engine knows" =>
       [-> { pattern(/audit\.\d+/) { consumer C } }, "uses what not every engine that reads it knows: \\d: write [0-9]"],
-    "a pattern that is text" => [-> { pattern("audit.*") { consumer C } }, "pattern needs a regular expression"],
-    "deserializers that can't be called" =>
-      [-> { topic(:a) { consumer C; deserializer "json" } }, "deserializer must be an object with the method call"]
+    "a pattern that is text" => [-> { pattern("audit.*") { consumer C } }, "pattern needs a regular expression"]
   }.freeze
 
   C = RoutesSupport::Consumer
@@ -166,6 +164,18 @@ class MistakesTest < Penstock::TestCase
     end
   end
 
+  OPTIONS.each do |name, (options, told)|
+    test "#{name} is told" do
+      found = problems do
+        topic(:a) do
+          consumer C
+          instance_exec(&options)
+        end
+      end
+      assert_includes_once told, found
+    end
+  end
+
   ROUTES.each do |name, (drawing, told)|
     test "#{name} is told" do
       assert_includes_once told, problems(&drawing)
@@ -180,7 +190,7 @@ class MistakesTest < Penstock::TestCase
     with = settings { |config| config.static_membership = true }
     %w[shop-5d4f8c7b9-x2x9z 0123456789ab].each do |hostname|
       found = Penstock::Config::Validator.problems(with, nil, hostname: hostname)
-      assert_match(/#{hostname}, which looks generated/, found.map(&:to_s).join)
+      assert_match(/#{hostname}, which looks generated/, found.join)
     end
 
     assert_empty Penstock::Config::Validator.problems(with, nil, hostname: "shop-0")
@@ -188,7 +198,7 @@ class MistakesTest < Penstock::TestCase
 
   test "no secret is in what is told" do
     with = settings(kafka: {**KAFKA, "sasl.password": "hunter2", "ssl.key.password": "hunter2",
-                            "sasl.mechanism": "PLAIN", "security.protocol": "sasl_plain"})
+                                     "sasl.mechanism": "PLAIN", "security.protocol": "sasl_plain"})
 
     refute_match(/hunter2/, problems(with) { topic(:orders) { consumer C } }.join)
   end

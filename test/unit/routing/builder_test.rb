@@ -153,7 +153,12 @@ class RoutingBuilderTest < Penstock::TestCase
   end
 
   test "routes are values: frozen, and without secrets where they are printed" do
-    drawn = routes { topic(:a) { consumer C; kafka({"sasl.password": "hunter2"}, inherit: true) } }
+    drawn = routes {
+      topic(:a) {
+        consumer C
+        kafka({"sasl.password": "hunter2"}, inherit: true)
+      }
+    }
     topic = drawn.find(:a)
 
     assert(([drawn, topic, topic.features, topic.kafka, topic.pause] + drawn.subscription_groups).all?(&:frozen?))
@@ -179,12 +184,21 @@ class RoutingBuilderTest < Penstock::TestCase
     feature = Penstock::Routing::Feature.new(:throttle,
       options: {limit: Penstock::Routing::Feature::Option.new(whole, Penstock::Routing::Feature::REQUIRED)},
       value: ->(limit:) { limit },
-      check: ->(topic, limit, _settings) { limit.to_i > topic.max_messages ? [["throttles nothing", "Lower it"]] : [] })
+      check: ->(topic, limit, _settings) { (limit.to_i > topic.max_messages) ? [["throttles nothing", "Lower it"]] : [] })
     builder = Penstock::Routing::Builder.new(features: [*Penstock::Routing::Features.core, feature])
     builder.draw do
-      topic(:a) { consumer C; throttle limit: 1_000 }
-      topic(:b) { consumer C; throttle }
-      topic(:c) { consumer C; throtle limit: 1 }
+      topic(:a) {
+        consumer C
+        throttle limit: 1_000
+      }
+      topic(:b) {
+        consumer C
+        throttle
+      }
+      topic(:c) {
+        consumer C
+        throtle limit: 1
+      }
     end
     drawn = builder.routes(settings)
 

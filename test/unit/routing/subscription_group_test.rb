@@ -11,9 +11,20 @@ class SubscriptionGroupTest < Penstock::TestCase
   test "[SG split] differing properties make two connections; limits of ours don't, they are kept for each partition" do
     drawn = routes do
       topic(:a) { consumer C }
-      topic(:b) { consumer C; max_messages 1; max_wait_time 50; initial_offset "latest" }
-      topic(:c) { consumer C; kafka({"fetch.min.bytes": 2}, inherit: true) }
-      topic(:d) { consumer C; kafka({"fetch.min.bytes": 2}, inherit: true) }
+      topic(:b) {
+        consumer C
+        max_messages 1
+        max_wait_time 50
+        initial_offset "latest"
+      }
+      topic(:c) {
+        consumer C
+        kafka({"fetch.min.bytes": 2}, inherit: true)
+      }
+      topic(:d) {
+        consumer C
+        kafka({"fetch.min.bytes": 2}, inherit: true)
+      }
     end
 
     assert_equal [%w[a b], %w[c d]], drawn.subscription_groups.map(&:subscription)
@@ -37,7 +48,10 @@ class SubscriptionGroupTest < Penstock::TestCase
       subscription_group(:fast) do
         kafka({"fetch.min.bytes": 2}, inherit: true)
         topic(:a) { consumer C }
-        topic(:b) { consumer C; kafka({"fetch.wait.max.ms": 5}, inherit: true) }
+        topic(:b) {
+          consumer C
+          kafka({"fetch.wait.max.ms": 5}, inherit: true)
+        }
       end
     end
 
@@ -48,8 +62,14 @@ class SubscriptionGroupTest < Penstock::TestCase
 
   test "[kafka inherit] merged only with inherit: true" do
     drawn = routes do
-      topic(:a) { consumer C; kafka("bootstrap.servers": "b:1") }
-      topic(:b) { consumer C; kafka({"fetch.min.bytes": 2}, inherit: true) }
+      topic(:a) {
+        consumer C
+        kafka("bootstrap.servers": "b:1")
+      }
+      topic(:b) {
+        consumer C
+        kafka({"fetch.min.bytes": 2}, inherit: true)
+      }
     end
 
     assert_equal({"bootstrap.servers": "b:1"}, drawn.find(:a).kafka)
@@ -59,7 +79,12 @@ class SubscriptionGroupTest < Penstock::TestCase
   test "positions count inactive groups, so ids stay when one is switched off" do
     ids = [true, false].map do |on|
       drawn = routes do
-        consumer_group(:one) { topic(:a) { consumer C; active on } }
+        consumer_group(:one) {
+          topic(:a) {
+            consumer C
+            active on
+          }
+        }
         consumer_group(:two) { topic(:b) { consumer C } }
       end
       drawn.subscription_groups.map(&:id)
@@ -71,8 +96,14 @@ class SubscriptionGroupTest < Penstock::TestCase
   test "[pattern topics] what a pattern finds has its route under the real name" do
     drawn = routes do
       consumer_group(:audit) do
-        pattern(:trail, /audit\..*/) { consumer C; max_messages 7 }
-        topic("audit.old") { consumer C; max_messages 1 }
+        pattern(:trail, /audit\..*/) {
+          consumer C
+          max_messages 7
+        }
+        topic("audit.old") {
+          consumer C
+          max_messages 1
+        }
       end
     end
     group = drawn.subscription_groups.first
@@ -90,7 +121,11 @@ class SubscriptionGroupTest < Penstock::TestCase
   test "an explicit topic wins over a pattern, in another connection of its group too" do
     drawn = routes do
       pattern(/orders.*/) { consumer C }
-      topic(:orders_eu) { consumer C; max_messages 1; kafka({"fetch.min.bytes": 2}, inherit: true) }
+      topic(:orders_eu) {
+        consumer C
+        max_messages 1
+        kafka({"fetch.min.bytes": 2}, inherit: true)
+      }
     end
     matching = drawn.subscription_groups.first
 

@@ -7,9 +7,9 @@ module Penstock
       module Errors
         TITLE = "Errors"
 
-        CONTEXT = %i[repeated thread topic partition offset first_offset last_offset seek_offset attempt job jobs subscription_group
+        CONTEXT = %i[topic partition offset first_offset last_offset seek_offset attempt job jobs subscription_group
           subscription_group_id consumer_group_id client producer_id message messages dispatched delivery_report label
-          listener inside failures retry offsets hook].freeze
+          listener inside failures retry offsets hook repeated thread].freeze
 
         # Every value of `type`, with what it means. Listeners must expect others too.
         TYPES = {

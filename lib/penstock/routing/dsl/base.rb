@@ -35,7 +35,9 @@ module Penstock
         # @api private
         def fill(block)
           @session.replay.teach(self)
-          block.arity.zero? ? instance_exec(&block) : block.call(self) if block
+          if block
+            block.arity.zero? ? instance_exec(&block) : block.call(self)
+          end
           self
         end
 
