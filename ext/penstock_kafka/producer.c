@@ -234,15 +234,10 @@ static VALUE producer_wait_for_room(VALUE self, VALUE ticket, VALUE timeout_ms) 
   return args.room ? Qtrue : Qfalse;
 }
 
-/* queue_size: messages queued, in flight, or with a report nobody took yet. */
+/* queue_size: messages queued, in flight, or with a report not yet served. */
 static VALUE producer_queue_size(VALUE self) {
-  pk_producer_t *core = core_of(self);
-  int size;
-
-  pk_enter(&core->handle, WHAT);
-  size = rd_kafka_outq_len(core->handle.rk);
-  pk_handle_leave(&core->handle);
-  return INT2NUM(size);
+  pk_rproducer_check(pk_rproducer_get(self));
+  return ULL2NUM(pk_producer_pending(core_of(self)));
 }
 
 /* counts → [delivered, failed] since it was opened. */

@@ -100,8 +100,7 @@ static VALUE producer_close(VALUE self, VALUE timeout_ms) {
     await_other_close(&args);
     return INT2FIX(0);
   }
-  atomic_store(&core->accepting, false);
-  pk_producer_tell_room(core);
+  pk_producer_refuse(core);
   pk_without_gvl_noraise(begin_close_safe, &args);
   if (args.result == PK_CLOSE_DONE) return INT2FIX(0);
   if (args.result == PK_CLOSE_BUSY) {

@@ -32,6 +32,7 @@ void pk_producer_init(pk_producer_t *producer) {
   atomic_init(&producer->accepting, false);
   atomic_init(&producer->stopping, false);
   atomic_init(&producer->opened, 0);
+  atomic_init(&producer->accepted, 0);
   atomic_init(&producer->delivered, 0);
   atomic_init(&producer->failed, 0);
   pk_stripes_init(producer->stripes);
@@ -238,10 +239,19 @@ static rd_kafka_resp_err_t pk_send_whole(pk_producer_t *producer, pk_message_t *
 rd_kafka_resp_err_t pk_producer_send(pk_producer_t *producer, pk_message_t *message) {
   rd_kafka_resp_err_t err;
 
+  atomic_fetch_add_explicit(&producer->accepted, 1, memory_order_relaxed);
   if (message->delivery) pk_delivery_open(message->delivery);
   err = message->headers || message->timestamp_ms ? pk_send_whole(producer, message) : pk_send_plain(message);
-  if (err && message->delivery) pk_delivery_retract(message->delivery, err);
+  if (!err) return err;
+  atomic_fetch_sub_explicit(&producer->accepted, 1, memory_order_relaxed);
+  if (message->delivery) pk_delivery_retract(message->delivery, err);
   return err;
+}
+
+uint64_t pk_producer_pending(pk_producer_t *producer) {
+  uint64_t reported = atomic_load(&producer->delivered) + atomic_load(&producer->failed);
+
+  return atomic_load(&producer->accepted) - reported;
 }
 
 uint64_t pk_producer_ticket(pk_producer_t *producer) {
@@ -281,6 +291,13 @@ void pk_producer_tell_room(pk_producer_t *producer) {
   pthread_mutex_unlock(&producer->room_lock);
 }
 
+void pk_producer_refuse(pk_producer_t *producer) {
+  pthread_mutex_lock(&producer->room_lock);
+  atomic_store(&producer->accepting, false);
+  pthread_cond_broadcast(&producer->room);
+  pthread_mutex_unlock(&producer->room_lock);
+}
+
 bool pk_producer_flush(pk_producer_t *producer, int64_t deadline_ms) {
   int slice_ms = pk_remaining_ms(deadline_ms);
 
@@ -308,7 +325,7 @@ static void pk_topics_close(pk_producer_t *producer) {
 int pk_producer_finish(pk_producer_t *producer) {
   int unknown;
 
-  atomic_store(&producer->accepting, false);
+  pk_producer_refuse(producer);
   if (rd_kafka_flush(producer->handle.rk, 0)) {
     pk_producer_purge(producer);
     rd_kafka_flush(producer->handle.rk, PK_LAST_FLUSH_MS);
@@ -321,7 +338,6 @@ int pk_producer_finish(pk_producer_t *producer) {
   rd_kafka_queue_destroy(producer->queue);
   rd_kafka_destroy(producer->handle.rk);
   producer->handle.rk = NULL;
-  pk_producer_tell_room(producer);
   return unknown;
 }
 

@@ -49,6 +49,7 @@ typedef struct pk_producer {
   pthread_cond_t room;
   uint64_t room_ticket; /* counts the times that messages left the queue */
   int room_waiters;
+  _Atomic uint64_t accepted;
   _Atomic uint64_t delivered;
   _Atomic uint64_t failed;
 } pk_producer_t;
@@ -88,12 +89,18 @@ typedef struct pk_message {
  * reported, and the delivery is resolved with it. */
 rd_kafka_resp_err_t pk_producer_send(pk_producer_t *producer, pk_message_t *message);
 
+/* Messages accepted and not yet reported. (rd_kafka_outq_len counts events too.) */
+uint64_t pk_producer_pending(pk_producer_t *producer);
+
 /* Waiting for room: take a ticket, try, and when the queue was full wait until
  * messages have left it since. `interrupted` is guarded by room_lock. */
 uint64_t pk_producer_ticket(pk_producer_t *producer);
 bool pk_producer_await_room(pk_producer_t *producer, uint64_t ticket, int64_t deadline_ms, const bool *interrupted);
 void pk_producer_interrupt_room(pk_producer_t *producer, bool *interrupted);
 void pk_producer_tell_room(pk_producer_t *producer);
+
+/* Refuses messages from here on and wakes those who wait for room. */
+void pk_producer_refuse(pk_producer_t *producer);
 
 /* One slice of a flush (at most 100 ms, because it can't be interrupted): true
  * when nothing is queued or in flight any more. Call it until the deadline. */

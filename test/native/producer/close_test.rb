@@ -1,0 +1,121 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "support/native_producing"
+
+class NativeProducerCloseTest < Penstock::TestCase
+  include Penstock::TestSupport::NativeProducing
+
+  test "close delivers what is queued" do
+    native = producer(linger_ms: 200)
+    deliveries = Array.new(100) { dispatch(native) }
+
+    assert_equal 0, native.close(10_000)
+    assert_equal [0], deliveries.map(&:number).uniq
+    assert_equal :closed, native.state
+  end
+
+  test "close is bounded when no broker answers, and every delivery is resolved by then" do
+    native = stranded_producer
+    deliveries = Array.new(100) { dispatch(native) }
+
+    assert_operator seconds { native.close(300) }, :<, 5
+    assert deliveries.all?(&:done?)
+    assert_equal [:purge_queue], deliveries.map { |delivery| delivery.error.code }.uniq
+    assert_equal [:not], deliveries.map(&:persisted).uniq
+  end
+
+  test "a message that was sent and not answered ends as possibly persisted" do
+    cluster.set_rtt(1, 60_000)
+    native = producer(linger_ms: 0)
+    delivery = dispatch(native)
+
+    native.close(1_000)
+    assert_predicate delivery, :done?
+    assert_includes %i[purge_inflight purge_queue], delivery.error.code
+  end
+
+  test "threads that wait for a delivery are let go by close" do
+    native = stranded_producer
+    delivery = dispatch(native)
+    threads = Array.new(4) { Thread.new { native.sync_wait(delivery, nil) } }
+    wait_until(5, "waiting threads") { threads.all? { |thread| thread.status == "sleep" } }
+    native.close(100)
+
+    assert_equal [true] * 4, threads.map(&:value)
+  end
+
+  test "threads that flush or wait for room are let go by close" do
+    native = stranded_producer
+    dispatch(native)
+    calls = [-> { native.flush(nil) }, -> { native.wait_for_room(native.ticket, 60_000) }]
+    threads = calls.map do |call|
+      Thread.new do
+        call.call
+      rescue Penstock::HandleClosedError => error
+        error
+      end
+    end
+    wait_until(5, "waiting threads") { threads.all? { |thread| thread.status == "sleep" } }
+
+    assert_operator seconds { native.close(200) }, :<, 5
+    threads.each { |thread| assert_instance_of Penstock::HandleClosedError, thread.value }
+  end
+
+  test "close may be called again and by many threads at once" do
+    native = stranded_producer
+    dispatch(native)
+    threads = Array.new(6) { Thread.new { native.close(300) } }
+
+    threads.each(&:value)
+    assert_equal 0, native.close(0)
+    assert_predicate native, :closed?
+  end
+
+  test "a close that is interrupted finishes all the same" do
+    native = stranded_producer
+    delivery = dispatch(native)
+    thread = Thread.new { native.close(60_000) }
+    wait_until(5, "a closing thread") { native.state == :closing && thread.status == "sleep" }
+    thread.kill.join
+
+    assert_equal :closed, native.state
+    assert_predicate delivery, :done?
+  end
+
+  test "a closed producer refuses every call, and its deliveries can still be asked" do
+    native = producer
+    delivery = dispatch(native)
+    native.close(10_000)
+
+    assert_nil dispatch(native)
+    [-> { native.flush(1) }, -> { native.purge }, -> { native.queue_size }, -> { native.name }, -> { native.ticket },
+      -> { native.produce("things", "x") }, -> { native.dispatch_slice([], 0, true, []) }].each do |call|
+      assert_raises(Penstock::HandleClosedError) { call.call }
+    end
+    assert delivery.wait(0)
+    assert_equal "things", delivery.topic
+  end
+
+  test "reports of a closing producer can be taken after it, then there are none" do
+    native = producer
+    native.want(Penstock::Native::Producer::WANT_DELIVERED)
+    dispatch(native)
+    native.close(10_000)
+
+    assert native.wait_for_reports(0)
+    assert_equal 1, native.take_reports(10).size
+    refute native.wait_for_reports(0)
+  end
+
+  test "purge ends what is queued with an error that says so" do
+    native = stranded_producer
+    delivery = dispatch(native)
+    native.purge
+
+    assert delivery.wait(10_000)
+    assert_equal :purge_queue, delivery.error.code
+    assert native.flush(10_000)
+    assert_equal 0, native.queue_size
+  end
+end

@@ -1,0 +1,110 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "support/native_producing"
+
+class NativeProducerForkTest < Penstock::TestCase
+  include Penstock::TestSupport::NativeProducing
+
+  # Runs the block in a forked child and returns what it returns, a String.
+  def in_child(&block)
+    reader, writer = IO.pipe
+    pid = fork do
+      reader.close
+      writer.write(block.call.to_s)
+      writer.close
+      exit!(0)
+    end
+    writer.close
+    result = reader.read
+    _, status = ::Process.wait2(pid)
+    assert_predicate status, :success?, "the child ended with #{status.inspect}: #{result}"
+    result
+  ensure
+    reader.close
+  end
+
+  def attempt
+    yield.inspect
+  rescue => error
+    error.class.name
+  end
+
+  test "every use of a parent's producer in a child is a ForkedHandleError" do
+    native = producer
+    delivery = dispatch(native)
+    delivery.wait(10_000)
+    pending = dispatch(native)
+    uses = [-> { native.flush(10) }, -> { native.produce("things", "x") }, -> { native.ticket }, -> { native.purge },
+      -> { native.queue_size }, -> { pending.wait(10) }]
+
+    assert_equal ["Penstock::ForkedHandleError"] * uses.size, in_child {
+      uses.map { |use| attempt(&use) }.join(" ")
+    }.split
+  end
+
+  test "a child can't hurt: close, dispatch and questions do nothing" do
+    native = producer
+    dispatch(native).wait(10_000)
+
+    assert_equal "[nil, 0, true, :discarded, \"\", nil, false, []]", in_child {
+      [dispatch(native), native.close(1_000), native.closed?, native.state, native.last_error, native.poll_event,
+        native.wait_for_reports(10), native.take_reports(1)].inspect
+    }
+    assert dispatch(native).wait(10_000), "the parent goes on"
+  end
+
+  test "a child collects its parent's producers and deliveries without touching them" do
+    natives = Array.new(3) { stranded_producer }
+    natives.each { |native| dispatch(native) }
+    native = producer
+    dispatch(native).wait(10_000)
+
+    assert_equal "done", in_child {
+      producers.clear
+      natives = nil # rubocop:disable Lint/UselessAssignment -- let go of them
+      native = nil
+      3.times { GC.start }
+      "done"
+    }
+    assert dispatch(native).wait(10_000), "the parent goes on"
+  end
+
+  %w[exit exit!].each do |way|
+    test "a child that ends by #{way} leaves the parent's producer alone" do
+      native = producer
+      dispatch(native).wait(10_000)
+      pid = fork { (way == "exit") ? Kernel.exit(0) : Kernel.exit!(0) } if way == "exit!"
+      pid ||= fork { exec("true") } unless way == "exit!"
+      _, status = ::Process.wait2(pid)
+
+      assert_predicate status, :success?
+      assert dispatch(native).wait(10_000)
+    end
+  end
+
+  test "a child opens a producer of its own" do
+    native = producer
+    dispatch(native).wait(10_000)
+    address = cluster.bootstrap_servers
+
+    assert_equal "0", in_child {
+      own = Penstock::Native::Producer.new({"bootstrap.servers" => address})
+      own.open_topic("things")
+      delivery = dispatch(own)
+      delivery.wait(10_000)
+      own.close(5_000)
+      delivery.number
+    }
+  end
+
+  test "forking while threads wait for deliveries leaves them waiting in the parent" do
+    native = stranded_producer(message_timeout_ms: 1_500)
+    delivery = dispatch(native)
+    threads = Array.new(4) { Thread.new { native.sync_wait(delivery, 30_000) } }
+    wait_until(5, "waiting threads") { threads.all? { |thread| thread.status == "sleep" } }
+
+    assert_equal "Penstock::ForkedHandleError", in_child { attempt { delivery.wait(10) } }
+    assert_equal [true] * 4, threads.map(&:value)
+  end
+end

@@ -1,0 +1,73 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "support/native_producing"
+
+# A lone synchronous message must not pay linger.ms: while somebody waits, a flush is kept open.
+class NativeProducerLingerTest < Penstock::TestCase
+  include Penstock::TestSupport::NativeProducing
+
+  LINGER_MS = 400
+
+  def median
+    times = Array.new(9) { seconds { yield } * 1_000 }
+    times.sort[times.size / 2]
+  end
+
+  def helpers
+    Dir.glob("/proc/self/task/*/comm").count { |path| name_of(path) == "pk:flush" }
+  end
+
+  def name_of(path)
+    File.read(path).strip
+  rescue Errno::ENOENT, Errno::ESRCH
+    nil
+  end
+
+  test "a wait that is asked for at once doesn't pay linger, an asynchronous one does" do
+    native = producer(linger_ms: LINGER_MS)
+    dispatch(native).wait(10_000)
+    sync = median { native.sync_wait(dispatch(native), 10_000) }
+    # What is produced while the last flush is still open leaves at once too.
+    wait_until(10, "an idle helper to end") { helpers.zero? }
+    async = seconds { dispatch(native).wait(10_000) } * 1_000
+
+    assert_operator sync, :<, LINGER_MS / 3
+    assert_operator async, :>, LINGER_MS / 2
+  end
+
+  test "the helper is one thread, starts with the first wait and ends when it has been idle" do
+    native = producer(linger_ms: LINGER_MS)
+    assert_equal 0, helpers
+    Array.new(8) { Thread.new { 3.times { native.sync_wait(dispatch(native), 10_000) } } }.each(&:join)
+
+    assert_equal 1, helpers
+    wait_until(10, "an idle helper to end") { helpers.zero? }
+    assert native.sync_wait(dispatch(native), 10_000)
+    assert_equal 1, helpers
+  end
+
+  test "without linger there is no helper" do
+    native = producer(linger_ms: 0)
+    native.sync_wait(dispatch(native), 10_000)
+
+    assert_equal 0, helpers
+  end
+
+  test "close ends the helper" do
+    native = producer(linger_ms: LINGER_MS)
+    native.sync_wait(dispatch(native), 10_000)
+    native.close(5_000)
+
+    wait_until(5, "the helper to end") { helpers.zero? }
+    assert_equal 0, helpers
+  end
+
+  test "a wait that times out lets the helper rest" do
+    native = stranded_producer(linger_ms: LINGER_MS)
+    refute native.sync_wait(dispatch(native), 50)
+
+    wait_until(10, "an idle helper to end") { helpers.zero? }
+    assert_equal 0, helpers
+  end
+end
