@@ -28,8 +28,11 @@ module Penstock
       attr_reader :aliases
       # @return [Hash{Symbol => Option}]
       attr_reader :options
+      # @return [String] what it does, for docs/configuration.md
+      attr_reader :description
 
       # @param verb [Symbol]
+      # @param description [String] a sentence
       # @param options [Hash{Symbol => Option}] what the verb takes; with {REQUIRED} as default it must be given
       # @param positional [Symbol, nil] the option that may be given without its name
       # @param aliases [Array<Symbol>] other verbs
@@ -38,9 +41,10 @@ module Penstock
       # @param value [Proc] makes the topic's value out of the options
       # @param absent [Object, Proc] the value of topics that don't use the verb; a callable is given the settings
       # @param check [Proc] takes topic, value and settings, answers `[message, hint]` pairs
-      def initialize(verb, options: {}, positional: nil, aliases: [], renamed: {}, rest: nil, value: nil, absent: nil,
+      def initialize(verb, description: "", options: {}, positional: nil, aliases: [], renamed: {}, rest: nil, value: nil, absent: nil,
         check: NO_CHECK)
         @verb = verb
+        @description = description
         @options = options.freeze
         @positional = positional
         @aliases = aliases.freeze

@@ -23,23 +23,40 @@ module Penstock
         # @return [Array<Feature>] all of them
         def core
           [
-            single(:consumer, ConsumerClass.new, check: CONSUMER),
-            single(:active, FLAG, default: true, absent: true),
-            kafka, deserializers,
-            setting(:max_messages, COUNT),
-            setting(:max_wait_time, Config::Types::Milliseconds.new(min: 10)),
-            setting(:initial_offset, Config::Types::Word.new("earliest", "latest")),
-            setting(:consumer_persistence, FLAG),
-            flag(:manual_offset_management),
-            flag(:eofed, check: EOFED),
-            flag(:long_running_job, aliases: [:non_blocking_job]),
-            pause, batch, workers,
-            single(:time_limit, MS),
+            *parties, *inherited, *flags, pause, batch, workers,
+            single(:time_limit, MS, description: "Longest a job may run, in ms. Without it a job may run for hours."),
             declaration
           ].freeze
         end
 
         private
+
+        def parties
+          [
+            single(:consumer, ConsumerClass.new, check: CONSUMER, description: "Whose `consume` gets the messages."),
+            single(:active, FLAG, default: true, absent: true,
+              description: "Whether it is consumed; false keeps the route for admin and iterators."),
+            kafka, deserializers
+          ]
+        end
+
+        def inherited
+          [
+            setting(:max_messages, COUNT),
+            setting(:max_wait_time, Config::Types::Milliseconds.new(min: 10)),
+            setting(:initial_offset, Config::Types::Word.new("earliest", "latest")),
+            setting(:consumer_persistence, FLAG)
+          ]
+        end
+
+        def flags
+          [
+            flag(:manual_offset_management, description: "Only marks move the offset."),
+            flag(:eofed, check: EOFED, description: "Whether `eofed` is called at the end of a partition."),
+            flag(:long_running_job, aliases: [:non_blocking_job],
+              description: "Accepted, without effect: every job may run long.")
+          ]
+        end
 
         # A verb with one option that goes without its name.
         def single(verb, type, default: REQUIRED, absent: nil, **more)
@@ -53,17 +70,20 @@ module Penstock
 
         # Taken from the settings where a topic says nothing.
         def setting(verb, type)
-          single(verb, type, absent: ->(settings) { settings.public_send(verb) })
+          single(verb, type, absent: ->(settings) { settings.public_send(verb) },
+            description: "As `config.#{verb}`, for this topic.")
         end
 
         def kafka
           Feature.new(:kafka, positional: :properties, rest: :properties,
+            description: "librdkafka's properties instead of the application's or, with `inherit`, on top of them.",
             options: {properties: Option.new(Config::Types::Map.new, REQUIRED), inherit: Option.new(FLAG, false)},
             value: ->(properties:, inherit:) { OwnKafka.new(properties, inherit) })
         end
 
         def deserializers
           Feature.new(:deserializers, aliases: [:deserializer], positional: :payload,
+            description: "Objects with `call` that make objects of bytes. What isn't given is JSON, or the bytes.",
             options: %i[payload key headers].to_h { |part| [part, Option.new(CALLABLE, nil)] },
             value: ->(**parts) { Serialization::Deserializers.new(**parts) },
             absent: Serialization::Deserializers::DEFAULT)
@@ -73,6 +93,7 @@ module Penstock
         def pause
           from = ->(member) { ->(settings) { settings.pause.public_send(member) } }
           Feature.new(:pause, renamed: {with_exponential_backoff: :exponential}, check: PAUSE,
+            description: "Waits before retries, in ms. What isn't given is `config.pause`'s.",
             options: {timeout: Option.new(MS, from.call(:timeout)), max_timeout: Option.new(MS, from.call(:max_timeout)),
                       exponential: Option.new(FLAG, from.call(:with_exponential_backoff))},
             value: ->(timeout:, max_timeout:, exponential:) { Pause.new(timeout, max_timeout, exponential) },
@@ -81,16 +102,19 @@ module Penstock
 
         def batch
           Feature.new(:batch, options: {min: Option.new(COUNT, REQUIRED), within: Option.new(MS, 1_000)}, check: BATCH,
+            description: "A partition collects until so many messages are there or so many ms are over.",
             value: ->(min:, within:) { Batch.new(min, within) })
         end
 
         def workers
-          Feature.new(:workers, positional: :max, options: {max: Option.new(COUNT, REQUIRED)}, value: ->(max:) { max })
+          Feature.new(:workers, positional: :max, options: {max: Option.new(COUNT, REQUIRED)}, value: ->(max:) { max },
+            description: "Most workers on this topic at once.")
         end
 
         def declaration
           type = Config::Types::Map.new
           Feature.new(:config, rest: :details,
+            description: "How the topic ought to be on the cluster; other keywords are the topic's own properties.",
             options: {active: Option.new(FLAG, true), partitions: Option.new(COUNT, 1),
                       replication_factor: Option.new(COUNT, 1), details: Option.new(type, {}.freeze)},
             value: lambda { |active:, partitions:, replication_factor:, details:|

@@ -1,0 +1,106 @@
+# frozen_string_literal: true
+
+require_relative "../config/schema"
+require_relative "features"
+
+module Penstock
+  module Routing
+    # Writes docs/configuration.md from the schema of settings and the list of features, so the page can't say anything
+    # else than the code.
+    class ConfigurationPage
+      INTRODUCTION = <<~TEXT
+        # Configuration
+
+        This page is made from `lib/penstock/config/schema.rb` and `lib/penstock/routing/features.rb` by
+        `rake docs:configuration`.
+
+        ```ruby
+        class PenstockApp < Penstock::App
+          setup do |config|
+            config.client_id = "shop"
+            config.kafka = {"bootstrap.servers": "127.0.0.1:9092"}
+            config.pause.timeout = 500
+          end
+
+          routes.draw do
+            topic :orders do
+              consumer OrdersConsumer
+              max_messages 500
+            end
+          end
+        end
+        ```
+
+        Everything that is wrong is told at once, before anything connects. Durations are Integer milliseconds; objects that
+        know themselves in milliseconds, as ActiveSupport's durations do, are converted.
+      TEXT
+
+      KAFKA = <<~TEXT
+        ## `config.kafka`
+
+        librdkafka's properties, with Symbols as keys. One Hash serves consumers, producer and admin: each gets what it takes.
+        librdkafka itself is asked whether names and values are right. Ours where you say nothing: see
+        `lib/penstock/config/kafka_map.rb`. Refused are `enable.auto.commit` and `enable.auto.offset.store` (offsets are
+        committed by Penstock) and, with `group.protocol: "consumer"` (KIP-848), what the broker then settles:
+        `partition.assignment.strategy`, `session.timeout.ms`, `heartbeat.interval.ms`.
+
+        ## Memory for what is fetched ahead
+
+        `prefetch_budget_bytes` is divided by the partitions a member can get (64 while nobody knows): that is the share of
+        one partition, at least 256 KiB. `fetch.message.max.bytes` is the share, at most 1 MiB;
+        `queued.max.messages.kbytes` is the share; `queued.min.messages` is 10,000. librdkafka's limits count values only
+        and stop no more than the next fetch, so the worst case is: partitions × (n × (value + key + headers + 330 bytes)),
+        where n is the lower of 10,000 and share ÷ value, plus one fetch; and one response in flight a broker.
+
+        ## Connections
+
+        Topics of a consumer group share one connection unless their `kafka` differs or they are in a `subscription_group`
+        of their own. Limits such as `max_messages` are kept for each partition and need no second one. Where topics of one
+        connection differ in `initial_offset`, each begins where it says; an offset that fell out of the log is reset by
+        what the first of them says.
+
+        ## Patterns
+
+        `pattern(/audit\\..*/) { consumer AuditConsumer }` stands for every topic whose name fits from its beginning, those
+        made later too. A topic with a route of its own goes by that. Ruby, the C library and, under KIP-848, the broker
+        read the expression: what they don't share is refused with what to write instead.
+      TEXT
+
+      # @param features [Array<Feature>]
+      def initialize(features = Features.core)
+        @features = features
+      end
+
+      # @return [String] Markdown
+      def to_s
+        [INTRODUCTION, settings, options, KAFKA].join("\n")
+      end
+
+      private
+
+      def settings
+        rows = Config::Schema::SETTINGS.map do |setting|
+          "| `#{setting.path}` | #{setting.type} | `#{setting.default.inspect}` | #{setting.description} |"
+        end
+        table("Settings", ["Setting", "Must be", "Default", "Meaning"], rows)
+      end
+
+      def options
+        rows = @features.map do |feature|
+          "| `#{feature.verbs.join("`, `")}` | #{takes(feature)} | #{feature.description} |"
+        end
+        table("Options of topics", %w[Option Takes Meaning], rows)
+      end
+
+      def takes(feature)
+        return feature.options.each_value.first.type if feature.options.keys == [:value]
+
+        feature.options.map { |name, option| "`#{name}:` #{option.type}" }.join("; ")
+      end
+
+      def table(title, columns, rows)
+        ["## #{title}", "", "| #{columns.join(" | ")} |", "|#{" --- |" * columns.size}", *rows, ""].join("\n")
+      end
+    end
+  end
+end
