@@ -1,11 +1,13 @@
 # frozen_string_literal: true
 
-# What happens when `consume` raises: the messages before the one that failed count as done, the failed one is tried
-# again after a pause that grows, those behind it wait, other partitions go on.
+# What happens when `consume` raises: after a pause that grows the messages that aren't marked run again, one by one, in
+# order, so that the one that fails holds up only those behind it. Other partitions go on.
 #
 #     bundle exec ruby examples/retries.rb
 
 $LOAD_PATH.unshift File.expand_path("../lib", __dir__)
+require "json"
+require "logger"
 require "penstock"
 require "penstock/testing/cluster"
 
@@ -20,6 +22,7 @@ class PaymentsConsumer < Penstock::BaseConsumer
         raise "the bank is closed"
       end
       puts "attempt #{attempt} of #{message.offset}: paid #{message.payload["amount"]}"
+      mark_as_consumed(message) # so it isn't paid again when one behind it fails
       PenstockApp.stop! if message.payload["last"]
     end
   end

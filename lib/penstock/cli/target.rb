@@ -11,6 +11,8 @@ module Penstock
       VARIABLE = "KAFKA_BOOTSTRAP_SERVERS"
       # The default of `prefetch_budget_bytes`.
       BUDGET_BYTES = 64 * 1024 * 1024
+      # Of each administration call.
+      LIMIT_MS = 15_000
 
       # Declares the options that {new} reads.
       #
@@ -62,11 +64,14 @@ module Penstock
 
       # Opens the connection of the administration calls for the time of the block.
       #
-      # @yieldparam cluster [Cluster]
-      def cluster(&block)
+      # @yieldparam admin [Admin]
+      # @return [Object] what the block returns
+      # @raise [KafkaError]
+      def admin(&block)
         settings = kafka
-        require_relative "cluster"
-        Cluster.open(settings, &block)
+        require_relative "../admin"
+
+        Admin.open(settings, timeout_ms: LIMIT_MS, &block)
       end
 
       private

@@ -25,7 +25,7 @@ module Penstock
         def call(words)
           target = Target.new(context, options)
           groups = words.empty? ? routed(target) : words.to_h { |group| [group, nil] }
-          rows = target.cluster { |cluster| groups.flat_map { |group, topics| cluster.lag(group, topics) } }
+          rows = target.admin { |admin| groups.flat_map { |group, topics| admin.group_lag(group, topics) } }
           return say_json(rows) if options[:json]
 
           print_rows(rows)

@@ -24,15 +24,15 @@ module Penstock
         end
 
         def call(words)
-          Target.new(context, options).cluster do |cluster|
-            results = words.map { |name| create(cluster, name) }
+          Target.new(context, options).admin do |admin|
+            results = words.map { |name| create(admin, name) }
             results.all? ? ExitCodes::OK : ExitCodes::FAILED
           end
         end
 
-        def create(cluster, name)
-          cluster.create(name, options.fetch(:partitions, 1), options.fetch(:replication_factor, 1),
-            options.fetch(:config, {}))
+        def create(admin, name)
+          admin.create_topic(name, partitions: options.fetch(:partitions, 1), config: options.fetch(:config, {}),
+            replication_factor: options.fetch(:replication_factor, 1))
           say "created #{name}"
           true
         rescue KafkaError => error

@@ -20,8 +20,8 @@ module Penstock
         def call(words)
           return ExitCodes::FAILED unless options[:yes] || agreed?(words)
 
-          Target.new(context, options).cluster do |cluster|
-            results = words.map { |name| delete(cluster, name) }
+          Target.new(context, options).admin do |admin|
+            results = words.map { |name| delete(admin, name) }
             results.all? ? ExitCodes::OK : ExitCodes::FAILED
           end
         end
@@ -34,8 +34,8 @@ module Penstock
           context.stdin.gets.to_s.strip == "yes"
         end
 
-        def delete(cluster, name)
-          cluster.delete(name)
+        def delete(admin, name)
+          admin.delete_topic(name)
           say "deleted #{name}"
           true
         rescue KafkaError => error

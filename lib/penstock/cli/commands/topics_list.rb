@@ -20,12 +20,21 @@ module Penstock
         end
 
         def call(_words)
-          topics = Target.new(context, options).cluster { |cluster| cluster.topics }
-          topics = topics.reject { |topic| topic[:name].start_with?("__") } unless options[:internal]
-          return say_json(topics) if options[:json]
-          return say("no topics") if topics.empty?
+          rows = Target.new(context, options).admin { |admin| describe(admin) }
+          return say_json(rows) if options[:json]
+          return say("no topics") if rows.empty?
 
-          say Table.new(%w[topic partitions replicas], topics.map { |topic| topic.values_at(:name, :partitions, :replicas) })
+          say Table.new(%w[topic partitions replicas], rows.map(&:values))
+        end
+
+        # A topic that is deleted meanwhile is left out.
+        def describe(admin)
+          admin.topics(internal: options.fetch(:internal, false)).keys.filter_map do |name|
+            info = admin.topic_info(name)
+            {name: name, partitions: info[:partition_count], replicas: info[:replication_factor]}
+          rescue KafkaError => error
+            raise unless error.code == :unknown_topic_or_part
+          end
         end
       end
     end
