@@ -43,6 +43,10 @@ static pk_admin_t *admin_get(VALUE self) {
   return admin;
 }
 
+void pk_admin_needs_group(VALUE self) {
+  if (!admin_get(self)->grouped) rb_raise(rb_eRuntimeError, "this request needs a handle that was opened with a group");
+}
+
 typedef struct {
   rd_kafka_conf_t *conf;
   pk_admin_t *admin;
@@ -69,7 +73,8 @@ static VALUE open_cleanup(VALUE pointer) {
   return Qnil;
 }
 
-static VALUE admin_initialize(VALUE self, VALUE hash) {
+/* connect(conf): as a consumer that joins nothing when conf names a group. */
+static VALUE admin_connect(VALUE self, VALUE hash) {
   open_args args = {NULL, NULL, ""};
 
   if (DATA_PTR(self)) rb_raise(rb_eRuntimeError, "the admin is open already");
@@ -361,8 +366,8 @@ void Init_pk_admin(VALUE mNative) {
   VALUE cAdmin = rb_define_class_under(mNative, "Admin", rb_cObject);
 
   rb_define_alloc_func(cAdmin, admin_alloc);
-  rb_define_method(cAdmin, "initialize", admin_initialize, 1);
-  rb_define_method(cAdmin, "close", admin_close, 0);
+  rb_define_private_method(cAdmin, "connect", admin_connect, 1);
+  rb_define_private_method(cAdmin, "disconnect", admin_close, 0);
   rb_define_method(cAdmin, "closed?", admin_closed_p, 0);
   rb_define_method(cAdmin, "state", admin_state, 0);
   rb_define_method(cAdmin, "pid", admin_pid, 0);

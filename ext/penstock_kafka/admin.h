@@ -37,6 +37,9 @@ VALUE pk_admin_run(VALUE self, pk_admin_call_t *call);
  * timed out because no broker could be reached), else err with its message. */
 NORETURN(void pk_admin_raise_failed(pk_admin_t *admin, rd_kafka_resp_err_t err, const char *message));
 
+/* Raises unless the handle was opened with a group: see Native::Admin#committed_offsets. */
+void pk_admin_needs_group(VALUE self);
+
 /* Room for call->count items, all NULL. */
 void pk_admin_items(pk_admin_call_t *call, size_t count, void (*free_item)(void *));
 

@@ -55,13 +55,14 @@ static VALUE read_committed(pk_admin_call_t *call) {
   return rows;
 }
 
-/* committed_offsets(group, [[topic, partition], …] or nil for all, timeout_ms, require_stable) →
+/* group_offsets(group, [[topic, partition], …] or nil for all, timeout_ms, require_stable) →
  * [[topic, partition, offset (-1001: none), metadata or nil, leader_epoch, number], …] */
-static VALUE admin_committed_offsets(int argc, VALUE *argv, VALUE self) {
+static VALUE admin_group_offsets(int argc, VALUE *argv, VALUE self) {
   VALUE group, partitions, timeout_ms, require_stable, rows;
   pk_admin_call_t call = {0};
 
   rb_scan_args(argc, argv, "31", &group, &partitions, &timeout_ms, &require_stable);
+  pk_admin_needs_group(self);
   rows = NIL_P(partitions) ? Qnil : rb_Array(partitions);
   call.timeout_ms = NUM2LL(timeout_ms);
   call.flag = RTEST(require_stable);
@@ -188,7 +189,7 @@ static VALUE admin_describe_groups(VALUE self, VALUE groups, VALUE timeout_ms) {
 }
 
 void pk_admin_define_groups(VALUE cAdmin) {
-  rb_define_method(cAdmin, "committed_offsets", admin_committed_offsets, -1);
+  rb_define_private_method(cAdmin, "group_offsets", admin_group_offsets, -1);
   rb_define_method(cAdmin, "list_groups", admin_list_groups, 1);
   rb_define_method(cAdmin, "describe_groups", admin_describe_groups, 2);
 }

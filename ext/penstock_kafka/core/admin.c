@@ -39,12 +39,20 @@ static void admin_settings(rd_kafka_conf_t *conf) {
   rd_kafka_conf_set_events(conf, RD_KAFKA_EVENT_ERROR);
 }
 
+static bool has_group(const rd_kafka_conf_t *conf) {
+  char group[256];
+  size_t size = sizeof group;
+
+  return rd_kafka_conf_get(conf, "group.id", group, &size) == RD_KAFKA_CONF_OK && size > 1;
+}
+
 pk_admin_t *pk_admin_new(rd_kafka_conf_t *conf, char *error, size_t size) {
   pk_admin_t *admin = calloc(1, sizeof *admin);
+  bool grouped = has_group(conf);
   rd_kafka_t *rk;
 
   admin_settings(conf);
-  rk = admin ? rd_kafka_new(RD_KAFKA_PRODUCER, conf, error, size) : NULL;
+  rk = admin ? rd_kafka_new(grouped ? RD_KAFKA_CONSUMER : RD_KAFKA_PRODUCER, conf, error, size) : NULL;
   if (!rk) {
     rd_kafka_conf_destroy(conf);
     free(admin);
@@ -53,6 +61,7 @@ pk_admin_t *pk_admin_new(rd_kafka_conf_t *conf, char *error, size_t size) {
   pk_handle_init(&admin->handle);
   pthread_mutex_init(&admin->lock, NULL);
   admin->handle.rk = rk;
+  admin->grouped = grouped;
   admin->main = rd_kafka_queue_get_main(rk);
   atomic_init(&admin->references, 1);
   return admin;
@@ -60,7 +69,7 @@ pk_admin_t *pk_admin_new(rd_kafka_conf_t *conf, char *error, size_t size) {
 
 static void admin_take_down(pk_admin_t *admin) {
   rd_kafka_queue_destroy(admin->main);
-  rd_kafka_destroy(admin->handle.rk);
+  rd_kafka_destroy_flags(admin->handle.rk, RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE);
   admin->main = NULL;
   admin->handle.rk = NULL;
   pk_handle_closed(&admin->handle);

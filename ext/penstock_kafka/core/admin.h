@@ -24,6 +24,7 @@ typedef struct pk_admin_wait {
 
 typedef struct {
   pk_handle_t handle;
+  bool grouped;              /* a consumer with a group, which it never joins */
   rd_kafka_queue_t *main;    /* errors of the connections; read at the end of a request */
   pthread_mutex_t lock;      /* guards all up to closing; held for a few instructions */
   rd_kafka_resp_err_t error; /* the last one of a connection since a request went well */
@@ -34,7 +35,8 @@ typedef struct {
   _Atomic int references;
 } pk_admin_t;
 
-/* Takes conf in every case. NULL with a text in error. */
+/* A producer that produces nothing, or with a group.id a consumer that joins
+ * nothing. Takes conf in every case. NULL with a text in error. */
 pk_admin_t *pk_admin_new(rd_kafka_conf_t *conf, char *error, size_t size);
 
 /* Tells calls and jobs to end, waits for them until the deadline and takes the

@@ -10,19 +10,51 @@ module Penstock
     # interrupted (`Thread#kill`, `Timeout`, signals). {#close} ends calls that wait. It is opened for a few calls and
     # closed: it keeps connections and librdkafka's threads alive meanwhile. Defined in the extension:
     #
-    # * `new(conf)` – librdkafka's properties, String to String
     # * `create_topics([[name, partitions, replication_factor, config], …], timeout_ms, validate_only = false)`,
     #   `delete_topics(names, timeout_ms)`, `create_partitions([[name, total], …], timeout_ms)` → rows of
     #   `[name, error number (0: done), message or nil]`
     # * `metadata(topic or nil, timeout_ms)`, `list_offsets(rows, timeout_ms, read_committed = false)`
-    # * `committed_offsets(group, rows or nil, timeout_ms, require_stable = false)`, `list_groups(timeout_ms)`,
-    #   `describe_groups(names, timeout_ms)`
-    # * `close`, `closed?`, `state`, `pid`, `name`, `set_token(token, expires_at_ms, principal, extensions)`
+    # * `list_groups(timeout_ms)`, `describe_groups(names, timeout_ms)`
+    # * `closed?`, `state`, `pid`, `name`, `set_token(token, expires_at_ms, principal, extensions)`
     class Admin
       # Instead of a time in {#list_offsets}: the first offset, the end, the record with the latest time.
       EARLIEST = -2
       LATEST = -1
       MAX_TIMESTAMP = -3
+
+      # @param conf [Hash{String=>String}] librdkafka's properties
+      # @raise [KafkaError] `:invalid_arg` when librdkafka refuses them
+      def initialize(conf)
+        @conf = conf
+        @readers = []
+        @lock = Mutex.new
+        connect(conf.except("group.id"))
+      end
+
+      # What a group has committed. Each call has a handle of its own, opened as a member of that group would open it
+      # (it joins nothing): librdkafka 2.16.0 takes a group's own coordinator for granted when a broker answers "not
+      # coordinator" to this request, and a handle without a group crashes (rdkafka_request.c:1377).
+      #
+      # @param rows [Array<(String, Integer)>, nil] topic and partition; nil for all the group has
+      # @param require_stable [Boolean] offsets of open transactions are errors of their row
+      # @return [Array<Array>] topic, partition, offset (-1001: none), metadata or nil (binary), leader epoch, error number
+      def committed_offsets(group, rows, timeout_ms, require_stable = false)
+        return [] if rows && rows.empty?
+
+        reader = GroupReader.new(@conf, group)
+        @lock.synchronize { closed? ? raise(HandleClosedError, "the admin is closed: make a new one") : @readers << reader }
+        reader.group_offsets(group, rows, timeout_ms, require_stable)
+      ensure
+        reader&.close
+        @lock.synchronize { @readers.delete(reader) }
+      end
+
+      # Ends calls that wait in other threads: they raise {HandleClosedError}. Closing twice is fine.
+      def close
+        readers = @lock.synchronize { @readers.dup }
+        readers.each(&:close)
+        disconnect
+      end
 
       # @return [(Integer, Integer)] first offset and end of a partition
       # @raise [KafkaError]
@@ -47,10 +79,38 @@ module Penstock
         metadata(nil, timeout_ms)[:cluster_id]
       end
 
+      # Hands over a SASL/OAUTHBEARER token. Nobody asks for one here: it is set before the first call.
+      #
+      # @param lifetime_ms [Integer] when it expires, in milliseconds since 1970
+      # @param extensions [Hash{String=>String}, nil]
+      def oauthbearer_set_token(token:, lifetime_ms:, principal_name:, extensions: nil)
+        set_token(token, lifetime_ms, principal_name, extensions.to_a.flatten.map(&:to_s))
+      end
+
+      # @param reason [String]
+      # @raise [KafkaError] no call can be made without a token
+      def oauthbearer_set_token_failure(reason)
+        raise Native.error_for(Native.error_number(:authentication), "OAuth token: #{reason}")
+      end
+
       # @return [String]
       def inspect
         "#<#{self.class} #{state}>"
       end
+
+      # The handle of one {Admin#committed_offsets}.
+      class GroupReader < self
+        def initialize(conf, group)
+          connect(conf.merge("group.id" => group))
+        end
+
+        def close
+          disconnect
+        end
+
+        public :group_offsets
+      end
+      private_constant :GroupReader
     end
   end
 end

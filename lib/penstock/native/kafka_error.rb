@@ -41,10 +41,11 @@ module Penstock
 
     # @param number [Integer] librdkafka's error number, as rows of results carry it
     # @param place [String] what it happened to
+    # @param message [String, nil] what the broker said, if it said more than the number
     # @return [KafkaError]
-    def self.error_for(number, place)
+    def self.error_for(number, place, message = nil)
       name = error_numbers.key(number) || "UNKNOWN"
-      kafka_error(number, name, "#{place}: #{error_text(number)}", 0)
+      kafka_error(number, name, "#{place}: #{message || error_text(number)}", 0)
     end
 
     # @param error [Integer, Symbol] a number, or a {KafkaError#code} (`:not_coordinator`, `:timed_out`)

@@ -1,0 +1,196 @@
+# frozen_string_literal: true
+
+require_relative "admin/session"
+require_relative "admin/topics"
+require_relative "admin/offsets"
+require_relative "admin/groups"
+
+module Penstock
+  # Plain commands for a cluster: topics, offsets, groups. Each does one thing, waits until it is done *and visible*, and
+  # raises what Kafka answered.
+  #
+  #     Penstock::Admin.create_topic("orders", partitions: 6, replication_factor: 3)
+  #
+  #     Penstock::Admin.open("bootstrap.servers": "other:9092") { |admin| admin.topics }
+  #
+  # An object connects with its first call and stays connected until {#close}; any thread may use it. The same commands
+  # called on the class connect to the application's cluster, for that one call. It neither joins groups nor commits nor
+  # creates topics by asking for them. With an embedded broker it does what that one can do.
+  class Admin
+    # Every call ends within this time unless told otherwise.
+    TIMEOUT_MS = 30_000
+
+    # Commands that may be called on the class.
+    COMMANDS = %i[
+      create_topic delete_topic create_partitions topics topic_info cluster_info read_watermark_offsets
+      read_partition_offsets offsets_for_times read_committed_offsets read_lags_with_offsets group_lag groups group_info
+    ].freeze
+
+    class << self
+      # Where the class's commands go: librdkafka's properties, or something that answers them when called. The
+      # application sets it.
+      # @api private
+      attr_writer :kafka
+
+      # Connects, yields, disconnects.
+      #
+      # @param kafka [Hash] librdkafka's properties
+      # @param options as for {#initialize}
+      # @yieldparam admin [Admin]
+      # @return what the block returns
+      def open(kafka, **options)
+        admin = new(kafka: kafka, **options)
+        yield admin
+      ensure
+        admin&.close
+      end
+
+      COMMANDS.each do |name|
+        define_method(name) do |*arguments, **options|
+          Admin.open(application_kafka) { |admin| admin.public_send(name, *arguments, **options) }
+        end
+      end
+
+      private
+
+      def application_kafka
+        kafka = @kafka.respond_to?(:call) ? @kafka.call : @kafka
+        kafka || raise(ConfigurationError, "Penstock::Admin doesn't know which cluster is meant: define an application " \
+                                           "first, or use Penstock::Admin.open(\"bootstrap.servers\": \"…\")")
+      end
+    end
+
+    # @param kafka [Hash{Symbol, String => Object}] librdkafka's properties; those of consumers and producers only are
+    #   left out
+    # @param timeout_ms [Integer] for each call
+    # @param token_provider [#on_oauthbearer_token_refresh, nil] asked once, before the first call
+    def initialize(kafka:, timeout_ms: TIMEOUT_MS, token_provider: nil)
+      @session = Session.new(kafka, timeout_ms: timeout_ms, token_provider: token_provider)
+      @topics = Topics.new(@session)
+      @offsets = Offsets.new(@session)
+      @groups = Groups.new(@session, @offsets)
+    end
+
+    # Creates a topic and returns when all its partitions have leaders.
+    #
+    # @param name [String]
+    # @param partitions [Integer, nil] nil: what the broker gives
+    # @param replication_factor [Integer, nil] nil: what the broker gives
+    # @param config [Hash] of the topic (`"retention.ms" => 60_000`)
+    # @param positional [Array] the same three by position
+    # @return [void]
+    # @raise [KafkaError] `:topic_already_exists`, `:invalid_replication_factor`, `:policy_violation`, …
+    # @raise [WaitTimeoutError] it was created but isn't visible yet
+    def create_topic(name, *positional, partitions: nil, replication_factor: nil, config: {})
+      raise ArgumentError, "create_topic takes name, partitions, replication_factor, config" if positional.size > 3
+
+      @topics.create(name, positional[0] || partitions, positional[1] || replication_factor, positional[2] || config)
+    end
+
+    # Deletes a topic with everything in it and returns when it is gone.
+    #
+    # @raise [KafkaError] `:unknown_topic_or_part`
+    # @raise [WaitTimeoutError] it was deleted but is visible still
+    def delete_topic(name)
+      @topics.delete(name)
+    end
+
+    # Adds partitions and returns when they have leaders. Records of a key go to other partitions from then on.
+    #
+    # @param total [Integer] how many it has afterwards
+    # @raise [KafkaError] `:invalid_partitions` when it has as many or more
+    def create_partitions(name, total)
+      @topics.create_partitions(name, total)
+    end
+
+    # @param internal [Boolean] also those whose name begins with two underscores
+    # @return [Hash{String=>Integer}] topics and their number of partitions, sorted
+    def topics(internal: false)
+      @topics.list(internal: internal)
+    end
+
+    # @return [Hash] `topic_name`, `partition_count`, `replication_factor`, `partitions` (each `partition_id`, `leader`,
+    #   `replicas`, `isrs`)
+    # @raise [KafkaError] `:unknown_topic_or_part`
+    def topic_info(name)
+      @topics.info(name)
+    end
+
+    # @return [Hash] `cluster_id`, `controller_id`, `brokers` (each `id`, `host`, `port`), `topics`
+    def cluster_info
+      @topics.cluster
+    end
+
+    # First offset and end of partitions.
+    #
+    # @overload read_watermark_offsets(name, partition)
+    #   @return [(Integer, Integer)]
+    # @overload read_watermark_offsets(topics)
+    #   @param topics [Hash{String=>Array<Integer>}]
+    #   @return [Hash{String=>Hash{Integer=>(Integer, Integer)}}]
+    # @raise [KafkaError] `:unknown_topic_or_part`, `:unknown_partition`
+    def read_watermark_offsets(name_or_topics, partition = nil)
+      return @offsets.watermarks(name_or_topics) if name_or_topics.is_a?(Hash)
+
+      @offsets.watermarks(name_or_topics => [partition]).fetch(name_or_topics).fetch(partition)
+    end
+
+    # @param topics [Hash{String=>Array<Hash>}] each `partition:` and `offset:` (`:earliest`, `:latest`, `:max_timestamp`,
+    #   a Time or milliseconds); each partition once a call
+    # @param isolation_level [:read_committed, :read_uncommitted]
+    # @return [Array<Hash>] `topic`, `partition`, `offset` (-1: none), `timestamp`, `leader_epoch`
+    def read_partition_offsets(topics, isolation_level: :read_uncommitted)
+      @offsets.read(topics, committed: isolation_level == :read_committed)
+    end
+
+    # @param topics [Hash{String=>Hash{Integer=>Time, Integer}}] a time, or milliseconds, for each partition
+    # @return [Hash{String=>Hash{Integer=>Integer}}] the first offset at or after it; -1 when there is none
+    def offsets_for_times(topics)
+      @offsets.for_times(topics)
+    end
+
+    # @param group [String]
+    # @param topics [Hash{String=>Array<Integer>}, nil] nil: whatever the group has committed
+    # @return [Array<Hash>] `topic`, `partition`, `offset` (nil: none), `metadata` (binary), `leader_epoch`
+    def read_committed_offsets(group, topics = nil)
+      @groups.committed(group, topics)
+    end
+
+    # @param groups [Hash{String=>Array<String>, nil}] consumer groups and their topics; nil: those with commits
+    # @return [Hash{String=>Hash{String=>Hash{Integer=>Hash}}}] group, topic, partition, then `offset` and `lag`, both -1
+    #   where nothing was committed
+    def read_lags_with_offsets(groups)
+      @groups.lags(groups)
+    end
+
+    # How far a group is behind, a row a partition.
+    #
+    # @param group [String]
+    # @param topics [Array<String>, nil] nil: those with commits
+    # @return [Array<Hash>] `group`, `topic`, `partition`, `committed` (nil: none), `end`, `lag` (nil: unknown)
+    def group_lag(group, topics = nil)
+      @groups.lag(group, topics)
+    end
+
+    # @return [Array<Hash>] `group`, `state`, `type`
+    def groups
+      @groups.list
+    end
+
+    # @return [Hash] `group`, `state`, `type`, `assignor`, `coordinator`, `members` (each `id`, `client_id`, `host`,
+    #   `instance_id`, `partitions`)
+    def group_info(group)
+      @groups.info(group)
+    end
+
+    # Disconnects. Calls that wait in other threads raise {HandleClosedError}. Closing twice is fine.
+    def close
+      @session.close
+    end
+
+    # @return [String]
+    def inspect
+      "#<#{self.class} #{@session.servers}>"
+    end
+  end
+end

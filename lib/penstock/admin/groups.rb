@@ -1,0 +1,86 @@
+# frozen_string_literal: true
+
+require_relative "../native/kafka_error"
+
+module Penstock
+  class Admin
+    # Commands about consumer groups: what they committed, how far they are behind, who is in them. Reads only; joins
+    # nothing. Stateless; runs on the caller's thread.
+    class Groups
+      # What the broker says for "nothing was committed".
+      NONE = -1001
+      private_constant :NONE
+
+      # @param session [Session]
+      # @param offsets [Offsets]
+      def initialize(session, offsets)
+        @session = session
+        @offsets = offsets
+      end
+
+      # @param topics [Hash{String=>Array<Integer>}, nil]
+      def committed(group, topics)
+        pairs = topics&.flat_map { |topic, partitions| partitions.map { |partition| [topic, partition] } }
+        rows(group, pairs).map do |topic, partition, offset, metadata, epoch|
+          {topic: topic, partition: partition, offset: (offset == NONE) ? nil : offset, metadata: metadata, leader_epoch: epoch}
+        end
+      end
+
+      def lags(groups)
+        groups.to_h do |group, topics|
+          found = lag(group, topics).group_by { |row| row[:topic] }
+          [group, found.transform_values { |rows| rows.to_h { |row| [row[:partition], offset_and_lag(row)] } }]
+        end
+      end
+
+      # Partitions without a commit are shown when their topic was asked for: they begin where `auto.offset.reset` says.
+      def lag(group, topics)
+        rows = rows(group, topics && partitions_of(topics))
+        ends = @offsets.ends(rows.map { |topic, partition| [topic, partition] }, :latest)
+        rows.map do |topic, partition, offset|
+          committed = (offset == NONE) ? nil : offset
+          last = ends.fetch([topic, partition])
+          {
+            group: group, topic: topic, partition: partition, committed: committed, end: last,
+            lag: committed && [last - committed, 0].max
+          }
+        end.sort_by { |row| row.values_at(:topic, :partition) }
+      end
+
+      def list
+        @session.call(:list_groups).map { |group, state, type| {group: group, state: state, type: type} }
+      end
+
+      def info(group)
+        name, number, message, state, type, assignor, coordinator, members = @session.call(:describe_groups, [group]).first
+        raise Native.error_for(number, group, message) unless number.zero?
+
+        {
+          group: name, state: state, type: type, assignor: assignor, coordinator: coordinator,
+          members: members.map { |member| %i[id client_id host instance_id partitions].zip(member).to_h }
+        }
+      end
+
+      private
+
+      def rows(group, pairs)
+        @session.call(:committed_offsets, group, pairs).each do |topic, partition, *, number|
+          raise Native.error_for(number, "group #{group}, #{topic}/#{partition}") unless number.zero?
+        end
+      end
+
+      def partitions_of(topics)
+        topics.flat_map do |topic|
+          found = @session.call(:metadata, topic)[:topics].fetch(topic)
+          raise Native.error_for(found[:error], topic) unless found[:error].zero?
+
+          found[:partitions].keys.sort.map { |partition| [topic, partition] }
+        end
+      end
+
+      def offset_and_lag(row)
+        {offset: row[:committed] || -1, lag: row[:lag] || -1}
+      end
+    end
+  end
+end

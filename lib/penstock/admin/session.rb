@@ -1,0 +1,115 @@
+# frozen_string_literal: true
+
+require_relative "../config/kafka_map"
+require_relative "../deadline"
+require_relative "../errors"
+require_relative "../instrumentation/event"
+require_relative "../native/admin"
+require_relative "embedded"
+
+module Penstock
+  class Admin
+    # The connection behind the commands: opened by the first call, shared by threads, closed once. Every call has the
+    # same time limit; what Kafka says may pass by itself (a coordinator that moves, a leader that is elected) is tried
+    # again within it.
+    class Session
+      # Between two looks at something that isn't visible yet, and between tries.
+      PAUSE_MS = 50
+      # A row without the metadata of a coordinator or leader yet; other errors go to the caller at once.
+      PASSING = %i[
+        not_coordinator coordinator_not_available coordinator_load_in_progress not_leader_for_partition
+        leader_not_available unstable_offset_commit
+      ].freeze
+      private_constant :PAUSE_MS, :PASSING
+
+      # @return [Integer] time limit of a call in ms
+      attr_reader :timeout_ms
+
+      def initialize(kafka, timeout_ms:, token_provider: nil)
+        @settings = Config::KafkaMap.strings(kafka, :admin)
+        @timeout_ms = timeout_ms
+        @token_provider = token_provider
+        @lock = Mutex.new
+        @closed = false
+      end
+
+      # @return [String, nil]
+      def servers
+        @settings["bootstrap.servers"]
+      end
+
+      # One request. What passes by itself is tried again until the time is over, then raised.
+      #
+      # @param name [Symbol] a method of {Native::Admin} whose last argument is its time limit, but for `extra`
+      # @return [Array, Hash] its rows
+      def call(name, *arguments, extra: [])
+        deadline = Deadline.in(@timeout_ms)
+        begin
+          native.public_send(name, *arguments, deadline.remaining_ms, *extra)
+        rescue KafkaError => error
+          raise if !PASSING.include?(error.code) || deadline.remaining_ms < PAUSE_MS
+
+          pause
+          retry
+        end
+      end
+
+      # @param name [Symbol] a method of {Native::Admin} that answers with a row a topic
+      # @return [void]
+      # @raise [KafkaError] what the first row that isn't fine says
+      def change(name, rows)
+        call(name, rows).each do |topic, number, message|
+          raise Native.error_for(number, topic, message) unless number.zero?
+        end
+      rescue KafkaError => error
+        raise unless error.code == :unsupported_feature && embedded
+
+        yield embedded
+      end
+
+      # @yieldreturn [Boolean] whether it is as it should be
+      # @raise [WaitTimeoutError] when that didn't come within the time limit
+      def wait_until_visible(what)
+        deadline = Deadline.in(@timeout_ms)
+        until yield
+          raise WaitTimeoutError, "#{what}: not visible after #{@timeout_ms} ms" if deadline.expired?
+
+          pause
+        end
+      end
+
+      def close
+        native = @lock.synchronize do
+          @closed = true
+          @native
+        end
+        native&.close
+      end
+
+      private
+
+      def pause
+        sleep(PAUSE_MS / 1000.0)
+      end
+
+      def native
+        @lock.synchronize do
+          raise HandleClosedError, "this Penstock::Admin is closed: make a new one" if @closed
+
+          @native ||= Native::Admin.new(@settings).tap { |native| ask_for_token(native) }
+        end
+      end
+
+      def ask_for_token(native)
+        return unless @token_provider
+
+        event = Instrumentation::Event.new("oauthbearer.token_refresh", {bearer: native})
+        @token_provider.on_oauthbearer_token_refresh(event)
+      end
+
+      def embedded
+        @embedded ||= Embedded.of(native, @timeout_ms)
+      end
+    end
+  end
+end

@@ -1,0 +1,142 @@
+# frozen_string_literal: true
+
+require "penstock/admin"
+require "penstock/native/producer"
+require "support/real_broker"
+
+module Penstock
+  # What Penstock::Admin promises, on any broker. Including classes answer `bootstrap_servers`.
+  module AdminContract
+    include TestSupport::RealBroker
+
+    def self.included(base) # rubocop:disable Metrics/MethodLength -- a list of tests
+      base.class_eval do
+        test "[Admin CRUD] a topic is visible with all its leaders when create returns, and gone when delete returns" do
+          admin do |admin|
+            name = unique("orders")
+            admin.create_topic(name, partitions: 3, replication_factor: 1)
+
+            assert_equal 3, admin.topics.fetch(name)
+            info = admin.topic_info(name)
+            assert_equal [name, 3, 1], info.values_at(:topic_name, :partition_count, :replication_factor)
+            assert(info[:partitions].all? { |partition| partition[:leader].positive? })
+            admin.delete_topic(name)
+            refute_includes admin.topics, name
+          end
+        end
+
+        test "a topic can be created by position, as the incumbent does" do
+          with_topic(2) { |admin, name| assert_equal 2, admin.topic_info(name)[:partition_count] }
+        end
+
+        test "errors are the broker's own" do
+          with_topic(1) do |admin, name|
+            assert_equal :topic_already_exists, assert_raises(KafkaError) { admin.create_topic(name, partitions: 1) }.code
+          end
+          admin do |admin|
+            missing = unique("missing")
+
+            assert_equal :unknown_topic_or_part, assert_raises(KafkaError) { admin.delete_topic(missing) }.code
+            assert_equal :unknown_topic_or_part, assert_raises(KafkaError) { admin.topic_info(missing) }.code
+          end
+        end
+
+        test "asking for a topic doesn't create it" do
+          admin do |admin|
+            missing = unique("missing")
+            assert_raises(KafkaError) { admin.topic_info(missing) }
+
+            refute_includes admin.topics, missing
+          end
+        end
+
+        test "the cluster tells its id, its brokers and its topics" do
+          with_topic(1) do |admin, name|
+            info = admin.cluster_info
+
+            refute_empty info[:cluster_id]
+            assert_equal Integer(bootstrap_servers[/:(\d+)/, 1]), info[:brokers].first[:port]
+            assert_includes info[:topics], name
+          end
+        end
+
+        test "[list_offsets] first offset and end of partitions come in one request each" do
+          with_topic(2) do |admin, name|
+            produce(name, 3)
+
+            assert_equal [0, 3], admin.read_watermark_offsets(name, 0)
+            assert_equal({name => {0 => [0, 3], 1 => [0, 0]}}, admin.read_watermark_offsets(name => [0, 1]))
+            rows = admin.read_partition_offsets({name => [{partition: 0, offset: :latest}, {partition: 1, offset: :earliest}]})
+            assert_equal([[0, 3], [1, 0]], rows.map { |row| row.values_at(:partition, :offset) })
+          end
+        end
+
+        test "a time after the last record has no offset" do
+          with_topic(1) do |admin, name|
+            produce(name, 1)
+
+            assert_equal({name => {0 => -1}}, admin.offsets_for_times(name => {0 => Time.now + 3_600}))
+          end
+        end
+
+        test "a partition that doesn't exist is an error" do
+          with_topic(1) { |admin, name| assert_raises(KafkaError) { admin.read_watermark_offsets(name, 7) } }
+        end
+
+        test "[Consumer lag] a group that never committed has no lag, and its topics are listed" do
+          with_topic(2) do |admin, name|
+            group = unique("group")
+            produce(name, 2)
+
+            assert_equal [[0, nil, 2, nil], [1, nil, 0, nil]],
+              admin.group_lag(group, [name]).map { |row| row.values_at(:partition, :committed, :end, :lag) }
+            assert_equal({offset: -1, lag: -1}, admin.read_lags_with_offsets({group => [name]}).dig(group, name, 0))
+            assert_equal [], admin.read_committed_offsets(group)
+          end
+        end
+
+        test "one object serves many threads" do
+          with_topic(1) do |admin, name|
+            results = Array.new(8) { Thread.new { admin.read_watermark_offsets(name, 0) } }.map(&:value)
+
+            assert_equal [[0, 0]], results.uniq
+          end
+        end
+
+        test "after close every command raises, and closing again is fine" do
+          admin = Admin.new(kafka: {"bootstrap.servers": bootstrap_servers})
+          admin.topics
+          2.times { admin.close }
+
+          assert_raises(HandleClosedError) { admin.topics }
+        end
+      end
+    end
+
+    private
+
+    def admin(&block)
+      Admin.open({"bootstrap.servers": bootstrap_servers, acks: "all", "group.id": "none"}, timeout_ms: 20_000, &block)
+    end
+
+    def with_topic(partitions)
+      admin do |admin|
+        name = unique("topic")
+        admin.create_topic(name, partitions, 1)
+        yield admin, name
+        admin.delete_topic(name)
+      end
+    end
+
+    # @return [Array<Integer>] times of the records, in ms
+    def produce(topic, count)
+      producer = Native::Producer.new({"bootstrap.servers" => bootstrap_servers})
+      times = Array.new(count) { |index| 1_700_000_000_000 + (index * 1_000) }
+      times.each { |time| producer.produce(topic, "payload", partition: 0, timestamp_ms: time, handle: false) }
+      producer.flush(10_000)
+      times
+    ensure
+      producer&.close(5_000)
+    end
+  end
+end

@@ -1,0 +1,199 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "socket"
+require "timeout"
+require "penstock/native/admin"
+require "penstock/native/mock_cluster"
+
+module Penstock
+  module Native
+    class AdminTest < TestCase
+      # Accepts connections and says nothing: every request waits.
+      def silent_broker
+        server = TCPServer.new("127.0.0.1", 0)
+        yield "127.0.0.1:#{server.addr[1]}"
+      ensure
+        server&.close
+      end
+
+      def on_mock(topics: {})
+        cluster = MockCluster.new
+        topics.each { |name, partitions| cluster.create_topic(name, partitions) }
+        admin = Admin.new("bootstrap.servers" => cluster.bootstrap_servers)
+        yield admin, cluster
+      ensure
+        admin&.close
+        cluster&.close
+      end
+
+      test "metadata of one topic, of all, and of one that doesn't exist" do
+        on_mock(topics: {"orders" => 2}) do |admin|
+          all = admin.metadata(nil, 5_000)
+
+          assert_equal({leader: 1, replicas: [1], isrs: [1], error: 0}, all[:topics]["orders"][:partitions][1])
+          assert_equal [1], all[:brokers].map(&:first)
+          assert_match(/\AmockCluster/, all[:cluster_id])
+          assert_equal ["orders"], admin.metadata("orders", 5_000)[:topics].keys
+          assert_equal({error: 3, partitions: {}}, admin.metadata("missing", 5_000)[:topics]["missing"])
+        end
+      end
+
+      test "rows that aren't rows are refused before anything is sent" do
+        on_mock do |admin|
+          assert_raises(TypeError) { admin.list_offsets(["orders"], 100) }
+          assert_raises(TypeError) { admin.list_offsets([[nil, 0, -1]], 100) }
+          assert_raises(TypeError) { admin.create_topics([["orders", "3", 1, nil]], 100) }
+          assert_raises(ArgumentError) { admin.create_topics([["a\0b", 1, 1, nil]], 100) }
+          assert_raises(ArgumentError) { admin.create_partitions([["orders", 0]], 100) }
+          assert_raises(ArgumentError) { admin.metadata("orders", -1) }
+          assert_equal [], admin.list_offsets([], 100)
+          assert_equal [], admin.committed_offsets("group", [], 100)
+        end
+      end
+
+      test "committed offsets survive a coordinator that has moved" do
+        on_mock(topics: {"orders" => 1}) do |admin, cluster|
+          cluster.push_request_errors(:offset_fetch, [:not_coordinator])
+
+          error = assert_raises(RetriableError) { admin.committed_offsets("group", [["orders", 0]], 5_000) }
+          assert_equal :not_coordinator, error.code
+          assert_equal [["orders", 0, -1001]], admin.committed_offsets("group", [["orders", 0]], 5_000).map { |row| row.first(3) }
+        end
+      end
+
+      test "[Admin offline] a broker that can't be reached is the error, not the timeout" do
+        port = TCPServer.open("127.0.0.1", 0) { |server| server.addr[1] }
+        admin = Admin.new("bootstrap.servers" => "127.0.0.1:#{port}")
+
+        [-> { admin.metadata(nil, 300) }, -> { admin.delete_topics(["orders"], 300) }, -> {
+          admin.list_groups(300)
+        }].each do |call|
+          error = assert_raises(KafkaError, &call)
+          assert_equal :transport, error.code
+          assert_match(/Connection refused/, error.message)
+        end
+      ensure
+        admin&.close
+      end
+
+      test "a wait ends with its time limit" do
+        silent_broker do |servers|
+          admin = Admin.new("bootstrap.servers" => servers)
+
+          assert_within(0.3..3) { assert_raises(KafkaError) { admin.metadata(nil, 300) } }
+          assert_within(0.3..3) { assert_raises(KafkaError) { admin.delete_topics(["orders"], 300) } }
+        ensure
+          admin&.close
+        end
+      end
+
+      {
+        "metadata" => ->(admin) { admin.metadata(nil, 60_000) },
+        "a request" => ->(admin) { admin.delete_topics(["orders"], 60_000) },
+        "committed offsets" => ->(admin) { admin.committed_offsets("group", nil, 60_000) }
+      }.each do |what, call|
+        test "#{what} that waits is ended by Thread#kill, Timeout, raise and close, each at once" do
+          silent_broker do |servers|
+            assert_within(0..1) { waiting(servers, call) { |thread, _admin| thread.kill } }
+            assert_within(0..1) { waiting(servers, call) { |thread, _admin| thread.raise(Timeout::Error) } }
+            error = nil
+            assert_within(0..1) { error = waiting(servers, call) { |_thread, admin| admin.close } }
+            assert_instance_of HandleClosedError, error
+          end
+        end
+      end
+
+      test "other threads run while a call waits" do
+        silent_broker do |servers|
+          ticks = 0
+          waiting(servers, ->(admin) { admin.metadata(nil, 60_000) }) do |thread, _admin|
+            ticker = Thread.new { 50.times { (ticks += 1) && observe_for(0.001) } }
+            ticker.join
+            thread.kill
+          end
+
+          assert_equal 50, ticks
+        end
+      end
+
+      test "after close every call raises, and state tells" do
+        on_mock do |admin|
+          assert_equal [:open, false, Process.pid], [admin.state, admin.closed?, admin.pid]
+          2.times { admin.close }
+
+          assert_equal [:closed, true], [admin.state, admin.closed?]
+          assert_raises(HandleClosedError) { admin.metadata(nil, 100) }
+          assert_raises(HandleClosedError) { admin.list_groups(100) }
+          assert_raises(HandleClosedError) { admin.committed_offsets("group", nil, 100) }
+        end
+      end
+
+      test "a refused property raises, naming it" do
+        error = assert_raises(KafkaError) { Admin.new("bootstrap.server" => "localhost:1") }
+
+        assert_match(/bootstrap\.server"/, error.message)
+      end
+
+      test "a child can't use its parent's handle, may collect it, and the parent goes on" do
+        on_mock(topics: {"orders" => 1}) do |admin|
+          child = fork do
+            raised = begin
+              admin.metadata(nil, 100)
+            rescue ForkedHandleError
+              true
+            end
+            admin.close
+            GC.start
+            exit!((raised == true && admin.state == :discarded) ? 0 : 1)
+          end
+
+          assert_predicate Process.wait2(child).last, :success?
+          assert_equal ["orders"], admin.metadata(nil, 5_000)[:topics].keys
+        end
+      end
+
+      test "a hundred handles opened and closed leave no thread and no descriptor" do
+        on_mock(topics: {"orders" => 1}) do |idle, cluster|
+          idle.close
+          threads = Native.thread_count
+          fds = Dir.children("/proc/self/fd").size
+          100.times do
+            admin = Admin.new("bootstrap.servers" => cluster.bootstrap_servers)
+            admin.metadata("orders", 5_000)
+            admin.close
+          end
+
+          assert_equal threads, Native.thread_count
+          assert_in_delta fds, Dir.children("/proc/self/fd").size, 2 # the mock's side of a connection closes a moment later
+        end
+      end
+
+      private
+
+      def assert_within(seconds)
+        started = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+        yield
+        assert_includes seconds, Process.clock_gettime(Process::CLOCK_MONOTONIC) - started
+      end
+
+      # Runs the call on a thread; when it waits, yields, and returns what ended it.
+      def waiting(servers, call)
+        admin = Admin.new("bootstrap.servers" => servers)
+        thread = Thread.new { ending_of { call.call(admin) } }
+        wait_until(5, "the call") { thread.status == "sleep" }
+        yield thread, admin
+        thread.join(10)&.value
+      ensure
+        admin.close
+      end
+
+      def ending_of
+        yield
+        :answered
+      rescue StandardError => error
+        error
+      end
+    end
+  end
+end
