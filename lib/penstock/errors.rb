@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+# Runs Ruby code on the records of Apache Kafka: many threads, many processes, in order, nothing lost.
 module Penstock
   # Tags every error Penstock raises, so `rescue Penstock::Error` catches all of them, whatever class they inherit from.
   # The classes are named by what the caller can do about them, not by where they come from.

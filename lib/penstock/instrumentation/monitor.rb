@@ -6,6 +6,7 @@ require_relative "event"
 require_relative "subscription"
 
 module Penstock
+  # What happens, told to whoever listens: the events (docs/events.md), the bus, a listener that logs.
   module Instrumentation
     # Brings events from where they happen to those who listen.
     #

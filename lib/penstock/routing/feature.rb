@@ -41,8 +41,8 @@ module Penstock
       # @param value [Proc] makes the topic's value out of the options
       # @param absent [Object, Proc] the value of topics that don't use the verb; a callable is given the settings
       # @param check [Proc] takes topic, value and settings, answers `[message, hint]` pairs
-      def initialize(verb, description: "", options: {}, positional: nil, aliases: [], renamed: {}, rest: nil, value: nil, absent: nil,
-        check: NO_CHECK)
+      def initialize(verb, description: "", options: {}, positional: nil, aliases: [], renamed: {}, rest: nil,
+        value: nil, absent: nil, check: NO_CHECK)
         @verb = verb
         @description = description
         @options = options.freeze

@@ -40,10 +40,10 @@ class MistakesTest < Penstock::TestCase
 
   # Each: what is said in the setup, what properties are added, what is drawn, and what is told.
   SETUP = {
-    "[setup validation] a name that is nil" =>
+    "a name that is nil" =>
       [->(config) { config.client_id = nil }, "config.client_id: must be a name of 1 to 249 letters"],
     "a group that is missing" => [->(config) { config.group_id = nil }, "config.group_id: must be a name"],
-    "[pause/wait/shutdown relations] a wait longer than the stop" =>
+    "a wait longer than the stop" =>
       [->(config) { config.max_wait_time = 60_000 },
         "config.max_wait_time: (60000) must be below shutdown_timeout (60000)"],
     "a first wait longer than the longest" =>
@@ -71,9 +71,9 @@ class MistakesTest < Penstock::TestCase
   }.freeze
 
   KAFKA_MISTAKES = {
-    "[kafka keys symbols] String key rejected by name" =>
+    "a String key" =>
       [{"fetch.min.bytes" => 1}, 'fetch.min.bytes is a String, keys must be Symbols. Write "fetch.min.bytes": …'],
-    "[reserved kafka key] statistics.unassigned.include rejected" =>
+    "a reserved property" =>
       [{"statistics.unassigned.include": false}, "statistics.unassigned.include isn't needed"],
     "a misspelt property" =>
       [{"fetch.min.byte": 1}, "fetch.min.byte is no property of librdkafka. Did you mean fetch.min.bytes?"],
@@ -113,7 +113,7 @@ class MistakesTest < Penstock::TestCase
     "a value too few" => [-> { max_messages }, "max_messages is missing. It must be an Integer"],
     "a value too many" => [-> { max_messages 1, 2 }, "max_messages takes one argument, not 2"],
     "the same option twice" => [-> { [max_messages(1), max_messages(2)] }, "max_messages is said twice"],
-    "[missing bootstrap.servers] rejected for a topic with properties of its own" =>
+    "properties of its own without servers" =>
       [-> { kafka("fetch.min.bytes": 2) }, "routes: a, consumer_group app, kafka: bootstrap.servers is missing"],
     "a misspelt property of a topic" =>
       [-> { kafka({"fetch.min.byte": 2}, inherit: true) },
@@ -133,18 +133,18 @@ class MistakesTest < Penstock::TestCase
       [-> { topic(:a) { consumer "OrdersConsumer" } }, "consumer must be a class with a method `consume`"],
     "a consumer that can't consume" => [-> { topic(:a) { consumer String } }, "consumer must be a class with a method"],
     "an option outside of a topic" => [-> { max_messages 5 }, "max_messages belongs inside of a topic's block"],
-    "[same topic two consumers] rejected in one group" =>
+    "a topic with two consumers" =>
       [-> { [C, D].each { |type| topic(:a) { consumer type } } }, "is routed 2 times in this group"],
     "a name with a space" => [-> { topic("a b") { consumer C } }, '"a b" is no valid name'],
     "a name that is only dots" => [-> { topic("..") { consumer C } }, '".." is no valid name'],
-    "[namespacing rule] a.b_c rejected unless strict off" =>
+    "a name with dots and underscores" =>
       [-> { topic("a.b_c") { consumer C } }, "its name mixes dots and underscores"],
     "two names that metrics take for one" =>
       [-> { %w[a.b a_b].each { |name| topic(name) { consumer C } } }, "topics a.b and a_b, consumer_group app: differ"],
     "a group without topics" => [-> { consumer_group(:empty) {} }, "consumer_group empty: has no topic"],
     "a subscription group without a name" =>
       [-> { subscription_group(nil) { topic(:a) { consumer C } } }, "subscription_group nil: a name is missing"],
-    "[RE2 vs POSIX] a pattern that not every engine knows" =>
+    "a pattern that not every engine knows" =>
       [-> { pattern(/audit\.\d+/) { consumer C } }, "uses what not every engine that reads it knows: \\d: write [0-9]"],
     "a pattern that is text" => [-> { pattern("audit.*") { consumer C } }, "pattern needs a regular expression"]
   }.freeze

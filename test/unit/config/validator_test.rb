@@ -1,0 +1,86 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "support/routes"
+
+class ValidatorTest < Penstock::TestCase
+  include RoutesSupport
+
+  test "[setup validation] client_id nil is a configuration error, which the process ends with 1 for" do
+    error = assert_raises(Penstock::ConfigurationError) do
+      Penstock::Config::Validator.check!(settings { |config| config.client_id = nil })
+    end
+
+    assert_match(/\Aconfig.client_id: must be a name/, error.message)
+  end
+
+  test "[kafka keys symbols] a String key is rejected by name" do
+    assert_equal ['config.kafka: fetch.min.bytes is a String, keys must be Symbols. Write "fetch.min.bytes": …'],
+      told(settings(kafka: {**KAFKA, "fetch.min.bytes" => 1}))
+  end
+
+  test "[String kafka key] the error names the key, for a property of producers too" do
+    assert_equal ['config.kafka: linger.ms is a String, keys must be Symbols. Write "linger.ms": …'],
+      told(settings(kafka: {**KAFKA, "linger.ms" => 1}))
+  end
+
+  test "[reserved kafka key] statistics.unassigned.include is rejected" do
+    assert_equal ["config.kafka: statistics.unassigned.include isn't needed: statistics tell of assigned partitions only. " \
+      "Leave it out"], told(settings(kafka: {**KAFKA, "statistics.unassigned.include": true}))
+  end
+
+  test "[pause/wait/shutdown relations] max_wait_time >= shutdown_timeout is rejected" do
+    assert_equal ["config.max_wait_time: (500) must be below shutdown_timeout (500). Raise config.shutdown_timeout or lower it"],
+      told(settings do |config|
+        config.max_wait_time = 500
+        config.shutdown_timeout = 500
+      end)
+  end
+
+  test "[missing bootstrap.servers] rejected, for the application and for a topic with properties of its own" do
+    missing = 'bootstrap.servers is missing. For example "localhost:9092"'
+
+    assert_equal ["config.kafka: #{missing}"], told(settings(kafka: {"fetch.min.bytes": 1}))
+    assert_equal ["routes: a, consumer_group app, kafka: #{missing}"], problems {
+      topic(:a) do
+        consumer RoutesSupport::Consumer
+        kafka("fetch.min.bytes": 1)
+      end
+    }
+  end
+
+  test "[same topic two consumers] rejected in one group, with both places" do
+    found = problems do
+      topic(:a) { consumer RoutesSupport::Consumer }
+      topic("a") { consumer RoutesSupport::OtherConsumer }
+    end
+
+    assert_match(/topic a, consumer_group app: is routed 2 times in this group \(validator_test.rb:\d+ and/, found.join)
+  end
+
+  test "[namespacing rule] a.b_c is rejected unless strict is off" do
+    drawing = proc { topic("a.b_c") { consumer RoutesSupport::Consumer } }
+
+    assert_match(/its name mixes dots and underscores/, problems(&drawing).join)
+    assert_empty problems(settings { |config| config.strict_topics_namespacing = false }, &drawing)
+  end
+
+  test "[RE2 vs POSIX] a pattern that isn't portable is refused at boot" do
+    assert_match(/\\d: write \[0-9\]/, problems { pattern(/a\d/) { consumer RoutesSupport::Consumer } }.join)
+  end
+
+  test "settings alone can be looked at" do
+    assert_empty Penstock::Config::Validator.problems(settings)
+  end
+
+  test "properties of admin calls are asked about too" do
+    with = settings { |config| config.admin.kafka = {"socket.timeout.mss": 1} }
+
+    assert_equal ["config.admin.kafka: socket.timeout.mss is no property of librdkafka. Did you mean socket.timeout.ms?"],
+      told(with)
+  end
+
+  private
+
+  def told(with) = problems(with) { topic(:a) { consumer RoutesSupport::Consumer } }
+end
