@@ -11,8 +11,8 @@ module Penstock
       VARIABLE = "KAFKA_BOOTSTRAP_SERVERS"
       # The default of `prefetch_budget_bytes`.
       BUDGET_BYTES = 64 * 1024 * 1024
-      # Of each administration call.
-      LIMIT_MS = 15_000
+      # Seconds of each administration call.
+      LIMIT_S = 15
 
       # Declares the options that {new} reads.
       #
@@ -20,6 +20,14 @@ module Penstock
       def self.define(parser)
         parser.value(:bootstrap, "--bootstrap SERVERS", "host:port[,…] of the cluster (default: the application's)")
         parser.pairs(:properties, "-X", "--property NAME=VALUE", "a librdkafka property; may be repeated")
+      end
+
+      # The same, for commands that ask the cluster and wait for its answer.
+      #
+      # @param parser [Arguments]
+      def self.define_with_timeout(parser)
+        define(parser)
+        parser.value(:timeout, "--timeout SECONDS", Integer, "time limit of each call (#{LIMIT_S})")
       end
 
       # @param context [Context]
@@ -71,7 +79,7 @@ module Penstock
         settings = kafka
         require_relative "../admin"
 
-        Admin.open(settings, timeout_ms: LIMIT_MS, &block)
+        Admin.open(settings, timeout_ms: @options.fetch(:timeout, LIMIT_S) * 1_000, &block)
       end
 
       private

@@ -18,7 +18,7 @@ module Penstock
         private
 
         def define(parser)
-          Target.define(parser)
+          Target.define_with_timeout(parser)
           parser.flag(:json, "--json", "as JSON")
         end
 

@@ -16,7 +16,7 @@ module Penstock
         private
 
         def define(parser)
-          Target.define(parser)
+          Target.define_with_timeout(parser)
           parser.value(:partitions, "-p", "--partitions N", Integer, "partitions of each (1)")
           parser.value(:replication_factor, "-r", "--replication-factor N", Integer, "copies of each partition (1)")
           parser.pairs(:config, "-c", "--config NAME=VALUE", "a setting of the topic; may be repeated")

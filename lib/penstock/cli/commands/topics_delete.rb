@@ -13,7 +13,7 @@ module Penstock
         private
 
         def define(parser)
-          Target.define(parser)
+          Target.define_with_timeout(parser)
           parser.flag(:yes, "--yes", "don't ask")
         end
 

@@ -14,7 +14,7 @@ module Penstock
         private
 
         def define(parser)
-          Target.define(parser)
+          Target.define_with_timeout(parser)
           parser.flag(:internal, "--internal", "also those of Kafka itself, whose names begin with __")
           parser.flag(:json, "--json", "as JSON")
         end

@@ -1,0 +1,126 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "json"
+require "penstock/testing/cluster"
+require_relative "../support/command_line"
+
+class CommandLineClusterTest < Penstock::TestCase
+  include Penstock::TestSupport::CommandLine
+
+  class << self
+    attr_reader :cluster
+
+    def before_all
+      @cluster = Penstock::Testing::Cluster.start(topics: {"orders" => 2})
+    end
+
+    def after_all
+      @cluster.stop
+    end
+  end
+
+  test "topics are made, listed and deleted; what exists already is a failure unless it may" do
+    assert_equal ["created made\n", 0], on_cluster("topics", "create", "made", "--partitions", "3").then { |r| [r.out, r.code] }
+    assert_equal 1, on_cluster("topics", "create", "made").code
+    assert_equal 0, on_cluster("topics", "create", "made", "--if_missing").code
+
+    listed = JSON.parse(on_cluster("topics", "list", "--json").out)
+    assert_includes listed, {"name" => "made", "partitions" => 3, "replicas" => 1}
+
+    assert_equal 0, on_cluster("topics", "delete", "made", "--yes").code
+    gone = on_cluster("topics", "delete", "made", "--yes")
+    assert_equal ["made: there is no such topic\n", 1], [gone.err, gone.code]
+  end
+
+  test "what produce sends tail prints, and tail ends after the number asked for" do
+    sent = on_cluster("produce", "orders", "--key", "k", "--header", "a=b", "--partition", "1", "--json", input: "one\ntwo\n")
+    assert_equal [0, 1], sent.out.lines.map { |line| JSON.parse(line)["offset"] }, sent.err
+
+    seen = on_cluster("tail", "orders", "--from-beginning", "--count", "2", "--json")
+    assert_equal 0, seen.code, seen.err
+    assert_equal [["one", "k", {"a" => "b"}], ["two", "k", {"a" => "b"}]],
+      seen.out.lines.map { |line| JSON.parse(line).values_at("payload", "key", "headers") }
+  end
+
+  test "a server consumes, commits on TERM with exit code 0, and groups lag then shows nothing left" do
+    write("penstock.rb", <<~RUBY)
+      require "penstock"
+      class Seen < Penstock::BaseConsumer
+        def consume
+          messages.each { |message| puts "seen \#{message.raw_payload}" }
+          $stdout.flush
+        end
+      end
+      class PenstockApp < Penstock::App
+        setup do |config|
+          config.group_id = "readers"
+          config.kafka = #{self.class.cluster.kafka.inspect}
+        end
+        routes.draw { topic(:lagging) { consumer Seen } }
+      end
+    RUBY
+    self.class.cluster.create_topic("lagging", partitions: 1)
+    assert_equal 0, on_cluster("produce", "lagging", "hello").code
+
+    assert_equal ["seen hello", 0], run_server_until("seen hello")
+    lag = penstock("groups", "lag", "--json")
+    assert_equal [{"group" => "readers", "topic" => "lagging", "partition" => 0, "committed" => 1, "end" => 1, "lag" => 0}],
+      JSON.parse(lag.out), lag.err
+  end
+
+  test "doctor passes on a broker that answers, and names the step where one doesn't" do
+    assert_equal %w[ok ok ok], states(on_cluster("doctor", "--connect", "--json"), %w[DNS TCP Kafka])
+
+    closed = penstock("doctor", "--connect", "--json", "--bootstrap", "127.0.0.1:1")
+    assert_equal %w[ok failed skipped], states(closed, %w[DNS TCP Kafka])
+    assert_equal 1, closed.code
+  end
+
+  test "a broker that isn't there is one sentence and exit code 1" do
+    result = penstock("topics", "list", "--timeout", "1", "--bootstrap", "127.0.0.1:1")
+
+    assert_equal 1, result.code
+    assert_equal 1, result.err.lines.size, result.err
+    assert_includes result.err, "127.0.0.1:1"
+  end
+
+  test "the broker command says where it listens and ends with its standard input" do
+    reading, writing = IO.pipe
+    out, child_out = IO.pipe
+    pid = spawn(CLEAN, RbConfig.ruby, EXECUTABLE, "broker", "--port", "0", "--topics", "a:3", "--json", "--stop-with-stdin",
+      in: reading, out: child_out, chdir: @dir)
+    [reading, child_out].each(&:close)
+    address = JSON.parse(out.gets)["bootstrap_servers"]
+    listed = JSON.parse(penstock("topics", "list", "--json", "--bootstrap", address).out)
+    writing.close
+    _, status = Process.wait2(pid)
+
+    assert_equal ["a", 3, 0], [*listed.first.values_at("name", "partitions"), status.exitstatus]
+  ensure
+    [reading, writing, out, child_out].each { |io| io.close unless io.closed? }
+  end
+
+  private
+
+  def on_cluster(*argv, input: "")
+    penstock(*argv, "--bootstrap", self.class.cluster.bootstrap_servers, input: input)
+  end
+
+  def states(result, names)
+    steps = JSON.parse(result.out).to_h { |step| step.values_at("name", "state") }
+    names.map { |name| steps[name] }
+  end
+
+  def run_server_until(line)
+    out, child_out = IO.pipe
+    pid = spawn(CLEAN, RbConfig.ruby, EXECUTABLE, "server", out: child_out, err: File.join(@dir, "err"), chdir: @dir)
+    child_out.close
+    seen = Timeout.timeout(30) { out.each_line(chomp: true).find { |text| text == line } }
+    Process.kill(:TERM, pid)
+    out.read
+    [seen, Process.wait2(pid).last.exitstatus]
+  ensure
+    out.close
+  end
+end
