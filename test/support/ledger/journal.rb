@@ -1,0 +1,97 @@
+# frozen_string_literal: true
+
+module Penstock
+  module TestSupport
+    module Ledger
+      # Reads what worker processes wrote. A last line without its newline is one that a kill cut off.
+      class Journal
+        Entry = Struct.new(:kind, :topic, :partition, :offset, :more, :at, :process) do
+          def lane = [topic, partition]
+        end
+
+        # @param path [String]
+        # @return [Array<Entry>]
+        def self.read(path)
+          return [] unless File.exist?(path)
+          text = File.read(path)
+          lines = text.lines
+          lines.pop unless text.end_with?("\n")
+          lines.map do |line|
+            kind, topic, partition, offset, more, at = line.split
+            Entry.new(kind, topic, Integer(partition), Integer(offset), Integer(more), Float(at), path)
+          end
+        end
+
+        # @param paths [Array<String>]
+        def initialize(paths)
+          @entries = paths.flat_map { |path| Journal.read(path) }.sort_by.with_index { |entry, index| [entry.at, index] }
+        end
+
+        attr_reader :entries
+
+        def of(kind) = @entries.select { |entry| entry.kind == kind }
+
+        # @param produced [Hash{Array(String, Integer) => Integer}] number of records a partition
+        # @return [Array] records no process ended
+        def lost(produced)
+          ended = of("E").group_by(&:lane).transform_values { |list| list.map(&:offset).uniq }
+          produced.flat_map { |lane, count| ((0...count).to_a - ended.fetch(lane, [])).map { |offset| [*lane, offset] } }
+        end
+
+        # @return [Array<Entry>] ends of records that had ended before
+        def duplicates
+          seen = {}
+          of("E").select { |entry| seen[[entry.lane, entry.offset]].tap { seen[[entry.lane, entry.offset]] = true } }
+        end
+
+        # @return [Hash{String => Integer}] number of records, by the process that had ended them last before they were ended again
+        def doubled_by_process
+          last = {}
+          of("E").each_with_object(Hash.new(0)) do |entry, counts|
+            key = [entry.lane, entry.offset]
+            counts[last[key]] += 1 if last.key?(key)
+            last[key] = entry.process
+          end
+        end
+
+        # @return [Array] first ends of records that came before a first end of a lower offset in the partition
+        def out_of_order
+          highest = Hash.new(-1)
+          seen = {}
+          of("E").filter_map do |entry|
+            next if seen[[entry.lane, entry.offset]]
+            seen[[entry.lane, entry.offset]] = true
+            wrong = entry.offset < highest[entry.lane]
+            highest[entry.lane] = [highest[entry.lane], entry.offset].max
+            entry if wrong
+          end
+        end
+
+        # @return [Array] pairs of the same partition that ran at the same time in two processes
+        def overlaps
+          running = Hash.new { |hash, lane| hash[lane] = {} }
+          @entries.filter_map do |entry|
+            case entry.kind
+            when "B" then begin_of(running[entry.lane], entry)
+            when "E" then running[entry.lane].delete([entry.process, entry.offset]) && nil
+            end
+          end
+        end
+
+        # @return [Float] longest time in ms without an end on the lane within the span
+        def longest_gap(lane, from:, to:)
+          times = of("E").select { |entry| entry.lane == lane && entry.at.between?(from, to) }.map(&:at)
+          [from, *times, to].each_cons(2).map { |one, two| two - one }.max
+        end
+
+        private
+
+        def begin_of(running, entry)
+          other = running.each_key.find { |process, _offset| process != entry.process }
+          running[[entry.process, entry.offset]] = entry
+          [other, entry] if other
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,127 @@
+# frozen_string_literal: true
+
+require "fileutils"
+require "json"
+require "rbconfig"
+require "tmpdir"
+require "penstock/native/admin"
+require "penstock/native/producer"
+require_relative "../real_broker"
+require_relative "journal"
+
+module Penstock
+  module TestSupport
+    module Ledger
+      # A topic, the processes that consume it, and what they wrote down. Ends only processes it started, by pid.
+      class Scenario
+        include Wait
+
+        # One consumer process.
+        Worker = Struct.new(:name, :pid, :journal_path, :log_path, :status, keyword_init: true) do
+          def alive? = status.nil?
+          def entries = Journal.read(journal_path)
+        end
+
+        attr_reader :topics, :workers, :produced, :dir
+
+        # @param bootstrap [String]
+        # @param partitions [Integer] of each topic
+        # @param topics [Array<String>]
+        # @param group [String]
+        def initialize(bootstrap, topics:, group:, partitions: 6)
+          @bootstrap = bootstrap
+          @topics = topics
+          @group = group
+          @partitions = partitions
+          @dir = Dir.mktmpdir("penstock-ledger")
+          @workers = []
+          @produced = Hash.new(0)
+          create
+        end
+
+        # Sends records, the same number to each partition.
+        # @param count [Integer] for a topic
+        def produce(count, topic: @topics.first, bytes: 100)
+          producer = Native::Producer.new({"bootstrap.servers" => @bootstrap, "linger.ms" => "5"})
+          count.times { |index| send_one(producer, topic, index % @partitions, "x" * bytes) }
+          producer.flush(30_000) or raise "records were not delivered in time"
+        ensure
+          producer&.close(5_000)
+        end
+
+        # @return [Worker]
+        def start(**plan)
+          name = "worker#{@workers.size}"
+          journal, log = File.join(@dir, "#{name}.journal"), File.join(@dir, "#{name}.log")
+          plan = {bootstrap: @bootstrap, topics: @topics, group: @group, journal: journal, log: log, **plan}
+          pid = ::Process.spawn({"PENSTOCK_LEDGER" => JSON.generate(plan)}, RbConfig.ruby,
+            *$LOAD_PATH.grep(/penstock-native/).map { |path| "-I#{path}" }, "-I#{File.expand_path("../../../lib", __dir__)}",
+            File.join(__dir__, "worker.rb"), %i[out err] => [log, "a"])
+          Worker.new(name: name, pid: pid, journal_path: journal, log_path: log).tap { |worker| @workers << worker }
+        end
+
+        # @return [::Process::Status]
+        def stop(worker, signal = "TERM", timeout: 30)
+          ::Process.kill(signal, worker.pid)
+          wait(worker, timeout)
+        end
+
+        def wait(worker, timeout = 30)
+          wait_until(timeout, "end of #{worker.name}", state: -> { tail(worker) }) { reap(worker) }
+        end
+
+        # @return [Journal] of all processes so far
+        def journal = Journal.new(@workers.map(&:journal_path))
+
+        # @return [Integer] records that some process ended
+        def ended = journal.of("E").map { |entry| [entry.lane, entry.offset] }.uniq.size
+
+        # Waits until a process wrote a line that the block likes.
+        def wait_for(worker, kind, timeout = 20, &block)
+          wait_until(timeout, "#{kind} of #{worker.name}", state: -> { tail(worker) }) do
+            worker.entries.find { |entry| entry.kind == kind && (block.nil? || block.call(entry)) }
+          end
+        end
+
+        def wait_for_all(timeout = 60)
+          total = @produced.values.sum
+          wait_until(timeout, "end of all #{total} records", state: -> { {ended: ended, lags: @workers.map { |worker| tail(worker) }} },
+            every: 0.1) { ended >= total }
+        end
+
+        # What a worker logged last.
+        def tail(worker) = File.exist?(worker.log_path) ? File.readlines(worker.log_path).last(15).join : nil
+
+        def close
+          @workers.select(&:alive?).each do |worker|
+            ::Process.kill("KILL", worker.pid)
+            ::Process.wait(worker.pid)
+          end
+          FileUtils.rm_rf(@dir) unless ENV["PENSTOCK_KEEP"]
+        end
+
+        private
+
+        def create
+          admin = Native::Admin.new({"bootstrap.servers" => @bootstrap})
+          @topics.each { |topic| admin.create_topics([[topic, @partitions, 1, {}]], 20_000) }
+        ensure
+          admin&.close
+        end
+
+        def send_one(producer, topic, partition, payload)
+          producer.produce(topic, payload, partition: partition, handle: false)
+          @produced[[topic, partition]] += 1
+        rescue QueueFullError
+          producer.flush(1_000)
+          retry
+        end
+
+        def reap(worker)
+          _pid, status = ::Process.wait2(worker.pid, ::Process::WNOHANG)
+          worker.status = status
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,76 @@
+# frozen_string_literal: true
+
+# A consumer process that writes down what it does: one file a process, one write a line, so that nothing it says is lost when
+# it is killed. What it is to do comes in PENSTOCK_LEDGER as JSON.
+
+require "json"
+require "penstock"
+
+module Ledger
+  PLAN = JSON.parse(ENV.fetch("PENSTOCK_LEDGER"), symbolize_names: true)
+  JOURNAL = File.open(PLAN.fetch(:journal), File::WRONLY | File::CREAT | File::APPEND)
+
+  # kind, topic, partition, offset, attempt, monotonic ms
+  def self.write(kind, topic = "-", partition = -1, offset = -1, more = 0)
+    now = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC, :float_millisecond).round(3)
+    JOURNAL.syswrite("#{kind} #{topic} #{partition} #{offset} #{more} #{now}\n")
+  end
+
+  # Works on each record for as long as its payload or the plan says.
+  class Consumer < Penstock::BaseConsumer
+    def consume
+      messages.each do |message|
+        Ledger.write("B", message.topic, message.partition, message.offset, attempt)
+        work(message)
+        Ledger.write("E", message.topic, message.partition, message.offset, attempt)
+      end
+    end
+
+    def revoked = Ledger.write("V", topic.name, partition)
+    def shutdown = Ledger.write("S", topic.name, partition)
+
+    private
+
+    def work(message)
+      ms = PLAN.fetch(:work_ms, 0)
+      slow = PLAN[:slow]
+      ms = slow[:ms] if slow && slow[:partition] == message.partition && message.offset == slow[:offset]
+      return burn(ms) if slow && slow[:burn] && ms == slow[:ms]
+      sleep(ms / 1000.0) if ms.positive?
+    end
+
+    def burn(ms)
+      ends = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC) + ms / 1000.0
+      nil while ::Process.clock_gettime(::Process::CLOCK_MONOTONIC) < ends
+    end
+  end
+
+  # The application of the process.
+  class App < Penstock::App
+    setup do |config|
+      config.client_id = "ledger"
+      config.group_id = PLAN.fetch(:group)
+      config.kafka = {"bootstrap.servers": PLAN.fetch(:bootstrap), **PLAN.fetch(:kafka, {})}
+      config.concurrency = PLAN.fetch(:concurrency, 4)
+      config.max_messages = PLAN.fetch(:max_messages, 100)
+      config.shutdown_timeout = PLAN.fetch(:shutdown_timeout, 20_000)
+      config.logger = Logger.new(PLAN.fetch(:log), level: Logger::DEBUG)
+      PLAN.fetch(:config, {}).each { |name, value| config.public_send(:"#{name}=", value) }
+    end
+
+    routes.draw do
+      PLAN.fetch(:topics).each { |name| topic(name) { consumer Consumer } }
+    end
+  end
+end
+
+monitor = Ledger::App.monitor
+monitor.subscribe(Penstock::Instrumentation::LoggerListener.new(Ledger::App.logger))
+monitor.subscribe("rebalance.partitions_assigned") { |event| event[:tpl].each { |topic, partition| Ledger.write("A", topic, partition) } }
+monitor.subscribe("rebalance.partitions_revoke") { |event| event[:tpl].each { |topic, partition| Ledger.write("R", topic, partition, -1, event[:lost] ? 1 : 0) } }
+monitor.subscribe("rebalance.partitions_revoked") { |event| event[:tpl].each { |topic, partition| Ledger.write("G", topic, partition, -1, event[:lost] ? 1 : 0) } }
+monitor.subscribe("offsets.committed") { |event| event[:offsets].each { |topic, partition, offset| Ledger.write("C", topic, partition, offset) } }
+Ledger.write("P", "-", ::Process.pid)
+code = Ledger::App.run!
+Ledger.write("X", "-", code)
+exit code
