@@ -2,16 +2,17 @@
 
 require "test_helper"
 require "support/native_producing"
+require "support/ruby_program"
 
 class NativeProducerForkTest < Penstock::TestCase
   include Penstock::TestSupport::NativeProducing
 
   # Runs the block in a forked child and returns what it returns, a String.
-  def in_child(&block)
+  def in_child
     reader, writer = IO.pipe
     pid = fork do
       reader.close
-      writer.write(block.call.to_s)
+      writer.write(yield.to_s)
       writer.close
       exit!(0)
     end
@@ -62,7 +63,7 @@ class NativeProducerForkTest < Penstock::TestCase
 
     assert_equal "done", in_child {
       producers.clear
-      natives = nil # rubocop:disable Lint/UselessAssignment -- let go of them
+      natives = nil
       native = nil
       3.times { GC.start }
       "done"
@@ -70,16 +71,29 @@ class NativeProducerForkTest < Penstock::TestCase
     assert dispatch(native).wait(10_000), "the parent goes on"
   end
 
-  %w[exit exit!].each do |way|
-    test "a child that ends by #{way} leaves the parent's producer alone" do
-      native = producer
-      dispatch(native).wait(10_000)
-      pid = fork { (way == "exit") ? Kernel.exit(0) : Kernel.exit!(0) } if way == "exit!"
-      pid ||= fork { exec("true") } unless way == "exit!"
-      _, status = ::Process.wait2(pid)
+  PROGRAM = <<~RUBY
+    require "penstock/native/producer"
+    producer = Penstock::Native::Producer.new({"bootstrap.servers" => ARGV.first})
+    producer.open_topic("things")
+    send = -> { producer.dispatch({topic: "things", payload: "x"}) }
+    send.call.wait(10_000)
+    handles = Array.new(10) { send.call }
+    pid = fork do
+      handles.clear
+      GC.start
+      WAY
+    end
+    _, status = Process.wait2(pid)
+    print [status.exitstatus, status.termsig, send.call.wait(10_000), producer.close(5_000)].inspect
+  RUBY
 
-      assert_predicate status, :success?
-      assert dispatch(native).wait(10_000)
+  {"exit" => "exit(3)", "exit!" => "exit!(3)", "the end of its block" => "at_exit { exit!(3) }"}.each do |name, way|
+    test "[Child exit] a child that ends by #{name} doesn't crash and leaves the parent's producer connected" do
+      code = "ARGV.replace([#{cluster.bootstrap_servers.inspect}])\n#{PROGRAM.sub("WAY", way)}"
+      output, result = Penstock::TestSupport::RubyProgram.run(code)
+
+      assert_predicate result, :success?, output
+      assert_equal "[3, nil, true, 0]", output
     end
   end
 

@@ -1,0 +1,86 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "penstock/producer/message_rules"
+
+class ProducerMessageRulesTest < Penstock::TestCase
+  RULES = Penstock::Producer::MessageRules.new(max_payload_bytes: 10)
+
+  def problems(message = nil, **parts)
+    RULES.problems(message || {topic: "orders", payload: "x"}.merge(parts))
+  end
+
+  def refused(part, **parts)
+    found = problems(**parts)
+    assert_equal 1, found.size, found.inspect
+    assert_includes found.first, part
+  end
+
+  test "a whole message is fine" do
+    assert_empty problems(key: "k", partition: 3, partition_key: "p", timestamp: Time.at(1), label: Object.new,
+      headers: {"a" => "1", "b" => ["1", nil], "c" => nil, "d" => []}, handle: false)
+    assert_empty problems(topic: :orders, payload: nil, key: nil, partition: -1, timestamp: 0, headers: {})
+  end
+
+  test "what isn't a Hash is refused" do
+    assert_equal ["must be a Hash, is String"], problems("orders")
+  end
+
+  test "topics are names within Kafka's alphabet" do
+    ["", "a b", "a/b", nil, 1, "a\n", "x" * 250].each { |topic| refused(":topic", topic: topic) }
+  end
+
+  test "[Payload size] the limit itself is fine, one byte more is refused" do
+    assert_empty problems(payload: "x" * 10)
+    refused("11 bytes", payload: "x" * 11)
+    refused("12 bytes", payload: "ü" * 6)
+  end
+
+  test "a payload must be given, as a String or nil" do
+    assert_includes problems({topic: "orders"}).first, ":payload is missing"
+    refused(":payload", payload: 1)
+  end
+
+  test "keys are Strings that aren't empty" do
+    ["", 1, :k].each do |key|
+      refused(":key", key: key)
+      refused(":partition_key", partition_key: key)
+    end
+  end
+
+  test "partitions are Integers of at least -1, and not nil" do
+    [-2, nil, "1", 1.5, 2**31].each { |partition| refused(":partition", partition: partition) }
+  end
+
+  test "timestamps are Times or Integers" do
+    ["now", 1.5, -1].each { |timestamp| refused(":timestamp", timestamp: timestamp) }
+  end
+
+  test "[Bad header] names and values of headers are Strings" do
+    refused(":headers", headers: [])
+    refused("name of header :a", headers: {a: "1"})
+    refused('header "a"', headers: {"a" => 1})
+    refused('header "a"', headers: {"a" => ["1", 2]})
+    refused('header "a"', headers: {"a" => {}})
+  end
+
+  test "[Unknown message key] an unknown key is refused with the nearest name" do
+    refused("Did you mean payload?", paylod: "x")
+    refused(":colour is unknown", colour: "red")
+    refused("is unknown", "topic" => "orders")
+  end
+
+  test "handle is true or false" do
+    refused(":handle", handle: nil)
+  end
+
+  test "everything that is wrong is told at once" do
+    assert_equal 4, problems(topic: "", payload: 1, key: "", partition: nil).size
+  end
+
+  test "tombstones need a key and a partition" do
+    assert_empty RULES.tombstone_problems({topic: "orders", key: "k", partition: 0})
+    assert_equal 2, RULES.tombstone_problems({topic: "orders"}).size
+    assert_equal 1, RULES.tombstone_problems({topic: "orders", key: "k", partition: -1}).size
+  end
+end

@@ -1,0 +1,40 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "penstock/producer/partition_counts"
+require "support/virtual_clock"
+
+class ProducerPartitionCountsTest < Penstock::TestCase
+  def setup
+    @clock = VirtualClock.new
+    @counts = Penstock::Producer::PartitionCounts.new(clock: @clock)
+    @asked = 0
+  end
+
+  def count(answer)
+    @counts.fetch("orders") do
+      @asked += 1
+      answer.respond_to?(:call) ? answer.call : answer
+    end
+  end
+
+  test "a count is kept for 30 seconds" do
+    assert_equal [6, 6], [count(6), count(7)]
+    @clock.advance(30_000)
+    assert_equal 7, count(7)
+    assert_equal 2, @asked
+  end
+
+  test "[partition_count missing] what isn't known is -1, and isn't asked for again at once" do
+    missing = -> { raise Penstock::KafkaError.new(code: :unknown_topic_or_part) }
+
+    assert_equal [-1, -1, -1], Array.new(3) { count(missing) }
+    assert_equal 1, @asked
+    @clock.advance(30_000)
+    assert_equal(-1, count(0))
+  end
+
+  test "errors of another kind are the caller's" do
+    assert_raises(Penstock::ForkedHandleError) { count(-> { raise Penstock::ForkedHandleError }) }
+  end
+end

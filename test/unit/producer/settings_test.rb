@@ -1,0 +1,135 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "stringio"
+require "penstock/producer/settings"
+
+class ProducerSettingsTest < Penstock::TestCase
+  KAFKA = {"bootstrap.servers": "127.0.0.1:1"}.freeze
+
+  def settings(kafka: KAFKA)
+    Penstock::Producer::Settings.new.tap do |config|
+      config.kafka = kafka
+      yield config if block_given?
+    end
+  end
+
+  def finished(**options, &block)
+    settings(**options, &block).finish!
+  end
+
+  def problems(**options, &block)
+    assert_raises(Penstock::ConfigurationError) { finished(**options, &block) }.problems
+  end
+
+  def paths(**options, &block)
+    problems(**options, &block).map(&:path)
+  end
+
+  test "every default is right" do
+    config = finished
+
+    assert_match(/\Apenstock-\h{6}\z/, config.id)
+    assert_equal [1_000_012, 180_000, true, 100, 10_000, true, true],
+      [config.max_payload_size, config.max_wait_timeout, config.wait_on_queue_full, config.wait_backoff_on_queue_full,
+        config.wait_timeout_on_queue_full, config.instrument_on_wait_queue_full, config.deliver]
+    assert_equal Logger::WARN, config.logger.level
+    assert_predicate config.middleware, :empty?
+    assert_equal false, config.oauth.token_provider_listener
+  end
+
+  test "[Frozen kafka hash] a frozen Hash is taken and stays as it is" do
+    kafka = KAFKA.dup.freeze
+    config = finished(kafka: kafka)
+
+    assert_equal 1, kafka.size
+    assert_equal 6, config.kafka.size
+    assert_predicate config.kafka, :frozen?
+    assert_predicate config, :frozen?
+  end
+
+  test "[String kafka key] a key that is a String is named in the error" do
+    problem = problems(kafka: {"bootstrap.servers" => "127.0.0.1:1"}).first
+
+    assert_includes problem.message, '"bootstrap.servers"'
+    assert_includes problem.hint, ':"bootstrap.servers"'
+  end
+
+  test "[Kafka defaults] five defaults are there, and the user's value wins" do
+    expected = {"client.id": "penstock", "statistics.interval.ms": 5_000, "message.timeout.ms": 150_000,
+                "transaction.timeout.ms": 165_000, "socket.nagle.disable": true}
+
+    assert_equal expected, finished.kafka.slice(*expected.keys)
+    own = finished(kafka: KAFKA.merge("client.id": "mine", "socket.nagle.disable": false)).kafka
+    assert_equal ["mine", false], own.values_at(:"client.id", :"socket.nagle.disable")
+  end
+
+  test "a default gives way to an alias of its property" do
+    config = finished(kafka: KAFKA.merge("delivery.timeout.ms": 20_000))
+
+    refute_includes config.kafka.keys, :"message.timeout.ms"
+    assert_equal "20000", config.native_properties(statistics: true)["delivery.timeout.ms"]
+  end
+
+  test "[Timeout order check] a message timeout that isn't below the wait timeout is warned of" do
+    log = StringIO.new
+    finished(kafka: KAFKA.merge("message.timeout.ms": 180_000)) { |config| config.logger = Logger.new(log) }
+    assert_includes log.string, "message.timeout.ms (180000)"
+
+    log = StringIO.new
+    finished { |config| config.logger = Logger.new(log) }
+    assert_empty log.string
+  end
+
+  test "all problems are told at once" do
+    found = paths(kafka: KAFKA.merge("lingr.ms": 5, acks: "many")) do |config|
+      config.id = "no spaces please"
+      config.max_payload_size = 0
+      config.max_wait_timeout = "soon"
+      config.wait_on_queue_full = 1
+      config.logger = nil
+      config.monitor = Object.new
+      config.middleware = []
+      config.oauth.token_provider_listener = Object.new
+    end
+
+    assert_equal %w[config.id config.logger config.max_payload_size config.max_wait_timeout config.middleware
+      config.monitor config.oauth.token_provider_listener config.kafka.acks config.kafka.lingr.ms
+      config.wait_on_queue_full].sort, found.sort
+  end
+
+  test "an unknown property gets the nearest name" do
+    assert_equal "Did you mean linger.ms?", problems(kafka: KAFKA.merge("lingr.ms": 5)).first.hint
+  end
+
+  test "no kafka, no Hash and no broker are told apart" do
+    assert_equal ["config.kafka"], paths(kafka: {})
+    assert_equal ["config.kafka"], paths(kafka: "127.0.0.1:9092")
+    assert_equal ["config.kafka.bootstrap.servers"], paths(kafka: {acks: "all"})
+  end
+
+  test "what only shows when properties are looked at together is a problem too" do
+    refute_empty problems(kafka: KAFKA.merge("enable.idempotence": true, acks: 1))
+  end
+
+  test "properties of consumers are left out, lists and other values become Strings" do
+    native = finished(kafka: KAFKA.merge("group.id": "g", "auto.offset.reset": "earliest", debug: %w[msg eos], acks: nil))
+      .native_properties(statistics: true)
+
+    refute_includes native, "group.id"
+    refute_includes native, "auto.offset.reset"
+    refute_includes native, "acks"
+    assert_equal "msg,eos", native["debug"]
+    assert_equal "true", native["socket.nagle.disable"]
+    assert(native.all? { |name, value| name.is_a?(String) && value.is_a?(String) })
+  end
+
+  test "statistics are off for a producer nobody listens to" do
+    assert_equal "0", finished.native_properties(statistics: false)["statistics.interval.ms"]
+    assert_equal "5000", finished.native_properties(statistics: true)["statistics.interval.ms"]
+  end
+
+  test "inspect shows no secret" do
+    refute_includes finished(kafka: KAFKA.merge("sasl.password": "canary")).inspect, "canary"
+  end
+end
