@@ -83,7 +83,7 @@ module Demo
     def start_consumer
       name = "consumer-#{@consumers += 1}"
       child = start(name, [*PENSTOCK, "server"], "PENSTOCK_BOOT_FILE" => BOOT_FILE,
-        "DEMO_THREADS" => @options.threads.to_s)
+        "DEMO_THREADS" => @options.threads.to_s, "DEMO_WORK_MS" => @options.work_ms.to_s)
       @bar.say("Started #{name} (pid #{child.pid}), #{@options.threads} threads.")
       child
     end
@@ -141,8 +141,12 @@ module Demo
       raise Failed, "#{fallen.name} ended with exit code #{fallen.exit_code}. It said:\n#{log}"
     end
 
+    # In the middle, and with work under way, so that the kill takes something away.
     def kill_due?
-      @options.kill && !@killed && processed >= @options.count * 0.4
+      return false unless @options.kill && !@killed
+
+      share = processed.fdiv(@options.count)
+      share >= 0.5 || (share >= 0.4 && consumers.first.in_flight.positive?)
     end
 
     # Without a warning, as a machine fails: no hand-over, no last commit.

@@ -4,7 +4,7 @@ require "optparse"
 
 module Demo
   # What the demo is asked to do. `parse` prints help or the mistake itself and exits.
-  Options = Struct.new(:bootstrap, :count, :customers, :partitions, :processes, :threads, :rate, :kill, :tamper,
+  Options = Struct.new(:bootstrap, :count, :customers, :partitions, :processes, :threads, :rate, :work_ms, :kill, :tamper,
     :keep, :json, :limit_s, :replicas, keyword_init: true) do
     # The embedded broker keeps 5 MiB a partition; an order takes about 150 bytes.
     def self.embedded_limit(partitions)
@@ -12,8 +12,8 @@ module Demo
     end
 
     def self.parse(argv)
-      options = new(count: 100_000, customers: 1_000, partitions: 8, processes: 2, threads: 4, rate: 5_000, kill: true,
-        limit_s: 120, replicas: 1)
+      options = new(count: 100_000, customers: 1_000, partitions: 8, processes: 2, threads: 4, rate: 5_000, work_ms: 0.5,
+        kill: true, limit_s: 120, replicas: 1)
       parser = Parser.build(options)
       rest = parser.parse(argv)
       abort "bin/demo: what is #{rest.join(" ")}? See --help." if rest.any?
@@ -54,6 +54,7 @@ module Demo
         parser.banner = OPENING
         broker(parser, options)
         size(parser, options)
+        work(parser, options)
         ending(parser, options)
       end
     end
@@ -72,6 +73,12 @@ module Demo
       parser.on("--rate N", Integer, "orders produced a second (5000); 0: as fast as it goes") { |v| options.rate = v }
     end
 
+    def self.work(parser, options)
+      parser.on("--work MS", Float, "milliseconds an order takes, as a quick database call would (0.5)") do |v|
+        options.work_ms = v
+      end
+    end
+
     def self.ending(parser, options)
       parser.on("--[no-]kill", "kill a process in the middle (yes)") { |v| options.kill = v }
       parser.on("--tamper", "drop a line of a journal before the table is made: must end with exit code 1") do |v|
@@ -81,6 +88,6 @@ module Demo
       parser.on("--json", "the table as JSON, everything else on the error stream") { |v| options.json = v }
       parser.on("--limit SECONDS", Integer, "give up after so long (120)") { |v| options.limit_s = v }
     end
-    private_class_method :broker, :size, :ending
+    private_class_method :broker, :size, :work, :ending
   end
 end

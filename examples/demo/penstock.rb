@@ -10,6 +10,9 @@ require_relative "progress"
 JOURNAL = Demo::Journal.new(ENV.fetch("DEMO_JOURNAL"))
 PROGRESS = Demo::Progress.new(IO.for_fd(Integer(ENV.fetch("DEMO_STATUS_FD"))))
 
+# As long as a quick call to a database, so that orders are in flight when a process is killed.
+WORK_S = Float(ENV.fetch("DEMO_WORK_MS", "0")) / 1_000
+
 # Adds up what each customer spent.
 class OrdersConsumer < Penstock::BaseConsumer
   def initialized
@@ -30,6 +33,7 @@ class OrdersConsumer < Penstock::BaseConsumer
 
   def process(order)
     @spent[order["customer"]] += order["items"].sum { |item| item["price"] * item["count"] }
+    sleep(WORK_S) if WORK_S.positive?
   end
 end
 

@@ -9,8 +9,8 @@ require_relative "progress"
 module Demo
   # Sends in batches and looks at the deliveries of one batch while those after it are under way.
   class OrderProducer
-    BATCH = 200
-    BATCHES_UNDER_WAY = 20
+    BATCH = 100
+    BATCHES_UNDER_WAY = 40
     DELIVERY_LIMIT_MS = 30_000
 
     def initialize(env)
@@ -30,7 +30,7 @@ module Demo
       0.step(@count - 1, BATCH) do |first|
         wait_until_due(began_ns, first)
         send_batch(first, [first + BATCH, @count].min)
-        confirm(@under_way.shift) while @under_way.size > BATCHES_UNDER_WAY
+        confirm(@under_way.shift) while settled?(@under_way.first) || @under_way.size > BATCHES_UNDER_WAY
       end
       confirm(@under_way.shift) until @under_way.empty?
     ensure
@@ -65,6 +65,10 @@ module Demo
       customer = @random.rand(@customers)
       items = Array.new(@random.rand(1..2)) { {price: @random.rand(1..9_999), count: @random.rand(1..3)} }
       {topic: @topic, key: "customer-#{customer}", payload: JSON.generate(id: id, customer: customer, items: items)}
+    end
+
+    def settled?(batch)
+      batch&.last&.none?(&:pending?)
     end
 
     # The journal says what the broker acknowledged, not what was handed in.
