@@ -10,8 +10,12 @@ module Penstock
     # a commit of an earlier owner that was still under way.
     class Commits
       # Errors after which the same offsets are sent again while the lane is ours; the client library doesn't do it for us.
-      RETRIED = %i[stale_member_epoch rebalance_in_progress coordinator_load_in_progress coordinator_not_available
-        not_coordinator request_timed_out timed_out transport].freeze
+      #
+      # An illegal generation is among them: a commit that is sent while the member's JoinGroup is under way waits behind it
+      # (a broker serves a connection's requests one by one) and meets the next generation. The lanes that stay are ours in
+      # both; a lane that isn't was revoked in between, and what isn't owned is never sent again.
+      RETRIED = %i[illegal_generation stale_member_epoch rebalance_in_progress coordinator_load_in_progress
+        coordinator_not_available not_coordinator request_timed_out timed_out transport].freeze
       # The broker refuses the length of the metadata: the offset alone is sent.
       TOO_LARGE = :offset_metadata_too_large
       REPEAT_AFTER_MS = 60_000

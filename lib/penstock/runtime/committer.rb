@@ -9,7 +9,7 @@ module Penstock
     # Sends commits and understands their answers. One is in flight at a time. Runs on the poll loop's thread.
     class Committer
       # Answers that mean: this member is no longer in the group, its lanes are lost.
-      EXPELLED = %i[unknown_member_id illegal_generation fenced_instance_id fenced_member_epoch].freeze
+      EXPELLED = %i[unknown_member_id fenced_instance_id fenced_member_epoch].freeze
 
       # @param session [Session]
       # @param codec [#encode] metadata for a lane's commit

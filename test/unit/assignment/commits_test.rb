@@ -40,7 +40,7 @@ module Penstock
     end
 
     test "what the broker refuses for now is sent again soon, while the lane is ours" do
-      %i[stale_member_epoch rebalance_in_progress].each do |code|
+      %i[stale_member_epoch rebalance_in_progress illegal_generation].each do |code|
         @lane.complete_through(@lane.position + 1)
         token = send_all(0)
         answer = @commits.answered(token, {@lane.key => code}, 50)
@@ -50,10 +50,10 @@ module Penstock
       end
     end
 
-    test "an illegal generation drops the commit" do
+    test "[mark! on unknown member] a member that the group doesn't know drops the commit" do
       @lane.complete_through(1)
-      answer = @commits.answered(send_all(0), {@lane.key => :illegal_generation}, 50)
-      assert_equal [[@lane.key, :illegal_generation]], answer[:refused].map { |entry, code| [entry.lane.key, code] }
+      answer = @commits.answered(send_all(0), {@lane.key => :unknown_member_id}, 50)
+      assert_equal [[@lane.key, :unknown_member_id]], answer[:refused].map { |entry, code| [entry.lane.key, code] }
       assert_nil @commits.next_due
     end
 
@@ -61,7 +61,7 @@ module Penstock
       @lane.complete_through(1)
       token = send_all(0)
       @lane.disown!
-      answer = @commits.answered(token, {@lane.key => :stale_member_epoch}, 50)
+      answer = @commits.answered(token, {@lane.key => :illegal_generation}, 50)
       assert_empty answer[:again]
       assert_empty @commits.due([@lane], 60_000)
     end
