@@ -1,0 +1,32 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require_relative "producer_contract"
+
+module Penstock
+  class ProducerOnRealBrokerTest < TestCase
+    include ProducerContract
+
+    test "a message larger than the topic allows is refused for good, by the broker" do
+      sender = producer(kafka: {"message.max.bytes": 5_000_000}) { |config| config.max_payload_size = 5_000_000 }
+      error = assert_raises(ProduceError) { sender.produce_sync(topic: topic, payload: Random.bytes(2_000_000)) }
+
+      assert_equal :msg_size_too_large, error.code
+    end
+
+    test "an idempotent producer delivers in order" do
+      sender = producer(kafka: {"enable.idempotence": true})
+      offsets = sender.produce_many_sync(Array.new(500) { {topic: topic, payload: "x", partition: 0} }).map(&:offset)
+
+      assert_equal offsets.sort, offsets
+      assert_equal 500, offsets.uniq.size
+    end
+
+    test "a topic name no cluster takes ends with the broker's error" do
+      sender = producer(kafka: {"message.timeout.ms": 5_000})
+      error = assert_raises(ProduceError) { sender.produce_sync(topic: "..", payload: "x") }
+
+      refute_nil error.code
+    end
+  end
+end
