@@ -12,6 +12,7 @@ module Demo
     BATCH = 100
     BATCHES_UNDER_WAY = 40
     DELIVERY_LIMIT_MS = 30_000
+    CLOSE_LIMIT_MS = 5_000
 
     def initialize(env)
       @env = env
@@ -84,7 +85,7 @@ module Demo
     end
 
     def close
-      @producer&.close
+      @producer&.close(timeout_ms: CLOSE_LIMIT_MS)
       @progress.close
       @journal.close
     end

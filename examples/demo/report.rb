@@ -90,14 +90,17 @@ module Demo
         ["duplicated", number(@findings.duplicated), duplicates_note],
         ["out of order", number(@findings.out_of_order), "within a partition, must be 0"],
         ["rate", number(@findings.rate.round), "orders/s, from the first begin to the last end"],
-        ["p99", milliseconds(latency[:calm_p99]), "from produce to processed, until the kill (p50 #{calm_median})"],
-        ["p99 in all", milliseconds(latency[:p99]), "with the wait for the killed process's session to expire"],
+        *latency_rows,
         ["journals", number(@findings.lines), journals_note]
       ]
     end
 
-    def calm_median
-      milliseconds(latency[:calm_p50])
+    def latency_rows
+      calm = ["p99", milliseconds(latency[:calm_p99]), "from produce to processed (p50 #{milliseconds(latency[:calm_p50])})"]
+      return [calm] if @findings.killed.empty?
+
+      calm[2] = "#{calm[2]}, until the kill"
+      [calm, ["p99 in all", milliseconds(latency[:p99]), "with the wait for the killed process's session to expire"]]
     end
 
     def duplicates_note
