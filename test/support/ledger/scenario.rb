@@ -42,11 +42,37 @@ module Penstock
         # Sends records, the same number to each partition.
         # @param count [Integer] for a topic
         def produce(count, topic: @topics.first, bytes: 100)
-          producer = Native::Producer.new({"bootstrap.servers" => @bootstrap, "linger.ms" => "5"})
-          count.times { |index| send_one(producer, topic, index % @partitions, "x" * bytes) }
-          producer.flush(30_000) or raise "records were not delivered in time"
+          with_producer do |producer|
+            count.times { |index| send_one(producer, topic, index % @partitions, "x" * bytes) }
+            producer.flush(30_000) or raise "records were not delivered in time"
+          end
+        end
+
+        # One record with a payload of its own.
+        def produce_one(partition, payload, topic: @topics.first)
+          with_producer do |producer|
+            send_one(producer, topic, partition, payload)
+            producer.flush(10_000)
+          end
+        end
+
+        # Sends to every partition in turn on a thread of its own, until the block ends.
+        # @param every_s [Float] pause between rounds
+        def feeding(every_s)
+          stop = false
+          thread = Thread.new do
+            with_producer(linger: "0") do |producer|
+              until stop
+                @topics.product((0...@partitions).to_a) { |topic, partition| send_one(producer, topic, partition, "x") }
+                sleep(every_s)
+              end
+              producer.flush(10_000)
+            end
+          end
+          yield
         ensure
-          producer&.close(5_000)
+          stop = true
+          thread&.join
         end
 
         # @return [Worker]
@@ -107,6 +133,13 @@ module Penstock
           @topics.each { |topic| admin.create_topics([[topic, @partitions, 1, {}]], 20_000) }
         ensure
           admin&.close
+        end
+
+        def with_producer(linger: "5")
+          producer = Native::Producer.new({"bootstrap.servers" => @bootstrap, "linger.ms" => linger})
+          yield producer
+        ensure
+          producer&.close(5_000)
         end
 
         def send_one(producer, topic, partition, payload)

@@ -16,7 +16,7 @@ module Ledger
     JOURNAL.syswrite("#{kind} #{topic} #{partition} #{offset} #{more} #{now}\n")
   end
 
-  # Works on each record for as long as its payload or the plan says.
+  # Works on each record for as long as its payload says, else the plan.
   class Consumer < Penstock::BaseConsumer
     def consume
       messages.each do |message|
@@ -31,11 +31,11 @@ module Ledger
 
     private
 
+    # A payload may say "sleep:MS" or "burn:MS"; any other takes what the plan says.
     def work(message)
-      ms = PLAN.fetch(:work_ms, 0)
-      slow = PLAN[:slow]
-      ms = slow[:ms] if slow && slow[:partition] == message.partition && message.offset == slow[:offset]
-      return burn(ms) if slow && slow[:burn] && ms == slow[:ms]
+      kind, ms = message.raw_payload.split(":")
+      return burn(Integer(ms)) if kind == "burn"
+      ms = (kind == "sleep") ? Integer(ms) : PLAN.fetch(:work_ms, 0)
       sleep(ms / 1000.0) if ms.positive?
     end
 
