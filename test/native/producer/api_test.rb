@@ -1,0 +1,279 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "penstock/producer"
+require "support/native_producing"
+require "support/ruby_program"
+
+# What Penstock::Producer does with a real client in trouble: no broker, a full queue, signals, threads that race.
+class ProducerApiTest < Penstock::TestCase
+  include Penstock::TestSupport::NativeProducing
+
+  def teardown
+    @apis&.each { |api| api.close(timeout_ms: 0) }
+    super
+  end
+
+  def api(address = NOBODY, kafka: {})
+    Penstock::Producer.new do |config|
+      config.kafka = {"bootstrap.servers": address, **kafka}
+      config.logger = Logger.new(File::NULL)
+      yield config if block_given?
+    end.tap { |made| (@apis ||= []) << made }
+  end
+
+  def connected_api(**options, &block)
+    api(cluster.bootstrap_servers, **options, &block)
+  end
+
+  def thing(payload = "x", **parts)
+    {topic: "things", payload: payload, **parts}
+  end
+
+  test "[Purge] the queue is empty afterwards, and the handles have an error" do
+    sender = api
+    seen = Queue.new
+    sender.monitor.subscribe("message.purged") { |event| seen << event[:error].code }
+    handles = Array.new(5) { sender.produce_async(thing) }
+    sender.buffer(thing)
+    sender.purge
+
+    assert_equal 0, sender.queue_size
+    assert_empty sender.messages
+    handles.each { |handle| assert_equal :purge_queue, assert_raises(Penstock::KafkaError) { handle.wait }.code }
+    wait_until(5, "five events") { seen.size == 5 }
+  end
+
+  test "[Close, Kafka down] close is bounded, and afterwards every handle is resolved" do
+    sender = api
+    handles = Array.new(100) { sender.produce_async(thing) }
+
+    assert_operator seconds { sender.close(timeout_ms: 300) }, :<, 5
+    assert_equal [:failed], handles.map { |handle| handle.wait(timeout_ms: 0, raise_response_error: false).outcome }.uniq
+    assert_equal 0, sender.queue_size
+  end
+
+  test "[Close, Kafka down] close! throws away what is late" do
+    sender = api
+    handle = sender.produce_async(thing)
+
+    assert_operator seconds { sender.close!(timeout_ms: 100) }, :<, 5
+    assert_equal :purge_queue, assert_raises(Penstock::KafkaError) { handle.wait }.code
+  end
+
+  test "[Close in trap] it closes in a signal's handler" do
+    sender = connected_api
+    sender.produce_sync(thing)
+    earlier = trap("USR2") { sender.close(timeout_ms: 5_000) }
+    ::Process.kill(:USR2, ::Process.pid)
+
+    wait_until(10, "closed producer") { sender.closed? }
+    assert_predicate sender, :closed?
+  ensure
+    trap("USR2", earlier || "DEFAULT")
+  end
+
+  PROGRAM = <<~RUBY
+    require "penstock/producer"
+    producer = Penstock::Producer.new { |config| config.kafka = {"bootstrap.servers": ADDRESS, "linger.ms": 300} }
+    handles = Array.new(20) { producer.produce_async(topic: "things", payload: "x") }
+    at_exit do
+      producer.close(timeout_ms: 10_000)
+      print handles.map { |handle| handle.wait.outcome }.tally
+    end
+  RUBY
+
+  test "it closes in at_exit" do
+    output, result = Penstock::TestSupport::RubyProgram.run(PROGRAM.sub("ADDRESS", cluster.bootstrap_servers.inspect))
+
+    assert_predicate result, :success?, output
+    assert_equal "{:delivered=>20}", output.delete(" ").sub("{delivered:", "{:delivered=>")
+  end
+
+  test "a producer that is never closed doesn't keep its process from ending" do
+    program = PROGRAM.sub("ADDRESS", NOBODY.inspect).sub(/^at_exit.*/m, "print :end")
+    output, result = Penstock::TestSupport::RubyProgram.run(program)
+
+    assert_predicate result, :success?, output
+    assert_equal "end", output
+  end
+
+  test "[Close vs produce stress] closing while threads produce neither hangs nor loses a verdict" do
+    Integer(ENV.fetch("PENSTOCK_CLOSE_ROUNDS", "30")).times do
+      sender = connected_api
+      handles = Queue.new
+      threads = Array.new(4) do |index|
+        Thread.new do
+          loop { handles << (index.even? ? sender.produce_async(thing) : sender.produce_many_async([thing]).first) }
+        rescue Penstock::ProducerClosedError, Penstock::ProduceError
+          nil
+        end
+      end
+      wait_until(10, "messages") { handles.size > 50 }
+      sender.close(timeout_ms: 10_000)
+      threads.each(&:join)
+      assert_empty Array.new(handles.size) { handles.pop }.reject(&:done?)
+    end
+  end
+
+  test "a full queue holds producing back until there is room, and nothing is lost" do
+    sender = connected_api(kafka: {"queue.buffering.max.messages": 50, "linger.ms": 1})
+    waits = 0
+    sender.monitor.subscribe("producer.queue_full") { waits += 1 }
+    handles = Array.new(2_000) { sender.produce_async(thing) }
+
+    assert_equal [0], handles.map { |handle| handle.tap(&:wait).number }.uniq
+    assert_equal 1_000, sender.produce_many_sync(Array.new(1_000) { thing }).size
+    assert_operator waits, :>, 0
+  end
+
+  test "a queue that stays full raises after its time, with what was accepted" do
+    sender = api(kafka: {"queue.buffering.max.messages": 5}) { |config| config.wait_timeout_on_queue_full = 100 }
+    error = assert_raises(Penstock::ProduceManyError) { sender.produce_many_async(Array.new(8) { thing }) }
+
+    assert_equal 5, error.dispatched.size
+    assert_equal :queue_full, error.code
+    assert_equal :queue_full, assert_raises(Penstock::ProduceError) { sender.produce_async(thing) }.code
+    assert_equal 5, sender.queue_size
+  end
+
+  test "what a failed flush couldn't hand over is back in the buffer" do
+    sender = api(kafka: {"queue.buffering.max.messages": 5}) { |config| config.wait_on_queue_full = false }
+    sender.buffer_many(Array.new(8) { |index| thing(index.to_s) })
+    assert_raises(Penstock::ProduceManyError) { sender.flush_async }
+
+    assert_equal %w[5 6 7], sender.messages.map { |message| message[:payload] }
+  end
+
+  test "a thread that produces synchronously can be killed" do
+    sender = api
+    thread = Thread.new { sender.produce_sync(thing) }
+    wait_until(5, "a sleeping thread") { thread.status == "sleep" }
+
+    assert_operator seconds { thread.kill.join }, :<, 5
+  end
+
+  test "a wait that is over says what the client said last" do
+    sender = api { |config| config.max_wait_timeout = 1_500 }
+    error = assert_raises(Penstock::ProduceError) { sender.produce_sync(thing) }
+
+    assert_instance_of Penstock::WaitTimeoutError, error.cause
+    assert_match(/unknown.*last error/m, error.message)
+  end
+
+  test "errors of the client are told to who listens" do
+    sender = api
+    seen = Queue.new
+    sender.monitor.subscribe("error.occurred") { |event| seen << event }
+    sender.produce_async(thing)
+    event = wait_until(10, "an error") { seen.pop unless seen.empty? }
+
+    assert_equal ["librdkafka.error", sender.id], [event[:type], event[:producer_id]]
+    assert_kind_of Penstock::KafkaError, event[:error]
+  end
+
+  test "a fatal error is told with its own code" do
+    sender = api(kafka: {"enable.idempotence": true})
+    seen = Queue.new
+    sender.monitor.subscribe("error.occurred") { |event| seen << event[:error] }
+    sender.produce_async(thing)
+    sender.instance_variable_get(:@client).inject_fatal_error(47, "a test")
+    error = wait_until(10, "a fatal error") { [seen.pop].find(&:fatal?) unless seen.empty? }
+
+    assert_equal 47, error.number
+    assert_equal 47, sender.fatal_error.first
+    assert_raises(Penstock::ProduceError) { sender.produce_async(thing) }
+  end
+
+  test "[Callback exception] a listener that raises is told of, and the next event comes all the same" do
+    sender = connected_api
+    errors = Queue.new
+    sender.monitor.subscribe("error.occurred") { |event| errors << event[:type] }
+    sender.monitor.subscribe("message.acknowledged") { raise "a listener" }
+    seen = Queue.new
+    sender.monitor.subscribe("message.acknowledged") { |event| seen << event }
+    2.times { sender.produce_sync(thing) }
+
+    wait_until(5, "both events") { seen.size == 2 }
+    assert_equal "instrumentation.listener.error", errors.pop
+  end
+
+  test "without listeners there is no Ruby thread" do
+    sender = connected_api
+    before = Thread.list.size
+    sender.produce_sync(thing)
+
+    assert_equal before, Thread.list.size
+  end
+
+  # The smallest scheduler that can show that a fiber gives way: it only ever unblocks.
+  class Scheduler
+    def initialize
+      @ready = Queue.new
+      @blocked = 0
+    end
+
+    def run
+      @ready.pop.resume while @blocked.positive? || !@ready.empty?
+    end
+    alias_method :close, :run
+
+    def block(_blocker, _timeout = nil)
+      @blocked += 1
+      Fiber.yield
+      true
+    end
+
+    def unblock(_blocker, fiber)
+      @blocked -= 1
+      @ready << fiber
+    end
+
+    def fiber(&block)
+      Fiber.new(blocking: false, &block).tap(&:resume)
+    end
+
+    def kernel_sleep(*)
+      Fiber.yield
+    end
+
+    def io_wait(*)
+      raise NotImplementedError
+    end
+  end
+
+  test "[Fiber yield] other fibers run while one waits for its report" do
+    sender = connected_api(kafka: {"linger.ms": 100})
+    sender.produce_sync(thing)
+    turns = []
+    Thread.new do
+      Fiber.set_scheduler(Scheduler.new)
+      Fiber.schedule { sender.produce_sync(thing).then { turns << :first } }
+      Fiber.schedule { sender.produce_async(thing).wait.then { turns << :second } }
+      turns << :main
+    end.join
+
+    assert_equal :main, turns.first
+    assert_equal %i[first main second], turns.sort
+  end
+
+  test "a slow listener holds producing back instead of filling memory" do
+    skip "measured by counting, not on the clock" if Penstock::TestSupport::Wait::TIME_FACTOR > 1
+    sender = connected_api
+    gate = Queue.new
+    heard = 0
+    sender.monitor.subscribe("message.acknowledged") do
+      gate.pop if heard.zero?
+      heard += 1
+    end
+    producer = Thread.new { 110.times { sender.produce_many_async(Array.new(1_000) { thing }, handle: false) } }
+    native = sender.instance_variable_get(:@client) || wait_until(5, "client") { sender.instance_variable_get(:@client) }
+    wait_until(30, "reports that wait") { native.counts.first >= 100_000 }
+    gate << :go
+    producer.join
+    assert sender.flush(30_000)
+
+    wait_until(30, "every event") { heard == 110_000 }
+    assert_equal 110_000, heard
+  end
+end
