@@ -69,6 +69,16 @@ class CommandLineClusterTest < Penstock::TestCase
       JSON.parse(lag.out), lag.err
   end
 
+  test "[install] the application that install writes consumes what produce sends" do
+    env = {"KAFKA_BOOTSTRAP_SERVERS" => self.class.cluster.bootstrap_servers}
+    self.class.cluster.create_topic("example", partitions: 1)
+    assert_equal 0, penstock("install").code
+    assert_equal 0, penstock("produce", "example", '{"hello": "world"}', env: env).code
+
+    line = 'example/0 at 0: {"hello"=>"world"}'
+    assert_equal [line, 0], run_server_until(line, env: env)
+  end
+
   test "doctor passes on a broker that answers, and names the step where one doesn't" do
     assert_equal %w[ok ok ok], states(on_cluster("doctor", "--connect", "--json"), %w[DNS TCP Kafka])
 
@@ -112,14 +122,18 @@ class CommandLineClusterTest < Penstock::TestCase
     names.map { |name| steps[name] }
   end
 
-  def run_server_until(line)
+  def run_server_until(line, env: {})
     out, child_out = IO.pipe
-    pid = spawn(CLEAN, RbConfig.ruby, EXECUTABLE, "server", out: child_out, err: File.join(@dir, "err"), chdir: @dir)
+    pid = spawn(CLEAN.merge(env), RbConfig.ruby, EXECUTABLE, "server", out: child_out, err: File.join(@dir, "err"), chdir: @dir)
     child_out.close
     seen = Timeout.timeout(30) { out.each_line(chomp: true).find { |text| text == line } }
     Process.kill(:TERM, pid)
     out.read
     [seen, Process.wait2(pid).last.exitstatus]
+  rescue Timeout::Error
+    Process.kill(:KILL, pid)
+    Process.wait(pid)
+    flunk "the server never said #{line.inspect}; it said: #{File.read(File.join(@dir, "err"))}"
   ensure
     out.close
   end

@@ -34,6 +34,8 @@ module Penstock
         end
 
         def call(_words)
+          # What consumers print is read by supervisors and log collectors, which want it when it happens.
+          context.stdout.sync = true
           application = Boot.new(context).application.validate!
           require_relative "../filters"
 
