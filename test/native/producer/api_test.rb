@@ -214,7 +214,7 @@ class ProducerApiTest < Penstock::TestCase
     end
 
     def run
-      @ready.pop.resume while @blocked.positive? || !@ready.empty?
+      resume(@ready.pop) while @blocked.positive? || !@ready.empty?
     end
     alias_method :close, :run
 
@@ -239,6 +239,13 @@ class ProducerApiTest < Penstock::TestCase
 
     def io_wait(*)
       raise NotImplementedError
+    end
+
+    private
+
+    # What it waited for may be told twice.
+    def resume(fiber)
+      fiber.resume if fiber.alive?
     end
   end
 

@@ -22,6 +22,11 @@ class NativeProducerLifecycleTest < Penstock::TestCase
     Dir.children("/proc/self/task").size
   end
 
+  # A memory checker keeps what was freed.
+  def memory_checked?
+    Penstock::TestSupport::Wait::TIME_FACTOR > 1
+  end
+
   def round
     native = Penstock::Native::Producer.new({"bootstrap.servers" => NOBODY})
     native.open_topic("things")
@@ -39,7 +44,7 @@ class NativeProducerLifecycleTest < Penstock::TestCase
     wait_until(10, "threads to end") { threads <= before.last }
 
     assert_operator descriptors, :<=, before[1]
-    assert_operator resident_kib - before[0], :<, GROWTH_KIB, "KiB more after #{ROUNDS} producers"
+    assert_operator resident_kib - before[0], :<, GROWTH_KIB, "KiB more after #{ROUNDS} producers" unless memory_checked?
     assert_equal 0, Penstock::Native.thread_count
   end
 
