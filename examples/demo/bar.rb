@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require "io/console/size"
+
 module Demo
   # One line that shows how far the demo is: redrawn in place on a terminal, else printed once a second.
   class Bar
@@ -69,11 +71,10 @@ module Demo
       @out.flush
     end
 
+    # Some terminals don't know their width.
     def width
-      require "io/console"
-      (@out.winsize[1] - 1).clamp(20, 400)
-    rescue SystemCallError
-      120
+      columns = IO.console_size[1]
+      columns.positive? ? columns - 1 : 120
     end
   end
 end

@@ -117,7 +117,8 @@ module Demo
     def wait_until_processed
       until processed >= @options.count
         step("all orders to be processed (#{processed} of #{@options.count} are)")
-        @bar.show(produced: @producer.done, processed: processed, in_flight: consumers.sum(&:in_flight))
+        # The producer tells what it knows a moment later than a consumer has it.
+        @bar.show(produced: [@producer.done, processed].max, processed: processed, in_flight: consumers.sum(&:in_flight))
         kill_one if kill_due?
       end
       @bar.finish
