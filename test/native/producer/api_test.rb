@@ -250,8 +250,9 @@ class ProducerApiTest < Penstock::TestCase
   end
 
   test "[Fiber yield] other fibers run while one waits for its report" do
-    sender = connected_api(kafka: {"linger.ms": 100})
+    sender = connected_api
     sender.produce_sync(thing)
+    cluster.set_rtt(1, 300)
     turns = []
     Thread.new do
       Fiber.set_scheduler(Scheduler.new)
