@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "fiber"
 require "penstock/producer"
 require "support/native_producing"
 require "support/ruby_program"
@@ -210,22 +211,23 @@ class ProducerApiTest < Penstock::TestCase
   class Scheduler
     def initialize
       @ready = Queue.new
-      @blocked = 0
+      # Nobody else holds a fiber that waits: it would be collected.
+      @blocked = []
     end
 
     def run
-      resume(@ready.pop) while @blocked.positive? || !@ready.empty?
+      resume(@ready.pop) while @blocked.any? || !@ready.empty?
     end
     alias_method :close, :run
 
     def block(_blocker, _timeout = nil)
-      @blocked += 1
+      @blocked << Fiber.current
       Fiber.yield
       true
     end
 
     def unblock(_blocker, fiber)
-      @blocked -= 1
+      @blocked.delete(fiber)
       @ready << fiber
     end
 
