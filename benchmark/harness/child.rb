@@ -19,7 +19,7 @@ module Bench
       @events = []
       @output = log
       @spawned_ns = Bench.now_ns
-      @pid = Process.spawn(env.merge("BENCH_FD" => writer.fileno.to_s, "BENCH_SPAWNED_NS" => @spawned_ns.to_s),
+      @pid = ::Process.spawn(env.merge("BENCH_FD" => writer.fileno.to_s, "BENCH_SPAWNED_NS" => @spawned_ns.to_s),
         *command, writer.fileno => writer, :in => File::NULL, [:out, :err] => [log, "w"], :chdir => chdir)
       writer.close
     end
@@ -48,14 +48,14 @@ module Bench
     end
 
     def signal(name)
-      Process.kill(name, pid)
+      ::Process.kill(name, pid)
     end
 
     def stop
       return if status
 
       signal("KILL")
-      Process.wait(pid)
+      ::Process.wait(pid)
       @status = $?
     rescue Errno::ESRCH, Errno::ECHILD
       nil
@@ -86,7 +86,7 @@ module Bench
 
     def reap
       return true if status
-      return false unless Process.wait(pid, Process::WNOHANG)
+      return false unless ::Process.wait(pid, ::Process::WNOHANG)
 
       @ended_ns = Bench.now_ns
       @status = $?

@@ -3,6 +3,6 @@
 module Bench
   # One monotonic clock for the harness, its children and the C programs: on one machine their stamps may be subtracted.
   def self.now_ns
-    Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
+    ::Process.clock_gettime(::Process::CLOCK_MONOTONIC, :nanosecond)
   end
 end

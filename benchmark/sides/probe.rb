@@ -26,7 +26,7 @@ class Probe
   end
 
   def now_ns
-    Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
+    ::Process.clock_gettime(::Process::CLOCK_MONOTONIC, :nanosecond)
   end
 
   # Call as the first record is in hand, or just before the first is produced. Later calls do nothing.
@@ -90,7 +90,7 @@ class Probe
   end
 
   def cpu_seconds
-    Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID)
+    ::Process.clock_gettime(::Process::CLOCK_PROCESS_CPUTIME_ID)
   end
 
   def status(field)
