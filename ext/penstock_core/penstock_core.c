@@ -1,0 +1,11 @@
+/* The native code that needs no librdkafka. Stateless functions only; any thread,
+ * with the GVL. */
+#include "penstock_core.h"
+
+RUBY_FUNC_EXPORTED void Init_penstock_core(void) {
+  VALUE mPenstock = rb_define_module("Penstock");
+  VALUE mNative = rb_define_module_under(mPenstock, "Native");
+
+  Init_pk_envelope(mNative);
+  Init_pk_stats_trim(mNative);
+}

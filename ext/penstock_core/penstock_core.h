@@ -1,0 +1,10 @@
+#ifndef PENSTOCK_CORE_H
+#define PENSTOCK_CORE_H
+
+#include <ruby.h>
+#include <ruby/encoding.h>
+
+void Init_pk_envelope(VALUE mNative);
+void Init_pk_stats_trim(VALUE mNative);
+
+#endif
