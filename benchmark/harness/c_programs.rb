@@ -27,28 +27,31 @@ module Bench
       return target if fresh?(target, source)
 
       FileUtils.mkdir_p(BUILD)
-      system("gcc", "-O2", "-Wall", "-isystem", headers, source, "-o", target, archive, *libraries, exception: true)
+      compile(["gcc", "-O2", "-Wall", "-isystem", headers, source, "-o", target, archive, *libraries])
       target
     end
 
+    def compile(command)
+      output = IO.popen(command, err: [:child, :out], &:read)
+      raise "#{command.join(" ")}:\n#{output.lines.first(10).join}" unless $?.success?
+    end
+
     def fresh?(target, source)
-      File.exist?(target) && [source, File.join(SOURCES, "bench.h"), archive].all? { |path|
-        File.mtime(path) <= File.mtime(target)
-      }
+      used = [source, File.join(SOURCES, "bench.h"), archive]
+      File.exist?(target) && used.all? { |path| File.mtime(path) <= File.mtime(target) }
     end
 
     def headers
-      File.dirname(Dir[File.join(prefix, "**", "rdkafka.h")].min_by(&:size))
+      File.dirname(Dir[File.join(File.expand_path("../..", archive), "**", "rdkafka.h")].min_by(&:size))
     end
 
+    # The one the extension was linked with, as its Makefile says; other builds (sanitizers) may lie beside it.
     def archive
-      @archive ||= Dir[File.join(prefix, "**", "librdkafka.a")].min_by(&:size) ||
-        raise("no librdkafka.a below #{prefix}: run bin/setup, or name its folder by PENSTOCK_BENCH_RDKAFKA")
-    end
-
-    # The vendored build, or the folder the environment names.
-    def prefix
-      ENV["PENSTOCK_BENCH_RDKAFKA"] || File.join(ROOT, "ports")
+      @archive ||= begin
+        makefile = Dir[File.join(ROOT, "tmp/*/penstock_kafka/*/Makefile")].max_by { |path| File.mtime(path) }
+        found = makefile && File.read(makefile)[/\S+librdkafka\.a/]
+        found || raise("the driver isn't built, and the C programs link its librdkafka: run bin/setup")
+      end
     end
 
     # What that build asked for (its recipe writes it down), or all that a build may need.
