@@ -170,7 +170,7 @@ module Penstock
     end
 
     def close_producer(timeout_ms)
-      @producer&.close(timeout_ms)
+      @producer&.close(timeout_ms: timeout_ms)
     end
 
     def build_producer
