@@ -38,7 +38,7 @@ module Penstock
           application = @target.application
           return [true, Step.ok("configuration", "no application here; #{servers.join(", ")}")] unless application
 
-          topics = application.routes.topics.size
+          topics = application.validate!.routes.topics.size
           [true, Step.ok("configuration", "#{topics} topic#{"s" if topics != 1}, #{servers.join(", ")}")]
         rescue ConfigurationError, MissingBootFileError => error
           [false, Step.failed("configuration", error.message, nil)]

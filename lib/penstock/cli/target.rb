@@ -48,8 +48,10 @@ module Penstock
         return if @options[:bootstrap]
 
         @application ||= Boot.new(@context).application
-      rescue MissingBootFileError
-        raise unless from_environment
+      rescue MissingBootFileError => error
+        return if from_environment
+
+        raise MissingBootFileError, "#{error.message}\nWithout an application, --bootstrap HOST:PORT names the cluster."
       end
 
       # @return [Hash{String => String}] librdkafka's settings of a consumer of this cluster

@@ -37,8 +37,9 @@ module Penstock
         def print_steps(steps)
           width = steps.map { |step| step.name.size }.max
           steps.each do |step|
-            say "#{WORDS.fetch(step.state).ljust(7)}  #{step.name.ljust(width)}  #{step.detail}"
-            say "#{" " * (width + 11)}#{step.hint}" if step.hint
+            first, *others = [*step.detail.lines(chomp: true), *step.hint].reject(&:empty?)
+            say "#{WORDS.fetch(step.state).ljust(7)}  #{step.name.ljust(width)}  #{first}"
+            others.each { |line| say "#{" " * (width + 11)}#{line}" }
           end
         end
       end
