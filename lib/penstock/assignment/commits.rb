@@ -9,13 +9,16 @@ module Penstock
     # An adopted lane is committed once without having moved, at its first interval and again a minute later: that overwrites
     # a commit of an earlier owner that was still under way.
     class Commits
-      # Errors after which the same offsets are sent again while the lane is ours; the client library doesn't do it for us.
+      # Errors after which sending the same offsets again at once makes no sense; after all others they are, while the lane is
+      # ours, because the client library doesn't do it for us.
       #
-      # An illegal generation is among them: a commit that is sent while the member's JoinGroup is under way waits behind it
+      # An illegal generation isn't one of them: a commit that is sent while the member's JoinGroup is under way waits behind it
       # (a broker serves a connection's requests one by one) and meets the next generation. The lanes that stay are ours in
       # both; a lane that isn't was revoked in between, and what isn't owned is never sent again.
-      RETRIED = %i[illegal_generation stale_member_epoch rebalance_in_progress coordinator_load_in_progress
-        coordinator_not_available not_coordinator request_timed_out timed_out transport].freeze
+      PERMANENT = %i[unknown_member_id fenced_instance_id fenced_member_epoch fenced fatal assignment_lost
+        offset_metadata_too_large invalid_commit_offset_size topic_authorization_failed group_authorization_failed
+        cluster_authorization_failed unknown_topic_or_part unknown_topic_id invalid_group_id group_id_not_found no_offset
+        unsupported_version invalid_request destroy].freeze
       # The broker refuses the length of the metadata: the offset alone is sent.
       TOO_LARGE = :offset_metadata_too_large
       REPEAT_AFTER_MS = 60_000
@@ -99,8 +102,11 @@ module Penstock
         @again = []
       end
 
-      # @return [Boolean] whether a refused commit of one of the lanes is about to be sent again
-      def again?(lanes) = @again.any? { |lane| lanes.include?(lane) && lane.owned? }
+      # @return [Boolean] whether a commit of one of the lanes is under way, or was refused and is about to be sent again
+      def unsettled?(lanes)
+        under_way = @in_flight&.map(&:lane) || []
+        under_way.intersect?(lanes) || @again.any? { |lane| lanes.include?(lane) && lane.owned? }
+      end
 
       # The answer to the commit in flight.
       # @param results [Hash{Array(String, Integer) => Symbol, nil}] error code a partition, nil when acknowledged
@@ -132,7 +138,7 @@ module Penstock
       def verdict(entry, results)
         code = results[entry.lane.key]
         return :ok unless code
-        return :again if entry.lane.owned? && (RETRIED.include?(code) || shortened?(entry.lane, code))
+        return :again if entry.lane.owned? && (!PERMANENT.include?(code) || shortened?(entry.lane, code))
         :refused
       end
 

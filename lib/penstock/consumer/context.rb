@@ -8,7 +8,8 @@ require_relative "tags"
 module Penstock
   class Consumer
     # What stands behind the methods of a {BaseConsumer}: the lane it works for, the unit being run, and the way to the poll
-    # loop. One per lane; used by the worker that runs the unit and by threads the user's code starts.
+    # loop. One per lane; used by the worker that runs the unit and by threads the user's code starts; the lock keeps a wish
+    # from falling between the end of a unit and the taking of its wishes.
     class Context
       attr_reader :lane, :link, :messages, :attempt, :tags
       attr_accessor :consumer, :adopted_metadata
@@ -25,6 +26,7 @@ module Penstock
         @running = false
         @used = false
         @eofed = false
+        @lock = Mutex.new
       end
 
       def topic = @lane.topic
@@ -38,8 +40,10 @@ module Penstock
       def begin_unit(unit)
         @messages = unit.messages
         @attempt = unit.attempt
-        @flow = nil
-        @running = true
+        @lock.synchronize do
+          @flow = nil
+          @running = true
+        end
         @used ||= unit.consume?
         @eofed = unit.action == :eofed
       end
@@ -47,9 +51,11 @@ module Penstock
       # Called by the worker when user code has ended.
       # @return [Flow, nil] what was asked meanwhile
       def take_flow
-        @running = false
-        flow, @flow = @flow, nil
-        flow
+        @lock.synchronize do
+          @running = false
+          flow, @flow = @flow, nil
+          flow
+        end
       end
 
       # @param message [Message]
@@ -90,7 +96,7 @@ module Penstock
       end
 
       def resume
-        @flow = nil if @flow.is_a?(Flow::Pause)
+        @lock.synchronize { @flow = nil if @flow.is_a?(Flow::Pause) }
         @link.request(@lane, Flow::Resume.new)
       end
 
@@ -98,7 +104,8 @@ module Penstock
 
       # While a unit runs its outcome carries the wish, so that it takes effect behind the unit and nothing overtakes it.
       def ask(flow)
-        @running ? @flow = flow : @link.request(@lane, flow)
+        kept = @lock.synchronize { @running && @flow = flow }
+        @link.request(@lane, flow) unless kept
         nil
       end
 

@@ -9,7 +9,7 @@ module Penstock
     # Runs one unit: finds or makes the lane's consumer, calls the right method of it inside the onion, and turns whatever
     # happened into an outcome. Errors of user code never leave it.
     #
-    # Called on worker threads, for one lane by one worker at a time, with {Interrupted} masked but for user code.
+    # Called on worker threads, for one lane by one worker at a time, with exceptions from outside masked but for user code.
     class UnitRunner
       EVENTS = {
         consume: %w[consumer.consume consumer.consumed], eofed: %w[consumer.eof consumer.eofed],
@@ -61,11 +61,14 @@ module Penstock
       def run(consumer, unit)
         before, after = EVENTS.fetch(unit.action)
         @monitor.instrument(before, payload(consumer, unit)) if @monitor.subscribed?(before)
-        Thread.handle_interrupt(Interrupted => :immediate) do
+        done = false
+        Thread.handle_interrupt(Exception => :immediate) do
           @onion.call(consumer, unit.action) { perform(consumer, unit, after) }
+          done = true
         end
         nil
       rescue Exception => error # rubocop:disable Lint/RescueException -- the root of user code: the outcome carries it on
+        return if done && error.is_a?(Interrupted) # it came when user code had already ended
         report(consumer, "consumer.#{unit.action}.error", error, unit.lane) unless error.is_a?(Interrupted)
         error
       end

@@ -16,7 +16,12 @@ module Penstock
     # ends the process at once.
     class Server
       SECOND_SIGNAL_MS = 5_000
-      private_constant :SECOND_SIGNAL_MS
+      # Kept of the stop's time for the producer, behind workers.
+      PRODUCER_MS = 2_000
+      private_constant :SECOND_SIGNAL_MS, :PRODUCER_MS
+
+      # Posted by the thread of a loop as its last act.
+      LoopEnded = Struct.new(:poll_loop)
 
       # @param host [Runtime::Host]
       # @param loops [Array<Runtime::PollLoop>]
@@ -33,6 +38,7 @@ module Penstock
         @exit_now = exit_now
         @stops = 0
         @deadline = nil
+        @ended = []
         @code = ExitCodes::OK
       end
 
@@ -43,7 +49,7 @@ module Penstock
         @signals.install if traps
         start
         handle_safely(@signals.wait) until ended?
-        finish
+        wind_down
       ensure
         @signals.restore if traps
       end
@@ -66,12 +72,13 @@ module Penstock
           @host.threads.start("penstock #{poll_loop.group.id}") do
             poll_loop.run
           ensure
-            @signals.post(:loop_ended)
+            @signals.post(LoopEnded.new(poll_loop))
           end
         end
       end
 
-      def ended? = @threads.none?(&:alive?) || @deadline&.expired?
+      # A loop says itself that it has ended; its thread may live on for a moment.
+      def ended? = @ended.size == @loops.size || @deadline&.expired?
 
       # The process must stay stoppable, whatever a listener or a logger does.
       def handle_safely(message)
@@ -85,7 +92,7 @@ module Penstock
         when *Signals::STOP then notice(message) { stop }
         when "TSTP" then notice(message) { quiet }
         when "TTIN" then notice(message) { dump }
-        when :loop_ended then loop_ended
+        when LoopEnded then loop_ended(message.poll_loop)
         when Exception then stop_because(message)
         end
       end
@@ -122,8 +129,9 @@ module Penstock
       end
 
       # A loop ends by itself only through a defect: half a process is worse than one that is started anew.
-      def loop_ended
-        stop if @stops.zero? && @threads.any? { |thread| !thread.alive? }
+      def loop_ended(poll_loop)
+        @ended << poll_loop
+        stop if @stops.zero? && @ended.size < @loops.size
       end
 
       # An error that concerns the whole process. One stop, however many units report it.
@@ -138,16 +146,32 @@ module Penstock
         snapshot.each { |state| @host.log(4, state.inspect) }
       end
 
+      # Beside the main thread, which goes on listening to signals: a third one must end even this at once.
+      def wind_down
+        thread = @host.threads.start("penstock end") do
+          finish
+        ensure
+          @signals.post(:ended)
+        end
+        until (message = @signals.wait) == :ended
+          handle_safely(message)
+        end
+        thread.join
+        @code
+      end
+
       def finish
-        forced = @threads.any?(&:alive?) || @loops.any?(&:forced)
+        forced = @ended.size < @loops.size || @loops.any?(&:forced)
         report_forced if forced
         @lifecycle.enter(:stopped)
-        left = [@deadline&.remaining_ms || 5_000, 1_000].max
-        @close_producer.call(left)
-        workers_ended = @host.close(forced ? 0.5 : left / 1000.0)
+        workers_ended = @host.close_workers(forced ? 0.2 : [left_ms - PRODUCER_MS, left_ms / 2].max / 1000.0)
+        @close_producer.call([left_ms, 500].max)
+        @host.close_reporter([left_ms / 1000.0, 0.5].max)
         @lifecycle.enter(:terminated)
-        (forced || !workers_ended) ? ExitCodes::FORCED : code
+        @code = (forced || !workers_ended) ? ExitCodes::FORCED : code
       end
+
+      def left_ms = @deadline&.remaining_ms || @host.settings.shutdown_timeout
 
       def code = @loops.all?(&:finished?) ? ExitCodes::OK : ExitCodes::INTERNAL
 

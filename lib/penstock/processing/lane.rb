@@ -60,6 +60,8 @@ module Penstock
         @may_repeat = false
         @previous_from = nil
         @fresh = true
+        @rewind = false
+        @end = nil
       end
 
       # @return [Array(String, Integer)] topic and partition
@@ -120,6 +122,7 @@ module Penstock
       def complete_through(offset)
         return unless @ledger.complete_through(offset)
         @attempts.complete_through(@ledger.base)
+        reach_end if @end
       end
 
       # Reads the user's marks.
@@ -132,18 +135,34 @@ module Penstock
       # After an answered rebalance the source may repeat what it delivered: such records are no reset of the log.
       def may_repeat! = @may_repeat = true
 
-      # @return [Boolean] reads and clears the permission
-      def may_repeat?(first_offset)
-        allowed = @may_repeat && !@previous_from.nil? && first_offset >= @previous_from
-        @may_repeat = false
-        allowed
-      end
+      # @return [Boolean] whether records from there on are repeats; until a take has passed the tail
+      def may_repeat?(first_offset) = @may_repeat && !@previous_from.nil? && first_offset >= @previous_from
 
       # Remembers where a take began.
       def took(from)
         @previous_from = from
         @may_repeat = false
         @fresh = false
+        @end = nil
+      end
+
+      # The partition was added to a topic the group already consumes: all of it is ours, wherever the source has begun. Only a
+      # source that has started can be sought, so it is done with the first thing that comes from it.
+      def rewind! = @rewind = true
+
+      # @return [Boolean] true once after {#rewind!}
+      def rewind?
+        rewind = @rewind
+        @rewind = false
+        rewind
+      end
+
+      # The source has seen the end of the partition.
+      # @param offset [Integer] of the next record to come
+      def end_at(offset)
+        return @ledger.reset(offset) unless @ledger.known?
+        @end = offset
+        reach_end
       end
 
       # @return [Boolean] true once, before the first take of the assignment was accepted
@@ -168,6 +187,7 @@ module Penstock
         @leader_epochs.clear
         @previous_from = nil
         @fresh = false
+        @end = nil
         @marks.disown!
         @marks = Consumer::Marks.new
         @ready = true
@@ -207,6 +227,16 @@ module Penstock
         {topic: @topic_name, partition: @partition, epoch: @epoch, incarnation: @incarnation, base: @ledger.base,
          tail: @ledger.tail, committed: @committed, in_flight: @out, backlog: @backlog.size, holds: @holds.to_h,
          ready: @ready, leaving: @leaving, owned: owned?, attempts: @attempts.to_h}
+      end
+
+      private
+
+      # With nothing incomplete the base moves to the end: transactional topics end in markers that never reach us.
+      def reach_end
+        return unless @ledger.dry? && @backlog.empty? && @end > @ledger.tail
+        @ledger.admit(@ledger.tail, @end)
+        @ledger.complete_through(@end)
+        align
       end
     end
   end

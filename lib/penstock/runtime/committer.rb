@@ -58,7 +58,7 @@ module Penstock
       end
 
       # @return [Boolean] whether nothing of these lanes is wanted or under way
-      def settled?(lanes) = !@commits.in_flight? && (@wanted & lanes).empty? && !@commits.again?(lanes)
+      def settled?(lanes) = (@wanted & lanes).empty? && !@commits.unsettled?(lanes)
 
       # @return [Integer, nil] when to be run again
       def next_due = @commits.next_due
@@ -137,6 +137,7 @@ module Penstock
       def refused(pairs)
         return if pairs.empty?
         pairs.each { |entry, code| report(entry, code) }
+        moved if pairs.any? { |entry, _code| entry.lane.owned? }
         lanes = pairs.map { |entry, _code| entry.lane }
         resolve(false) { |wait| lanes.include?(wait.lane) }
         @expelled.call if pairs.any? { |_entry, code| EXPELLED.include?(code) }

@@ -41,6 +41,7 @@ module Penstock
 
       def error(number, name, message, fatal)
         error = KafkaError.build(number: number, name: name, message: message, fatal: fatal)
+        return @parts.fenced(error) if error.is_a?(FencedError)
         raise error if fatal
         return if QUIET.include?(error.code)
         count = @repeats.tell(error.code, @session.now) or return

@@ -10,6 +10,8 @@ module Penstock
     class Feeder
       # Units a topic may have waiting beyond the workers it may hold.
       SPARE = 2
+      # Bytes one turn takes, all lanes together.
+      WINDOW_BYTES = 64 * 1024 * 1024
 
       # @param session [Session]
       # @param assemblies [Hash{Routing::Topic => Processing::Assembly}]
@@ -28,13 +30,13 @@ module Penstock
         return unless @session.feeding
         lanes = rotated
         lanes.each { |lane| hand_out(lane) if lane.waiting? }
-        wanted = lanes.select { |lane| lane.wanted.positive? && room?(lane.topic) }
+        wanted = wanted(lanes)
         take(wanted) unless wanted.empty?
       end
 
       # @return [Boolean] whether records are at hand that could be taken now: the loop must not wait
       def hungry?
-        @session.feeding && @session.lanes.any? { |_key, lane| lane.wanted.positive? && room?(lane.topic) }
+        @session.feeding && @session.lanes.any? { |_key, lane| lane.wanted.positive? && place?(lane) }
       end
 
       private
@@ -47,10 +49,23 @@ module Penstock
         lanes.rotate(@turn)
       end
 
-      def room?(topic) = @session.queue.waiting(topic.name) < @limit_of.call(topic.name) + SPARE
+      # Only as many lanes as units may wait: what is taken and can't be handed out grows old.
+      def wanted(lanes)
+        room = Hash.new { |known, topic| known[topic] = room(topic) }
+        lanes.select do |lane|
+          next false unless lane.wanted.positive?
+          next true unless lane.idle?
+          room[lane.topic.name].positive? && (room[lane.topic.name] -= 1)
+        end
+      end
+
+      def room(topic_name) = @limit_of.call(topic_name) + SPARE - @session.queue.waiting(topic_name)
+
+      # A unit behind a running one of its lane takes no place of others.
+      def place?(lane) = !lane.idle? || room(lane.topic.name).positive?
 
       def take(lanes)
-        limit = @session.settings.window_bytes
+        limit = [@session.settings.window_bytes, WINDOW_BYTES / lanes.size].min
         request = lanes.flat_map { |lane| [lane.source, lane.wanted * (1 + Processing::Lane::LOOK_AHEAD), limit] }
         batches = @session.driver.take(request)
         lanes.each_with_index { |lane, index| admit(lane, batches[index]) }
@@ -73,7 +88,7 @@ module Penstock
       end
 
       def hand_out(lane)
-        while room?(lane.topic) && (unit = lane.next_unit)
+        while place?(lane) && (unit = lane.next_unit)
           announce(unit)
           @session.pool.grow if @session.queue.push(lane.slot, unit)
         end

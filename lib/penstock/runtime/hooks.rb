@@ -5,12 +5,14 @@ require_relative "../messages/messages"
 
 module Penstock
   module Runtime
-    # Hands hooks (`revoked`, `shutdown`) to the hook worker: before all units in the queue, never beside a unit of the same consumer.
-    # Runs on the poll loop's thread.
+    # Hands hooks (`revoked`, `shutdown`) to the hook worker: before all units in the queue, never beside a unit of the same
+    # consumer. One per poll loop, outlives its connections; runs on the loop's thread.
     class Hooks
-      # @param session [Session]
-      def initialize(session)
-        @session = session
+      # @param queue [RunQueue]
+      # @param pool [WorkerPool]
+      def initialize(queue, pool)
+        @queue = queue
+        @pool = pool
         @late = {}
       end
 
@@ -21,7 +23,7 @@ module Penstock
         lanes.each { |lane| push(action, lane) if lane.idle? && lane.slot.consumer }
       end
 
-      # A lane was lost while its unit runs: the hook follows the unit's end.
+      # A lane was lost: its hook runs now, or follows the end of the unit that still runs.
       def late(action, lane)
         lane.idle? ? run(action, [lane]) : @late[lane] = action
       end
@@ -38,8 +40,8 @@ module Penstock
       private
 
       def push(action, lane)
-        @session.queue.push_hook(lane.slot, lane.action_unit(action, Hooks.no_messages(lane)))
-        @session.pool.ensure_hook_worker
+        lonely = @queue.push_hook(lane.slot, lane.action_unit(action, Hooks.no_messages(lane)))
+        @pool.start_hook_worker if lonely
       end
     end
   end

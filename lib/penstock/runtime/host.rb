@@ -12,7 +12,7 @@ require_relative "worker_pool"
 module Penstock
   module Runtime
     # What all poll loops of one application share: workers, run queue, reporter, clock, settings. Made when the application
-    # starts to run; ends with {#close}. Read by any thread.
+    # starts to run; ends with {#close_workers} and {#close_reporter}. Read by any thread.
     class Host
       # Used where neither user nor library says otherwise; librdkafka's own defaults.
       COMMIT_INTERVAL_MS = 5_000
@@ -87,14 +87,14 @@ module Penstock
         (@statistics ||= {}).then { |known| known[group.id] ||= Instrumentation::Statistics.new }.call(json)
       end
 
-      # Ends workers and reporter.
+      # Lets the workers end.
       # @param timeout_s [Float]
-      # @return [Boolean] whether all workers have ended
-      def close(timeout_s)
-        ended = @pool.close(timeout_s)
-        @reporter.close(timeout_s)
-        ended
-      end
+      # @return [Boolean] whether all have
+      def close_workers(timeout_s) = @pool.close(timeout_s)
+
+      # Delivers the events that wait.
+      # @param timeout_s [Float]
+      def close_reporter(timeout_s) = @reporter.close(timeout_s)
 
       private
 

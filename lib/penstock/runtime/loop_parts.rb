@@ -27,8 +27,10 @@ module Penstock
       # @param host [Host]
       # @param mailbox [Mailbox]
       # @param left_running [Hash] lanes of earlier connections whose units still run
-      def initialize(group, driver, host, mailbox, left_running)
+      # @param hooks [Hooks]
+      def initialize(group, driver, host, mailbox, left_running, hooks)
         @host = host
+        @hooks = hooks
         @session = Session.new(group: group, driver: driver, host: host, mailbox: mailbox, left_running: left_running)
         @assemblies = Hash.new { |known, topic| known[topic] = assembly(topic) }
         @link = Link.new(driver: driver, mailbox: mailbox, host: host)
@@ -60,11 +62,15 @@ module Penstock
         @assemblies.fetch(lane.topic).ask(lane, request.flow, @session.now).each { |effect| effect.perform(lane, @ports) }
       end
 
+      # Another process has taken this one's place in the group: opening again would only take it back, in turns.
+      def fenced(error) = @host.stop_because(error)
+
       # The connection is about to be closed: nothing of it counts any more.
       def abandon
         @session.all.each do |lane|
           @session.call_back(lane)
           lane.disown!
+          @hooks.late(:revoked, lane) unless @stopping.done?
           @session.remove(lane)
         end
         @committer.close
@@ -76,7 +82,6 @@ module Penstock
         @committer = Committer.new(@session, codec: @host.codec, interval_ms: @host.commit_interval_ms(@session.group),
           expelled: -> { @rebalances.expelled })
         @opening = Opening.new(@session, codec: @host.codec, committer: @committer)
-        @hooks = Hooks.new(@session)
         @rebalances = Rebalances.new(@session, committer: @committer, opening: @opening, slots: method(:slot), hooks: @hooks)
         @stopping = Stopping.new(@session, committer: @committer, hooks: @hooks, rebalances: @rebalances)
       end

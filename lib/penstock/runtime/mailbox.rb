@@ -17,15 +17,27 @@ module Penstock
         @filled = ConditionVariable.new
         @messages = []
         @wake = -> {}
+        @closed = false
       end
 
       # @param message [Processing::Outcome, Request, CommitWait, Symbol]
       def post(message)
-        @lock.synchronize do
-          @messages << message
+        late = @lock.synchronize do
+          @messages << message unless @closed
           @filled.signal
+          @closed
         end
+        return dismiss(message) if late
         @wake.call
+      end
+
+      # Nobody reads any more: who waits for an answer hears no.
+      def close
+        left = @lock.synchronize do
+          @closed = true
+          @messages.slice!(0..)
+        end
+        left.each { |message| dismiss(message) }
       end
 
       # @return [Object, nil] the oldest message
@@ -42,6 +54,12 @@ module Penstock
           @filled.wait(@lock, timeout_ms / 1000.0) if @messages.empty?
           @messages.shift
         end
+      end
+
+      private
+
+      def dismiss(message)
+        message.resolve(false) if message.is_a?(CommitWait)
       end
     end
 

@@ -14,8 +14,7 @@ module Penstock
       RETRY_MS = 250
       REQUEST_MS = 10_000
       PATIENCE_MS = 30_000
-      OFFSET_BEGINNING = -2
-      private_constant :RETRY_MS, :REQUEST_MS, :PATIENCE_MS, :OFFSET_BEGINNING
+      private_constant :RETRY_MS, :REQUEST_MS, :PATIENCE_MS
 
       # A question under way: which lanes, since when, and whether for all partitions of the group.
       Question = Struct.new(:lanes, :since, :all)
@@ -77,7 +76,7 @@ module Penstock
 
       # @return [Symbol, nil] :new when it has to be known whether the group consumes the topic already
       def adopt(lane, offset, metadata, _epoch, _number)
-        return lane.topic.initial_offset.to_s == "latest" ? :new : opened(lane, nil) if offset.negative?
+        return (lane.topic.initial_offset.to_s == "earliest") ? opened(lane, nil) : :new if offset.negative?
         decode(lane, offset, metadata)
         opened(lane, offset)
       end
@@ -96,8 +95,8 @@ module Penstock
       def newcomers(lanes, rows)
         committed = rows.filter_map { |topic, _partition, offset,| topic if offset >= 0 }
         lanes.each do |lane|
-          @session.driver.seek(lane.source, OFFSET_BEGINNING) if committed.include?(lane.topic_name)
           opened(lane, nil)
+          lane.rewind! if committed.include?(lane.topic_name)
         end
       end
 

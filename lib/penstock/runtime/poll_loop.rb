@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../errors"
-require_relative "driver_events"
+require_relative "hooks"
 require_relative "loop_parts"
 require_relative "mailbox"
 require_relative "survey"
@@ -37,6 +37,7 @@ module Penstock
         @connect = connect
         @mailbox = Mailbox.new
         @left_running = {}
+        @hooks = Hooks.new(host.queue, host.pool)
         @failures = 0
         @forced = false
         @finished = false
@@ -54,6 +55,7 @@ module Penstock
           end
         end
       ensure
+        @mailbox.close
         state("stopped")
       end
 
@@ -83,7 +85,7 @@ module Penstock
         state("starting")
         driver = @connect.call(@group)
         @mailbox.wake = driver.method(:wakeup)
-        @parts = LoopParts.new(@group, driver, @host, @mailbox, @left_running)
+        @parts = LoopParts.new(@group, driver, @host, @mailbox, @left_running, @hooks)
         order_again
         state("running")
         survey(driver)
@@ -192,35 +194,46 @@ module Penstock
       end
 
       def failed(error)
-        return @finished = true if stop_expired?
         @failures += 1
         pause = [REOPEN_MS.begin * (2**[@failures - 1, 10].min), REOPEN_MS.end].min
         @host.reporter.emit("error.occurred", {type: "connection.listener.fetch_loop.error", error: error,
           subscription_group: @group})
+        return end_unconnected if @orders.any?
         @host.reporter.emit("client.reset", {subscription_group: @group})
-        wait_out(pause)
+        wait_out(@host.clock.monotonic_ms + pause) { @orders.any? }
+        end_unconnected if @orders.any?
       end
 
-      # Orders end the wait, outcomes don't: their lanes are gone, they are only taken off the list of what still runs.
-      def wait_out(pause_ms)
-        ends = @host.clock.monotonic_ms + pause_ms
-        while (left = ends - @host.clock.monotonic_ms).positive?
-          message = @mailbox.wait(left)
-          orphaned(message) if message.is_a?(Processing::Outcome)
-          message.resolve(false) if message.is_a?(CommitWait)
-          return @finished = true if message == :stop
-          @quiet = true if message == :quiet
+      # A stop without a connection: nothing can be committed any more, what runs may end until its time is over.
+      def end_unconnected
+        deadline = @orders.last
+        reserve = Stopping.reserve_ms(deadline.remaining_ms)
+        wait_out(deadline.at_ms - reserve) { @left_running.empty? }
+        @host.pool.interrupt(@left_running.values)
+        wait_out(deadline.at_ms - reserve / 2) { @left_running.empty? }
+        @forced = @left_running.any?
+        @finished = true
+      end
+
+      # Reads the mailbox until the time (monotonic ms) or until the block is true. Lanes of outcomes are gone: they are only
+      # taken off the list of what still runs.
+      def wait_out(ends)
+        until yield || (left = ends - @host.clock.monotonic_ms) <= 0
+          case (message = @mailbox.wait(left))
+          when Processing::Outcome then orphaned(message)
+          when CommitWait then message.resolve(false)
+          when :quiet then @quiet = true
+          end
         end
       end
 
       def orphaned(outcome)
         lane = outcome.unit.lane
         lane.returned
-        lane.take_back(@host.queue.withdraw(lane.slot)) unless outcome.smooth?
+        lane.take_back(@host.queue.withdraw(lane.slot, unstall: true)) unless outcome.smooth?
+        @hooks.ended(lane)
         @left_running.delete(lane.key) if lane.idle?
       end
-
-      def stop_expired? = @orders.any? && @orders.last.expired?
 
       def state(name)
         event = "connection.listener.#{name}"

@@ -31,14 +31,14 @@ module Penstock
 
       # @param event [Array] :assign or :revoke, as the driver gives it
       def happened(event)
-        return lost_meanwhile if @revocation && event[0] == :revoke && event[2] && !@revocation.lost?
         @events << event
+        expelled if @revocation && event[0] == :revoke && event[2]
         run
       end
 
-      # The broker no longer knows this member.
+      # The broker no longer knows this member, or the group gave the partitions away while their units were still running.
       def expelled
-        return unless @revocation
+        return unless @revocation && !@revocation.lost?
         @revocation.lose!
         @revocation.lanes.each(&:disown!)
         run
@@ -80,10 +80,21 @@ module Penstock
         lanes = partitions.filter_map { |topic, partition| lane(topic, partition, epoch) }
         answer
         @session.all.each { |lane| lane.may_repeat! unless lanes.include?(lane) }
-        lanes.each { |lane| @session.add(lane) }
+        lanes.each { |lane| take_over(lane) }
         @session.driver.touch(@session.all.map(&:source))
         @opening.open(lanes)
         tell("rebalance.partitions_assigned", partitions)
+      end
+
+      # A lane that is still there under the same name was never revoked: nothing of it counts any more.
+      def take_over(lane)
+        old = @session.lane(lane.key)
+        if old
+          leave(old, true)
+          @committer.forget(old)
+          @session.remove(old)
+        end
+        @session.add(lane)
       end
 
       def lane(topic_name, partition, epoch)
@@ -122,12 +133,6 @@ module Penstock
         Native.patched? ? DRAIN_MS[:cooperative] : DRAIN_MS[:unpatched]
       end
 
-      # The group gave the partitions away while their units were still running.
-      def lost_meanwhile
-        @events << [:revoke, @revocation.partitions, true]
-        expelled
-      end
-
       # @return [Boolean] whether there may be more to do at once
       def step
         case @revocation.step(@session.now, committed: @committer.settled?(@revocation.lanes))
@@ -153,8 +158,8 @@ module Penstock
       def give_up(lane, revocation)
         lane.disown!
         @committer.forget(lane)
-        @session.remove(lane)
         @hooks.late(:revoked, lane) if revocation.lost? || !revocation.hooked?
+        @session.remove(lane)
       end
 
       # Lanes that stay may have been stopped and rewound by the library while the answer was out.

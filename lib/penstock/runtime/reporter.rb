@@ -62,9 +62,16 @@ module Penstock
         end
       end
 
+      # An event that can't be made must not take the reporter with it.
+      def publish(name, payload)
+        @monitor.instrument(name, payload.respond_to?(:call) ? payload.call : payload)
+      rescue StandardError => error
+        @monitor.instrument("error.occurred", {type: "callbacks.statistics.error", error: error})
+      end
+
       def deliver
         while (name, payload = @queue.pop)
-          @monitor.instrument(name, payload.respond_to?(:call) ? payload.call : payload)
+          publish(name, payload)
         end
       end
     end

@@ -35,7 +35,9 @@ module Penstock
         @limit_of = limit_of
         @lock = Mutex.new
         @work = ConditionVariable.new
+        @hook_work = ConditionVariable.new
         @hooks = []
+        @hook_takers = 0
         @ready = []
         @running = Hash.new(0)
         @waiting = Hash.new(0)
@@ -50,29 +52,46 @@ module Penstock
         @lock.synchronize do
           slot.pending << unit
           enqueue_locked(slot)
-          @ready.size > @idle
+          @ready.size + @hooks.size > @idle
         end
       end
 
       # A hook of a lane whose units have ended: before everything else.
+      # @return [Boolean] whether the caller must start a worker for hooks, which then calls {#take_hook}
       def push_hook(slot, unit)
         @lock.synchronize do
           @hooks << [slot, unit]
           @work.signal
+          @hook_work.signal
+          next false if @hook_takers.positive?
+          @hook_takers += 1
+          true
         end
       end
 
-      # Waits for a unit.
-      # @param hooks_only [Boolean] for the spare worker that hooks never have to wait behind user code
-      # @param timeout_s [Float, nil] seconds
-      # @return [Array(Slot, Unit), nil] nil when closed, or nothing came in time
-      def take(hooks_only: false, timeout_s: nil)
+      # Takes the next unit that may run.
+      # @param wait [Boolean] whether to wait for one
+      # @return [Array(Slot, Unit), nil] nil when closed, or nothing may run and it isn't waited for
+      def take(wait: true)
         @lock.synchronize do
           loop do
-            found = hooks_only ? @hooks.shift : next_locked
-            return found if found || @closed
-            return unless wait_locked(timeout_s)
+            found = next_locked
+            return found if found || @closed || !wait
+            wait_locked
           end
+        end
+      end
+
+      # Waits for a hook: for the spare worker, so that hooks never have to wait behind user code. Those who wait here have a
+      # condition of their own: they must not swallow the wake-up of a unit.
+      # @param idle_s [Float] seconds without a hook after which the worker is to go
+      # @return [Array(Slot, Unit), nil] nil when closed, or nothing came in time
+      def take_hook(idle_s)
+        @lock.synchronize do
+          @hook_work.wait(@lock, idle_s) if @hooks.empty? && !@closed
+          found = @hooks.shift
+          @hook_takers -= 1 unless found
+          found
         end
       end
 
@@ -89,14 +108,15 @@ module Penstock
         end
       end
 
-      # Calls back what has not started and lets the lane run again.
+      # Calls back what has not started.
+      # @param unstall [Boolean] lets the lane run again; only for who decides about the unit that stalled it
       # @return [Array<Unit>] in order
-      def withdraw(slot)
+      def withdraw(slot, unstall: false)
         @lock.synchronize do
           units = slot.pending.dup
           slot.pending.clear
           dequeue_locked(slot)
-          slot.stalled = false
+          slot.stalled = false if unstall
           units
         end
       end
@@ -113,6 +133,7 @@ module Penstock
         @lock.synchronize do
           @closed = true
           @work.broadcast
+          @hook_work.broadcast
         end
       end
 
@@ -159,12 +180,9 @@ module Penstock
 
       def allowed_locked?(slot) = @running[slot.topic] < @limit_of.call(slot.topic)
 
-      # @return [Boolean] false when the time is over
-      def wait_locked(timeout_s)
+      def wait_locked
         @idle += 1
-        started = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC) if timeout_s
-        @work.wait(@lock, timeout_s)
-        timeout_s.nil? || ::Process.clock_gettime(::Process::CLOCK_MONOTONIC) - started < timeout_s
+        @work.wait(@lock)
       ensure
         @idle -= 1
       end

@@ -84,7 +84,8 @@ module Penstock
       def decorate(json) = @host.decorate(@group, json)
 
       # Calls back what was handed out and has not started.
-      def call_back(lane) = lane.take_back(@queue.withdraw(lane.slot))
+      # @param unstall [Boolean] see {RunQueue#withdraw}
+      def call_back(lane, unstall: false) = lane.take_back(@queue.withdraw(lane.slot, unstall: unstall))
 
       # @param name [String] event
       # @param payload [Hash]

@@ -21,7 +21,7 @@ module Penstock
       def call(outcome)
         lane = outcome.unit.lane
         lane.returned
-        @session.call_back(lane) unless outcome.smooth?
+        @session.call_back(lane, unstall: true) unless outcome.smooth?
         return ended_elsewhere(lane) unless @session.current?(lane)
         settle(lane, outcome)
         @ports.moved

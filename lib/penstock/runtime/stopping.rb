@@ -6,14 +6,17 @@ module Penstock
     # Runs on the poll loop's thread.
     #
     # Stages: draining (units end) → interrupting (those that still run are interrupted, short grace) → hooks (`shutdown`) → then
-    # :quiet, or committing (the last offsets, marked clean) → done. Interrupted by: the stop's deadline in every stage;
-    # revocations and losses go on beside it, on the same turns.
+    # :quiet, or committing (the last offsets, marked clean) → done. Each stage has an end of its own within the stop's time, so
+    # that one unit that doesn't end takes nothing from the commit of the others. Revocations and losses go on beside it, on
+    # the same turns.
     class Stopping
       # The last part of a stop's time is kept for interrupting, committing and leaving.
       RESERVE_SHARE = 0.15
       RESERVE_MS = (3_000..10_000)
       GRACE_MS = 2_000
-      private_constant :RESERVE_SHARE, :RESERVE_MS, :GRACE_MS
+      # How much of the reserve is left at the end of a stage.
+      LEFT_OF_RESERVE = {interrupting: 0.5, hooks: 0.3, committing: 0.1}.freeze
+      private_constant :RESERVE_SHARE, :RESERVE_MS, :GRACE_MS, :LEFT_OF_RESERVE
 
       # @return [Symbol] :running, :draining, :interrupting, :hooks, :quiet, :committing or :done
       attr_reader :stage
@@ -39,8 +42,8 @@ module Penstock
         @stage = :running
         @leave = false
         @hooked = false
-        @deadline = nil
-        @drain_ends = nil
+        @ends = {}
+        @stage_ends = nil
         @unfinished = []
       end
 
@@ -58,19 +61,17 @@ module Penstock
       # @param deadline [Deadline] when the loop must have ended; a later call may only shorten it
       def stop(deadline)
         @leave = true
-        @deadline = deadline
-        left = deadline.remaining_ms || 60_000
-        @drain_ends = @session.now + left - self.class.reserve_ms(left)
-        @rebalances.hurry(@drain_ends)
+        left = deadline.remaining_ms
+        reserve = self.class.reserve_ms(left)
+        @ends = LEFT_OF_RESERVE.transform_values { |share| (deadline.at_ms - reserve * share).round }
+        @ends[:draining] = deadline.at_ms - reserve
+        @rebalances.hurry(@ends[:draining])
         running? ? quiet : (@stage = :draining if @stage == :quiet)
       end
 
       # @return [Integer, nil] when to be run again, whatever happens
       def next_due
-        case @stage
-        when :draining then @drain_ends
-        when :interrupting, :hooks, :committing then @grace_ends || @deadline&.at_ms
-        end
+        @stage_ends || @ends[@stage]
       end
 
       # Goes on as far as it can.
@@ -98,16 +99,17 @@ module Penstock
 
       def drain
         return enter(:hooks) if idle?
-        return unless @drain_ends && @session.now >= @drain_ends
+        return unless over?
         @session.all.each { |lane| lane.cut_off! unless lane.idle? }
         units = @session.pool.interrupt([*@session.all, *@session.left_running.values])
         @session.emit("app.interrupting", {jobs: units})
-        @grace_ends = @session.now + GRACE_MS
         enter(:interrupting)
+        @stage_ends = [@session.now + GRACE_MS, @ends[:interrupting]].min
+        true
       end
 
       def interrupted
-        return unless idle? || @session.now >= @grace_ends
+        return unless idle? || over?
         @unfinished = @session.pool.running.map(&:last).select { |unit| ours?(unit.lane) }
         enter(:hooks)
       end
@@ -116,9 +118,8 @@ module Penstock
         unless @hooked
           @hooked = true
           @hooks.run(:shutdown, @session.all)
-          @grace_ends = @deadline && (@session.now + GRACE_MS) if @unfinished.any?
         end
-        return unless idle? || overdue?
+        return unless at_rest? || over?
         @leave ? enter(:committing) : enter(:quiet)
       end
 
@@ -127,17 +128,24 @@ module Penstock
           @committing = true
           @committer.want(@session.all, clean: true)
         end
-        return unless @committer.settled?(@session.all) || overdue?
+        return unless @committer.settled?(@session.all) || over?
+        @unfinished |= @session.pool.running.map(&:last).select { |unit| ours?(unit.lane) }
         enter(:done)
       end
 
       def enter(stage)
         @stage = stage
+        @stage_ends = nil
         true
       end
 
+      # Hooks wait for nothing that was interrupted in vain.
+      def at_rest? = idle? || (@unfinished.any? && (busy - @unfinished.map(&:lane)).empty? && !@rebalances.pending?)
+
+      def busy = [*@session.all, *@session.left_running.values].reject(&:idle?)
+
       def idle? = @session.all.all?(&:idle?) && @session.left_running.empty? && !@rebalances.pending?
-      def overdue? = [@grace_ends, @deadline&.at_ms].compact.any? { |at| @session.now >= at }
+      def over? = (ends = next_due) && @session.now >= ends
       def ours?(lane) = @session.current?(lane) || @session.left_running.value?(lane)
     end
   end

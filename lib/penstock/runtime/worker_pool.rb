@@ -29,7 +29,7 @@ module Penstock
         @priority = priority
         @lock = Mutex.new
         @workers = []
-        @hook_worker = nil
+        @hook_workers = []
         @running = {}
       end
 
@@ -42,11 +42,11 @@ module Penstock
         end
       end
 
-      # Called after a hook was pushed.
-      def ensure_hook_worker
+      # Called when a hook was pushed and nobody waits for hooks.
+      def start_hook_worker
         @lock.synchronize do
-          next if @hook_worker&.alive?
-          @hook_worker = @threads.start("penstock hooks") { work(hooks_only: true) }
+          @hook_workers.select!(&:alive?)
+          @hook_workers << @threads.start("penstock hooks") { work_on_hooks }
         end
       end
 
@@ -73,16 +73,25 @@ module Penstock
       def close(timeout_s)
         @queue.close
         ends = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC) + timeout_s
-        [*@workers, @hook_worker].compact.all? do |thread|
+        [*@workers, *@hook_workers].all? do |thread|
           thread.join([ends - ::Process.clock_gettime(::Process::CLOCK_MONOTONIC), 0].max)
         end
       end
 
       private
 
-      def work(hooks_only: false)
-        Thread.handle_interrupt(Interrupted => :never) do
-          while (slot, unit = @queue.take(hooks_only: hooks_only, timeout_s: hooks_only ? HOOK_WORKER_IDLE_S : nil))
+      # Whatever is raised at a worker from outside takes effect in user code only.
+      def work
+        Thread.handle_interrupt(Exception => :never) do
+          while (slot, unit = @queue.take)
+            run(slot, unit)
+          end
+        end
+      end
+
+      def work_on_hooks
+        Thread.handle_interrupt(Exception => :never) do
+          while (slot, unit = @queue.take_hook(HOOK_WORKER_IDLE_S))
             run(slot, unit)
           end
         end
@@ -95,16 +104,16 @@ module Penstock
         outcome = @runner.call(slot, unit)
       ensure
         @lock.synchronize { @running.delete(Thread.current) }
-        drop_late_interrupt
+        drop_late_interrupts
         outcome ||= broken(unit)
         @queue.finished(slot, unit, !outcome.smooth?)
         slot.mailbox.post(outcome)
       end
 
-      def drop_late_interrupt
-        return unless Thread.pending_interrupt?(Interrupted)
-        Thread.handle_interrupt(Interrupted => :immediate) { Thread.pass }
-      rescue Interrupted
+      def drop_late_interrupts
+        return unless Thread.pending_interrupt?
+        Thread.handle_interrupt(Exception => :immediate) { Thread.pass }
+      rescue Exception # rubocop:disable Lint/RescueException -- meant for user code that has already ended
         nil
       end
 

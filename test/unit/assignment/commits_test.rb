@@ -46,7 +46,7 @@ module Penstock
         answer = @commits.answered(token, {@lane.key => code}, 50)
         assert_equal 1, answer[:again].size
         assert_equal 250, @commits.next_due
-        assert @commits.again?([@lane])
+        assert @commits.unsettled?([@lane])
       end
     end
 

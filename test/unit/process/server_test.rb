@@ -54,7 +54,8 @@ module Penstock
       def log(_level, line) = @log_lines << line
       def pool = self
       def running = []
-      def close(_timeout) = @closed = true
+      def close_workers(_timeout) = @closed = true
+      def close_reporter(_timeout) = nil
     end
 
     # Signals without traps: what a test posts.
@@ -139,6 +140,13 @@ module Penstock
       wait_until { @host.log_lines.any? { |line| line.include?("penstock g") } }
       server.stop!
       assert_equal 0, thread.value
+    end
+
+    test "a loop that dies of anything ends the process with code 70, the others stopped in order" do
+      broken = Loop.new
+      broken.define_singleton_method(:run) { Thread.current.kill }
+      thread = run_in_thread(server([broken, Loop.new]))
+      assert_equal 70, thread.value
     end
 
     test "[one-way states] a state that was left is never entered again" do

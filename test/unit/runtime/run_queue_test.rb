@@ -12,7 +12,7 @@ module Penstock
     def slot(topic = "orders") = Queue::Slot.new(topic)
 
     # Takes without waiting.
-    def take(queue, **options) = queue.take(timeout_s: 0.0001, **options)
+    def take(queue) = queue.take(wait: false)
 
     test "units of one lane run one after another, those of others meanwhile" do
       queue = Queue.new
@@ -40,7 +40,7 @@ module Penstock
       _, first = take(queue)
       queue.finished(lane, first, true)
       assert_nil take(queue)
-      assert_equal [:second], queue.withdraw(lane).map(&:lane)
+      assert_equal [:second], queue.withdraw(lane, unstall: true).map(&:lane)
       queue.push(lane, unit(:again))
       assert_equal :again, take(queue)[1].lane
     end
@@ -75,10 +75,41 @@ module Penstock
       assert_equal %i[hook work], [take(queue)[1].lane, take(queue)[1].lane]
     end
 
-    test "a worker for hooks takes nothing else" do
+    test "a worker for hooks takes nothing else, and goes when nothing comes" do
       queue = Queue.new
       queue.push(slot, unit(:work))
-      assert_nil take(queue, hooks_only: true)
+      assert queue.push_hook(slot, unit(:hook, :revoked))
+      assert_equal :hook, queue.take_hook(0.001)[1].lane
+      refute queue.push_hook(slot, unit(:hook, :revoked))
+      queue.take_hook(0.001)
+      assert_nil queue.take_hook(0.001)
+      assert queue.push_hook(slot, unit(:hook, :revoked))
+    end
+
+    test "a worker that waits for hooks doesn't swallow the wake-up of a unit" do
+      queue = Queue.new
+      queue.push_hook(slot, unit(:hook, :revoked))
+      queue.take_hook(0.001)
+      hooks = Thread.new { queue.take_hook(5) }
+      wait_until { hooks.stop? }
+      assert queue.push(slot, unit(:work)), "the worker for hooks was counted as idle"
+      worker = Thread.new { queue.take }
+      assert_equal :work, worker.value[1].lane
+    ensure
+      queue.close
+      hooks.join
+    end
+
+    test "only who decides about a stalled lane lets it run again" do
+      queue = Queue.new
+      lane = slot
+      queue.push(lane, unit(:first))
+      queue.push(lane, unit(:second))
+      _, first = take(queue)
+      queue.finished(lane, first, true)
+      called_back = queue.withdraw(lane)
+      queue.push(lane, called_back.first)
+      assert_nil take(queue)
     end
 
     test "pushing says when more waits than there are idle workers" do

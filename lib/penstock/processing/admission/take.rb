@@ -12,6 +12,10 @@ module Penstock
       #
       # A take that does not begin at the ledger's tail is never admitted: it would make lost records look like a gap.
       class Take
+        # librdkafka's number for "the offset is out of range and the policy is `error`".
+        AUTO_OFFSET_RESET = -140
+        private_constant :AUTO_OFFSET_RESET
+
         # @param wall [#call] gives the Time records were received at
         def initialize(wall = -> { Time.now })
           @wall = wall
@@ -23,11 +27,11 @@ module Penstock
         # @return [Array<Effect>]
         def call(lane, batch, low = nil)
           lane.ready = batch.full?
-          return failed(lane, batch.error) if batch.error
+          return [Effect::Seek.new(:earliest, :newcomer)] if lane.rewind?
           effects = batch.size.zero? ? [] : records(lane, batch, low)
-          finish(lane, batch) if batch.eof
+          lane.end_at(batch.eof) if batch.eof
           lane.align unless batch.to == lane.ledger.tail
-          effects
+          batch.error ? effects + failed(lane, batch.error) : effects
         rescue LaneDiscontinuity => error
           discontinuity(lane, error)
         end
@@ -99,18 +103,11 @@ module Penstock
             new_offset: new, count: count, reason: reason})
         end
 
-        # With nothing incomplete the base moves to the end: transactional topics end in markers that never reach us.
-        def finish(lane, batch)
-          ledger = lane.ledger
-          return ledger.reset(batch.eof) unless ledger.known?
-          return unless lane.idle? && lane.backlog.empty? && ledger.dry? && batch.eof > ledger.tail
-          ledger.admit(ledger.tail, batch.eof)
-          lane.complete_through(batch.eof)
-        end
-
+        # The library goes on by itself after any error of a partition but one: without a policy for an offset out of range it
+        # stops fetching until the partition is assigned anew.
         def failed(lane, error)
           number, message = error
-          [Effect::Hold.new(:critical, nil),
+          [*(Effect::Hold.new(:critical, nil) if number == AUTO_OFFSET_RESET),
            Effect::Emit.new("error.occurred", {type: "connection.client.poll.error", topic: lane.topic_name,
              partition: lane.partition, error: KafkaError.build(number: number, name: message, message: message)})]
         end
