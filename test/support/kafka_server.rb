@@ -40,12 +40,16 @@ module Penstock
         File.expand_path("../../tmp/kafka-#{port}", __dir__)
       end
 
-      def initialize(port: FreePort.take.first, home: self.class.home, data: nil, listeners: [], extra: {})
+      # @param listeners [Array<KafkaProperties::Listener>] beside the plaintext one
+      # @param extra [Hash{String => Object}] properties of the broker
+      # @param format [Array<String>] more arguments for the formatting of its folder, as `--add-scram`
+      def initialize(port: FreePort.take.first, home: self.class.home, data: nil, listeners: [], extra: {}, format: [])
         @port = port
         @home = home
         @data = data || self.class.default_data(port)
         @listeners = listeners
         @extra = extra
+        @format = format
       end
 
       def bootstrap_servers
@@ -115,7 +119,8 @@ module Penstock
         return if File.exist?(File.join(@data, "logs/meta.properties"))
 
         id = SecureRandom.urlsafe_base64(16)
-        pid = spawn_java("kafka.tools.StorageTool", "format", "-t", id, "-c", properties_path, heap: "-Xmx128m")
+        pid = spawn_java("kafka.tools.StorageTool", "format", "-t", id, "-c", properties_path, *@format,
+          heap: "-Xmx128m")
         _, status = ::Process.wait2(pid)
         raise Error, "formatting #{@data} failed:\n#{log_tail}" unless status.success?
       end
