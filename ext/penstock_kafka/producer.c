@@ -31,6 +31,7 @@ static void producer_free(void *pointer) {
   xfree(producer);
   if (!core || core->generation != pk_fork_generation() || pk_inherited(&core->handle)) return;
   pk_handle_unregister(&core->handle);
+  if (!pk_producer_disown(core)) return;
   if (core->handle.rk) {
     pk_rproducer_reap(core);
   } else {

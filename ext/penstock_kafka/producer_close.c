@@ -73,7 +73,18 @@ static void *late_finish(void *pointer) {
   pk_handle_drain(&core->handle);
   pk_producer_finish(core);
   pk_handle_closed(&core->handle);
+  if (pk_producer_disown(core)) pk_producer_free(core);
   return NULL;
+}
+
+/* Calls are still inside at the deadline: a thread of its own waits for them. It
+ * owns the core too, which Ruby's object may be collected before. */
+static void finish_late(pk_producer_t *core) {
+  pk_handle_unregister(&core->handle);
+  atomic_fetch_add(&core->owners, 1);
+  if (pk_thread_detach("pk:reaper", late_finish, core) == 0) return;
+  pk_producer_disown(core);
+  rb_raise(rb_eThreadError, "no thread to close the producer");
 }
 
 /* Waits for another thread's close in slices, so that it can be interrupted. */
@@ -104,8 +115,7 @@ static VALUE producer_close(VALUE self, VALUE timeout_ms) {
   pk_without_gvl_noraise(begin_close_safe, &args);
   if (args.result == PK_CLOSE_DONE) return INT2FIX(0);
   if (args.result == PK_CLOSE_BUSY) {
-    pk_handle_unregister(&core->handle);
-    if (pk_thread_detach("pk:reaper", late_finish, core)) rb_raise(rb_eThreadError, "no thread to close the producer");
+    finish_late(core);
     return INT2FIX(0);
   }
   rb_ensure(close_flush, (VALUE)&args, close_finish, (VALUE)&args);

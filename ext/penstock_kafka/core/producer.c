@@ -28,6 +28,7 @@ void pk_producer_init(pk_producer_t *producer) {
 
   pthread_once(&once, pk_watch_forks);
   pk_handle_init(&producer->handle);
+  atomic_init(&producer->owners, 1);
   producer->generation = pk_fork_generation();
   atomic_init(&producer->accepting, false);
   atomic_init(&producer->stopping, false);
@@ -156,6 +157,8 @@ bool pk_producer_open(pk_producer_t *producer, rd_kafka_conf_t *conf, bool token
   rd_kafka_t *rk;
 
   pk_producer_prepare(conf, tokens);
+  /* The first request for a token comes before anybody could say so. */
+  if (tokens) atomic_store(&producer->reports.wants, PK_WANT_TOKENS);
   if (!(rk = rd_kafka_new(RD_KAFKA_PRODUCER, conf, error, error_size))) return false;
   producer->handle.rk = rk;
   producer->queue = rd_kafka_queue_get_main(rk);
@@ -339,6 +342,10 @@ int pk_producer_finish(pk_producer_t *producer) {
   rd_kafka_destroy(producer->handle.rk);
   producer->handle.rk = NULL;
   return unknown;
+}
+
+bool pk_producer_disown(pk_producer_t *producer) {
+  return atomic_fetch_sub(&producer->owners, 1) == 1;
 }
 
 void pk_producer_free(pk_producer_t *producer) {

@@ -33,6 +33,7 @@ struct pk_topic {
 
 typedef struct pk_producer {
   pk_handle_t handle;
+  _Atomic int owners;      /* its Ruby object, and a thread that ends it late */
   unsigned generation;     /* of the process that opened it: see pk_fork_generation */
   _Atomic bool accepting;  /* false as soon as a close has begun; set with the GVL held */
   rd_kafka_queue_t *queue; /* the main queue */
@@ -116,5 +117,8 @@ int pk_producer_finish(pk_producer_t *producer);
 
 /* Frees the memory of a producer that was finished or never opened. */
 void pk_producer_free(pk_producer_t *producer);
+
+/* One owner less; true when it was the last, who then finishes and frees it. */
+bool pk_producer_disown(pk_producer_t *producer);
 
 #endif

@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "fiber"
 require "penstock/producer"
 require "support/native_producing"
 require "support/ruby_program"
@@ -184,6 +183,50 @@ class ProducerApiTest < Penstock::TestCase
     assert_equal 47, error.number
     assert_equal 47, sender.fatal_error.first
     assert_raises(Penstock::ProduceError) { sender.produce_async(thing) }
+  end
+
+  # Answers requests for tokens with what the block says.
+  class Tokens
+    attr_reader :asked
+
+    def initialize(&block)
+      @asked = Queue.new
+      @block = block
+    end
+
+    def on_oauthbearer_token_refresh(event)
+      @block.call(event[:bearer])
+    ensure
+      @asked << event
+    end
+  end
+
+  OAUTH = {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanisms": "OAUTHBEARER"}.freeze
+
+  test "[OAuth refresh] the listener is asked for a token at once, and again before it expires" do
+    tokens = Tokens.new do |bearer|
+      bearer.oauthbearer_set_token(token: "aaaa.bbbb.cccc", lifetime_ms: (Time.now.to_f * 1_000).to_i + 2_000,
+        principal_name: "me", extensions: {"scope" => "all"})
+    end
+    sender = api(kafka: OAUTH) { |config| config.oauth.token_provider_listener = tokens }
+    sender.produce_async(thing)
+
+    wait_until(20, "a second request") { tokens.asked.size > 1 }
+    assert_operator tokens.asked.size, :>, 1
+  end
+
+  test "a listener for tokens that raises is told of, and asked again" do
+    tokens = Tokens.new { raise "no token today" }
+    errors = Queue.new
+    sender = api(kafka: OAUTH) { |config| config.oauth.token_provider_listener = tokens }
+    sender.monitor.subscribe("error.occurred") { |event| errors << event[:type] }
+    sender.produce_async(thing)
+
+    types = wait_until(10, "the error") do
+      (@types ||= []) << errors.pop until errors.empty?
+      @types if @types&.include?("callbacks.oauthbearer_token_refresh.error")
+    end
+    assert_includes types, "callbacks.oauthbearer_token_refresh.error"
   end
 
   test "[Callback exception] a listener that raises is told of, and the next event comes all the same" do

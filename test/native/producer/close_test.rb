@@ -72,6 +72,18 @@ class NativeProducerCloseTest < Penstock::TestCase
     assert_predicate native, :closed?
   end
 
+  test "a call that is inside at the deadline is waited for in the background" do
+    native = stranded_producer
+    query = Thread.new { native.query_partitions("things", 1_500) }
+    query.report_on_exception = false
+    wait_until(5, "a query") { query.status == "sleep" }
+    native.close(50)
+
+    assert_raises(Penstock::KafkaError) { query.value }
+    wait_until(10, "the end in the background") { native.state == :closed }
+    assert_equal :closed, native.state
+  end
+
   test "a close that is interrupted finishes all the same" do
     native = stranded_producer
     delivery = dispatch(native)
