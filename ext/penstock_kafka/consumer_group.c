@@ -84,7 +84,11 @@ static void *subscribe_safe(void *ptr) {
 
   args->entered = pk_loop_enter(args->core);
   if (args->entered) return args;
-  args->err = args->topics ? rd_kafka_subscribe(rk, args->topics) : rd_kafka_unsubscribe(rk);
+  if (args->core->close_begun) {
+    args->err = RD_KAFKA_RESP_ERR__DESTROY;
+  } else {
+    args->err = args->topics ? rd_kafka_subscribe(rk, args->topics) : rd_kafka_unsubscribe(rk);
+  }
   pk_loop_leave(args->core);
   return args;
 }
@@ -122,7 +126,9 @@ static VALUE consumer_unsubscribe(VALUE self) {
   return subscribe_finish(self, &args);
 }
 
-/* ---- facts ---- */
+/* ---- facts ----
+ * Once the close has begun there are none: librdkafka drops requests that it
+ * meets after the end of the group without an answer. */
 
 typedef struct {
   pk_consumer_t *core;
@@ -135,30 +141,30 @@ typedef struct {
 static void *member_id_safe(void *ptr) {
   facts_args_t *args = ptr;
 
-  args->entered = pk_handle_enter(&args->core->handle);
+  args->entered = pk_loop_enter(args->core);
   if (args->entered) return args;
-  args->member_id = rd_kafka_memberid(args->core->handle.rk);
-  pk_handle_leave(&args->core->handle);
+  if (!args->core->close_begun) args->member_id = rd_kafka_memberid(args->core->handle.rk);
+  pk_loop_leave(args->core);
   return args;
 }
 
 static void *protocol_safe(void *ptr) {
   facts_args_t *args = ptr;
 
-  args->entered = pk_handle_enter(&args->core->handle);
+  args->entered = pk_loop_enter(args->core);
   if (args->entered) return args;
-  args->protocol = rd_kafka_rebalance_protocol(args->core->handle.rk);
-  pk_handle_leave(&args->core->handle);
+  if (!args->core->close_begun) args->protocol = rd_kafka_rebalance_protocol(args->core->handle.rk);
+  pk_loop_leave(args->core);
   return args;
 }
 
 static void *assignment_safe(void *ptr) {
   facts_args_t *args = ptr;
 
-  args->entered = pk_handle_enter(&args->core->handle);
+  args->entered = pk_loop_enter(args->core);
   if (args->entered) return args;
-  rd_kafka_assignment(args->core->handle.rk, &args->assignment);
-  pk_handle_leave(&args->core->handle);
+  if (!args->core->close_begun) rd_kafka_assignment(args->core->handle.rk, &args->assignment);
+  pk_loop_leave(args->core);
   return args;
 }
 
@@ -171,7 +177,7 @@ static VALUE consumer_member_id(VALUE self) {
   pk_without_gvl_noraise(member_id_safe, &args);
   pk_loop_check(args.entered, args.core);
   id = pk_utf8(args.member_id);
-  rd_kafka_mem_free(NULL, args.member_id);
+  if (args.member_id) rd_kafka_mem_free(NULL, args.member_id);
   return id;
 }
 

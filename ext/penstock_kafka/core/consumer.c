@@ -14,6 +14,8 @@
 /* Longest wait between two looks at rd_kafka_consumer_closed: the end is told by
  * an operation that isn't an event, whose edge may be missed. */
 #define PK_CLOSE_SLICE_MS 100
+/* How long a close watches the destruction after its deadline. */
+#define PK_DESTROY_GRACE_MS 1000
 
 void pk_failure_set(pk_failure_t *failure, int number, const char *text) {
   failure->number = number;
@@ -31,6 +33,10 @@ bool pk_failure_take(pk_failure_t *failure, rd_kafka_error_t *error) {
 
 static void pk_consumer_forked(pk_handle_t *handle) {
   pk_wake_forget(&((pk_consumer_t *)handle)->wake);
+}
+
+static void pk_consumer_rouse(pk_handle_t *handle) {
+  pk_wake_signal(&((pk_consumer_t *)handle)->wake);
 }
 
 /* Runs on librdkafka's threads, under the queue's lock. */
@@ -92,6 +98,7 @@ static pk_consumer_t *pk_consumer_alloc(void) {
   memset(consumer, 0, sizeof *consumer);
   pk_handle_init(&consumer->handle);
   consumer->handle.forked = pk_consumer_forked;
+  consumer->handle.rouse = pk_consumer_rouse;
   atomic_init(&consumer->refs, 1);
   consumer->hub.wake = &consumer->wake;
   atomic_init(&consumer->hub.ready, NULL);
@@ -330,16 +337,32 @@ static rd_kafka_error_t *pk_rebalance(rd_kafka_t *rk, bool assign, const rd_kafk
   return pk_error_of(rd_kafka_assign(rk, assign ? partitions : NULL));
 }
 
+/* Once the group is being left, the first answer unassigns everything, whatever
+ * it says, and there must not be a second: librdkafka drops a request that it
+ * meets after the group has ended without answering it, and who made it would
+ * wait for ever. (While an event really waits the group can't end, so the first
+ * is safe.) */
+static rd_kafka_error_t *pk_rebalance_leaving(pk_consumer_t *consumer) {
+  if (consumer->unassigned) return NULL;
+  consumer->unassigned = true;
+  return pk_error_of(rd_kafka_assign(consumer->handle.rk, NULL));
+}
+
+static rd_kafka_error_t *pk_rebalance_answer(pk_consumer_t *consumer, rd_kafka_event_t *event,
+                                             const rd_kafka_topic_partition_list_t *partitions) {
+  bool assign = rd_kafka_event_error(event) == RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS;
+
+  if (consumer->close_begun) return pk_rebalance_leaving(consumer);
+  return pk_rebalance(consumer->handle.rk, assign, partitions ? partitions : rd_kafka_event_topic_partition_list(event));
+}
+
 bool pk_consumer_answer(pk_consumer_t *consumer, const rd_kafka_topic_partition_list_t *partitions,
                         pk_failure_t *failure) {
   rd_kafka_event_t *event;
-  bool assign;
 
   if (!consumer->pending_count) return false;
   event = pk_pending_shift(consumer);
-  assign = rd_kafka_event_error(event) == RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS;
-  if (!partitions) partitions = rd_kafka_event_topic_partition_list(event);
-  pk_failure_take(failure, pk_rebalance(consumer->handle.rk, assign, partitions));
+  pk_failure_take(failure, pk_rebalance_answer(consumer, event, partitions));
   rd_kafka_event_destroy(event);
   pk_consumer_touch_lanes(consumer);
   return true;
@@ -436,46 +459,44 @@ static void pk_consumer_retire(pk_consumer_t *consumer, int64_t deadline_ms) {
   pk_consumer_answer_all(consumer);
   pk_consumer_leave_group(consumer, deadline_ms);
   pk_consumer_drop_current(consumer);
-  while (consumer->pending_count) rd_kafka_event_destroy(pk_pending_shift(consumer));
   rd_kafka_queue_cb_event_enable(consumer->queue, NULL, NULL);
   rd_kafka_queue_cb_event_enable(consumer->replies, NULL, NULL);
 }
 
-/* No query is under way and nobody is inside. */
-static void pk_consumer_destroy_client(pk_consumer_t *consumer) {
+static void pk_consumer_await_queries(pk_consumer_t *consumer) {
+  pthread_mutex_lock(&consumer->handle.lock);
+  while (consumer->queries > 0) pthread_cond_wait(&consumer->handle.idle, &consumer->handle.lock);
+  pthread_mutex_unlock(&consumer->handle.lock);
+}
+
+/* librdkafka's destruction waits for the answers of commits and of leaving, up to
+ * socket.timeout.ms when a broker is silent, whatever it is told: so it always
+ * happens on the reaper's thread, which the closer watches for a while. */
+static void pk_consumer_destroy_client(void *arg) {
+  pk_consumer_t *consumer = arg;
+
+  pk_consumer_await_queries(consumer);
+  /* What the deadline left unanswered would hold the group, and with it the
+   * destruction, for ever. */
+  if (consumer->pending_count && !consumer->unassigned && !rd_kafka_consumer_closed(consumer->handle.rk)) {
+    rd_kafka_assign(consumer->handle.rk, NULL);
+  }
+  while (consumer->pending_count) rd_kafka_event_destroy(pk_pending_shift(consumer));
   rd_kafka_queue_destroy(consumer->queue);
   rd_kafka_queue_destroy(consumer->replies);
   rd_kafka_destroy_flags(consumer->handle.rk, RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE);
   pk_wake_close(&consumer->wake);
   pk_handle_closed(&consumer->handle);
-}
-
-static bool pk_consumer_await_queries(pk_consumer_t *consumer, int64_t deadline_ms) {
-  bool idle;
-
-  pthread_mutex_lock(&consumer->handle.lock);
-  while (consumer->queries > 0) {
-    if (!pk_cond_wait_until(&consumer->handle.idle, &consumer->handle.lock, deadline_ms)) break;
-  }
-  idle = consumer->queries == 0;
-  pthread_mutex_unlock(&consumer->handle.lock);
-  return idle;
-}
-
-static void pk_consumer_reap_queries(void *arg) {
-  pk_consumer_t *consumer = arg;
-
-  pk_consumer_await_queries(consumer, PK_NO_DEADLINE);
-  pk_consumer_destroy_client(consumer);
   pk_consumer_unref(consumer);
 }
 
-static void pk_consumer_reap_calls(void *arg) {
+/* The deadline passed with a call inside: when it is out, the rest follows. */
+static void pk_consumer_outlast_calls(void *arg) {
   pk_consumer_t *consumer = arg;
 
   pk_handle_drain(&consumer->handle);
   pk_consumer_retire(consumer, 0);
-  pk_consumer_reap_queries(consumer);
+  pk_consumer_destroy_client(consumer);
 }
 
 static void pk_consumer_leave_to(pk_consumer_t *consumer, void (*rest)(void *)) {
@@ -483,28 +504,41 @@ static void pk_consumer_leave_to(pk_consumer_t *consumer, void (*rest)(void *)) 
   pk_reap(rest, consumer);
 }
 
+/* Until the handle is gone, at most until the deadline, but for a destruction
+ * that is on its best way to end a little more. */
+static void pk_consumer_await_end(pk_consumer_t *consumer, int64_t deadline_ms) {
+  int64_t grace_ms = pk_deadline(PK_DESTROY_GRACE_MS);
+
+  pthread_mutex_lock(&consumer->handle.lock);
+  while (pk_handle_state(&consumer->handle) == PK_CLOSING) {
+    int64_t until = deadline_ms > grace_ms && !atomic_load(&consumer->hurry) ? deadline_ms : grace_ms;
+
+    if (!pk_cond_wait_until(&consumer->handle.idle, &consumer->handle.lock, until)) break;
+  }
+  pthread_mutex_unlock(&consumer->handle.lock);
+}
+
 void pk_consumer_hurry(pk_consumer_t *consumer) {
   atomic_store(&consumer->hurry, 1);
   pk_wake_signal(&consumer->wake);
+  pthread_mutex_lock(&consumer->handle.lock);
+  pthread_cond_broadcast(&consumer->handle.idle);
+  pthread_mutex_unlock(&consumer->handle.lock);
 }
 
 int pk_consumer_close(pk_consumer_t *consumer, int64_t deadline_ms) {
   int result;
 
   if (pk_inherited(&consumer->handle)) return PK_CLOSE_DONE;
-  pk_wake_signal(&consumer->wake);
   result = pk_handle_begin_close(&consumer->handle, deadline_ms);
   if (result == PK_CLOSE_DONE) return result;
   if (result == PK_CLOSE_BUSY) {
-    pk_consumer_leave_to(consumer, pk_consumer_reap_calls);
+    pk_consumer_leave_to(consumer, pk_consumer_outlast_calls);
     return result;
   }
   pk_consumer_retire(consumer, deadline_ms);
-  if (pk_consumer_await_queries(consumer, deadline_ms)) {
-    pk_consumer_destroy_client(consumer);
-  } else {
-    pk_consumer_leave_to(consumer, pk_consumer_reap_queries);
-  }
+  pk_consumer_leave_to(consumer, pk_consumer_destroy_client);
+  pk_consumer_await_end(consumer, deadline_ms);
   return result;
 }
 
@@ -517,7 +551,7 @@ static void pk_consumer_reap_abandoned(void *arg) {
 
 void pk_consumer_abandon(pk_consumer_t *consumer) {
   if (pk_handle_state(&consumer->handle) == PK_OPEN && !pk_inherited(&consumer->handle)) {
-    consumer->hurry = 1; /* an object nobody holds leaves no group in good order */
+    atomic_store(&consumer->hurry, 1); /* what nobody holds leaves no group in good order */
     pk_reap(pk_consumer_reap_abandoned, consumer);
   } else {
     pk_consumer_unref(consumer);

@@ -49,6 +49,7 @@ typedef struct pk_consumer {
   size_t pending_count;
   size_t pending_capacity;
   bool close_begun;
+  bool unassigned; /* everything, since the close began */
   bool more; /* the last poll found an event: there may be another */
 } pk_consumer_t;
 
@@ -75,7 +76,8 @@ bool pk_consumer_wait(pk_consumer_t *consumer, int timeout_ms);
 rd_kafka_event_t *pk_consumer_poll_event(pk_consumer_t *consumer);
 
 /* Answers the oldest pending event, by default with exactly its partitions, then
- * touches every lane: what lies in them may be stale. Blocks for librdkafka's
+ * touches every lane: what lies in them may be stale. Once the close has begun
+ * the first answer unassigns everything and the others do nothing. Blocks for librdkafka's
  * main thread. False when nothing is pending. */
 bool pk_consumer_answer(pk_consumer_t *consumer, const rd_kafka_topic_partition_list_t *partitions,
                         pk_failure_t *failure);

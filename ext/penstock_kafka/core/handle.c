@@ -10,6 +10,7 @@ void pk_handle_init(pk_handle_t *handle) {
   pthread_mutex_init(&handle->lock, NULL);
   pk_cond_init(&handle->idle);
   handle->forked = NULL;
+  handle->rouse = NULL;
   handle->next_in_process = handle->prev_in_process = NULL;
   handle->registered = false;
 }
@@ -80,6 +81,7 @@ int pk_handle_begin_close(pk_handle_t *handle, int64_t deadline_ms) {
   pthread_mutex_lock(&handle->lock);
   if (pk_handle_state(handle) == PK_OPEN) {
     atomic_store(&handle->state, PK_CLOSING);
+    if (handle->rouse) handle->rouse(handle);
     result = pk_wait_for_calls_locked(handle, deadline_ms);
   } else {
     result = pk_wait_for_closer_locked(handle, deadline_ms);

@@ -50,13 +50,17 @@ typedef struct pk_handle {
   /* Called in a fork's child for each handle of the process, with the GVL:
    * closes the inherited descriptors. It may neither lock nor call librdkafka. */
   void (*forked)(struct pk_handle *);
+  /* Called by begin_close, with the lock held, when the handle refuses new calls
+   * and before it waits for those inside: tells them to end. Told earlier, a call
+   * could end and its thread come back in before the door is shut. May be NULL. */
+  void (*rouse)(struct pk_handle *);
   struct pk_handle *next_in_process;
   struct pk_handle *prev_in_process;
   bool registered;
 } pk_handle_t;
 
-/* Sets up an open handle of this process; `rk` and `forked` are the caller's to
- * fill in. */
+/* Sets up an open handle of this process; `rk`, `forked` and `rouse` are the
+ * caller's to fill in. */
 void pk_handle_init(pk_handle_t *handle);
 
 /* Frees locks of a closed handle. Does nothing in a child: destroying a condvar
@@ -73,8 +77,8 @@ int pk_handle_enter(pk_handle_t *handle);
 int pk_handle_enter_closing(pk_handle_t *handle);
 void pk_handle_leave(pk_handle_t *handle);
 
-/* Refuses new calls and waits for those inside. Blocks: without the GVL. The
- * caller has already told the calls inside to end (wake, yield, broadcast). */
+/* Refuses new calls, rouses those inside and waits for them. Blocks: without the
+ * GVL. */
 int pk_handle_begin_close(pk_handle_t *handle, int64_t deadline_ms);
 
 /* Waits without a deadline until no call is inside: for the reaper. */

@@ -1,0 +1,181 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "support/native_member"
+require "support/ruby_program"
+
+module Penstock
+  module Native
+    # Everything that waits can be ended from outside: Thread#kill, Timeout, a signal.
+    class InterruptTest < TestCase
+      include TestSupport::NativeCluster
+
+      NOBODY = { "bootstrap.servers" => "127.0.0.1:1", "group.id" => "group", "log_level" => "0" }.freeze
+
+      def setup
+        super
+        @consumer = Consumer.new(NOBODY)
+      end
+
+      # A question that nobody waits for any more ends by itself, and then its handle.
+      def teardown
+        @consumer.close(100)
+        super
+        wait_until(5, "the consumer is gone") { @consumer.state == :closed }
+      end
+
+      # Runs the block in a thread, and answers how long the thread took to end after it was killed.
+      def seconds_to_kill
+        started = Queue.new
+        thread = Thread.new do
+          started << true
+          yield
+        end
+        started.pop
+        wait_until(2, "the thread waits") { thread.status == "sleep" }
+        observe_for(0.05)
+        seconds { thread.kill.join }
+      end
+
+      def seconds
+        started = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+        yield
+        Process.clock_gettime(Process::CLOCK_MONOTONIC) - started
+      end
+
+      test "a thread that waits can be killed" do
+        assert_operator seconds_to_kill { loop { @consumer.wait(60_000) } }, :<, 0.5
+      end
+
+      test "a thread that asks for metadata can be killed; the question ends by itself" do
+        assert_operator seconds_to_kill { @consumer.metadata(nil, 3_000) }, :<, 0.5
+        @consumer.close(0)
+      end
+
+      test "a timeout ends a wait" do
+        taken = seconds { assert_raises(Timeout::Error) { Timeout.timeout(0.1) { loop { @consumer.wait(60_000) } } } }
+
+        assert_operator taken, :<, 1
+      end
+
+      test "a timeout ends each question to a broker" do
+        questions = [
+          -> { @consumer.metadata(nil, 3_000) }, -> { @consumer.query_watermarks("a", 0, 3_000) },
+          -> { @consumer.offsets_for_times([["a", 0, 1]], 3_000) }, -> { @consumer.cluster_id(3_000) }
+        ]
+        taken = seconds do
+          questions.each { |ask| assert_raises(Timeout::Error) { Timeout.timeout(0.1) { ask.call } } }
+        end
+
+        assert_operator taken, :<, 2
+        @consumer.close(0)
+      end
+
+      test "a close while a question is under way returns at its deadline, and the handle goes when the question ends" do
+        asking = Thread.new { @consumer.metadata(nil, 1_500) }
+        asking.report_on_exception = false
+        wait_until(2) { asking.status == "sleep" }
+
+        assert_operator seconds { @consumer.close(300) }, :<, 1.3
+        assert_raises(KafkaError) { asking.value }
+      end
+
+      test "a timeout ends the wait for leaving the group, the consumer is closed all the same" do
+        name = topic
+        one = member(name)
+        one.await_assignment(1)
+        cluster.push_broker_request_errors(1, :leave_group, [[0, 20_000]])
+        cluster.push_broker_request_errors(1, :heartbeat, [[0, 20_000]])
+        cluster.push_broker_request_errors(1, :offset_commit, [[0, 20_000]] * 3)
+        one.consumer.commit(2, [[name, 0, 2]])
+        observe_for(0.1)
+        taken = seconds do
+          assert_raises(Timeout::Error) { Timeout.timeout(0.3) { one.consumer.close(30_000) } && observe_for(1) }
+        end
+
+        assert_operator taken, :<, 3
+        assert_predicate one.consumer, :closed?
+      ensure
+        %i[leave_group heartbeat offset_commit].each { |api| cluster.clear_request_errors(api) }
+      end
+
+      test "a close from another thread ends a wait" do
+        waiting = Thread.new { loop { @consumer.wait(60_000) } }
+        waiting.report_on_exception = false
+        wait_until(2) { waiting.status == "sleep" }
+
+        assert_operator seconds { @consumer.close(5_000) }, :<, 2
+        assert_raises(HandleClosedError) { waiting.value }
+      end
+
+      test "wake-ups and closes from many threads at once end well" do
+        threads = Array.new(4) { Thread.new { 500.times { @consumer.wakeup } } }
+        closers = Array.new(3) { Thread.new { @consumer.close(2_000) } }
+        [*threads, *closers].each(&:join)
+
+        assert_equal :closed, @consumer.state
+        assert_raises(HandleClosedError) { @consumer.poll_event }
+      end
+
+      PROGRAM = <<~RUBY
+        require "penstock/native/consumer"
+        consumer = Penstock::Native::Consumer.new(
+          "bootstrap.servers" => "127.0.0.1:1", "group.id" => "g", "log_level" => "0"
+        )
+        %s
+      RUBY
+
+      def program(body, **options)
+        TestSupport::RubyProgram.run(format(PROGRAM, body), timeout: 15, **options)
+      end
+
+      test "Ctrl-C ends a wait in the main thread" do
+        output, result = program(<<~RUBY)
+          Thread.new { sleep 0.3; Process.kill(:INT, Process.pid) }
+          begin
+            loop { consumer.wait(60_000) }
+          rescue Interrupt
+            puts "interrupted"
+          end
+          consumer.close(1_000)
+        RUBY
+
+        assert_predicate result, :success?, output
+        assert_includes output, "interrupted"
+      end
+
+      test "a trap may wake the loop, and may close" do
+        output, result = program(<<~RUBY)
+          trap(:USR1) { consumer.wakeup }
+          trap(:USR2) { consumer.close(1_000); puts "closed in a trap" }
+          Thread.new { sleep 0.2; Process.kill(:USR1, Process.pid); sleep 0.2; Process.kill(:USR2, Process.pid) }
+          puts "woken" if consumer.wait(60_000) && consumer.wait(60_000)
+          begin
+            loop { consumer.wait(60_000) }
+          rescue Penstock::HandleClosedError
+            puts "the loop sees it"
+          end
+        RUBY
+
+        assert_predicate result, :success?, output
+        assert_includes output, "closed in a trap\nthe loop sees it"
+      end
+
+      test "close works from at_exit, and an open consumer doesn't keep a process from ending" do
+        closed, first = program("at_exit { consumer.close(1_000); puts consumer.state }")
+        open, second = program("puts consumer.state")
+
+        assert_predicate first, :success?, closed
+        assert_includes closed, "closed"
+        assert_predicate second, :success?, open
+        assert_operator second.seconds, :<, 10
+      end
+
+      test "exit! beside a waiting thread ends the process" do
+        _, result = program("Thread.new { loop { consumer.wait(60_000) } }; sleep 0.1; exit!(0)")
+
+        assert_predicate result, :success?
+      end
+    end
+  end
+end
