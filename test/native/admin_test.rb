@@ -191,7 +191,7 @@ module Penstock
       def ending_of
         yield
         :answered
-      rescue StandardError => error
+      rescue => error
         error
       end
     end

@@ -142,7 +142,7 @@ static bool skip_char(trim_t *trim, const char *any_of) {
 
 static bool skip_number(trim_t *trim) {
   skip_char(trim, "-");
-  if (!skip_digits(trim)) return false;
+  if (!skip_char(trim, "0") && !skip_digits(trim)) return false; /* 0 stands alone: no 07 */
   if (skip_char(trim, ".") && !skip_digits(trim)) return false;
   if (!skip_char(trim, "eE")) return true;
   skip_char(trim, "+-");

@@ -1,0 +1,53 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "open3"
+require "rbconfig"
+require "tmpdir"
+
+module Penstock
+  # The C unit tests of the part without librdkafka: plain programs, built with the sanitizers where the compiler has
+  # them. By hand: cc -fsanitize=address,undefined -Iext/penstock_core/core test/native/core/envelope_test.c
+  # ext/penstock_core/core/*.c
+  class CoreCTest < TestCase
+    ROOT = File.expand_path("../..", __dir__)
+    CORE = File.join(ROOT, "ext/penstock_core/core")
+    ARGUMENTS = {"stats_trim_test" => [File.join(ROOT, "test/unit/core/files/librdkafka-2.16.0-statistics.json")]}.freeze
+    SANITIZERS = %w[-fsanitize=address,undefined -fno-sanitize-recover=all].freeze
+
+    Dir[File.join(__dir__, "core/*_test.c")].each do |source|
+      name = File.basename(source, ".c")
+
+      test "#{name}.c passes, with nothing to report for the sanitizers" do
+        Dir.mktmpdir do |folder|
+          program = File.join(folder, name)
+          build(source, program)
+          output, status = Open3.capture2e(environment, program, *ARGUMENTS.fetch(name, []))
+
+          assert_predicate status, :success?, output
+          assert_match(/\A\d+ checks, 0 failed\n\z/, output)
+        end
+      end
+    end
+
+    private
+
+    def build(source, program)
+      return if compile(SANITIZERS, source, program).last.success?
+
+      output, status = compile([], source, program)
+      assert_predicate status, :success?, output
+    end
+
+    def compile(flags, source, program)
+      compiler = RbConfig::CONFIG["CC"].split
+      Open3.capture2e(*compiler, "-std=gnu11", "-g", "-O1", "-Wall", "-Wextra", "-Werror", *flags, "-I#{CORE}", source,
+        *Dir[File.join(CORE, "*.c")].sort, "-o", program)
+    end
+
+    # Our own Ruby may run under a preloaded sanitizer; the program brings its own.
+    def environment
+      {"LD_PRELOAD" => nil, "ASAN_OPTIONS" => "detect_leaks=1"}
+    end
+  end
+end

@@ -1,0 +1,222 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "penstock/native/envelope"
+require "support/reference_envelope"
+
+module Penstock
+  module Native
+    class EnvelopeTest < TestCase
+      Reference = TestSupport::ReferenceEnvelope
+
+      test "what goes in comes out" do
+        text = encode(clean: true, completed: [[44, 50], [51, 52]], attempts: {42 => 3, 60 => 1}, user_metadata: "säge")
+        decoded = decode(text)
+
+        assert_equal [true, [[44, 50], [51, 52]], {42 => 3, 60 => 1}, "säge", nil],
+          decoded.to_h.values_at(:clean, :completed, :attempts, :user_metadata, :ignored)
+        assert_predicate text, :ascii_only?
+      end
+
+      test "the smallest one says that the owner has not ended cleanly" do
+        decoded = decode(encode)
+
+        assert_equal [false, [], {}, nil, nil], decoded.to_h.values_at(:clean, :completed, :attempts, :user_metadata, :ignored)
+      end
+
+      test "no metadata is nothing, not something ignored" do
+        [nil, ""].each { |text| assert_equal [nil, nil, nil], decode(text).to_h.values_at(:clean, :user_metadata, :ignored) }
+      end
+
+      test "an empty string of the user's isn't the same as none" do
+        assert_equal "", decode(encode(user_metadata: "")).user_metadata
+      end
+
+      test "bytes of the user's that are no text come back as bytes" do
+        user = "\xff\x00\xfe".b
+
+        assert_equal user, decode(encode(user_metadata: user)).user_metadata
+      end
+
+      test "somebody else's string is all the user's" do
+        %w[hello {"lag":1} pstk pstk: pstkx1:AAAA pstk0:AAAA].each do |text|
+          assert_equal [:foreign, text, nil], decode(text).to_h.values_at(:ignored, :user_metadata, :clean), text
+        end
+        assert_equal :foreign, decode("\xff\0".b).ignored
+      end
+
+      test "a newer version is left alone" do
+        %w[pstk2:AAAA pstk10: pstk99999999999999999999:x].each { |text| assert_equal :newer, decode(text).ignored, text }
+      end
+
+      test "a section that must be understood makes it newer, any other is skipped" do
+        assert_equal [:newer, nil], decode(with_section(200, "later")).to_h.values_at(:ignored, :user_metadata)
+        assert_equal [nil, true], decode(with_section(100, "later")).to_h.values_at(:ignored, :clean)
+      end
+
+      test "one committed with another offset counts for nothing but the user's part" do
+        text = encode(clean: true, completed: [[44, 50]], user_metadata: "mine")
+        decoded = Envelope.decode(text, base: 43, topic: "orders", cluster_id: "cluster")
+
+        assert_equal [:other_offset, nil, [], "mine"], decoded.to_h.values_at(:ignored, :clean, :completed, :user_metadata)
+      end
+
+      test "one of another topic or cluster counts for nothing but the user's part" do
+        text = encode(clean: true, user_metadata: "mine")
+        [%w[payments cluster], %w[orders mirror], ["orders", nil]].each do |topic, cluster|
+          decoded = Envelope.decode(text, base: 42, topic: topic, cluster_id: cluster)
+
+          assert_equal [:other_topic, nil, "mine"], decoded.to_h.values_at(:ignored, :clean, :user_metadata)
+        end
+      end
+
+      test "cluster and topic don't run into each other" do
+        text = Envelope.encode(base: 1, topic: "borders", cluster_id: "a")
+
+        assert_equal :other_topic, Envelope.decode(text, base: 1, topic: "orders", cluster_id: "ab").ignored
+      end
+
+      test "every text that lost a byte, got one or has one changed is damaged or somebody else's" do
+        text = encode(clean: true, completed: [[44, 50], [60, 61]], attempts: {43 => 2}, user_metadata: "mine")
+        text.bytesize.times do |index|
+          variants = [text.dup.tap { |copy| copy[index] = "" }, text.dup.insert(index, "A"), text[0, index],
+            text.dup.tap { |copy| copy[index] = (copy[index] == "B") ? "C" : "B" }]
+          (variants - [text, ""]).each { |damaged| assert_harmless decode(damaged), damaged }
+        end
+      end
+
+      test "random damage never raises and never counts" do
+        random = Random.new(7)
+        text = encode(clean: true, completed: [[44, 50]], user_metadata: "mine")
+        5_000.times do
+          damaged = text.b
+          random.rand(1..4).times { damaged.setbyte(random.rand(damaged.bytesize), random.rand(256)) }
+          assert_harmless decode(damaged), damaged unless damaged == text.b
+        end
+      end
+
+      test "sections that contradict themselves are damaged although the checksum fits" do
+        bad = [
+          section(1, "\x00\x05"), section(1, "\x01\x00"), section(1, "\x01"), section(1, "\x81"), section(1, "\x81\x00\x01"),
+          section(1, ("\xff" * 8) + "\x7f\x01"), section(2, "\x01"), section(2, "\x00\x01"), section(2, ""),
+          section(3, "\x01"), section(3, "\x00\xff\xff\xff\xff\x1f"), section(1, "\x01\x01") + section(2, "\x01\x01"),
+          section(1, "\x01\x01") + section(1, "\x01\x01"), section(9, "a") + section(1, "\x01\x01"), "\x01", "\x01\x00\x09ab"
+        ]
+
+        bad.each { |body| assert_equal :damaged, decode(sealed(body.b)).ignored, body.inspect }
+      end
+
+      test "runs near the end of all offsets don't overflow" do
+        last = (2**63) - 1
+        text = Envelope.encode(base: last - 10, topic: "orders", completed: [[last - 5, last]])
+
+        assert_equal [[last - 5, last]], Envelope.decode(text, base: last - 10, topic: "orders").completed
+      end
+
+      test "in C and in the reference, the same bytes for the same facts" do
+        random = Random.new(11)
+        300.times do
+          facts = random_facts(random)
+
+          assert_equal Reference.encode(**facts), Envelope.encode(**facts), facts.inspect
+          assert_same_facts facts
+        end
+      end
+
+      test "the smaller of runs and bitmap is written" do
+        dense = Envelope.encode(base: 0, topic: "t", completed: (1..500).map { |index| [index * 2, (index * 2) + 1] })
+        sparse = Envelope.encode(base: 0, topic: "t", completed: [[1_000_000, 2_000_000]])
+
+        assert_operator dense.bytesize, :<, 250
+        assert_operator sparse.bytesize, :<, 50
+      end
+
+      test "what doesn't fit is nil, never a commit that a broker refuses" do
+        runs = (1..2_000).map { |index| [index * 1_000, (index * 1_000) + 1] }
+
+        assert_nil Envelope.encode(base: 0, topic: "t", completed: runs)
+        full = Envelope.encode(base: 0, topic: "t", completed: runs.first(200), user_metadata: "x" * Envelope::USER_MAX_BYTES)
+        assert_operator full.bytesize, :<=, Envelope::MAX_BYTES
+      end
+
+      test "the user's share is checked before anything is written" do
+        error = assert_raises(ArgumentError) { encode(user_metadata: "x" * (Envelope::USER_MAX_BYTES + 1)) }
+
+        assert_match(/2049 bytes; at most 2048 are yours/, error.message)
+      end
+
+      test "facts that don't ascend above the base are refused" do
+        [{completed: [[42, 43]]}, {completed: [[44, 44]]}, {completed: [[44, 46], [46, 47]]}, {completed: [[50, 51], [44, 45]]},
+          {attempts: {41 => 1}}, {attempts: {50 => 1, 44 => 1}}, {base: -1}].each do |facts|
+          assert_raises(ArgumentError, facts.inspect) { Envelope.encode(base: 42, topic: "t", **facts) }
+        end
+      end
+
+      private
+
+      def encode(**facts)
+        Envelope.encode(base: 42, topic: "orders", cluster_id: "cluster", **facts)
+      end
+
+      def decode(text)
+        Envelope.decode(text, base: 42, topic: "orders", cluster_id: "cluster")
+      end
+
+      def assert_harmless(decoded, text)
+        assert_includes %i[foreign damaged newer], decoded.ignored, text.inspect
+        assert_equal [nil, [], {}], decoded.to_h.values_at(:clean, :completed, :attempts), text.inspect
+      end
+
+      def section(type, body)
+        Reference.section(type, body.b)
+      end
+
+      # A body under a checksum that fits.
+      def sealed(body)
+        binary = [1, 42, Reference.place("cluster", "orders")].pack("CQ>N") + body
+        crc = [Reference.crc32c("pstk1:#{binary}".b)].pack("N")
+        "pstk1:#{[binary + crc].pack("m0").tr("+/", "-_").delete("=")}"
+      end
+
+      def with_section(type, body)
+        sealed(section(type, body))
+      end
+
+      def random_facts(random)
+        base = random.rand(2**random.rand(1..60))
+        {
+          base: base, topic: "topic-#{random.rand(10)}", clean: random.rand(2) == 1,
+          cluster_id: [nil, "c-#{random.rand(9)}"].sample(random: random),
+          completed: random_runs(random, base), attempts: random_attempts(random, base),
+          user_metadata: [nil, random.bytes(random.rand(40))].sample(random: random)
+        }
+      end
+
+      def random_runs(random, base)
+        Array.new(random.rand(0..30)) do
+          from = base + random.rand(1..(2**random.rand(1..9)))
+          [from, base = from + random.rand(1..(2**random.rand(1..9)))]
+        end
+      end
+
+      def random_attempts(random, base)
+        random.rand(0..5).times.to_h do
+          offset = base + random.rand(0..50)
+          base = offset + 1
+          [offset, random.rand(1..300)]
+        end
+      end
+
+      def assert_same_facts(facts)
+        text = Envelope.encode(**facts)
+        mine = Envelope.decode(text, base: facts[:base], topic: facts[:topic], cluster_id: facts[:cluster_id])
+        theirs = Reference.decode(text)
+
+        assert_nil mine.ignored
+        assert_equal facts.values_at(:clean, :completed, :attempts), mine.to_h.values_at(:clean, :completed, :attempts)
+        assert_equal facts.values_at(:clean, :completed, :attempts), theirs.values_at(:clean, :completed, :attempts)
+        assert_equal [facts[:user_metadata]&.b] * 2, [mine.user_metadata&.b, theirs[:user_metadata]&.b]
+      end
+    end
+  end
+end
