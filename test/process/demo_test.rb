@@ -13,7 +13,7 @@ class DemoProcessTest < Penstock::TestCase
   test "a small run with a process killed in the middle ends with a table that is right" do
     result = demo
 
-    table = JSON.parse(result.out)
+    table = table_of(result)
     assert_equal [], table["problems"], result.err
     assert_equal 0, result.code
     assert_equal [4_000, 4_000, 0, 0], table.values_at("produced", "processed", "lost", "out_of_order")
@@ -25,7 +25,7 @@ class DemoProcessTest < Penstock::TestCase
     result = demo("--tamper", "--no-kill", "--count", "500")
 
     assert_equal 1, result.code, result.err
-    table = JSON.parse(result.out)
+    table = table_of(result)
     assert_equal [1, 1], table.values_at("lost", "journal_missing")
     assert_empty leftovers
   end
@@ -53,6 +53,12 @@ class DemoProcessTest < Penstock::TestCase
   def demo(*options)
     out, err, status = Open3.capture3(CLEAN.merge("TMPDIR" => @dir), RbConfig.ruby, MAIN, *SMALL, *options)
     Result.new(out, err, status.exitstatus)
+  end
+
+  def table_of(result)
+    JSON.parse(result.out)
+  rescue JSON::ParserError
+    flunk "no table; the demo said: #{result.err}"
   end
 
   def children_of(pid)
