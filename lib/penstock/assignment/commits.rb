@@ -70,12 +70,12 @@ module Penstock
 
       # @param lanes [Array<Processing::Lane>]
       # @return [Array<Processing::Lane>] those whose committed offset isn't what it should be
-      def behind(lanes) = lanes.select { |lane| lane.owned? && lane.position && lane.position != lane.committed }
+      def behind(lanes) = lanes.select { |lane| lane.owned? && lane.uncommitted? }
 
       # @param lanes [Array<Processing::Lane>]
       # @return [Array<Entry>] what an interval's commit holds, marks taken in before
       def due(lanes, now)
-        wanted = lanes.select { |lane| lane.owned? && lane.position && (lane.position != lane.committed || forced?(lane, now)) }
+        wanted = lanes.select { |lane| lane.owned? && lane.position && (lane.uncommitted? || forced?(lane, now)) }
         wanted.map { |lane| entry(lane) }
       end
 
@@ -90,7 +90,10 @@ module Penstock
       # @param entries [Array<Entry>] just handed to the driver
       # @return [Integer] token that the answer carries
       def sent(entries, now)
-        entries.each { |entry| sent_unconditionally(entry.lane, now) }
+        entries.each do |entry|
+          sent_unconditionally(entry.lane, now)
+          entry.lane.attempts.written!
+        end
         @in_flight = entries
         nothing_due
         @token += 1
@@ -117,6 +120,7 @@ module Penstock
         sorted = entries.group_by { |entry| verdict(entry, results) }
         acknowledged = sorted.fetch(:ok, [])
         acknowledged.each { |entry| entry.lane.committed!(entry.offset) if entry.incarnation == entry.lane.incarnation }
+        (entries - acknowledged).each { |entry| entry.lane.attempts.unwritten! }
         again(sorted.fetch(:again, []), now)
         {acknowledged: acknowledged, again: sorted.fetch(:again, []),
          refused: sorted.fetch(:refused, []).map { |entry| [entry, results[entry.lane.key]] }}

@@ -6,13 +6,29 @@ module Penstock
     class Attempts
       def initialize
         @failed = {}
+        @changed = false
       end
+
+      # @return [Boolean] whether a count has changed since {#written!}
+      def changed? = @changed
+
+      # The counts were put into a commit.
+      def written! = @changed = false
+
+      # The commit was refused.
+      def unwritten! = @changed = @failed.any?
 
       # @return [Integer] failed attempts so far
       def of(offset) = @failed.fetch(offset, 0)
 
       # @return [Integer] failed attempts, this one included
-      def fail(offset) = @failed[offset] = of(offset) + 1
+      def fail(offset)
+        @changed = true
+        @failed[offset] = of(offset) + 1
+      end
+
+      # What an earlier owner counted.
+      def restore(offset, count) = @failed[offset] = count
 
       # Forgets what is complete.
       def complete_through(offset)

@@ -79,6 +79,15 @@ module Penstock
         @committed = offset
       end
 
+      # Records that an earlier owner was retrying.
+      # @param attempts [Hash{Integer => Integer}] failed attempts by offset
+      # @param at_ms [Integer] monotonic ms at which they may run again
+      def retry_adopted(attempts, at_ms)
+        attempts.each { |offset, count| @attempts.restore(offset, count) }
+        @backlog.isolate_through(attempts.keys.max)
+        @holds.add(:retry, at_ms)
+      end
+
       # @return [Boolean] whether a unit could be handed out now, records provided
       def open? = @holds.open? && !@leaving && owned? && @out <= LOOK_AHEAD
 
@@ -216,6 +225,9 @@ module Penstock
       # The offset to commit, or nil when nothing is known.
       # @return [Integer, nil]
       def position = @ledger.base
+
+      # @return [Boolean] whether what is committed isn't what the next owner should know: the offset, or attempts
+      def uncommitted? = @ledger.known? && (@ledger.base != @committed || @attempts.changed?)
 
       # @param offset [Integer] acknowledged by the broker
       def committed!(offset)

@@ -4,25 +4,24 @@ require_relative "../native/envelope"
 
 module Penstock
   module Runtime
-    # Offset metadata of a lane's commit: our envelope around the user's string. See docs/formats.md.
+    # The metadata of a lane's commit: how often records above the offset were tried, and the user's own string, in an envelope.
+    # See docs/formats.md. Stateless; used on poll loops' threads.
     class CommitCodec
-      # What was found in a committed offset's metadata. `ignored` says why nothing of it counts, or is nil.
-      Decoded = Struct.new(:user_metadata, :clean, :ignored, keyword_init: true)
-
       # @param lane [Processing::Lane]
       # @param offset [Integer]
-      # @param clean [Boolean]
-      # @return [String, nil]
+      # @param clean [Boolean] the owner has ended with nothing running
+      # @return [String, nil] nil when it would be longer than brokers allow: the offset then goes alone
       def encode(lane, offset, clean:)
-        user = lane.marks.metadata || lane.adopted_metadata
-        Native::Envelope.encode(base: offset, clean: clean, topic: lane.topic_name, user_metadata: user)
+        attempts = lane.attempts.to_h.select { |failed, _count| failed >= offset }.sort.to_h
+        Native::Envelope.encode(base: offset, topic: lane.topic_name, clean: clean, attempts: attempts,
+          user_metadata: lane.marks.metadata || lane.adopted_metadata)
       end
 
-      # @return [Decoded]
-      def decode(lane, offset, metadata)
-        decoded = Native::Envelope.decode(metadata, base: offset, topic: lane.topic_name)
-        Decoded.new(user_metadata: decoded.user_metadata, clean: decoded.clean, ignored: decoded.ignored)
-      end
+      # @param lane [Processing::Lane]
+      # @param offset [Integer] the committed offset
+      # @param metadata [String]
+      # @return [Native::Envelope::Decoded]
+      def decode(lane, offset, metadata) = Native::Envelope.decode(metadata, base: offset, topic: lane.topic_name)
     end
   end
 end

@@ -96,8 +96,8 @@ module Penstock
         entries = entries_of(lanes, forced, now)
         nothing_to_say(forced - entries.map(&:lane))
         return @commits.nothing_due if entries.empty?
-        token = @commits.sent(entries, now)
         entries.each { |entry| entry.metadata = metadata(entry) }
+        token = @commits.sent(entries, now)
         @session.driver.commit(token, entries.map { |entry| row(entry) })
       end
 

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../errors"
+require_relative "../processing/backoff"
 
 module Penstock
   module Runtime
@@ -77,17 +78,27 @@ module Penstock
       # @return [Symbol, nil] :new when it has to be known whether the group consumes the topic already
       def adopt(lane, offset, metadata, _epoch, _number)
         return (lane.topic.initial_offset.to_s == "earliest") ? opened(lane, nil) : :new if offset.negative?
-        decode(lane, offset, metadata)
         opened(lane, offset)
+        decode(lane, offset, metadata)
+        nil
       end
 
       def decode(lane, offset, metadata)
         return if metadata.nil? || metadata.empty?
         decoded = @codec.decode(lane, offset, metadata)
         lane.adopted_metadata = decoded.user_metadata
-        return unless decoded.ignored
+        wait_again(lane, decoded.attempts) if decoded.attempts.any?
+        return if decoded.ignored.nil? || decoded.ignored == :foreign
         @session.emit("offsets.metadata_ignored", {topic: lane.topic_name, partition: lane.partition, offset: offset,
           reason: decoded.ignored})
+      end
+
+      # Attempts survive their owner. What was being retried waits its back-off again from now, so that a record that is passed
+      # from one process to the next doesn't run more often than it would have.
+      def wait_again(lane, attempts)
+        pause = lane.topic.pause
+        backoff = Processing::Backoff.new(pause.timeout, pause.max_timeout, pause.exponential)
+        lane.retry_adopted(attempts, @session.now + backoff.delay_ms(attempts.values.max))
       end
 
       # A partition without a commit, of a topic that others of the group have committed for, was added later: what was

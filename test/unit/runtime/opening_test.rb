@@ -1,0 +1,135 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "support/lanes"
+require "penstock/runtime/commit_codec"
+require "penstock/runtime/opening"
+
+module Penstock
+  class OpeningTest < TestCase
+    include TestSupport::Lanes
+
+    Source = Struct.new(:id, :cursor)
+    # A driver that is only asked for committed offsets.
+    class Driver
+      attr_reader :asked
+
+      def initialize = @asked = []
+      def fetch_committed(token, keys, **) = @asked << [token, keys]
+    end
+
+    # What Opening asks of a session, with a clock that stands.
+    class Session
+      attr_accessor :now
+      attr_reader :driver, :events, :lanes
+
+      def initialize(driver)
+        @driver = driver
+        @now = 1_000
+        @events = []
+        @lanes = []
+      end
+
+      def current?(lane) = lanes.include?(lane)
+      def emit(name, payload) = @events << [name, payload]
+    end
+
+    # Remembers who was adopted.
+    class Committer
+      attr_reader :lanes
+
+      def initialize = @lanes = []
+      def adopted(lane) = @lanes << lane
+    end
+
+    def setup
+      @driver = Driver.new
+      @session = Session.new(@driver)
+      @codec = Runtime::CommitCodec.new
+      @opening = Runtime::Opening.new(@session, codec: @codec, committer: @committer = Committer.new)
+    end
+
+    def new_lane(**options)
+      lane = Processing::Lane.new(topic: route(**options), topic_name: "orders", partition: 0, epoch: 1, source: Source.new(0, nil))
+      lane.holds.add(:opening)
+      @session.lanes << lane
+      lane
+    end
+
+    def answer(offset, metadata = nil, number: 0, token: @driver.asked.last.first)
+      @opening.answered([:committed, token, 0, nil, [["orders", 0, offset, metadata, -1, number]]])
+    end
+
+    test "a lane opens at its committed offset" do
+      lane = new_lane
+      @opening.open([lane])
+      assert_equal [["orders", 0]], @driver.asked.first.last
+      refute lane.open?
+      answer(42)
+      assert_equal [true, 42, 42], [lane.open?, lane.position, lane.source.cursor]
+      assert_equal [lane], @committer.lanes
+    end
+
+    test "[attempt reset on revoke] attempts survive a hand-over, and the record waits its back-off again from adoption" do
+      old = lane(committed: 0)
+      admit(old, batch(0..9, from: 0))
+      2.times do
+        settle(old, old.next_unit, error: RuntimeError.new("no"), blamed: 3)
+        old.holds.expire(1_000_000)
+        4.times { |offset| settle(old, old.next_unit) if offset < 3 && old.position < 3 }
+      end
+      metadata = @codec.encode(old, old.position, clean: true)
+      adopted = new_lane
+      @opening.open([adopted])
+      answer(old.position, metadata)
+      assert_equal({3 => 2}, adopted.attempts.to_h)
+      assert_equal({retry: 5_000}, adopted.holds.to_h)
+    end
+
+    test "an offset that isn't stable yet is asked for again, and after 30 seconds the lane opens without a ledger" do
+      lane = new_lane
+      @opening.open([lane])
+      answer(-1001, number: 88)
+      assert_equal 1_250, @opening.next_due
+      @session.now = 1_250
+      @opening.run
+      assert_equal 2, @driver.asked.size
+      @session.now = 31_000
+      answer(-1001, number: 88)
+      assert lane.open?
+      assert_equal "offsets.opened_without_ledger", @session.events.last.first
+    end
+
+    test "an answer for a lane that has gone meanwhile is dropped" do
+      lane = new_lane
+      @opening.open([lane])
+      @session.lanes.clear
+      answer(42)
+      refute lane.open?
+    end
+
+    test "a new partition of a topic that the group consumes already begins at its beginning, also when groups begin at latest" do
+      lane = new_lane(initial_offset: "latest")
+      @opening.open([lane])
+      answer(-1001)
+      assert_nil @driver.asked.last.last
+      @opening.answered([:committed, @driver.asked.last.first, 0, nil, [["orders", 5, 100, nil, -1, 0]]])
+      assert lane.open?
+      ports = admit(lane, batch([70, 71], from: -1001))
+      assert_equal [[["orders", 0], :earliest, :newcomer]], ports.seeks
+      admit(lane, batch([0, 1], from: -2))
+      assert_equal [0, 1], offsets_of(lane.next_unit)
+    end
+
+    test "the metadata of somebody else is the user's, damaged ones are told" do
+      lane = new_lane
+      @opening.open([lane])
+      answer(42, "their own")
+      assert_equal ["their own", []], [lane.adopted_metadata, @session.events]
+      other = new_lane
+      @opening.open([other])
+      answer(43, @codec.encode(lane, 42, clean: true))
+      assert_equal "offsets.metadata_ignored", @session.events.last.first
+    end
+  end
+end
