@@ -69,10 +69,6 @@ module Penstock
       end
 
       # @param lanes [Array<Processing::Lane>]
-      # @return [Array<Processing::Lane>] those whose committed offset isn't what it should be
-      def behind(lanes) = lanes.select { |lane| lane.owned? && lane.uncommitted? }
-
-      # @param lanes [Array<Processing::Lane>]
       # @return [Array<Entry>] what an interval's commit holds, marks taken in before
       def due(lanes, now)
         wanted = lanes.select { |lane| lane.owned? && lane.position && (lane.uncommitted? || forced?(lane, now)) }
