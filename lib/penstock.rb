@@ -6,15 +6,25 @@ require_relative "penstock/errors"
 # Ruby code on Kafka records: many threads and many processes, in order where order matters, with nothing lost.
 # Start with {Penstock::App} (an application), {Penstock::BaseConsumer} (its consumers) and {Penstock.producer}.
 module Penstock
-  autoload :Admin, "penstock/admin"
-  autoload :App, "penstock/app"
-  autoload :Application, "penstock/application"
-  autoload :BaseConsumer, "penstock/consumer/base_consumer"
-  autoload :Producer, "penstock/producer"
+  # What `require "penstock"` promises and loads on first use, so that a command that needs none of it starts at once. Not
+  # `autoload`: the parts of a class open it too, and opening a constant that is registered for autoload loads the whole.
+  ON_DEMAND = {
+    Admin: "penstock/admin", App: "penstock/app", Application: "penstock/application",
+    BaseConsumer: "penstock/consumer/base_consumer", Message: "penstock/messages/message",
+    Messages: "penstock/messages/messages", Producer: "penstock/producer"
+  }.freeze
+  private_constant :ON_DEMAND
 
   @apps = {}
 
   class << self
+    # @api private
+    def const_missing(name)
+      return super unless ON_DEMAND.key?(name)
+      require ON_DEMAND.fetch(name)
+      const_get(name, false)
+    end
+
     # @return [Application, nil] the application of the process, nil before one was defined
     # @raise [ConfigurationError] when several are defined and none says `default false`
     def app

@@ -1,10 +1,5 @@
 # frozen_string_literal: true
 
-# Known before its parts reopen it: the constant is autoloaded, and a part would ask for this very file again.
-module Penstock
-  class Producer; end # its parts reopen it
-end
-
 require_relative "deadline"
 require_relative "errors"
 require_relative "native/producer"
