@@ -30,7 +30,7 @@ module Penstock
     # @return [String]
     attr_reader :name
 
-    # @return [Process::Lifecycle]
+    # @return [ServerProcess::Lifecycle]
     attr_reader :lifecycle
 
     # @param name [String] for messages
@@ -39,7 +39,7 @@ module Penstock
       @name = name
       @builder = Config::Builder.new
       @routes_builder = Routing::Builder.new
-      @lifecycle = Process::Lifecycle.new(->(state) { announce(state) })
+      @lifecycle = ServerProcess::Lifecycle.new(->(state) { announce(state) })
       @layers = []
       @lock = ::Monitor.new
       setup(&block) if block
@@ -112,7 +112,7 @@ module Penstock
     # @return [Array<Hash>] what the poll loops hold
     def snapshot = @server ? @server.snapshot : []
 
-    Process::Lifecycle::STATES.each { |state| define_method(:"#{state}?") { @lifecycle.state == state } }
+    ServerProcess::Lifecycle::STATES.each { |state| define_method(:"#{state}?") { @lifecycle.state == state } }
 
     # @return [Boolean] whether it is coming to rest or at rest
     def done? = @lifecycle.done?
@@ -155,7 +155,7 @@ module Penstock
       host = host(groups)
       connector = Runtime::Connector.new(host, method(:properties))
       loops = groups.map { |group| Runtime::PollLoop.new(group, host, connector.method(:call)) }
-      @server = Process::Server.new(host: host, loops: loops, lifecycle: @lifecycle, signals: @signals = Process::Signals.new,
+      @server = ServerProcess::Server.new(host: host, loops: loops, lifecycle: @lifecycle, signals: @signals = ServerProcess::Signals.new,
         close_producer: method(:close_producer))
     end
 

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 module Penstock
-  module Process
+  module ServerProcess
     # What the exit code of a process says.
     module ExitCodes
       # Everything ended in order.

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 module Penstock
-  module Process
+  module ServerProcess
     # The states a process goes through, one way: a state that was left, or is not ahead, is silently not entered. Any thread.
     class Lifecycle
       STATES = %i[initializing initialized running quieting quiet stopping stopped terminated].freeze

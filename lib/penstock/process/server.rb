@@ -7,7 +7,7 @@ require_relative "signals"
 require_relative "thread_dump"
 
 module Penstock
-  module Process
+  module ServerProcess
     # One server process from its first poll loop to its exit code. Owns the threads of the loops; runs on the thread that
     # called {#run}, which sleeps on the signal queue and touches no Kafka handle.
     #

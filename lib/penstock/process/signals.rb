@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 module Penstock
-  module Process
+  module ServerProcess
     # Signals as messages: a trap only enqueues and wakes, what it means is decided on the main thread. Traps that were there
     # before are called too, and are put back by {#restore}.
     class Signals

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 module Penstock
-  module Process
+  module ServerProcess
     # What every thread of the process is doing, in lines for a log.
     module ThreadDump
       # @return [Array<String>]

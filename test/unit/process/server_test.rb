@@ -65,9 +65,9 @@ module Penstock
 
     def server(loops, timeout: 2_000, exits: [])
       @host = Host.new(timeout)
-      @lifecycle = Process::Lifecycle.new
-      @signals = Process::Signals.new(NoTraps.new)
-      Process::Server.new(host: @host, loops: loops, lifecycle: @lifecycle, signals: @signals, close_producer: ->(_ms) {},
+      @lifecycle = ServerProcess::Lifecycle.new
+      @signals = ServerProcess::Signals.new(NoTraps.new)
+      ServerProcess::Server.new(host: @host, loops: loops, lifecycle: @lifecycle, signals: @signals, close_producer: ->(_ms) {},
         exit_now: ->(code) { exits << code })
     end
 
@@ -150,7 +150,7 @@ module Penstock
     end
 
     test "[one-way states] a state that was left is never entered again" do
-      lifecycle = Process::Lifecycle.new
+      lifecycle = ServerProcess::Lifecycle.new
       assert lifecycle.enter(:stopped)
       refute lifecycle.enter(:running)
       assert lifecycle.stopped?
@@ -166,7 +166,7 @@ module Penstock
         installed[name] = handler || block
         old
       end
-      signals = Process::Signals.new(traps)
+      signals = ServerProcess::Signals.new(traps)
       signals.install
       installed["TERM"].call
       assert_equal ["TERM", [:earlier]], [signals.wait, called]
