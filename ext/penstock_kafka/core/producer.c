@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../penstock_core/core/stats_trim.h"
 #include "thread.h"
 
 #define PK_FLUSH_SLICE_MS 100
@@ -105,6 +106,21 @@ static void pk_serve_error(pk_producer_t *producer, rd_kafka_event_t *event) {
                     fatal ? text : rd_kafka_event_error_string(event));
 }
 
+/* Without topics and partitions, whose numbers grow with the cluster and tell of
+ * batches only. What the trim doesn't understand is handed on whole. */
+static void pk_serve_statistics(pk_reports_t *reports, rd_kafka_event_t *event) {
+  const char *json = rd_kafka_event_stats(event);
+  size_t size = strlen(json);
+  char *trimmed = pk_reports_wanted(reports, PK_WANT_STATISTICS) ? malloc(size + 1) : NULL;
+  long written;
+
+  if (!trimmed) return;
+  written = pk_stats_trim(json, size, NULL, NULL, trimmed);
+  if (written >= 0) trimmed[written] = '\0';
+  pk_reports_notice(reports, PK_WANT_STATISTICS, 0, false, NULL, written >= 0 ? trimmed : json);
+  free(trimmed);
+}
+
 static void pk_serve(pk_producer_t *producer, rd_kafka_event_t *event) {
   pk_reports_t *reports = &producer->reports;
   bool delivered = rd_kafka_event_type(event) == RD_KAFKA_EVENT_DR;
@@ -112,9 +128,7 @@ static void pk_serve(pk_producer_t *producer, rd_kafka_event_t *event) {
   switch (rd_kafka_event_type(event)) {
   case RD_KAFKA_EVENT_DR: pk_serve_deliveries(producer, event); break;
   case RD_KAFKA_EVENT_ERROR: pk_serve_error(producer, event); break;
-  case RD_KAFKA_EVENT_STATS:
-    pk_reports_notice(reports, PK_WANT_STATISTICS, 0, false, NULL, rd_kafka_event_stats(event));
-    break;
+  case RD_KAFKA_EVENT_STATS: pk_serve_statistics(reports, event); break;
   case RD_KAFKA_EVENT_OAUTHBEARER_TOKEN_REFRESH:
     pk_reports_notice(reports, PK_WANT_TOKENS, 0, false, NULL, rd_kafka_event_config_string(event));
     break;
