@@ -13,7 +13,7 @@ module Penstock
     KAFKA = {"max.poll.interval.ms": MAX_POLL_MS, "session.timeout.ms": 6_000, "heartbeat.interval.ms": 500}.freeze
 
     def setup
-      @scenarios = %w[sleep burn].to_h do |kind|
+      @scenarios = %w[idle burn].to_h do |kind|
         [kind, TestSupport::Ledger::Scenario.new(bootstrap_servers, topics: [unique(kind)], group: unique("g"), partitions: 3)]
       end
     end
@@ -49,7 +49,8 @@ module Penstock
       begun = {}
       worker.entries.each do |entry|
         begun[entry.offset] = entry.at if entry.kind == "B" && entry.partition.zero?
-        next unless entry.kind == "E" && entry.partition.zero? && entry.at - begun.fetch(entry.offset, entry.at) > 2.9 * MAX_POLL_MS
+        next unless entry.kind == "E" && entry.partition.zero? && entry.at - begun.fetch(entry.offset,
+          entry.at) > 2.9 * MAX_POLL_MS
         return [begun[entry.offset], entry.at]
       end
       nil

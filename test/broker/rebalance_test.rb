@@ -52,7 +52,7 @@ module Penstock
       @scenario.wait_for(first, "A") { |entry| entry.partition == 5 }
       @scenario.feeding(0.01) do
         @scenario.wait_for(first, "E")
-        [0, 5].each { |partition| @scenario.produce_one(partition, "sleep:#{unit_ms}") }
+        [0, 5].each { |partition| @scenario.produce_one(partition, "idle:#{unit_ms}") }
         second = start(kafka)
         @scenario.wait_for(second, "A", 40)
         @scenario.wait_for(second, "E", 20)
@@ -83,7 +83,9 @@ module Penstock
       staying = (0..5).to_a - taken - [0, 5]
       refute_empty staying
       limit = eager ? unit_ms + 1_500 : STAYING_GAP_MS
-      gaps = staying.to_h { |partition| [partition, journal.longest_gap([@scenario.topics.first, partition], from: from, to: to).round] }
+      gaps = staying.to_h { |partition|
+        [partition, journal.longest_gap([@scenario.topics.first, partition], from: from, to: to).round]
+      }
       puts "  gaps of staying partitions (ms): #{gaps}" if ENV["PENSTOCK_SHOW"]
       gaps.each { |partition, gap| assert_operator gap, :<=, limit, "partition #{partition}" }
     end

@@ -44,7 +44,7 @@ module Penstock
     end
 
     # Around every call of user code of this consumer; must yield.
-    # @param action [Symbol] :consume, :revoked, :shutdown or :eofed
+    # @param _action [Symbol] :consume, :revoked, :shutdown or :eofed
     def wrap(_action)
       yield
     end
@@ -114,7 +114,7 @@ module Penstock
     # @param target [Integer, Time, :earliest, :latest] :latest waits for the next new record
     # @param reset_offset [Boolean] accepted for the incumbent's callers; a seek always sets the committed offset
     # @raise [InvalidTimeBasedOffsetError] when there is no record at or after the time
-    def seek(target, reset_offset: true) = @penstock_context.seek(target) # rubocop:disable Lint/UnusedMethodArgument -- see above
+    def seek(target, reset_offset: true) = @penstock_context.seek(target)
 
     # Holds the partition after {#consume} has returned.
     # @param offset [Integer, :consecutive] where it goes on; :consecutive: behind this call's records

@@ -83,7 +83,7 @@ module Penstock
       # The process must stay stoppable, whatever a listener or a logger does.
       def handle_safely(message)
         handle(message)
-      rescue StandardError => error
+      rescue => error
         @host.reporter.emit("error.occurred", {type: "runner.call.error", error: error})
       end
 
@@ -114,9 +114,14 @@ module Penstock
         @lifecycle.enter(:quieting)
         @lifecycle.enter(:stopping)
         @host.stopping!
-        @deadline = (@stops == 1) ? Deadline.in(@host.settings.shutdown_timeout, clock: @host.clock) : @deadline.within(SECOND_SIGNAL_MS)
+        @deadline = deadline
         @loops.each { |poll_loop| poll_loop.stop(@deadline) }
         watch
+      end
+
+      def deadline
+        return @deadline.within(SECOND_SIGNAL_MS) if @deadline
+        Deadline.in(@host.settings.shutdown_timeout, clock: @host.clock)
       end
 
       # The signal queue has no timeout on all Rubies: a thread posts when the time is up.

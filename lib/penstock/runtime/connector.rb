@@ -20,7 +20,7 @@ module Penstock
         driver = Native::Consumer.new(@properties.call(group))
         driver.subscribe(group.subscription)
         driver
-      rescue StandardError
+      rescue
         driver&.close(1_000)
         raise
       end

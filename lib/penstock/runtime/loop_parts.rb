@@ -43,7 +43,7 @@ module Penstock
       # @return [Integer, nil] monotonic ms of the next timer
       def next_due
         [@session.next_hold_due, @opening.next_due, @rebalances.next_due, @stopping.next_due, @committer.next_due,
-         @waiting.next_due].compact.min
+          @waiting.next_due].compact.min
       end
 
       # @param id [Integer] of a driver's lane that has something

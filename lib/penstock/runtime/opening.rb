@@ -104,7 +104,7 @@ module Penstock
       # A partition without a commit, of a topic that others of the group have committed for, was added later: what was
       # written to it before we came belongs to us.
       def newcomers(lanes, rows)
-        committed = rows.filter_map { |topic, _partition, offset,| topic if offset >= 0 }
+        committed = rows.filter_map { |row| row[0] if row[2] >= 0 }
         lanes.each do |lane|
           opened(lane, nil)
           lane.rewind! if committed.include?(lane.topic_name)

@@ -190,7 +190,7 @@ module Penstock
 
       def close_ms
         left = @orders.last&.remaining_ms || 5_000
-        [[left - 500, 1_000].max, 5_000].min
+        (left - 500).clamp(1_000, 5_000)
       end
 
       def failed(error)

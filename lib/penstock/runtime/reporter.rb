@@ -65,7 +65,7 @@ module Penstock
       # An event that can't be made must not take the reporter with it.
       def publish(name, payload)
         @monitor.instrument(name, payload.respond_to?(:call) ? payload.call : payload)
-      rescue StandardError => error
+      rescue => error
         @monitor.instrument("error.occurred", {type: "callbacks.statistics.error", error: error})
       end
 

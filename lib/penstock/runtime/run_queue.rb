@@ -126,7 +126,7 @@ module Penstock
       def waiting(topic) = @waiting[topic]
 
       # @return [Integer] workers that wait for work
-      def idle = @idle
+      attr_reader :idle
 
       # Lets every waiting worker go.
       def close

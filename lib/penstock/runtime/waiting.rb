@@ -36,7 +36,8 @@ module Penstock
       end
 
       def reason
-        return "the group has not answered: is the broker reachable, do the topics exist?" if @session.driver.member_id.to_s.empty?
+        member = @session.driver.member_id.to_s
+        return "the group has not answered: is the broker reachable, do the topics exist?" if member.empty?
         "other members hold all partitions, or the topics have none"
       end
     end

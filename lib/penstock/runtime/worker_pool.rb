@@ -5,8 +5,8 @@ require_relative "../processing/unit"
 
 module Penstock
   module Runtime
-    # The threads that run user code: born when there is work and nobody idle, up to `concurrency`, shared by all loops. One more is
-    # born for hooks when all are busy, so that a hook never waits behind a job that takes an hour.
+    # The threads that run user code: born when there is work and nobody idle, up to `concurrency`, shared by all loops. One
+    # more is born for hooks, so that a hook never waits behind a job that takes an hour.
     #
     # A worker takes a unit, runs it, hands the outcome to the loop it came from, and takes the next. It never touches a lane or
     # the connection. Ends when the queue is closed; a stop may interrupt what still runs.

@@ -44,7 +44,7 @@ module Penstock
           of("E").select { |entry| seen[[entry.lane, entry.offset]].tap { seen[[entry.lane, entry.offset]] = true } }
         end
 
-        # @return [Hash{String => Integer}] number of records, by the process that had ended them last before they were ended again
+        # @return [Hash{String => Integer}] records ended again, by the process that had ended them last before
         def doubled_by_process
           last = {}
           of("E").each_with_object(Hash.new(0)) do |entry, counts|

@@ -105,13 +105,17 @@ module Penstock
         # Waits until a process wrote a line that the block likes.
         def wait_for(worker, kind, timeout = 20, &block)
           wait_until(timeout, "#{kind} of #{worker.name}", state: -> { tail(worker) }) do
-            worker.entries.find { |entry| entry.kind == kind && (block.nil? || block.call(entry)) }
+            worker.entries.find { |entry| entry.kind == kind && (block.nil? || yield(entry)) }
           end
         end
 
         def wait_for_all(timeout = 60)
           total = @produced.values.sum
-          wait_until(timeout, "end of all #{total} records", state: -> { {ended: ended, lags: @workers.map { |worker| tail(worker) }} },
+          wait_until(timeout, "end of all #{total} records", state: -> {
+            {ended: ended, lags: @workers.map { |worker|
+              tail(worker)
+            }}
+          },
             every: 0.1) { ended >= total }
         end
 

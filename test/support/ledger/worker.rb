@@ -11,7 +11,8 @@ module Ledger
   JOURNAL = File.open(PLAN.fetch(:journal), File::WRONLY | File::CREAT | File::APPEND)
 
   # kind, topic, partition, offset, attempt, monotonic ms
-  def self.write(kind, topic = "-", partition = -1, offset = -1, more = 0)
+  def self.write(kind, topic = "-", partition = -1, *rest)
+    offset, more = rest[0] || -1, rest[1] || 0
     now = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC, :float_millisecond).round(3)
     JOURNAL.syswrite("#{kind} #{topic} #{partition} #{offset} #{more} #{now}\n")
   end
@@ -31,11 +32,11 @@ module Ledger
 
     private
 
-    # A payload may say "sleep:MS" or "burn:MS"; any other takes what the plan says.
+    # A payload may say "idle:MS" or "burn:MS"; any other takes what the plan says.
     def work(message)
       kind, ms = message.raw_payload.split(":")
       return burn(Integer(ms)) if kind == "burn"
-      ms = (kind == "sleep") ? Integer(ms) : PLAN.fetch(:work_ms, 0)
+      ms = (kind == "idle") ? Integer(ms) : PLAN.fetch(:work_ms, 0)
       sleep(ms / 1000.0) if ms.positive?
     end
 
@@ -66,10 +67,26 @@ end
 
 monitor = Ledger::App.monitor
 monitor.subscribe(Penstock::Instrumentation::LoggerListener.new(Ledger::App.logger))
-monitor.subscribe("rebalance.partitions_assigned") { |event| event[:tpl].each { |topic, partition| Ledger.write("A", topic, partition) } }
-monitor.subscribe("rebalance.partitions_revoke") { |event| event[:tpl].each { |topic, partition| Ledger.write("R", topic, partition, -1, event[:lost] ? 1 : 0) } }
-monitor.subscribe("rebalance.partitions_revoked") { |event| event[:tpl].each { |topic, partition| Ledger.write("G", topic, partition, -1, event[:lost] ? 1 : 0) } }
-monitor.subscribe("offsets.committed") { |event| event[:offsets].each { |topic, partition, offset| Ledger.write("C", topic, partition, offset) } }
+monitor.subscribe("rebalance.partitions_assigned") { |event|
+  event[:tpl].each { |topic, partition|
+    Ledger.write("A", topic, partition)
+  }
+}
+monitor.subscribe("rebalance.partitions_revoke") { |event|
+  event[:tpl].each { |topic, partition|
+    Ledger.write("R", topic, partition, -1, event[:lost] ? 1 : 0)
+  }
+}
+monitor.subscribe("rebalance.partitions_revoked") { |event|
+  event[:tpl].each { |topic, partition|
+    Ledger.write("G", topic, partition, -1, event[:lost] ? 1 : 0)
+  }
+}
+monitor.subscribe("offsets.committed") { |event|
+  event[:offsets].each { |topic, partition, offset|
+    Ledger.write("C", topic, partition, offset)
+  }
+}
 Ledger.write("P", "-", ::Process.pid)
 code = Ledger::App.run!
 Ledger.write("X", "-", code)

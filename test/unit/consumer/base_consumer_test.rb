@@ -127,7 +127,9 @@ module Penstock
 
     test "the events of consume carry where and how much" do
       seen = []
-      @monitor.subscribe("consumer.consumed") { |event| seen << event.payload.slice(:topic, :partition, :first_offset, :last_offset, :messages_count) }
+      @monitor.subscribe("consumer.consumed") { |event|
+        seen << event.payload.slice(:topic, :partition, :first_offset, :last_offset, :messages_count)
+      }
       consume {}
       assert_equal [{topic: "orders", partition: 0, first_offset: 0, last_offset: 4, messages_count: 5}], seen
     end
@@ -173,7 +175,8 @@ module Penstock
       consumer.pause(3, 100)
       consumer.resume
       consumer.seek(:latest)
-      assert_equal [Consumer::Flow::Pause.new(3, 100), Consumer::Flow::Resume.new, Consumer::Flow::Seek.new(:latest)], @link.requests
+      assert_equal [Consumer::Flow::Pause.new(3, 100), Consumer::Flow::Resume.new, Consumer::Flow::Seek.new(:latest)],
+        @link.requests
     end
 
     test "offset metadata over its share is refused, naming the limit" do

@@ -42,7 +42,9 @@ module Penstock
 
     test "[key/headers nil cached] the deserializers of key and headers are called once, whatever they answer" do
       calls = []
-      messages = build({payload: "x", key: "k"}, key: ->(_) { calls << :key and nil }, headers: ->(_) { calls << :headers and false })
+      messages = build({payload: "x", key: "k"}, key: ->(_) { calls << :key and nil }, headers: ->(_) {
+        calls << :headers and false
+      })
       message = messages.first
       2.times { assert_equal [nil, false], [message.key, message.headers] }
       assert_equal %i[key headers], calls

@@ -17,7 +17,7 @@ module Penstock
     test "[exponential backoff] waits are 2, 4, 8, 16 and then 30 seconds" do
       lane = filled(1)
       now = 0
-      waits = 6.times.map do
+      waits = Array.new(6) do
         fail_at(lane, lane.next_unit, 0, now: now)
         due = lane.holds.next_due
         lane.holds.expire(due)
@@ -210,7 +210,8 @@ module Penstock
           settle(lane, unit)
           done.concat(offsets)
         end
-        assert_operator lane.position, :<=, (((0...count).to_a - done - (0...lane.marks.through.clamp(0, count)).to_a).min || count)
+        assert_operator lane.position, :<=,
+          (((0...count).to_a - done - (0...lane.marks.through.clamp(0, count)).to_a).min || count)
       end
       assert_equal count, lane.position
     end

@@ -50,7 +50,8 @@ module Penstock
     end
 
     def new_lane(**options)
-      lane = Processing::Lane.new(topic: route(**options), topic_name: "orders", partition: 0, epoch: 1, source: Source.new(0, nil))
+      lane = Processing::Lane.new(topic: route(**options), topic_name: "orders", partition: 0, epoch: 1,
+        source: Source.new(0, nil))
       lane.holds.add(:opening)
       @session.lanes << lane
       lane

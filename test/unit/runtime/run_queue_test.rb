@@ -49,7 +49,7 @@ module Penstock
       queue = Queue.new
       a, b = slot, slot
       [[a, :a1], [a, :a2], [b, :b1], [b, :b2]].each { |lane, name| queue.push(lane, unit(name)) }
-      order = 4.times.map do
+      order = Array.new(4) do
         lane, one = take(queue)
         queue.finished(lane, one, false)
         one.lane
@@ -129,7 +129,7 @@ module Penstock
 
     test "closing lets every waiting worker go" do
       queue = Queue.new
-      workers = 3.times.map { Thread.new { queue.take } }
+      workers = Array.new(3) { Thread.new { queue.take } }
       wait_until { queue.idle == 3 }
       queue.close
       assert_equal [nil] * 3, workers.map(&:value)

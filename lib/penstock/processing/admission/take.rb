@@ -108,14 +108,14 @@ module Penstock
         def failed(lane, error)
           number, message = error
           [*(Effect::Hold.new(:critical, nil) if number == AUTO_OFFSET_RESET),
-           Effect::Emit.new("error.occurred", {type: "connection.client.poll.error", topic: lane.topic_name,
-             partition: lane.partition, error: KafkaError.build(number: number, name: message, message: message)})]
+            Effect::Emit.new("error.occurred", {type: "connection.client.poll.error", topic: lane.topic_name,
+              partition: lane.partition, error: KafkaError.build(number: number, name: message, message: message)})]
         end
 
         def discontinuity(lane, error)
           [Effect::Emit.new("consumer.discontinuity", {topic: lane.topic_name, partition: lane.partition,
             expected: lane.ledger.tail, actual: error.actual}),
-           Effect::Seek.new(lane.ledger.tail, :discontinuity)]
+            Effect::Seek.new(lane.ledger.tail, :discontinuity)]
         end
       end
     end

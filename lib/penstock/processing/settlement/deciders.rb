@@ -53,7 +53,7 @@ module Penstock
           attempt = context.lane.attempts.fail(outcome.blamed)
           at = context.now + context.backoff.delay_ms(attempt)
           [Effect::Hold.new(:retry, at), *again(outcome, context), *FlowRequested.hold(outcome.flow, context),
-           Effect::Emit.new("consumer.consuming.pause", pause(outcome, context, attempt, at))]
+            Effect::Emit.new("consumer.consuming.pause", pause(outcome, context, attempt, at))]
         end
 
         private
@@ -95,8 +95,8 @@ module Penstock
             at = flow.timeout_ms && (context.now + flow.timeout_ms)
             lane = context.lane
             [Effect::Hold.new(:user, at),
-             Effect::Emit.new("consumer.consuming.pause", {manual: true, topic: lane.topic_name, partition: lane.partition,
-               offset: flow.offset || lane.position, timeout: flow.timeout_ms, attempt: 0})]
+              Effect::Emit.new("consumer.consuming.pause", {manual: true, topic: lane.topic_name, partition: lane.partition,
+                offset: flow.offset || lane.position, timeout: flow.timeout_ms, attempt: 0})]
           end
 
           private
