@@ -40,7 +40,7 @@ module KafkaExtension
   end
 
   def use_vendored_library
-    recipe = Recipe.new(cflags: BuildSettings.common_cflags, configure_options: configure_options)
+    recipe = Recipe.new(cflags: BuildSettings.librdkafka_cflags, configure_options: configure_options)
     folder = recipe.library
     message "using librdkafka #{Recipe::PIN["version"]}, patched, in #{folder}\n"
     # -isystem: warnings in its headers are not ours.

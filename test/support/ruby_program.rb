@@ -17,10 +17,10 @@ module Penstock
       end
 
       # @return [(String, Child::Result)] what it wrote to both outputs, and how it ended
-      def run(code, timeout: 30, env: {})
+      def run(code, *arguments, timeout: 30, env: {})
         reader, writer = IO.pipe
         collector = Thread.new { reader.read }
-        result = Child.run(command("-e", code), timeout: timeout * Wait::TIME_FACTOR, env: env,
+        result = Child.run(command("-e", code, *arguments), timeout: timeout * Wait::TIME_FACTOR, env: env,
           out: writer, err: writer)
         writer.close
         [collector.value, result]

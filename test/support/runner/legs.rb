@@ -14,6 +14,8 @@ module Penstock
 
         # Everything takes longer under a tool; deadlines of waits are multiplied by this.
         TIME_FACTOR = 1
+        # How often a handle is opened and closed to show that nothing grows.
+        LIFECYCLE_ROUNDS = 1_000
 
         def self.for(name)
           {nil => Leg, "asan" => AsanLeg, "valgrind" => ValgrindLeg, "gc-stress" => GcStressLeg}.fetch(name).new
@@ -23,7 +25,10 @@ module Penstock
         end
 
         def env
-          {"PENSTOCK_TIME_FACTOR" => self.class::TIME_FACTOR.to_s}
+          {
+            "PENSTOCK_TIME_FACTOR" => self.class::TIME_FACTOR.to_s,
+            "PENSTOCK_LIFECYCLE_ROUNDS" => ENV.fetch("PENSTOCK_LIFECYCLE_ROUNDS", self.class::LIFECYCLE_ROUNDS.to_s)
+          }
         end
 
         def load_path
@@ -76,15 +81,19 @@ module Penstock
       # AddressSanitizer and UndefinedBehaviorSanitizer in the extensions and in librdkafka.
       class AsanLeg < Leg
         TIME_FACTOR = 4
+        LIFECYCLE_ROUNDS = 300
 
         def prepare
           build("asan", "PENSTOCK_ASAN" => "1")
           FileUtils.rm_f(Dir["#{reports}*"])
         end
 
-        # Ruby keeps much at exit on purpose, so leaks are valgrind's matter here. Options of the user's own win.
+        # Ruby keeps much at exit on purpose, so leaks are valgrind's matter here; and each Ruby thread has a signal
+        # stack that isn't the sanitizer's to unmap. Options of the user's own win.
+        OPTIONS = "detect_leaks=0:use_sigaltstack=0:abort_on_error=0:exitcode=99"
+
         def env
-          asan = "detect_leaks=0:abort_on_error=0:exitcode=99:log_path=#{reports}:#{ENV.fetch("ASAN_OPTIONS", "")}"
+          asan = "#{OPTIONS}:log_path=#{reports}:#{ENV.fetch("ASAN_OPTIONS", "")}"
           super.merge(
             "LD_PRELOAD" => library("libasan.so"),
             "ASAN_OPTIONS" => asan,
@@ -115,6 +124,7 @@ module Penstock
       # valgrind's memcheck; findings that don't come from our code are Ruby's and left out.
       class ValgrindLeg < Leg
         TIME_FACTOR = 20
+        LIFECYCLE_ROUNDS = 30
 
         def prepare
           unless system("which valgrind >/dev/null")
@@ -153,6 +163,7 @@ module Penstock
       # A minor collection at every allocation of native tests, and a compaction between tests (test_case.rb).
       class GcStressLeg < Leg
         TIME_FACTOR = 10
+        LIFECYCLE_ROUNDS = 30
 
         def env
           super.merge("PENSTOCK_GC_STRESS" => "1")
