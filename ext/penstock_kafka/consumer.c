@@ -234,7 +234,7 @@ static void consumer_define(VALUE cConsumer) {
   rb_define_method(cConsumer, "closing_done?", consumer_closing_done_p, 0);
   rb_define_method(cConsumer, "close", consumer_close, 1);
   rb_define_method(cConsumer, "discard!", consumer_discard, 0);
-  rb_define_private_method(cConsumer, "open", consumer_open, 1);
+  rb_define_private_method(cConsumer, "open_handle", consumer_open, 1);
 }
 
 void Init_pk_consumer(VALUE mNative) {

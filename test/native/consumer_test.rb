@@ -15,7 +15,7 @@ module Penstock
         one = member(name)
         one.turn_until { one.batches.values.flatten.filter_map(&:eof).sort == [1, 3] }
 
-        assert_equal({ [name, 0] => [0, 1, 2], [name, 1] => [0] }, one.offsets)
+        assert_equal({[name, 0] => [0, 1, 2], [name, 1] => [0]}, one.offsets)
         assert_equal %w[a b c], one.batches[[name, 0]].flat_map { |batch| batch.raw_payloads(0, batch.size) }
       end
 
@@ -182,7 +182,7 @@ module Penstock
 
       test "a consumer without a group and one with a property nobody knows are refused" do
         assert_match(/group.id/, assert_raises(KafkaError) { Consumer.new({}) }.message)
-        assert_match(/nonsense/, assert_raises(KafkaError) { Consumer.new({ "nonsense" => "1" }) }.message)
+        assert_match(/nonsense/, assert_raises(KafkaError) { Consumer.new({"nonsense" => "1"}) }.message)
       end
 
       test "statistics and logs come as events" do

@@ -19,14 +19,14 @@ module Penstock
           exit!(0)
         end
         writer.close
-        Marshal.load(reader.read).tap { assert_predicate Process.wait2(pid).last, :success? } # rubocop:disable Security/MarshalLoad
+        Marshal.load(reader.read).tap { assert_predicate Process.wait2(pid).last, :success? }
       ensure
         reader.close
       end
 
       def answer_of
         Timeout.timeout(5) { yield }
-      rescue StandardError => error
+      rescue => error
         "#{error.class}: #{error.message}"
       end
 

@@ -10,7 +10,7 @@ module Penstock
     class InterruptTest < TestCase
       include TestSupport::NativeCluster
 
-      NOBODY = { "bootstrap.servers" => "127.0.0.1:1", "group.id" => "group", "log_level" => "0" }.freeze
+      NOBODY = {"bootstrap.servers" => "127.0.0.1:1", "group.id" => "group", "log_level" => "0"}.freeze
 
       def setup
         super

@@ -15,7 +15,7 @@ module Penstock
 
       # Keeps records coming to each partition while the block runs.
       def feeding(name, partitions)
-        producer = Producer.new({ "bootstrap.servers" => cluster.bootstrap_servers, "linger.ms" => "0" })
+        producer = Producer.new({"bootstrap.servers" => cluster.bootstrap_servers, "linger.ms" => "0"})
         stop = false
         feeder = Thread.new do
           until stop
@@ -124,12 +124,12 @@ module Penstock
       # The classic properties are refused beside the new protocol.
       def kip848
         classic = %w[session.timeout.ms heartbeat.interval.ms partition.assignment.strategy]
-        { "group.protocol" => "consumer", without: classic }
+        {"group.protocol" => "consumer", :without => classic}
       end
 
       test "polling the consumer and taking from a lane count as polls, waiting alone doesn't" do
         name = topic(3)
-        times = { "max.poll.interval.ms" => "1000", "session.timeout.ms" => "1000" }
+        times = {"max.poll.interval.ms" => "1000", "session.timeout.ms" => "1000"}
         polling, taking, waiting = Array.new(3) { |i| Thread.new { outlive(name, i, times) } }.map(&:value)
 
         refute_includes polling, MAX_POLL_EXCEEDED
@@ -152,7 +152,7 @@ module Penstock
         when 0 then one.consumer.poll_event
         when 1 then one.consumer.touch(one.lanes.values)
         end
-        one.consumer.wait(mode == 2 ? 50 : 0)
+        one.consumer.wait((mode == 2) ? 50 : 0)
         observe_for(0.02)
       end
 
@@ -176,7 +176,7 @@ module Penstock
 
       test "a member thrown out while its revocation waits isn't told that it is lost: its id is empty" do
         name = topic(2)
-        eager = { "partition.assignment.strategy" => "range", "session.timeout.ms" => "4000" }
+        eager = {"partition.assignment.strategy" => "range", "session.timeout.ms" => "4000"}
         one = member(name, **eager)
         one.await_assignment(2)
         one.answers = false

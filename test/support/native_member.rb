@@ -206,7 +206,7 @@ module Penstock
       end
 
       def produce(topic, payloads, partition: 0, **options)
-        producer = Native::Producer.new({ "bootstrap.servers" => cluster.bootstrap_servers, "linger.ms" => "0" })
+        producer = Native::Producer.new({"bootstrap.servers" => cluster.bootstrap_servers, "linger.ms" => "0"})
         payloads.each { |payload| producer.produce(topic, payload, partition: partition, handle: false, **options) }
         producer.flush(5_000)
       ensure

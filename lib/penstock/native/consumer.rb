@@ -22,7 +22,7 @@ module Penstock
       # @raise [KafkaError] for a property librdkafka refuses
       def initialize(conf)
         @opened_at = caller_locations(2, 8)
-        open(conf)
+        open_handle(conf)
       end
 
       # Asks for what the group has committed; the answer is a `:committed` event with the token.

@@ -1,0 +1,132 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "support/native_member"
+require "support/ruby_program"
+
+module Penstock
+  module Native
+    # Opening and closing leaves nothing behind: threads, descriptors, memory.
+    class LifecycleTest < TestCase
+      include TestSupport::NativeCluster
+
+      ROUNDS = Integer(ENV.fetch("PENSTOCK_LIFECYCLE_ROUNDS", "1000"))
+      IDLE = TestSupport::NativeMember::PROPERTIES.merge("bootstrap.servers" => "127.0.0.1:1", "log_level" => "0").freeze
+
+      def open_and_close(rounds)
+        rounds.times { Consumer.new(IDLE).close(1_000) }
+      end
+
+      def descriptors
+        Dir.children("/proc/self/fd").size
+      end
+
+      def resident_kilobytes
+        GC.start
+        File.read("/proc/self/status")[/VmRSS:\s+(\d+)/, 1].to_i
+      end
+
+      test "#{ROUNDS} times open and close: no more threads, descriptors or handles, hardly more memory" do
+        open_and_close(ROUNDS / 5)
+        before = [Native.thread_count, Native.handle_count]
+        open_files = descriptors
+        memory = resident_kilobytes
+        open_and_close(ROUNDS)
+
+        wait_until(5, "the last threads are gone") { Native.thread_count <= before[0] }
+        assert_equal before[1], Native.handle_count
+        assert_operator descriptors, :<=, open_files
+        assert_operator resident_kilobytes - memory, :<, 8_192
+      end
+
+      test "members that join, take and leave leave nothing behind either" do
+        name = topic(2)
+        produce(name, Array.new(50, "x" * 1_000))
+        before = descriptors
+        20.times { |round| join_take_and_leave(name, round) }
+
+        wait_until(5, "the descriptors are closed") { descriptors <= before + 2 }
+        assert_equal 0, Native.handle_count - 1 # the cluster's
+      end
+
+      def join_take_and_leave(name, round)
+        one = member(name, "group.id" => "round-#{round}-#{object_id}")
+        one.await_records([name, 0], 50)
+        one.close(2_000)
+      end
+
+      test "a consumer nobody holds is closed by the reaper" do
+        threads = Native.thread_count
+        Thread.new { 5.times { Consumer.new(IDLE) } }.join # on a stack that is gone with it
+        wait_until(10, "the collector found them") { GC.start || Native.handle_count == 1 }
+
+        wait_until(10, "their threads are gone") { Native.thread_count <= threads }
+        assert_equal 1, Native.handle_count
+      end
+
+      test "lanes, batches and their consumer can be swept in any order" do
+        name = topic
+        produce(name, %w[a b])
+        forget_a_member(name)
+        wait_until(10, "the collector found it") { GC.start || Native.handle_count == 1 }
+
+        assert_equal 1, Native.handle_count
+      end
+
+      def forget_a_member(name)
+        Thread.new { member(name).await_records([name, 0], 2) }.join
+        @members.clear
+      end
+
+      test "closing again, and closing from another thread, does nothing" do
+        consumer = Consumer.new(IDLE)
+        consumer.close(1_000)
+        Thread.new { consumer.close(1_000) }.join
+
+        assert_equal :closed, consumer.state
+        assert_predicate consumer, :closed?
+      end
+
+      test "every call of a closed consumer says that it is closed" do
+        name = topic
+        one = member(name)
+        one.await_assignment(1)
+        lane = one.lanes[[name, 0]]
+        one.close
+        calls = [
+          -> { one.consumer.wait(0) }, -> { one.consumer.wait(10) }, -> { one.consumer.poll_event },
+          -> { one.consumer.take([lane, 1, 1]) }, -> { one.consumer.touch([lane]) }, -> { one.consumer.answer },
+          -> { one.consumer.subscribe([name]) }, -> { one.consumer.commit(1, [[name, 0, 1]]) },
+          -> { one.consumer.metadata(nil, 100) }, -> { one.consumer.member_id }, -> { one.consumer.seek(lane, 1) },
+          -> { one.consumer.lane(name, 0) }, -> { one.consumer.name }, -> { one.consumer.close_begin }
+        ]
+
+        calls.each { |call| assert_raises(HandleClosedError, &call) }
+        assert_nil one.consumer.wakeup
+        assert_nil lane.close
+        assert_predicate lane, :closed?
+      end
+
+      test "a consumer that was never opened is as good as closed" do
+        consumer = Consumer.allocate
+
+        assert_raises(HandleClosedError) { consumer.poll_event }
+        assert_nil consumer.close(10)
+      end
+
+      test "a lane that is closed gives nothing, and its records are dropped" do
+        name = topic
+        produce(name, Array.new(20, "x"))
+        one = member(name, takes: false)
+        one.await_assignment(1)
+        lane = one.lanes[[name, 0]]
+        one.turn_until { lane.length >= 20 }
+        2.times { lane.close }
+
+        assert_equal [nil], one.consumer.take([lane, 10, 1_000])
+        assert_equal 0, lane.length
+        assert_empty one.consumer.ready_lanes
+      end
+    end
+  end
+end
