@@ -10,9 +10,9 @@ module Penstock
       REAL = File.read(File.join(__dir__, "files/librdkafka-2.16.0-statistics.json")).freeze
 
       NOT_JSON = [
-        "", " ", "[]", "1", "{", "}", '{"a"}', '{"a":}', '{"a":1,}', '{"a":1}x', '{"a":nan}', '{"a":01}', "{a:1}", '{"a":1 "b":2}',
-        '{"a":+1}', '{"a":1.}', '{"a":.5}', '{"a":1e}', '{"a":--1}', '{"a":tru}', "{\"a\":\"\n\"}", "{\"a\":\"\\", "{\"a\":\"\0\"}",
-        '{"topics":[]}', '{"topics":{"a":[]}}', '{"topics":{"a":{"partitions":1}}}', '{"topics":{"a":{"partitions":{"0":1}}}}'
+        "", " ", "[]", "1", "{", "}", '{"a"}', '{"a":}', '{"a":1,}', '{"a":1}x', '{"a":nan}', '{"a":01}', "{a:1}",
+        '{"a":1 "b":2}', '{"a":+1}', '{"a":1.}', '{"a":.5}', '{"a":1e}', '{"a":--1}', '{"a":tru}', "{\"a\":\"\n\"}",
+        "{\"a\":\"\\", "{\"a\":\"\0\"}", '{"topics":[]}', '{"topics":{"a":[]}}', '{"topics":{"a":{"partitions":1}}}', '{"topics":{"a":{"partitions":{"0":1}}}}'
       ].freeze
 
       test "[trimmed stats] only wanted partitions are kept, with their offsets and lags" do
