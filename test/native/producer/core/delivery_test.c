@@ -1,0 +1,177 @@
+/* Deliveries without librdkafka: two owners, one verdict, waiters on shared
+ * condvars, and what is left at close. */
+#include "../../core/check.h"
+#include "delivery.h"
+#include "thread.h"
+
+/* What librdkafka would say of a message. */
+int64_t rd_kafka_message_timestamp(const rd_kafka_message_t *message, rd_kafka_timestamp_type_t *type) {
+  *type = RD_KAFKA_TIMESTAMP_CREATE_TIME;
+  return message->offset + 1000;
+}
+
+rd_kafka_msg_status_t rd_kafka_message_status(const rd_kafka_message_t *message) {
+  return message->err ? RD_KAFKA_MSG_STATUS_NOT_PERSISTED : RD_KAFKA_MSG_STATUS_PERSISTED;
+}
+
+static pk_stripe_t stripes[PK_STRIPES];
+static _Atomic int hurries;
+
+static void hurried(void *arg) {
+  (void)arg;
+  atomic_fetch_add(&hurries, 1);
+}
+
+static pk_urgency_t urgency = {.more = hurried};
+
+static pk_delivery_t *new_delivery(int stripe) {
+  pk_delivery_t *delivery = calloc(1, sizeof *delivery);
+
+  pk_delivery_init(delivery, &stripes[stripe % PK_STRIPES], NULL);
+  return delivery;
+}
+
+static void report_delivery(pk_delivery_t *delivery, int64_t offset, rd_kafka_resp_err_t err) {
+  rd_kafka_message_t message = {.err = err, .partition = 3, .offset = offset};
+  pk_stripe_t *stripe = delivery->stripe;
+
+  pthread_mutex_lock(&stripe->lock);
+  pk_delivery_report_locked(delivery, &message, &urgency);
+  pthread_mutex_unlock(&stripe->lock);
+}
+
+static bool wait_for(pk_delivery_t *delivery, int64_t timeout_ms, pk_urgency_t *counted) {
+  pk_delivery_wait_t wait = {.delivery = delivery, .deadline_ms = pk_deadline(timeout_ms), .urgency = counted};
+
+  return pk_delivery_wait(&wait);
+}
+
+static void a_report_resolves_it(void) {
+  pk_delivery_t *delivery = new_delivery(0);
+
+  CHECK(pk_delivery_fate(delivery) == PK_PENDING);
+  pk_delivery_open(delivery);
+  CHECK(!wait_for(delivery, 0, NULL));
+  report_delivery(delivery, 7, RD_KAFKA_RESP_ERR_NO_ERROR);
+  CHECK(wait_for(delivery, 0, NULL));
+  CHECK(pk_delivery_fate(delivery) == PK_REPORTED && delivery->offset == 7 && delivery->timestamp_ms == 1007);
+  CHECK(delivery->partition == 3 && delivery->persisted == RD_KAFKA_MSG_STATUS_PERSISTED);
+  pk_delivery_release(delivery);
+}
+
+static void it_outlives_the_first_owner(void) {
+  pk_delivery_t *dropped = new_delivery(1), *kept = new_delivery(1);
+
+  pk_delivery_open(dropped);
+  pk_delivery_release(dropped); /* Ruby's handle is collected before the report */
+  report_delivery(dropped, 1, RD_KAFKA_RESP_ERR_NO_ERROR);
+  pk_delivery_open(kept);
+  report_delivery(kept, 2, RD_KAFKA_RESP_ERR__MSG_TIMED_OUT);
+  CHECK(kept->err == RD_KAFKA_RESP_ERR__MSG_TIMED_OUT && kept->persisted == RD_KAFKA_MSG_STATUS_NOT_PERSISTED);
+  pk_delivery_release(kept);
+  CHECK(!stripes[1].open);
+}
+
+static void what_was_refused_has_no_report(void) {
+  pk_delivery_t *delivery = new_delivery(2);
+
+  pk_delivery_open(delivery);
+  pk_delivery_retract(delivery, RD_KAFKA_RESP_ERR__QUEUE_FULL);
+  CHECK(delivery->err == RD_KAFKA_RESP_ERR__QUEUE_FULL && !stripes[2].open);
+  CHECK(pk_deliveries_abandon(stripes, &urgency) == 0);
+  pk_delivery_release(delivery);
+}
+
+static void what_is_open_at_close_is_unknown(void) {
+  pk_delivery_t *open[50];
+
+  for (int i = 0; i < 50; i++) pk_delivery_open(open[i] = new_delivery(i));
+  report_delivery(open[20], 1, RD_KAFKA_RESP_ERR_NO_ERROR);
+  CHECK(pk_deliveries_abandon(stripes, &urgency) == 49);
+  CHECK(pk_deliveries_abandon(stripes, &urgency) == 0);
+  for (int i = 0; i < 50; i++) {
+    CHECK(pk_delivery_fate(open[i]) == (i == 20 ? PK_REPORTED : PK_UNKNOWN));
+    CHECK(i == 20 || open[i]->persisted == RD_KAFKA_MSG_STATUS_POSSIBLY_PERSISTED);
+    pk_delivery_release(open[i]);
+  }
+}
+
+static void urgency_is_counted_once_a_delivery(void) {
+  pk_delivery_t *delivery = new_delivery(3);
+
+  atomic_store(&hurries, 0);
+  pk_delivery_open(delivery);
+  CHECK(!wait_for(delivery, 1, &urgency));
+  CHECK(atomic_load(&urgency.count) == 0 && atomic_load(&hurries) == 1);
+  CHECK(!wait_for(delivery, 1, &urgency));
+  CHECK(atomic_load(&urgency.count) == 0 && atomic_load(&hurries) == 2);
+  report_delivery(delivery, 1, RD_KAFKA_RESP_ERR_NO_ERROR);
+  CHECK(wait_for(delivery, 1, &urgency) && atomic_load(&hurries) == 2);
+  pk_delivery_release(delivery);
+}
+
+static void *interrupt_soon(void *wait) {
+  pk_delivery_interrupt(wait);
+  return NULL;
+}
+
+static void a_wait_can_be_interrupted(void) {
+  pk_delivery_t *delivery = new_delivery(4);
+  pk_delivery_wait_t wait = {.delivery = delivery, .deadline_ms = PK_NO_DEADLINE};
+  pthread_t thread;
+
+  pk_delivery_open(delivery);
+  CHECK(pk_thread_start(&thread, "interrupter", interrupt_soon, &wait) == 0);
+  CHECK(!pk_delivery_wait(&wait));
+  pthread_join(thread, NULL);
+  report_delivery(delivery, 1, RD_KAFKA_RESP_ERR_NO_ERROR);
+  pk_delivery_release(delivery);
+}
+
+#define MESSAGES 4000
+
+static pk_delivery_t *sent[MESSAGES];
+
+static void *report_all(void *arg) {
+  (void)arg;
+  for (int i = 0; i < MESSAGES; i++) report_delivery(sent[i], i, RD_KAFKA_RESP_ERR_NO_ERROR);
+  return NULL;
+}
+
+static void *wait_for_all(void *arg) {
+  long resolved = 0;
+
+  (void)arg;
+  for (int i = 0; i < MESSAGES; i++) resolved += wait_for(sent[i], 20000, i % 3 ? &urgency : NULL);
+  return (void *)resolved;
+}
+
+/* Several threads wait for what another resolves; under the thread sanitizer. */
+static void many_wait_while_one_reports(void) {
+  pthread_t waiters[4], reporter;
+  void *resolved;
+
+  for (int i = 0; i < MESSAGES; i++) pk_delivery_open(sent[i] = new_delivery(i / PK_STRIPE_RUN));
+  for (int i = 0; i < 4; i++) CHECK(pk_thread_start(&waiters[i], "waiter", wait_for_all, NULL) == 0);
+  CHECK(pk_thread_start(&reporter, "reporter", report_all, NULL) == 0);
+  for (int i = 0; i < 4; i++) {
+    pthread_join(waiters[i], &resolved);
+    CHECK((long)resolved == MESSAGES);
+  }
+  pthread_join(reporter, NULL);
+  CHECK(atomic_load(&urgency.count) == 0);
+  for (int i = 0; i < MESSAGES; i++) pk_delivery_release(sent[i]);
+}
+
+int main(void) {
+  pk_stripes_init(stripes);
+  a_report_resolves_it();
+  it_outlives_the_first_owner();
+  what_was_refused_has_no_report();
+  what_is_open_at_close_is_unknown();
+  urgency_is_counted_once_a_delivery();
+  a_wait_can_be_interrupted();
+  many_wait_while_one_reports();
+  pk_stripes_destroy(stripes);
+  return report();
+}
