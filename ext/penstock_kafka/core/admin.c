@@ -39,6 +39,18 @@ static void admin_settings(rd_kafka_conf_t *conf) {
   rd_kafka_conf_set_events(conf, RD_KAFKA_EVENT_ERROR);
 }
 
+/* Nobody polls this handle's events while a request is out, so tokens that
+ * librdkafka fetches by itself need its background thread. */
+static bool fetches_tokens(rd_kafka_conf_t *conf) {
+  char method[32] = "";
+  size_t size = sizeof method;
+
+  if (rd_kafka_conf_get(conf, "sasl.oauthbearer.method", method, &size) != RD_KAFKA_CONF_OK) return false;
+  if (strcmp(method, "oidc")) return false;
+  rd_kafka_conf_enable_sasl_queue(conf, 1);
+  return true;
+}
+
 static bool has_group(const rd_kafka_conf_t *conf) {
   char group[256];
   size_t size = sizeof group;
@@ -48,7 +60,7 @@ static bool has_group(const rd_kafka_conf_t *conf) {
 
 pk_admin_t *pk_admin_new(rd_kafka_conf_t *conf, char *error, size_t size) {
   pk_admin_t *admin = calloc(1, sizeof *admin);
-  bool grouped = has_group(conf);
+  bool grouped = has_group(conf), tokens = fetches_tokens(conf);
   rd_kafka_t *rk;
 
   admin_settings(conf);
@@ -58,6 +70,7 @@ pk_admin_t *pk_admin_new(rd_kafka_conf_t *conf, char *error, size_t size) {
     free(admin);
     return NULL;
   }
+  if (tokens) rd_kafka_error_destroy(rd_kafka_sasl_background_callbacks_enable(rk));
   pk_handle_init(&admin->handle);
   pthread_mutex_init(&admin->lock, NULL);
   admin->handle.rk = rk;

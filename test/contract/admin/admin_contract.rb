@@ -95,6 +95,22 @@ module Penstock
           end
         end
 
+        test "commands on the class go where the application says, for one call" do
+          before = Native.handle_count
+          Admin.kafka = -> { {"bootstrap.servers": bootstrap_servers} }
+
+          assert_kind_of Hash, Admin.topics
+          assert_equal before, Native.handle_count
+        ensure
+          Admin.kafka = nil
+        end
+
+        test "commands on the class without an application say what to do" do
+          error = assert_raises(ConfigurationError) { Admin.topics }
+
+          assert_match(/Penstock::Admin.open/, error.message)
+        end
+
         test "one object serves many threads" do
           with_topic(1) do |admin, name|
             results = Array.new(8) { Thread.new { admin.read_watermark_offsets(name, 0) } }.map(&:value)

@@ -1,0 +1,55 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "penstock/native/admin"
+require "penstock/native/conf"
+require "penstock/native/mock_cluster"
+
+module Penstock
+  module Native
+    # Opening and closing admin handles and mock clusters leaves nothing behind: threads, descriptors, memory.
+    class AdminLifecycleTest < TestCase
+      ROUNDS = Integer(ENV.fetch("PENSTOCK_LIFECYCLE_ROUNDS", "1000"))
+      IDLE = {"bootstrap.servers" => "127.0.0.1:1", "log_level" => "0"}.freeze
+
+      {
+        "admin handles" => -> { Admin.new(IDLE).close },
+        "admin handles with a group" => -> { Admin.new(IDLE.merge("group.id" => "g")).close },
+        "mock clusters" => -> { MockCluster.new.close },
+        "trials of a configuration" => -> { Conf.validate({"group.id" => "g", "linger.ms" => "x"}, :consumer) }
+      }.each do |what, open_and_close|
+        test "#{ROUNDS} #{what}: no more threads, descriptors or handles, hardly more memory" do
+          (ROUNDS / 5).times { open_and_close.call }
+          before = [Native.thread_count, Native.handle_count, Dir.children("/proc/self/fd").size]
+          memory = resident_kilobytes
+          ROUNDS.times { open_and_close.call }
+
+          wait_until(5, "the last threads are gone") { Native.thread_count <= before[0] }
+          assert_equal before, [Native.thread_count, Native.handle_count, Dir.children("/proc/self/fd").size]
+          assert_operator resident_kilobytes - memory, :<, 8_192
+        end
+      end
+
+      test "admin handles nobody holds are closed by the reaper" do
+        child = fork do
+          threads = Native.thread_count
+          Thread.new { 5.times { Admin.new(IDLE) } }.join
+          wait_until(10, "the collector found them") do
+            GC.start
+            Native.handle_count <= 1 && Native.thread_count - threads <= 4 # one may look alive on the stack
+          end
+          exit!(0)
+        end
+
+        assert_predicate Process.wait2(child).last, :success?
+      end
+
+      private
+
+      def resident_kilobytes
+        GC.start
+        File.read("/proc/self/status")[/VmRSS:\s+(\d+)/, 1].to_i
+      end
+    end
+  end
+end
