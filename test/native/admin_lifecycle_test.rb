@@ -3,7 +3,9 @@
 require "test_helper"
 require "penstock/native/admin"
 require "penstock/native/conf"
+require "penstock/native/envelope"
 require "penstock/native/mock_cluster"
+require "penstock/native/stats_trim"
 
 module Penstock
   module Native
@@ -28,6 +30,19 @@ module Penstock
           assert_equal before, [Native.thread_count, Native.handle_count, Dir.children("/proc/self/fd").size]
           assert_operator resident_kilobytes - memory, :<, 8_192
         end
+      end
+
+      test "[Native leak suite] 100,000 calls that build and throw away: flat" do
+        calls = [
+          -> { Conf.check("linger.ms", "nonsense") }, -> { Native.kafka_error(-185, "_TIMED_OUT", "late", 0) },
+          -> { Envelope.decode(Envelope.encode(base: 1, topic: "t", user_metadata: "x"), base: 1, topic: "t") },
+          -> { StatsTrim.keep('{"name":"x","topics":{"t":{"partitions":{"0":{"hi_offset":1}}}}}', [["t", 0]]) }
+        ]
+        5_000.times { calls.each(&:call) }
+        memory = resident_kilobytes
+        25_000.times { calls.each(&:call) }
+
+        assert_operator resident_kilobytes - memory, :<, 8_192
       end
 
       test "admin handles nobody holds are closed by the reaper" do

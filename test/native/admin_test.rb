@@ -104,16 +104,18 @@ module Penstock
         end
       end
 
-      test "other threads run while a call waits" do
+      test "[GVL suite] a ticker never stalls while calls wait, fail, open and close handles" do
         silent_broker do |servers|
-          ticks = 0
-          waiting(servers, ->(admin) { admin.metadata(nil, 60_000) }) do |thread, _admin|
-            ticker = Thread.new { 50.times { (ticks += 1) && observe_for(0.001) } }
-            ticker.join
-            thread.kill
+          gaps = ticking do
+            5.times { waiting(servers, ->(admin) { admin.metadata(nil, 60_000) }) { |thread, _admin| thread.kill } }
+            admin = Admin.new("bootstrap.servers" => servers)
+            assert_raises(KafkaError) { admin.delete_topics(["orders"], 300) }
+            admin.close
+            MockCluster.new.close
           end
 
-          assert_equal 50, ticks
+          assert_operator gaps.size, :>, 50
+          assert_operator gaps.max, :<, 0.25 # a call that kept the lock would show as 0.3 or more
         end
       end
 
@@ -175,6 +177,17 @@ module Penstock
         started = Process.clock_gettime(Process::CLOCK_MONOTONIC)
         yield
         assert_includes seconds, Process.clock_gettime(Process::CLOCK_MONOTONIC) - started
+      end
+
+      # @return [Array<Float>] seconds between the ticks of a thread that ticks each ms while the block runs
+      def ticking
+        times = []
+        running = true
+        ticker = Thread.new { (times << Process.clock_gettime(Process::CLOCK_MONOTONIC)) && observe_for(0.001) while running }
+        yield
+        running = false
+        ticker.join
+        times.each_cons(2).map { |left, right| right - left }
       end
 
       # Runs the call on a thread; when it waits, yields, and returns what ended it.

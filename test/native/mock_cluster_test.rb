@@ -8,7 +8,7 @@ require "penstock/native/mock_cluster"
 module Penstock
   module Native
     class MockClusterTest < TestCase
-      test "it listens on this machine until it is closed" do
+      test "[Mock cluster] it listens on this machine until it is closed" do
         cluster = MockCluster.new(brokers: 2)
         servers = cluster.bootstrap_servers.split(",")
         host, port = servers.first.split(":")

@@ -10,7 +10,7 @@ require "support/free_port"
 module Penstock
   module Testing
     class ClusterTest < TestCase
-      test "it is up when start returns, with the topics asked for, and gone after stop" do
+      test "[Mock cluster] it is up when start returns, with the topics asked for, and gone after stop" do
         cluster = Cluster.start(topics: {"orders" => 6, "events" => 1})
         pid = cluster.pid
 

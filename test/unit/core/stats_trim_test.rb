@@ -15,7 +15,7 @@ module Penstock
         "{\"a\":\"\\", "{\"a\":\"\0\"}", '{"topics":[]}', '{"topics":{"a":[]}}', '{"topics":{"a":{"partitions":1}}}', '{"topics":{"a":{"partitions":{"0":1}}}}'
       ].freeze
 
-      test "[trimmed stats] only wanted partitions are kept, with their offsets and lags" do
+      test "[trimmed stats] [Stats filter] only wanted partitions are kept, with their offsets and lags" do
         topics = keep(REAL, [["orders", 0], ["orders", 2]])["topics"]
 
         assert_equal ["orders"], topics.keys
