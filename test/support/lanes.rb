@@ -13,6 +13,7 @@ module Penstock
         def manual_offset_management? = manual
         def eofed? = false
         def workers_max = nil
+        def consumer_persistence = true
       end
       Pause = Struct.new(:timeout, :max_timeout, :exponential)
       Raw = Struct.new(:payload, :key, :headers)

@@ -78,7 +78,7 @@ module Penstock
     # @return [Boolean] whether {#consume} was called before or is being called
     def used? = @penstock_context.used?
 
-    # @return [Boolean] whether this call was made for the end of the partition
+    # @return [Boolean] whether the end of the partition was seen: behind these messages, or without any
     def eofed? = @penstock_context.eofed?
 
     # @return [Boolean] whether the partition is being taken away or is gone; flips while {#consume} runs

@@ -45,7 +45,7 @@ module Penstock
           @running = true
         end
         @used ||= unit.consume?
-        @eofed = unit.action == :eofed
+        @eofed = unit.action == :eofed || unit.messages.at_end?
       end
 
       # Called by the worker when user code has ended.

@@ -32,6 +32,7 @@ module Penstock
       def call(slot, unit)
         started = @clock.monotonic_ms
         unit.messages.processing!(Time.now)
+        slot.consumer = nil if unit.consume? && !unit.lane.topic.consumer_persistence
         slot.context.begin_unit(unit)
         consumer = slot.consumer || build(slot)
         error = run(consumer, unit)

@@ -118,6 +118,10 @@ module Penstock
     # @api private
     def finished? = @cursor.nil? || @cursor == @first_index + @size - 1
 
+    # Whether the end of the partition came right behind the last record.
+    # @api private
+    def at_end? = !empty? && !@batch.eof.nil? && @first_index + @size == @batch.size
+
     # Called by the worker when it picks the unit up.
     # @api private
     def processing!(now)

@@ -23,9 +23,7 @@ module Penstock
         # @return [Array<Feature>] all of them
         def core
           [
-            *parties, *inherited, *flags, pause, batch, workers,
-            single(:time_limit, MS, description: "Longest a job may run, in ms. Without it a job may run for hours."),
-            declaration
+            *parties, *inherited, *flags, pause, workers, declaration
           ].freeze
         end
 
@@ -100,12 +98,6 @@ module Penstock
             absent: ->(settings) { Pause.new(*settings.pause.to_a) })
         end
 
-        def batch
-          Feature.new(:batch, options: {min: Option.new(COUNT, REQUIRED), within: Option.new(MS, 1_000)}, check: BATCH,
-            description: "A partition collects until so many messages are there or so many ms are over.",
-            value: ->(min:, within:) { Batch.new(min, within) })
-        end
-
         def workers
           Feature.new(:workers, positional: :max, options: {max: Option.new(COUNT, REQUIRED)}, value: ->(max:) { max },
             description: "Most workers on this topic at once.")
@@ -141,13 +133,6 @@ module Penstock
 
         [["pause timeout (#{pause.timeout}) is above its max_timeout (#{pause.max_timeout})",
           "What a topic doesn't say comes from config.pause"]]
-      end
-
-      BATCH = lambda do |_topic, batch, settings|
-        next [] unless batch && batch.min > settings.window_records
-
-        [["batch min: #{batch.min} can never be reached: at most #{settings.window_records} records of a partition " \
-          "are in memory", "Raise config.window_records"]]
       end
     end
   end

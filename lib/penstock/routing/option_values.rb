@@ -19,11 +19,6 @@ module Penstock
       alias_method :with_exponential_backoff, :exponential
     end
 
-    # A partition collects records until `min` are there or `within` ms are over.
-    Batch = Struct.new(:min, :within) do
-      include FrozenStruct
-    end
-
     # How a topic ought to be on the cluster, for `penstock topics`.
     Declaration = Struct.new(:active, :partitions, :replication_factor, :details) do
       include FrozenStruct

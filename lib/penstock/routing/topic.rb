@@ -84,14 +84,8 @@ module Penstock
       # @return [Pause] ms
       def pause = @features[:pause]
 
-      # @return [Batch, nil]
-      def batch = @features[:batch]
-
       # @return [Integer, nil] most workers on this topic at once
       def workers_max = @features[:workers]
-
-      # @return [Integer, nil] ms
-      def time_limit = @features[:time_limit]
 
       # @return [Declaration, nil] how it ought to be on the cluster
       def declaration = @features[:config]

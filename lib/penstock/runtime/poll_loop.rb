@@ -96,7 +96,7 @@ module Penstock
       end
 
       def survey(driver)
-        survey = Survey.new(@group, driver, @host.reporter)
+        survey = Survey.new(@group, driver, @host.reporter, @parts.session.missing)
         @host.threads.start("penstock survey") { survey.run } if survey.wanted?
       end
 
@@ -164,6 +164,7 @@ module Penstock
         @parts.stopping.run
         @parts.committer.run
         @parts.waiting.run
+        @parts.patience.run
       end
 
       def measure(stage)

@@ -5,8 +5,8 @@ module Penstock
     # How one poll loop comes to rest: quiet (no new work, stay in the group) and stop (leave it), both without losing what runs.
     # Runs on the poll loop's thread.
     #
-    # Stages: draining (units end) → interrupting (those that still run are interrupted, short grace) → hooks (`shutdown`) → then
-    # :quiet, or committing (the last offsets, marked clean) → done. Each stage has an end of its own within the stop's time, so
+    # Stages: draining (units end) → interrupting (those that still run are interrupted, short grace) → hooks (`shutdown`) →
+    # then :quiet, or committing (the last offsets, marked clean) → done. Each stage has an end of its own within the stop's time, so
     # that one unit that doesn't end takes nothing from the commit of the others. Revocations and losses go on beside it, on
     # the same turns.
     class Stopping

@@ -120,7 +120,6 @@ class MistakesTest < Penstock::TestCase
         "routes: a, consumer_group app, kafka: fetch.min.byte is no property of librdkafka"],
     "eofed without the ends" =>
       [-> { [eofed, kafka({"enable.partition.eof": false}, inherit: true)] }, "eofed needs enable.partition.eof"],
-    "a batch that never fills" => [-> { batch(min: 5_000) }, "batch min: 5000 can never be reached"],
     "a first wait of a topic longer than its longest" =>
       [-> { pause(timeout: 40_000) }, "pause timeout (40000) is above its max_timeout (30000)"],
     "deserializers that can't be called" =>

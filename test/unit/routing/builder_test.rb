@@ -97,8 +97,8 @@ class RoutingBuilderTest < Penstock::TestCase
 
     assert_equal [7, false, "latest", 9, 1_000],
       [topic.max_messages, topic.consumer_persistence, topic.initial_offset, topic.pause.timeout, topic.max_wait_time]
-    assert_equal [false, false, nil, nil, nil],
-      [topic.manual_offset_management?, topic.eofed?, topic.batch, topic.workers_max, topic.time_limit]
+    assert_equal [false, false, nil],
+      [topic.manual_offset_management?, topic.eofed?, topic.workers_max]
   end
 
   test "every option of a topic arrives typed" do
@@ -106,9 +106,7 @@ class RoutingBuilderTest < Penstock::TestCase
       topic(:a) do
         consumer C
         eofed
-        batch min: 500, within: 2_000
         workers max: 3
-        time_limit 5_000
         long_running_job true
         pause timeout: 1, max_timeout: 2, with_exponential_backoff: false
         config partitions: 6, replication_factor: 3, "cleanup.policy": "compact"
@@ -116,8 +114,7 @@ class RoutingBuilderTest < Penstock::TestCase
     end.find(:a)
 
     assert_predicate topic, :eofed?
-    assert_equal [500, 2_000], topic.batch.to_a
-    assert_equal [3, 5_000, true], [topic.workers_max, topic.time_limit, topic.features[:long_running_job]]
+    assert_equal [3, true], [topic.workers_max, topic.features[:long_running_job]]
     assert_equal [1, 2, false], topic.pause.to_a
     assert_equal [true, 6, 3, {"cleanup.policy": "compact"}], topic.declaration.to_a
   end
