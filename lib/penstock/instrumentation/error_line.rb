@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "client_trouble"
 require_relative "events/errors"
 require_relative "lines"
 
@@ -12,6 +13,7 @@ module Penstock
       FATAL = %w[runner.call.error app.stopping.error app.forceful_stopping.error].freeze
       # Types that most often pass by themselves.
       PASSING = %w[librdkafka.error connection.client.poll.error].freeze
+      CLIENT = "librdkafka.error"
       CONTEXT = %i[offset seek_offset attempt producer_id subscription_group_id consumer_group_id client hook inside
         listener failures].freeze
 
@@ -31,14 +33,25 @@ module Penstock
 
       # @return [String]
       def to_s
-        head = [place, what, cause].compact.join(": ")
+        head = [place, *(trouble || [what, cause])].compact.join(": ")
         [head + context, *held, *backtrace].join("\n")
       end
 
       private
 
       def place
-        Lines.lane(@event) if @event[:topic] && @event[:partition]
+        return Lines.lane(@event) if @event[:topic] && @event[:partition]
+
+        Lines.group(@event) if @event[:type] == CLIENT && @event[:subscription_group]
+      end
+
+      # A connection that fails is tried again by the client, and whoever reads this needs its step and the way out.
+      def trouble
+        return unless @event[:type] == CLIENT
+
+        known = ClientTrouble.of(@error) or return
+        again = " (#{@event[:repeated]} times since the last line)" if @event[:repeated].to_i > 1
+        ["#{known} Tried until it works#{again}"]
       end
 
       def what

@@ -1,27 +1,28 @@
 # frozen_string_literal: true
 
 require_relative "../errors"
-require_relative "error_codes"
-require_relative "repeats"
+require_relative "../instrumentation/client_errors"
 
 module Penstock
   module Runtime
     # Brings each event of the driver to the part that understands it. Runs on the poll loop's thread.
     class DriverEvents
-      # Errors that mean nothing but "going on": the client library retries by itself and says so again.
-      QUIET = %i[partition_eof].freeze
+      # How the library names a topic it can't find.
+      MISSING = /\ASubscribed topic not available: (?<topic>[^:]+):/
+      private_constant :MISSING
 
       # @param parts [LoopParts]
       def initialize(parts)
         @parts = parts
         @session = parts.session
-        @repeats = Repeats.new
+        @errors = Instrumentation::ClientErrors.new
       end
 
       # @param event [Array] type first, see Native::Consumer#poll_event
       def call(event)
         case event.first
-        when :assign, :revoke then @parts.rebalances.happened(event)
+        when :assign then assigned(event)
+        when :revoke then @parts.rebalances.happened(event)
         when :committed then @parts.opening.answered(event)
         when :commit then committed(event)
         when :error then error(*event.drop(1))
@@ -32,7 +33,15 @@ module Penstock
         end
       end
 
+      # @return [Integer, nil] monotonic ms of the last error that was told
+      def told_at = @errors.told_at
+
       private
+
+      def assigned(event)
+        event[1].each { |topic, _partition| @session.missing.found(topic) }
+        @parts.rebalances.happened(event)
+      end
 
       def committed(event)
         _type, token, number, rows = event
@@ -43,10 +52,11 @@ module Penstock
         error = KafkaError.build(number: number, name: name, message: message, fatal: fatal)
         return @parts.fenced(error) if error.is_a?(FencedError)
         raise error if fatal
-        return if QUIET.include?(error.code)
-        count = @repeats.tell(error.code, @session.now) or return
-        @session.emit("error.occurred", {type: "librdkafka.error", error: error, subscription_group: @session.group,
-          repeated: count})
+        missing = message[MISSING, :topic] if error.code == :unknown_topic_or_part
+        return @session.missing.tell(missing) if missing
+        told = @errors.tell(error, @session.now) or return
+        @session.emit("error.occurred", {type: "librdkafka.error", error: told.error, subscription_group: @session.group,
+          repeated: told.count})
       end
 
       # Parsed where it is listened to, not here.
@@ -63,7 +73,8 @@ module Penstock
       end
 
       def log(level, facility, message)
-        @session.log(level, "#{@session.driver.name} #{facility}: #{message}")
+        worth = @errors.line(level, facility, message, @session.now) or return
+        @session.log(worth, "#{@session.driver.name} #{facility}: #{message}")
       end
 
       # Records never come outside of their lane; one that does is a defect in the driver, and its lane is behind.

@@ -8,6 +8,7 @@ require_relative "feeder"
 require_relative "hooks"
 require_relative "link"
 require_relative "opening"
+require_relative "patience"
 require_relative "ports"
 require_relative "rebalances"
 require_relative "run_queue"
@@ -20,7 +21,7 @@ module Penstock
   module Runtime
     # What a poll loop consists of while one connection is open, put together in one place. Lives on the loop's thread.
     class LoopParts
-      attr_reader :session, :committer, :opening, :hooks, :rebalances, :feeder, :settler, :stopping, :events, :waiting
+      attr_reader :session, :committer, :opening, :hooks, :rebalances, :feeder, :settler, :stopping, :events, :waiting, :patience
 
       # @param group [Routing::SubscriptionGroup]
       # @param driver [Native::Consumer]
@@ -37,13 +38,15 @@ module Penstock
         groups
         work
         @events = DriverEvents.new(self)
-        @waiting = Waiting.new(@session)
+        @waiting = Waiting.new(@session, @events.method(:told_at))
+        @patience = Patience.new(@session, @host.max_poll_interval_ms(@session.group))
       end
 
       # @return [Integer, nil] monotonic ms of the next timer
       def next_due
         [@session.next_hold_due, @opening.next_due, @rebalances.next_due, @stopping.next_due, @committer.next_due,
-          @waiting.next_due].compact.min
+          @waiting.next_due,
+          @patience.next_due].compact.min
       end
 
       # @param id [Integer] of a driver's lane that has something

@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require_relative "missing_topics"
+
 module Penstock
   module Runtime
     # What one open connection of a subscription group holds: the driver, the lanes we own, units of lanes that are gone but
@@ -7,6 +9,9 @@ module Penstock
     class Session
       attr_reader :group, :driver, :lanes, :clock, :reporter, :mailbox, :queue, :pool, :settings
       attr_reader :epoch, :left_running
+
+      # @return [MissingTopics]
+      attr_reader :missing
 
       # @return [Boolean] whether records may be taken and units handed out
       attr_accessor :feeding
@@ -22,6 +27,7 @@ module Penstock
         @queue = host.queue
         @pool = host.pool
         @settings = host.settings
+        @missing = MissingTopics.new(group, host.reporter)
         @mailbox = mailbox
         @host = host
         @lanes = {}

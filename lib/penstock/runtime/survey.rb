@@ -11,10 +11,12 @@ module Penstock
       # @param group [Routing::SubscriptionGroup]
       # @param driver [Native::Consumer]
       # @param reporter [Reporter]
-      def initialize(group, driver, reporter)
+      # @param missing [MissingTopics]
+      def initialize(group, driver, reporter, missing)
         @group = group
         @driver = driver
         @reporter = reporter
+        @missing = missing
       end
 
       # @return [Boolean] whether anybody wants to know
@@ -31,9 +33,10 @@ module Penstock
       private
 
       def tell(topic, found)
-        exists = !found.nil? && !found[:partitions].empty?
-        @reporter.emit("connection.topic", {topic: topic.name, consumer_group_id: @group.consumer_group.id, exists: exists,
-          partitions: exists ? found[:partitions].size : 0, start_offset: topic.initial_offset})
+        return @missing.tell(topic.name) if found.nil? || found[:partitions].empty?
+        @missing.found(topic.name)
+        @reporter.emit("connection.topic", {topic: topic.name, consumer_group_id: @group.consumer_group.id, exists: true,
+          partitions: found[:partitions].size, start_offset: topic.initial_offset})
       end
     end
   end

@@ -1,21 +1,33 @@
 # frozen_string_literal: true
 
+require_relative "../instrumentation/repeats"
+
 module Penstock
   module Runtime
     # Says so when a group has had no partition for a while: "nothing is consumed" never happens in silence. Told once, and again
-    # each time the wait has doubled, until the first assignment. Runs on the poll loop's thread.
+    # each time the wait has doubled, until the first assignment. While an error is told that explains it, that is enough. Runs on
+    # the poll loop's thread.
     class Waiting
       FIRST_MS = 10_000
+      # A line about the cause is repeated so often; only when it stays out this one comes.
+      EXPLAINED_MS = Instrumentation::Repeats::EVERY_MS + 5_000
+      private_constant :EXPLAINED_MS
 
       # @param session [Session]
-      def initialize(session)
+      # @param explained_at [#call] monotonic ms of the last line that said why, or nil
+      def initialize(session, explained_at)
         @session = session
+        @explained_at = explained_at
         @since = session.now
         @patience = FIRST_MS
       end
 
       # @return [Integer, nil]
-      def next_due = @patience && (@since + @patience)
+      def next_due
+        return unless @patience
+        explained = @explained_at.call
+        [@since + @patience, *(explained + EXPLAINED_MS if explained)].max
+      end
 
       # Tells when it is time.
       def run
@@ -24,7 +36,7 @@ module Penstock
         now = @session.now
         return if now < next_due
         tell(now)
-        @patience *= 2
+        @patience = 2 * (now - @since)
       end
 
       private
@@ -36,8 +48,9 @@ module Penstock
       end
 
       def reason
-        member = @session.driver.member_id.to_s
-        return "the group has not answered: is the broker reachable, do the topics exist?" if member.empty?
+        missing = @session.missing.names
+        return "#{missing.join(", ")} #{(missing.size == 1) ? "doesn't" : "don't"} exist" if missing.any?
+        return "the group has not answered: is the broker reachable?" if @session.driver.member_id.to_s.empty?
         "other members hold all partitions, or the topics have none"
       end
     end

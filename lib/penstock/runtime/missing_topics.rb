@@ -1,0 +1,39 @@
+# frozen_string_literal: true
+
+module Penstock
+  module Runtime
+    # The topics of a group that don't exist. Two see them, the survey at the start and the client library whenever it looks: what
+    # either finds is told once, until the topic was there. Patterns that match nothing are no news. Any thread.
+    class MissingTopics
+      # @param group [Routing::SubscriptionGroup]
+      # @param reporter [Reporter]
+      def initialize(group, reporter)
+        @group = group
+        @reporter = reporter
+        @names = []
+        @lock = Mutex.new
+      end
+
+      # @return [Array<String>]
+      def names = @lock.synchronize { @names.dup }
+
+      # @param name [String] topic, or a pattern as it is subscribed to
+      def tell(name)
+        return if name.start_with?("^")
+        new = @lock.synchronize { !@names.include?(name) && @names.push(name) }
+        @reporter.emit("connection.topic", about(name)) if new
+      end
+
+      # The topic is there.
+      # @param name [String]
+      def found(name) = @lock.synchronize { @names.delete(name) }
+
+      private
+
+      def about(name)
+        {topic: name, consumer_group_id: @group.consumer_group.id, exists: false, partitions: 0,
+         start_offset: @group.topic_for(name)&.initial_offset}
+      end
+    end
+  end
+end
