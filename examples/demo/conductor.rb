@@ -153,7 +153,6 @@ module Demo
     # Without a warning, as a machine fails: no hand-over, no last commit.
     def kill_one
       @killed = consumers.first
-      @killed.read_progress
       @killed.kill(:KILL)
       @journal.write("killed", @killed.name, Journal.now_ns)
       @killed.reap
