@@ -144,8 +144,7 @@ module Penstock
       end
 
       def report(entry, code)
-        error = KafkaError.build(number: 0, name: code.to_s, message: "commit of #{entry.lane.topic_name}/" \
-          "#{entry.lane.partition} at #{entry.offset} was refused")
+        error = error_of(code, "commit of #{entry.lane.topic_name}/#{entry.lane.partition} at #{entry.offset} was refused")
         @session.emit("error.occurred", {type: "offsets.commit.error", error: error,
           topic: entry.lane.topic_name, partition: entry.lane.partition})
       end
@@ -154,8 +153,10 @@ module Penstock
         return if entries.empty?
         @session.emit("offsets.commit_retried", {subscription_group_id: @session.group.id,
           offsets: entries.map { |entry| [entry.lane.topic_name, entry.lane.partition, entry.offset] },
-          error: results.values.compact.first})
+          error: error_of(results.values.compact.first, "refused for now")})
       end
+
+      def error_of(code, message) = KafkaError.build(number: 0, name: code.to_s, message: message)
 
       def resolve(answer)
         done, @waits = @waits.partition { |wait| yield(wait) }
