@@ -1,17 +1,12 @@
 /* Penstock::Native::MockCluster: librdkafka's mock cluster with our handle's life
  * cycle. Numbers only here; names for them are Ruby's (native/mock_cluster.rb).
  * Methods may be called from any thread; close waits for calls that are inside. */
-#include "penstock_kafka.h"
+#include "mock_call.h"
 
-#include <limits.h>
 #include <string.h>
 
-#include "core/mock.h"
 #include "error.h"
 #include "nogvl.h"
-
-#define WHAT "mock cluster"
-#define NAME_BYTES 256 /* a topic has at most 249 */
 
 /* -- the object ------------------------------------------------------------- */
 
@@ -45,14 +40,14 @@ static VALUE mock_alloc(VALUE klass) {
   return TypedData_Wrap_Struct(klass, &mock_type, NULL);
 }
 
-static pk_mock_t *mock_get(VALUE self) {
+pk_mock_t *pk_mock_get(VALUE self) {
   pk_mock_t *mock = rb_check_typeddata(self, &mock_type);
 
-  if (!mock) pk_raise_closed(WHAT);
+  if (!mock) pk_raise_closed(PK_MOCK_WHAT);
   return mock;
 }
 
-static int int_between(VALUE value, int min, int max, const char *what) {
+int pk_mock_int(VALUE value, int min, int max, const char *what) {
   int number = NUM2INT(value);
 
   if (number < min || number > max) rb_raise(rb_eArgError, "%s must be %d to %d, is %d", what, min, max, number);
@@ -74,7 +69,7 @@ static void *open_safe(void *pointer) {
 
 /* listen(brokers): the cluster listens when it returns. Private, called by initialize. */
 static VALUE mock_listen(VALUE self, VALUE brokers) {
-  open_args args = {int_between(brokers, 1, PK_MOCK_MAX_BROKERS, "brokers"), NULL, ""};
+  open_args args = {pk_mock_int(brokers, 1, PK_MOCK_MAX_BROKERS, "brokers"), NULL, ""};
 
   if (DATA_PTR(self)) rb_raise(rb_eRuntimeError, "the mock cluster is open already");
   pk_without_gvl(open_safe, &args, NULL, NULL);
@@ -117,188 +112,175 @@ static VALUE mock_closed_p(VALUE self) {
 }
 
 static VALUE mock_state(VALUE self) {
-  return pk_state_symbol(&mock_get(self)->handle);
+  return pk_state_symbol(&pk_mock_get(self)->handle);
 }
 
 static VALUE mock_pid(VALUE self) {
-  return INT2NUM((int)mock_get(self)->handle.pid);
+  return INT2NUM((int)pk_mock_get(self)->handle.pid);
 }
 
 /* -- calls ------------------------------------------------------------------ */
 
-/* One call for the mock's thread: run is made without the GVL, inside the handle. */
-typedef struct mock_call {
-  rd_kafka_resp_err_t (*run)(struct mock_call *);
-  pk_mock_t *mock;
-  char topic[NAME_BYTES];
-  char key[NAME_BYTES];
-  int broker, partition, api_key, number;
-  int64_t offset;
-  size_t count;
-  rd_kafka_resp_err_t *errors;
-  rd_kafka_resp_err_t result;
-} mock_call_t;
-
 static void *call_safe(void *pointer) {
-  mock_call_t *call = pointer;
+  pk_mock_call_t *call = pointer;
 
   call->result = call->run(call);
   return pointer;
 }
 
-static VALUE mock_call(VALUE self, mock_call_t *call) {
-  call->mock = mock_get(self);
-  pk_enter(&call->mock->handle, WHAT);
+VALUE pk_mock_run(VALUE self, pk_mock_call_t *call) {
+  call->mock = pk_mock_get(self);
+  pk_enter(&call->mock->handle, PK_MOCK_WHAT);
   pk_without_gvl_noraise(call_safe, call);
   pk_handle_leave(&call->mock->handle);
   if (call->result) pk_raise(call->result, NULL);
   return Qnil;
 }
 
-static void copy_name(char *target, VALUE string, const char *what) {
+void pk_mock_name(char *target, VALUE string, const char *what) {
   const char *source = StringValueCStr(string);
 
-  if (!*source || strlen(source) >= NAME_BYTES) {
-    rb_raise(rb_eArgError, "%s must have 1 to %d bytes", what, NAME_BYTES - 1);
+  if (!*source || strlen(source) >= PK_MOCK_NAME_BYTES) {
+    rb_raise(rb_eArgError, "%s must have 1 to %d bytes", what, PK_MOCK_NAME_BYTES - 1);
   }
   strcpy(target, source);
 }
 
 static VALUE mock_bootstrap_servers(VALUE self) {
-  pk_mock_t *mock = mock_get(self);
+  pk_mock_t *mock = pk_mock_get(self);
   VALUE servers;
 
-  pk_enter(&mock->handle, WHAT);
+  pk_enter(&mock->handle, PK_MOCK_WHAT);
   servers = pk_utf8(rd_kafka_mock_cluster_bootstraps(mock->cluster));
   pk_handle_leave(&mock->handle);
   return servers;
 }
 
-static rd_kafka_resp_err_t run_topic_create(mock_call_t *call) {
+static rd_kafka_resp_err_t run_topic_create(pk_mock_call_t *call) {
   return rd_kafka_mock_topic_create(call->mock->cluster, call->topic, call->partition, call->number);
 }
 
 static VALUE mock_topic_create(VALUE self, VALUE topic, VALUE partitions, VALUE replication_factor) {
-  mock_call_t call = {.run = run_topic_create};
+  pk_mock_call_t call = {.run = run_topic_create};
 
-  copy_name(call.topic, topic, "topic");
-  call.partition = int_between(partitions, 1, PK_MOCK_MAX_PARTITIONS, "partitions");
-  call.number = int_between(replication_factor, 1, PK_MOCK_MAX_BROKERS, "replication factor");
-  return mock_call(self, &call);
+  pk_mock_name(call.topic, topic, "topic");
+  call.partition = pk_mock_int(partitions, 1, PK_MOCK_MAX_PARTITIONS, "partitions");
+  call.number = pk_mock_int(replication_factor, 1, PK_MOCK_MAX_BROKERS, "replication factor");
+  return pk_mock_run(self, &call);
 }
 
-static rd_kafka_resp_err_t run_topic_delete(mock_call_t *call) {
+static rd_kafka_resp_err_t run_topic_delete(pk_mock_call_t *call) {
   return rd_kafka_mock_topic_delete(call->mock->cluster, call->topic);
 }
 
 static VALUE mock_topic_delete(VALUE self, VALUE topic) {
-  mock_call_t call = {.run = run_topic_delete};
+  pk_mock_call_t call = {.run = run_topic_delete};
 
-  copy_name(call.topic, topic, "topic");
-  return mock_call(self, &call);
+  pk_mock_name(call.topic, topic, "topic");
+  return pk_mock_run(self, &call);
 }
 
-static rd_kafka_resp_err_t run_topic_error(mock_call_t *call) {
+static rd_kafka_resp_err_t run_topic_error(pk_mock_call_t *call) {
   rd_kafka_mock_topic_set_error(call->mock->cluster, call->topic, (rd_kafka_resp_err_t)call->number);
   return RD_KAFKA_RESP_ERR_NO_ERROR;
 }
 
 static VALUE mock_topic_error(VALUE self, VALUE topic, VALUE error) {
-  mock_call_t call = {.run = run_topic_error, .number = NUM2INT(error)};
+  pk_mock_call_t call = {.run = run_topic_error, .number = NUM2INT(error)};
 
-  copy_name(call.topic, topic, "topic");
-  return mock_call(self, &call);
+  pk_mock_name(call.topic, topic, "topic");
+  return pk_mock_run(self, &call);
 }
 
-static rd_kafka_resp_err_t run_delete_records(mock_call_t *call) {
+static rd_kafka_resp_err_t run_delete_records(pk_mock_call_t *call) {
   return rd_kafka_mock_partition_delete_records(call->mock->cluster, call->topic, call->partition, call->offset);
 }
 
 static VALUE mock_delete_records(VALUE self, VALUE topic, VALUE partition, VALUE before_offset) {
-  mock_call_t call = {.run = run_delete_records, .partition = NUM2INT(partition), .offset = NUM2LL(before_offset)};
+  pk_mock_call_t call = {.run = run_delete_records, .partition = NUM2INT(partition), .offset = NUM2LL(before_offset)};
 
-  copy_name(call.topic, topic, "topic");
-  return mock_call(self, &call);
+  pk_mock_name(call.topic, topic, "topic");
+  return pk_mock_run(self, &call);
 }
 
-static rd_kafka_resp_err_t run_partition_leader(mock_call_t *call) {
+static rd_kafka_resp_err_t run_partition_leader(pk_mock_call_t *call) {
   return rd_kafka_mock_partition_set_leader(call->mock->cluster, call->topic, call->partition, call->broker);
 }
 
 static VALUE mock_partition_leader(VALUE self, VALUE topic, VALUE partition, VALUE broker) {
-  mock_call_t call = {.run = run_partition_leader, .partition = NUM2INT(partition), .broker = NUM2INT(broker)};
+  pk_mock_call_t call = {.run = run_partition_leader, .partition = NUM2INT(partition), .broker = NUM2INT(broker)};
 
-  copy_name(call.topic, topic, "topic");
-  return mock_call(self, &call);
+  pk_mock_name(call.topic, topic, "topic");
+  return pk_mock_run(self, &call);
 }
 
-static rd_kafka_resp_err_t run_coordinator(mock_call_t *call) {
+static rd_kafka_resp_err_t run_coordinator(pk_mock_call_t *call) {
   return rd_kafka_mock_coordinator_set(call->mock->cluster, call->key, call->topic, call->broker);
 }
 
 static VALUE mock_coordinator(VALUE self, VALUE type, VALUE key, VALUE broker) {
-  mock_call_t call = {.run = run_coordinator, .broker = NUM2INT(broker)};
+  pk_mock_call_t call = {.run = run_coordinator, .broker = NUM2INT(broker)};
 
-  copy_name(call.key, type, "type");
-  copy_name(call.topic, key, "key");
-  return mock_call(self, &call);
+  pk_mock_name(call.key, type, "type");
+  pk_mock_name(call.topic, key, "key");
+  return pk_mock_run(self, &call);
 }
 
-static rd_kafka_resp_err_t run_rtt(mock_call_t *call) {
+static rd_kafka_resp_err_t run_rtt(pk_mock_call_t *call) {
   return rd_kafka_mock_broker_set_rtt(call->mock->cluster, call->broker, call->number);
 }
 
 static VALUE mock_rtt(VALUE self, VALUE broker, VALUE rtt_ms) {
-  mock_call_t call = {.run = run_rtt, .broker = NUM2INT(broker)};
+  pk_mock_call_t call = {.run = run_rtt, .broker = NUM2INT(broker)};
 
-  call.number = int_between(rtt_ms, 0, INT_MAX, "rtt_ms");
-  return mock_call(self, &call);
+  call.number = pk_mock_int(rtt_ms, 0, INT_MAX, "rtt_ms");
+  return pk_mock_run(self, &call);
 }
 
-static rd_kafka_resp_err_t run_rack(mock_call_t *call) {
+static rd_kafka_resp_err_t run_rack(pk_mock_call_t *call) {
   return rd_kafka_mock_broker_set_rack(call->mock->cluster, call->broker, call->key);
 }
 
 static VALUE mock_rack(VALUE self, VALUE broker, VALUE rack) {
-  mock_call_t call = {.run = run_rack, .broker = NUM2INT(broker)};
+  pk_mock_call_t call = {.run = run_rack, .broker = NUM2INT(broker)};
 
-  copy_name(call.key, rack, "rack");
-  return mock_call(self, &call);
+  pk_mock_name(call.key, rack, "rack");
+  return pk_mock_run(self, &call);
 }
 
-static rd_kafka_resp_err_t run_broker_down(mock_call_t *call) {
+static rd_kafka_resp_err_t run_broker_down(pk_mock_call_t *call) {
   return rd_kafka_mock_broker_set_down(call->mock->cluster, call->broker);
 }
 
 static VALUE mock_broker_down(VALUE self, VALUE broker) {
-  mock_call_t call = {.run = run_broker_down, .broker = NUM2INT(broker)};
+  pk_mock_call_t call = {.run = run_broker_down, .broker = NUM2INT(broker)};
 
-  return mock_call(self, &call);
+  return pk_mock_run(self, &call);
 }
 
-static rd_kafka_resp_err_t run_broker_up(mock_call_t *call) {
+static rd_kafka_resp_err_t run_broker_up(pk_mock_call_t *call) {
   return rd_kafka_mock_broker_set_up(call->mock->cluster, call->broker);
 }
 
 static VALUE mock_broker_up(VALUE self, VALUE broker) {
-  mock_call_t call = {.run = run_broker_up, .broker = NUM2INT(broker)};
+  pk_mock_call_t call = {.run = run_broker_up, .broker = NUM2INT(broker)};
 
-  return mock_call(self, &call);
+  return pk_mock_run(self, &call);
 }
 
-static rd_kafka_resp_err_t run_rebalance_delay(mock_call_t *call) {
+static rd_kafka_resp_err_t run_rebalance_delay(pk_mock_call_t *call) {
   rd_kafka_mock_group_initial_rebalance_delay_ms(call->mock->cluster, call->number);
   return RD_KAFKA_RESP_ERR_NO_ERROR;
 }
 
 static VALUE mock_rebalance_delay(VALUE self, VALUE delay_ms) {
-  mock_call_t call = {.run = run_rebalance_delay};
+  pk_mock_call_t call = {.run = run_rebalance_delay};
 
-  call.number = int_between(delay_ms, 0, INT_MAX, "delay_ms");
-  return mock_call(self, &call);
+  call.number = pk_mock_int(delay_ms, 0, INT_MAX, "delay_ms");
+  return pk_mock_run(self, &call);
 }
 
-static rd_kafka_resp_err_t run_group_times(mock_call_t *call) {
+static rd_kafka_resp_err_t run_group_times(pk_mock_call_t *call) {
   rd_kafka_mock_set_group_consumer_session_timeout_ms(call->mock->cluster, call->number);
   rd_kafka_mock_set_group_consumer_heartbeat_interval_ms(call->mock->cluster, call->partition);
   return RD_KAFKA_RESP_ERR_NO_ERROR;
@@ -306,117 +288,17 @@ static rd_kafka_resp_err_t run_group_times(mock_call_t *call) {
 
 /* Times the broker dictates to KIP-848 members. */
 static VALUE mock_group_times(VALUE self, VALUE session_timeout_ms, VALUE heartbeat_interval_ms) {
-  mock_call_t call = {.run = run_group_times};
+  pk_mock_call_t call = {.run = run_group_times};
 
-  call.number = int_between(session_timeout_ms, 1, INT_MAX, "session_timeout_ms");
-  call.partition = int_between(heartbeat_interval_ms, 1, INT_MAX, "heartbeat_interval_ms");
-  return mock_call(self, &call);
-}
-
-/* -- injected errors -------------------------------------------------------- */
-
-static rd_kafka_resp_err_t run_push_errors(mock_call_t *call) {
-  rd_kafka_mock_push_request_errors_array(call->mock->cluster, (int16_t)call->api_key, call->count, call->errors);
-  return RD_KAFKA_RESP_ERR_NO_ERROR;
-}
-
-static VALUE mock_push_errors(VALUE self, VALUE api_key, VALUE numbers) {
-  mock_call_t call = {.run = run_push_errors, .api_key = int_between(api_key, 0, INT16_MAX, "api key")};
-  VALUE buffer = Qnil;
-
-  Check_Type(numbers, T_ARRAY);
-  call.count = (size_t)RARRAY_LEN(numbers);
-  call.errors = ALLOCV_N(rd_kafka_resp_err_t, buffer, call.count);
-  for (size_t i = 0; i < call.count; i++) call.errors[i] = NUM2INT(rb_ary_entry(numbers, (long)i));
-  mock_call(self, &call);
-  ALLOCV_END(buffer);
-  return Qnil;
-}
-
-static rd_kafka_resp_err_t run_push_error_rtt(mock_call_t *call) {
-  return pk_mock_push_error_rtt(call->mock, call->broker, call->api_key, call->number, call->partition);
-}
-
-static VALUE mock_push_error_rtt(VALUE self, VALUE broker, VALUE api_key, VALUE number, VALUE rtt_ms) {
-  mock_call_t call = {.run = run_push_error_rtt, .broker = NUM2INT(broker), .number = NUM2INT(number)};
-
-  call.api_key = int_between(api_key, 0, INT16_MAX, "api key");
-  call.partition = int_between(rtt_ms, 0, INT_MAX, "rtt_ms");
-  return mock_call(self, &call);
-}
-
-static rd_kafka_resp_err_t run_clear_errors(mock_call_t *call) {
-  rd_kafka_mock_clear_request_errors(call->mock->cluster, (int16_t)call->api_key);
-  return RD_KAFKA_RESP_ERR_NO_ERROR;
-}
-
-static VALUE mock_clear_errors(VALUE self, VALUE api_key) {
-  mock_call_t call = {.run = run_clear_errors, .api_key = int_between(api_key, 0, INT16_MAX, "api key")};
-
-  return mock_call(self, &call);
-}
-
-/* -- requests seen ---------------------------------------------------------- */
-
-static rd_kafka_resp_err_t run_track(mock_call_t *call) {
-  if (call->number) {
-    rd_kafka_mock_start_request_tracking(call->mock->cluster);
-  } else {
-    rd_kafka_mock_stop_request_tracking(call->mock->cluster);
-  }
-  return RD_KAFKA_RESP_ERR_NO_ERROR;
-}
-
-static VALUE mock_track(VALUE self, VALUE on) {
-  mock_call_t call = {.run = run_track, .number = RTEST(on)};
-
-  return mock_call(self, &call);
-}
-
-typedef struct {
-  rd_kafka_mock_request_t **requests;
-  size_t count;
-} request_list_t;
-
-static VALUE requests_array(VALUE pointer) {
-  const request_list_t *list = (const request_list_t *)pointer;
-  VALUE rows = rb_ary_new_capa((long)list->count);
-
-  for (size_t i = 0; i < list->count; i++) {
-    rd_kafka_mock_request_t *request = list->requests[i];
-
-    rb_ary_push(rows, rb_ary_new_from_args(3, INT2NUM(rd_kafka_mock_request_id(request)),
-                                           INT2NUM(rd_kafka_mock_request_api_key(request)),
-                                           LL2NUM(rd_kafka_mock_request_timestamp(request) / 1000)));
-  }
-  return rows;
-}
-
-/* → [[broker, api_key, timestamp_ms], …] since tracking was switched on. */
-static VALUE mock_requests(VALUE self) {
-  pk_mock_t *mock = mock_get(self);
-  request_list_t list = {NULL, 0};
-  VALUE rows;
-  int state = 0;
-
-  pk_enter(&mock->handle, WHAT);
-  list.requests = rd_kafka_mock_get_requests(mock->cluster, &list.count);
-  rows = rb_protect(requests_array, (VALUE)&list, &state);
-  if (list.requests) rd_kafka_mock_request_destroy_array(list.requests, list.count);
-  pk_handle_leave(&mock->handle);
-  if (state) rb_jump_tag(state);
-  return rows;
+  call.number = pk_mock_int(session_timeout_ms, 1, INT_MAX, "session_timeout_ms");
+  call.partition = pk_mock_int(heartbeat_interval_ms, 1, INT_MAX, "heartbeat_interval_ms");
+  return pk_mock_run(self, &call);
 }
 
 static void define_calls(VALUE cMock) {
   rb_define_private_method(cMock, "topic_create", mock_topic_create, 3);
   rb_define_private_method(cMock, "topic_delete", mock_topic_delete, 1);
   rb_define_private_method(cMock, "topic_error", mock_topic_error, 2);
-  rb_define_private_method(cMock, "push_errors", mock_push_errors, 2);
-  rb_define_private_method(cMock, "push_error_rtt", mock_push_error_rtt, 4);
-  rb_define_private_method(cMock, "clear_errors", mock_clear_errors, 1);
-  rb_define_private_method(cMock, "track", mock_track, 1);
-  rb_define_private_method(cMock, "tracked", mock_requests, 0);
   rb_define_private_method(cMock, "rebalance_delay", mock_rebalance_delay, 1);
   rb_define_private_method(cMock, "group_times", mock_group_times, 2);
   rb_define_method(cMock, "delete_records", mock_delete_records, 3);
@@ -439,4 +321,5 @@ void Init_pk_mock(VALUE mNative) {
   rb_define_method(cMock, "pid", mock_pid, 0);
   rb_define_method(cMock, "bootstrap_servers", mock_bootstrap_servers, 0);
   define_calls(cMock);
+  pk_mock_define_errors(cMock);
 }

@@ -12,7 +12,8 @@ module Penstock
       NOT_JSON = [
         "", " ", "[]", "1", "{", "}", '{"a"}', '{"a":}', '{"a":1,}', '{"a":1}x', '{"a":nan}', '{"a":01}', "{a:1}",
         '{"a":1 "b":2}', '{"a":+1}', '{"a":1.}', '{"a":.5}', '{"a":1e}', '{"a":--1}', '{"a":tru}', "{\"a\":\"\n\"}",
-        "{\"a\":\"\\", "{\"a\":\"\0\"}", '{"topics":[]}', '{"topics":{"a":[]}}', '{"topics":{"a":{"partitions":1}}}', '{"topics":{"a":{"partitions":{"0":1}}}}'
+        "{\"a\":\"\\", "{\"a\":\"\0\"}", '{"topics":[]}', '{"topics":{"a":[]}}', '{"topics":{"a":{"partitions":1}}}',
+        '{"topics":{"a":{"partitions":{"0":1}}}}'
       ].freeze
 
       test "[trimmed stats] [Stats filter] only wanted partitions are kept, with their offsets and lags" do
