@@ -63,7 +63,9 @@ module Penstock
         return if found.empty?
 
         result = new("leaks of the class")
-        result.failures << Minitest::Assertion.new("left behind by #{self}: #{found.join("; ")}")
+        failure = Minitest::Assertion.new("left behind by #{self}: #{found.join("; ")}")
+        failure.set_backtrace(caller)
+        result.failures << failure
         reporter.record(Minitest::Result.from(result))
       end
     end

@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require_relative "../errors"
+require_relative "error_codes"
 require_relative "hooks"
 
 module Penstock
@@ -23,6 +25,14 @@ module Penstock
       # @param payload [Hash]
       def emit(name, payload) = @session.emit(name, with_group(name, payload))
 
+      # @param number [Integer] librdkafka's error number
+      # @param message [String]
+      def report(lane, number, message)
+        error = KafkaError.build(number: number, name: ErrorCodes.of(number), message: message)
+        emit("error.occurred", {type: "connection.client.poll.error", error: error, topic: lane.topic_name,
+                                partition: lane.partition})
+      end
+
       # @param error [Exception]
       def stop(error) = @stop.call(error)
 
@@ -36,7 +46,7 @@ module Penstock
       # @param target [Integer, :earliest, :latest]
       # @param cause [Symbol] :user begins a new incarnation; the others put the source where the ledger stands
       def seek(lane, target, cause)
-        offset = LOGICAL.fetch(target, target)
+        offset = resolve(lane, target)
         return realign(lane, offset) unless cause == :user
         emit("consumer.consuming.seek", {topic: lane.topic_name, partition: lane.partition, message: target,
           manual_seek: true, reset_offset: true})
@@ -44,6 +54,14 @@ module Penstock
       end
 
       private
+
+      # The end is taken from what the last fetch said: the library would ask the broker behind the fetch that waits there, and
+      # step over what was written meanwhile.
+      def resolve(lane, target)
+        return LOGICAL.fetch(target, target) unless target == :latest
+        _low, high = @session.driver.cached_watermarks(lane.topic_name, lane.partition)
+        (high && high >= 0) ? high : LOGICAL[:latest]
+      end
 
       # The source already stands there: nothing prefetched is thrown away.
       def in_place?(lane, offset) = offset == (lane.backlog.first_offset || lane.ledger.tail)

@@ -107,9 +107,7 @@ module Penstock
         # stops fetching until the partition is assigned anew.
         def failed(lane, error)
           number, message = error
-          [*(Effect::Hold.new(:critical, nil) if number == AUTO_OFFSET_RESET),
-            Effect::Emit.new("error.occurred", {type: "connection.client.poll.error", topic: lane.topic_name,
-              partition: lane.partition, error: KafkaError.build(number: number, name: message, message: message)})]
+          [*(Effect::Hold.new(:critical, nil) if number == AUTO_OFFSET_RESET), Effect::Report.new(number, message)]
         end
 
         def discontinuity(lane, error)

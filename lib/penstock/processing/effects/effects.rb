@@ -40,6 +40,11 @@ module Penstock
         def perform(_lane, ports) = ports.stop(error)
       end
 
+      # Tell the listeners about an error of the source.
+      Report = Struct.new(:number, :message) do
+        def perform(lane, ports) = ports.report(lane, number, message)
+      end
+
       # Tell the listeners.
       Emit = Struct.new(:event, :payload) do
         def perform(_lane, ports) = ports.emit(event, payload)

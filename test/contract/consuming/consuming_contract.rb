@@ -1,0 +1,378 @@
+# frozen_string_literal: true
+
+require "logger"
+require "penstock"
+require "penstock/application"
+require "penstock/consumer/base_consumer"
+require "penstock/native/admin"
+require "penstock/native/producer"
+
+module Penstock
+  # What an application that consumes may rely on, on any broker. Whoever includes it says `kafka` (settings for the broker) and
+  # may add what only its broker can show. Applications run on threads of the test's process.
+  module ConsumingContract
+    # An application that runs, and what its consumers saw.
+    class Running
+      include TestSupport::Wait
+
+      attr_reader :application, :seen, :errors, :events
+
+      def initialize(application)
+        @application = application
+        @errors = Thread::Queue.new
+        application.monitor.subscribe("error.occurred") { |event| @errors << event }
+        @thread = Thread.new { @code = application.run!(traps: false) }
+      end
+
+      def stop
+        @application.stop!
+        @thread.join(30) or raise "the application doesn't stop: #{@application.snapshot}"
+        @code
+      end
+
+      def code
+        @thread.join(30)
+        @code
+      end
+
+      def quiet = @application.quiet!
+      def alive? = @thread.alive?
+    end
+
+    def self.included(base)
+      base.leaks_checked_per_class("applications share the process's reporter and worker threads until they end")
+    end
+
+    def teardown
+      (@running || []).each { |running| running.stop if running.alive? }
+      super
+    end
+
+    # --- helpers
+
+    def group = @group ||= unique("group")
+
+    # A topic with records "0", "1", … on partition 0.
+    def topic_with(count, partitions: 1)
+      unique("topic").tap do |name|
+        create_topic(name, partitions)
+        produce(name, Array.new(count, &:to_s))
+      end
+    end
+
+    def create_topic(name, partitions)
+      admin = Native::Admin.new(native)
+      admin.create_topics([[name, partitions, 1, {}]], 10_000)
+    ensure
+      admin&.close
+    end
+
+    def native = kafka.to_h { |key, value| [key.to_s, value.to_s] }.slice("bootstrap.servers")
+
+    def produce(topic, payloads, partition: 0)
+      producer = Native::Producer.new(native.merge("linger.ms" => "0"))
+      payloads.each { |payload| producer.produce(topic, payload, partition: partition, handle: false) }
+      producer.flush(10_000) or raise "not delivered"
+    ensure
+      producer&.close(2_000)
+    end
+
+    # Runs an application with one topic; the block is `consume`, evaluated on the consumer.
+    def consuming(topic, options = ->(_route) {}, hooks: {}, config: ->(_config) {}, **settings, &consume)
+      consumer = Class.new(BaseConsumer) { define_method(:consume, &consume) }
+      hooks.each { |name, body| consumer.define_method(name, &body) }
+      application = build(topic, consumer, options, config, settings)
+      yield_running(application)
+    end
+
+    def yield_running(application)
+      Running.new(application).tap { |running| (@running ||= []) << running }
+    end
+
+    def build(topic, consumer, options, extra, settings)
+      name, map = group, kafka
+      Application.new("contract") do |config|
+        config.client_id = "contract"
+        config.group_id = name
+        config.kafka = {**map, **settings.delete(:kafka).to_h}
+        config.shutdown_timeout = 10_000
+        config.logger = Logger.new(nil)
+        config.pause.timeout = 20
+        config.pause.max_timeout = 200
+        settings.each { |key, value| config.public_send(:"#{key}=", value) }
+        extra.call(config)
+      end.tap { |application| draw(application, topic, consumer, options) }
+    end
+
+    def draw(application, topic, consumer, options)
+      application.routing.draw do
+        topic(topic) do
+          consumer consumer
+          instance_exec(self, &options)
+        end
+      end
+    end
+
+    def queue = Thread::Queue.new
+
+    def take(queue, count, timeout = 20)
+      wait_until(timeout, "#{count} entries", state: -> {
+        [queue.size, @running&.map { |running|
+          running.application.snapshot
+        }]
+      }) { queue.size >= count }
+      Array.new(count) { queue.pop }
+    end
+
+    def committed(topic, partition = 0)
+      admin = Native::Admin.new(native)
+      rows = admin.committed_offsets(group, [[topic, partition]], 10_000)
+      rows.first[2]
+    ensure
+      admin&.close
+    end
+
+    # --- the contract
+
+    def self.rule(name, &body) = RULES << [name, body]
+    RULES = []
+    def self.add_to(base) = RULES.each { |name, body| base.test(name, &body) }
+
+    rule "[routing basic] records arrive in order, in the group of the settings" do
+      topic, seen = topic_with(250), queue
+      consuming(topic) { messages.each { |message| seen << message.offset } }
+
+      assert_equal (0...250).to_a, take(seen, 250)
+    end
+
+    rule "[auto marking] a restart goes on behind the last batch" do
+      topic, seen = topic_with(30), queue
+      first = consuming(topic) { messages.each { |message| seen << message.offset } }
+      take(seen, 30)
+      assert_equal 0, first.stop
+      assert_equal 30, committed(topic)
+      produce(topic, %w[next])
+      consuming(topic) { messages.each { |message| seen << message.offset } }
+
+      assert_equal [30], take(seen, 1)
+    end
+
+    rule "[MOM] with manual offsets nothing is committed without a mark" do
+      topic, seen = topic_with(5), queue
+      first = consuming(topic, ->(_) { manual_offset_management true }) { messages.each { |message| seen << message.offset } }
+      take(seen, 5)
+      first.stop
+      second = consuming(topic, ->(_) { manual_offset_management true }) do
+        messages.each do |message|
+          seen << message.offset
+          mark_as_consumed(message) if message.offset < 3
+        end
+      end
+
+      assert_equal (0..4).to_a, take(seen, 5)
+      second.stop
+      assert_equal 3, committed(topic)
+    end
+
+    rule "[commit_offsets!] what was marked is readable at once" do
+      topic, answers = topic_with(3), queue
+      reader = method(:committed)
+      consuming(topic, ->(_) { manual_offset_management true }) do
+        mark_as_consumed(messages.to_a[1])
+        answers << [commit_offsets!, reader.call(topic)]
+      end
+
+      assert_equal [[true, 2]], take(answers, 1)
+    end
+
+    rule "[mark!] a mark with an exclamation mark waits for the broker" do
+      topic, answers = topic_with(3), queue
+      reader = method(:committed)
+      consuming(topic) { answers << [mark_as_consumed!(messages.last), reader.call(topic)] }
+
+      assert_equal [[true, 3]], take(answers, 1)
+    end
+
+    rule "[attempt/retrying?] a record that fails is tried again, its count rises, and order is kept" do
+      topic, seen = topic_with(6), queue
+      consuming(topic) do
+        messages.each do |message|
+          seen << [message.offset, attempt, retrying?]
+          raise "not yet" if message.offset == 3 && attempt < 3
+        end
+      end
+      runs = take(seen, 4 + 4 + 1 + 2)
+
+      assert_equal [[3, 1, false], [3, 2, true], [3, 3, true]], runs.select { |offset, *| offset == 3 }
+      assert_equal [4, 5], runs.last(2).map(&:first)
+    end
+
+    rule "[seek offset/Time] the next batch begins at the offset that was sought" do
+      topic, seen = topic_with(10), queue
+      sought = false
+      consuming(topic) do
+        messages.each { |message| seen << message.offset }
+        unless sought
+          sought = true
+          seek(4)
+        end
+      end
+
+      assert_equal [*0..9, *4..9], take(seen, 16)
+    end
+
+    rule "[seek latest/earliest] latest waits for the next new record, earliest begins anew" do
+      topic, seen = topic_with(5), queue
+      steps = [:latest, :earliest]
+      consuming(topic, max_messages: 1) do
+        seen << messages.first.offset
+        seek(steps.shift) if steps.any? && (messages.first.offset.zero? || messages.first.offset == 5)
+      end
+
+      assert_equal [0], take(seen, 1)
+      observe_for(0.3)
+      produce(topic, %w[new])
+      assert_equal [5, 0, 1, 2, 3, 4, 5], take(seen, 7)
+    end
+
+    rule "[pause manual] a batch that paused isn't marked and resumes at its offset" do
+      topic, seen = topic_with(4), queue
+      paused = false
+      consuming(topic) do
+        messages.each { |message| seen << message.offset }
+        unless paused
+          paused = true
+          pause(messages.to_a[1].offset, 50)
+        end
+      end
+
+      assert_equal [0, 1, 2, 3, 1, 2, 3], take(seen, 7)
+    end
+
+    rule "[eofed] the hook runs at the end of the partition, and only without messages" do
+      topic, ends = topic_with(3), queue
+      consuming(topic, ->(_) { eofed true }, hooks: {eofed: -> { ends << [eofed?, messages.size] }}) { messages.size }
+      assert_equal [[true, 0]], take(ends, 1)
+    end
+
+    rule "[offset metadata] the next owner reads what was committed with the offset" do
+      topic, seen = topic_with(2), queue
+      first = consuming(topic) { seen << mark_as_consumed(messages.last, "page 7") }
+      take(seen, 1)
+      first.stop
+      produce(topic, %w[more])
+      consuming(topic) { seen << offset_metadata }
+
+      assert_equal ["page 7"], take(seen, 1)
+    end
+
+    rule "[store_offset_metadata] it goes with the next automatic commit" do
+      topic, seen = topic_with(2), queue
+      first = consuming(topic) { seen << store_offset_metadata("kept") }
+      take(seen, 1)
+      first.stop
+      produce(topic, %w[more])
+      consuming(topic) { seen << offset_metadata }
+
+      assert_equal ["kept"], take(seen, 1)
+    end
+
+    rule "[custom deserializers] payload, key and headers go through the route's own" do
+      topic, seen = topic_with(1), queue
+      consuming(topic, ->(_) {
+        deserializers payload: ->(m) { m.raw_payload * 2 }, key: ->(_) { :key }, headers: ->(_) {
+          :headers
+        }
+      }) do
+        seen << [messages.first.payload, messages.first.key, messages.first.headers]
+      end
+      assert_equal [["00", :key, :headers]], take(seen, 1)
+    end
+
+    rule "[TSTP quiet] nothing new is worked on, shutdown hooks run, the process stays until it is stopped" do
+      topic, seen = topic_with(3), queue
+      running = consuming(topic, hooks: {shutdown: -> { seen << :shutdown }}) { seen << messages.size }
+      take(seen, 1)
+      running.quiet
+      assert_equal [:shutdown], take(seen, 1)
+      produce(topic, %w[ignored])
+      observe_for(0.5)
+      assert_equal [0, true], [seen.size, running.alive?]
+      assert_equal 0, running.stop
+    end
+
+    rule "[TERM with stuck job] after its time the process ends with code 2 and names the job" do
+      topic, begun = topic_with(1), queue
+      running = consuming(topic, shutdown_timeout: 1_500) do
+        begun << true
+        Thread.handle_interrupt(Exception => :never) { sleep(6) }
+      end
+      take(begun, 1)
+      assert_equal 2, running.stop
+      texts = Array.new(running.errors.size) { running.errors.pop }.map { |event| event[:error].message }
+      assert(texts.any? { |text| text.include?("#{topic}/0") }, texts.inspect)
+    end
+
+    rule "a job that only sleeps is interrupted at the end of the stop's time and its record comes again" do
+      topic, seen = topic_with(1), queue
+      running = consuming(topic, shutdown_timeout: 2_000) do
+        seen << messages.first.offset
+        sleep(30)
+      end
+      take(seen, 1)
+      assert_equal 0, running.stop
+      consuming(topic) { seen << messages.first.offset }
+
+      assert_equal [0], take(seen, 1)
+    end
+
+    rule "[critical error] it stops the process once, and the record is delivered again" do
+      topic, seen = topic_with(2), queue
+      running = consuming(topic) do
+        seen << messages.first.offset
+        raise NoMemoryError, "simulated"
+      end
+      assert_equal 0, running.code
+      consuming(topic) { seen << messages.first.offset }
+
+      assert_equal [0, 0], take(seen, 2)
+    end
+
+    rule "[pattern topics] a topic made at runtime is consumed" do
+      prefix, seen = unique("pattern"), queue
+      create_topic("#{prefix}-a", 1)
+      consumer = Class.new(BaseConsumer) { define_method(:consume) { seen << [topic.name, messages.first.raw_payload] } }
+      application = build("unused", consumer, ->(_) {}, ->(_) {}, {kafka: {"topic.metadata.refresh.interval.ms": 300}})
+      application.routing.redraw { pattern(/#{Regexp.escape(prefix)}.*/) { consumer consumer } }
+      yield_running(application)
+      produce("#{prefix}-a", %w[one])
+      assert_equal [["#{prefix}-a", "one"]], take(seen, 1)
+      create_topic("#{prefix}-b", 1)
+      produce("#{prefix}-b", %w[two])
+
+      assert_equal [["#{prefix}-b", "two"]], take(seen, 1, 40)
+    end
+
+    rule "[statistics] numbers arrive with their changes" do
+      topic, seen = topic_with(1), queue
+      application = build(topic, Class.new(BaseConsumer) {
+        def consume
+          nil
+        end
+      }, ->(_) {}, ->(_) {}, {kafka: {"statistics.interval.ms": 100}})
+      application.monitor.subscribe("statistics.emitted") { |event| seen << event[:statistics] }
+      yield_running(application)
+
+      assert(take(seen, 3).last.key?("rxmsgs_d"))
+    end
+
+    rule "two applications run in one process" do
+      topic, seen = topic_with(2), queue
+      consuming(topic) { seen << [:first, messages.size] }
+      @group = unique("other")
+      consuming(topic) { seen << [:second, messages.size] }
+
+      assert_equal %i[first second], take(seen, 2).map(&:first).sort
+    end
+  end
+end

@@ -1,0 +1,56 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "support/real_broker"
+require "penstock/testing/cluster"
+require_relative "consuming_contract"
+
+module Penstock
+  class ConsumingOnEmbeddedBrokerTest < TestCase
+    include TestSupport::RealBroker
+    include ConsumingContract
+
+    ConsumingContract.add_to(self)
+
+    class << self
+      attr_reader :cluster
+
+      def before_all
+        @cluster = Testing::Cluster.start
+      end
+
+      def after_all
+        @cluster.stop
+      end
+    end
+
+    def kafka = self.class.cluster.kafka
+    def create_topic(name, partitions) = self.class.cluster.create_topic(name, partitions: partitions)
+
+    test "[poll error reporting] an authorization error is told at once" do
+      topic, seen = topic_with(1), queue
+      running = consuming(topic) { seen << messages.size }
+      take(seen, 1)
+      self.class.cluster.inject_errors(:fetch, [:topic_authorization_failed])
+      error = wait_until(10, "an error") { !running.errors.empty? && running.errors.pop }
+
+      assert_equal :topic_authorization_failed, error[:error].code
+      produce(topic, %w[after])
+      assert_equal [1], take(seen, 1)
+    ensure
+      self.class.cluster.clear_errors(:fetch)
+    end
+
+    test "[listener crash recovery] a broker that goes and comes back is consumed from again" do
+      topic, seen = topic_with(2), queue
+      consuming(topic) { messages.each { |message| seen << message.offset } }
+      take(seen, 2)
+      self.class.cluster.broker_down
+      observe_for(0.5)
+      self.class.cluster.broker_up
+      produce(topic, %w[after])
+
+      assert_equal [2], take(seen, 1, 40)
+    end
+  end
+end
