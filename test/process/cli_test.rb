@@ -88,6 +88,14 @@ class CommandLineProcessTest < Penstock::TestCase
     assert_equal [Penstock::VERSION, "my_application", 5, 1], facts.values_at("penstock", "client_id", "threads", "topics")
   end
 
+  test "console opens IRB with the application loaded" do
+    penstock("install")
+    result = penstock("console", input: "puts Penstock.app.config.client_id * 2\n")
+
+    assert_equal 0, result.code, result.err
+    assert_includes result.out, "my_application" * 2
+  end
+
   test "a filter that names nothing routed fails with the nearest name" do
     penstock("install")
     result = penstock("server", "--include_topics=exmple")

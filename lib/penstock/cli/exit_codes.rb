@@ -12,7 +12,7 @@ module Penstock
       FORCED = 2
       # An internal error of the server's loop.
       INTERNAL = 70
-      # Ctrl-C in a command other than the server.
+      # Ctrl-C in a command that ends by itself; those that run until stopped end with 0.
       INTERRUPTED = 130
 
       # Shown by `--help`.

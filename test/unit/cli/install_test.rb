@@ -81,6 +81,14 @@ class InstallTest < Penstock::TestCase
     assert_includes read("config/kafka/penstock.rb"), 'File.expand_path("../..", __dir__)'
   end
 
+  test "[install] the gem packs what is written from" do
+    root = File.expand_path("../../..", __dir__)
+    packed = Dir.chdir(root) { Gem::Specification.load("penstock.gemspec").files }
+
+    assert_equal Dir[File.join(root, "lib/penstock/cli/templates/*")].map { |path| path.delete_prefix("#{root}/") }.sort,
+      packed.grep(%r{cli/templates/}).sort
+  end
+
   test "[install] no place holder is left in what is written" do
     install
 
