@@ -14,7 +14,7 @@ module Penstock
     # that started it; who starts it stops it. The state file names the process by pid *and* start time, so that a pid
     # which somebody else got since is never signalled.
     class KafkaServer
-      START_SECONDS = 60
+      START_SECONDS = 120
       STOP_SECONDS = 20
       # The broker runs as users run it, so that figures measured against it mean something; a tool that lives for a
       # second is started the cheapest way.
