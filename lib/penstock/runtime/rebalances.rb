@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../assignment/revocation"
+require_relative "../config/memory_budget"
 require_relative "../errors"
 require_relative "error_codes"
 require_relative "../processing/lane"
@@ -83,7 +84,14 @@ module Penstock
         lanes.each { |lane| take_over(lane) }
         @session.driver.touch(@session.all.map(&:source))
         @opening.open(lanes)
+        over_budget if @session.lanes.size > Config::MemoryBudget::UNKNOWN_LANES
         tell("rebalance.partitions_assigned", partitions)
+      end
+
+      # The share of a lane was reckoned when the client was made and can't be changed in a live one.
+      def over_budget
+        @session.emit("rebalance.over_budget", {subscription_group_id: @session.group.id, lanes: @session.lanes.size,
+          budget_bytes: @session.settings.prefetch_budget_bytes})
       end
 
       # A lane that is still there under the same name was never revoked: nothing of it counts any more.

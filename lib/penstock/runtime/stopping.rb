@@ -6,9 +6,9 @@ module Penstock
     # Runs on the poll loop's thread.
     #
     # Stages: draining (units end) → interrupting (those that still run are interrupted, short grace) → hooks (`shutdown`) →
-    # then :quiet, or committing (the last offsets, marked clean) → done. Each stage has an end of its own within the stop's time, so
-    # that one unit that doesn't end takes nothing from the commit of the others. Revocations and losses go on beside it, on
-    # the same turns.
+    # then :quiet, or committing (the last offsets, marked clean) → done. Each stage has an end of its own within the stop's
+    # time, so that one unit that doesn't end takes nothing from the commit of the others. Revocations and losses go on
+    # beside it, on the same turns.
     class Stopping
       # The last part of a stop's time is kept for interrupting, committing and leaving.
       RESERVE_SHARE = 0.15
