@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../penstock_core/core/stats_trim.h"
+#include "producer_events.h"
 #include "thread.h"
 
 #define PK_FLUSH_SLICE_MS 100
@@ -43,119 +43,22 @@ void pk_producer_init(pk_producer_t *producer) {
   pk_cond_init(&producer->room);
 }
 
-static void pk_report(pk_producer_t *producer, const rd_kafka_message_t *message, const pk_delivery_t *delivery) {
-  int want = message->err ? PK_WANT_FAILED : PK_WANT_DELIVERED;
-  uint64_t label = delivery ? delivery->label : 0;
-  pk_report_t report;
-  rd_kafka_timestamp_type_t type;
-
-  /* A labelled message is always told: the label is kept until it is. */
-  if (!label && !pk_reports_wanted(&producer->reports, want)) return;
-  report.label = label;
-  report.topic = delivery ? delivery->topic : rd_kafka_topic_opaque(message->rkt);
-  report.offset = message->offset;
-  report.timestamp_ms = rd_kafka_message_timestamp(message, &type);
-  report.partition = message->partition;
-  report.err = message->err;
-  report.persisted = rd_kafka_message_status(message);
-  pk_reports_push(&producer->reports, &report);
-}
-
-/* One lock a run of messages of the same stripe. */
-static void pk_serve_deliveries(pk_producer_t *producer, rd_kafka_event_t *event) {
-  const rd_kafka_message_t *message;
-  pk_stripe_t *held = NULL;
-  uint64_t count = 0, failed = 0;
-
-  while ((message = rd_kafka_event_message_next(event))) {
-    pk_delivery_t *delivery = message->_private;
-
-    count++;
-    if (message->err) failed++;
-    pk_report(producer, message, delivery);
-    if (!delivery) continue;
-    if (held != delivery->stripe) {
-      if (held) pthread_mutex_unlock(&held->lock);
-      held = delivery->stripe;
-      pthread_mutex_lock(&held->lock);
-    }
-    pk_delivery_report_locked(delivery, message, &producer->flush.urgency);
-  }
-  if (held) pthread_mutex_unlock(&held->lock);
-  atomic_fetch_add_explicit(&producer->failed, failed, memory_order_relaxed);
-  atomic_fetch_add_explicit(&producer->delivered, count - failed, memory_order_relaxed);
-}
-
-static void pk_serve_log(pk_reports_t *reports, rd_kafka_event_t *event) {
-  const char *facility, *text;
-  int level;
-
-  if (rd_kafka_event_log(event, &facility, &text, &level) == 0) {
-    pk_reports_notice(reports, PK_WANT_LOGS, level, false, facility, text);
-  }
-}
-
-/* A fatal error arrives as the code FATAL; the real one is kept by the client. */
-static void pk_serve_error(pk_producer_t *producer, rd_kafka_event_t *event) {
-  bool fatal = rd_kafka_event_error_is_fatal(event) || rd_kafka_event_error(event) == RD_KAFKA_RESP_ERR__FATAL;
-  rd_kafka_resp_err_t err = rd_kafka_event_error(event);
-  char text[512];
-
-  if (fatal) err = rd_kafka_fatal_error(producer->handle.rk, text, sizeof text);
-  pk_reports_notice(&producer->reports, PK_WANT_ERRORS, err, fatal, NULL,
-                    fatal ? text : rd_kafka_event_error_string(event));
-}
-
-/* Without topics and partitions, whose numbers grow with the cluster and tell of
- * batches only. What the trim doesn't understand is handed on whole. */
-static void pk_serve_statistics(pk_reports_t *reports, rd_kafka_event_t *event) {
-  const char *json = rd_kafka_event_stats(event);
-  size_t size = strlen(json);
-  char *trimmed = pk_reports_wanted(reports, PK_WANT_STATISTICS) ? malloc(size + 1) : NULL;
-  long written;
-
-  if (!trimmed) return;
-  written = pk_stats_trim(json, size, NULL, NULL, trimmed);
-  if (written >= 0) trimmed[written] = '\0';
-  pk_reports_notice(reports, PK_WANT_STATISTICS, 0, false, NULL, written >= 0 ? trimmed : json);
-  free(trimmed);
-}
-
-static void pk_serve(pk_producer_t *producer, rd_kafka_event_t *event) {
-  pk_reports_t *reports = &producer->reports;
-  bool delivered = rd_kafka_event_type(event) == RD_KAFKA_EVENT_DR;
-
-  switch (rd_kafka_event_type(event)) {
-  case RD_KAFKA_EVENT_DR: pk_serve_deliveries(producer, event); break;
-  case RD_KAFKA_EVENT_ERROR: pk_serve_error(producer, event); break;
-  case RD_KAFKA_EVENT_STATS: pk_serve_statistics(reports, event); break;
-  case RD_KAFKA_EVENT_OAUTHBEARER_TOKEN_REFRESH:
-    pk_reports_notice(reports, PK_WANT_TOKENS, 0, false, NULL, rd_kafka_event_config_string(event));
-    break;
-  case RD_KAFKA_EVENT_LOG: pk_serve_log(reports, event); break;
-  default: break;
-  }
-  rd_kafka_event_destroy(event);
-  if (delivered) pk_producer_tell_room(producer);
-}
-
-static void *pk_events_main(void *arg) {
-  pk_producer_t *producer = arg;
-  rd_kafka_event_t *event;
-
-  while (!atomic_load(&producer->stopping)) {
-    if ((event = rd_kafka_queue_poll(producer->queue, -1))) pk_serve(producer, event);
-  }
-  while ((event = rd_kafka_queue_poll(producer->queue, 0))) pk_serve(producer, event);
-  return NULL;
-}
-
 static bool pk_lingers(rd_kafka_t *rk) {
   char value[32] = "";
   size_t size = sizeof value;
 
   rd_kafka_conf_get(rd_kafka_conf(rk), "linger.ms", value, &size);
   return strtod(value, NULL) > 0;
+}
+
+/* Tokens that librdkafka fetches itself (OIDC) are fetched on its background
+ * thread: the event thread must not wait for somebody's web server. */
+static bool pk_fetches_tokens(const rd_kafka_conf_t *conf) {
+  char method[32] = "";
+  size_t size = sizeof method;
+
+  if (rd_kafka_conf_get(conf, "sasl.oauthbearer.method", method, &size) != RD_KAFKA_CONF_OK) return false;
+  return strcmp(method, "oidc") == 0;
 }
 
 static void pk_producer_prepare(rd_kafka_conf_t *conf, bool tokens) {
@@ -168,9 +71,11 @@ static void pk_producer_prepare(rd_kafka_conf_t *conf, bool tokens) {
 }
 
 bool pk_producer_open(pk_producer_t *producer, rd_kafka_conf_t *conf, bool tokens, char *error, size_t error_size) {
+  bool fetches = pk_fetches_tokens(conf);
   rd_kafka_t *rk;
 
-  pk_producer_prepare(conf, tokens);
+  if (fetches) rd_kafka_conf_enable_sasl_queue(conf, 1);
+  pk_producer_prepare(conf, tokens && !fetches);
   /* The first request for a token comes before anybody could say so. */
   if (tokens) atomic_store(&producer->reports.wants, PK_WANT_TOKENS);
   if (!(rk = rd_kafka_new(RD_KAFKA_PRODUCER, conf, error, error_size))) return false;
@@ -178,8 +83,9 @@ bool pk_producer_open(pk_producer_t *producer, rd_kafka_conf_t *conf, bool token
   producer->queue = rd_kafka_queue_get_main(rk);
   producer->lingers = pk_lingers(rk);
   rd_kafka_set_log_queue(rk, NULL);
+  if (fetches) rd_kafka_error_destroy(rd_kafka_sasl_background_callbacks_enable(rk));
   pk_flush_init(&producer->flush, rk);
-  if (pk_thread_start(&producer->events, "pk:producer", pk_events_main, producer)) abort();
+  if (pk_thread_start(&producer->events, "pk:producer", pk_producer_events_main, producer)) abort();
   atomic_store(&producer->accepting, true);
   return true;
 }

@@ -1,8 +1,13 @@
 # frozen_string_literal: true
 
 require "json"
+require_relative "../clock"
 require_relative "../errors"
+require_relative "../instrumentation/client_errors"
 require_relative "../instrumentation/event"
+require_relative "../instrumentation/statistics"
+require_relative "../instrumentation/token_provider"
+require_relative "../native/bearer"
 require_relative "../native/producer"
 require_relative "delivery/report"
 
@@ -38,7 +43,9 @@ module Penstock
         @monitor = settings.monitor
         @logger = settings.logger
         @id = settings.id
-        @token_listener = settings.oauth.token_provider_listener
+        @token_provider = token_provider(settings.oauth.token_provider_listener)
+        @errors = Instrumentation::ClientErrors.new
+        @statistics = Instrumentation::Statistics.new
         @lock = Mutex.new
         @wants = 0
         refresh
@@ -78,8 +85,12 @@ module Penstock
 
       def wanted
         mask = WANTS.reduce(0) { |bits, (name, wants)| @monitor.subscribed?(name) ? bits | wants : bits }
-        mask |= Native::Producer::WANT_TOKENS if @token_listener
+        mask |= Native::Producer::WANT_TOKENS if @token_provider
         mask.zero? ? 0 : mask | Native::Producer::WANT_LOGS
+      end
+
+      def token_provider(listener)
+        Instrumentation::TokenProvider.new(listener, @monitor, {producer_id: @id}) if listener
       end
 
       def start
@@ -126,27 +137,26 @@ module Penstock
 
       def tell_error(number, name, message, fatal)
         error = KafkaError.build(number: number, name: name, message: message, fatal: fatal)
-        @monitor.instrument("error.occurred", type: "librdkafka.error", error: error, producer_id: @id)
+        told = @errors.tell(error, Clock::SYSTEM.monotonic_ms) or return
+        @monitor.instrument("error.occurred", type: "librdkafka.error", error: told.error, producer_id: @id,
+          repeated: told.count)
       end
 
       def tell_stats(json)
-        statistics = JSON.parse(json)
-        @monitor.instrument(STATISTICS, producer_id: @id, statistics: statistics)
+        @monitor.instrument(STATISTICS, producer_id: @id, statistics: @statistics.call(json))
       rescue JSON::ParserError => error
         @monitor.instrument("error.occurred", type: "callbacks.statistics.error", error: error, producer_id: @id)
       end
 
       def tell_token_refresh(_config)
-        event = Instrumentation::Event.new("oauthbearer.token_refresh", bearer: @client, caller: self)
-        @token_listener.on_oauthbearer_token_refresh(event)
-      rescue => error
-        @client.set_token_failure("#{error.class}: the listener for tokens raised")
-        @monitor.instrument("error.occurred", type: "callbacks.oauthbearer_token_refresh.error", error: error,
-          producer_id: @id)
+        bearer = Native::Bearer.new(@client)
+        event = Instrumentation::Event.new("oauthbearer.token_refresh", bearer: bearer, caller: self)
+        @token_provider.on_oauthbearer_token_refresh(event)
       end
 
       def tell_log(level, facility, text)
-        @logger.public_send(LOG_METHODS.fetch(level, :info), "[#{@id}] librdkafka #{facility}: #{text}")
+        worth = @errors.line(level, facility, text, Clock::SYSTEM.monotonic_ms) or return
+        @logger.public_send(LOG_METHODS.fetch(worth, :info), "[#{@id}] librdkafka #{facility}: #{text}")
       end
     end
   end

@@ -211,6 +211,7 @@ module Penstock
 
           assert_equal sender.id, event[:producer_id]
           assert_equal "producer", event[:statistics]["type"]
+          assert_equal [0, 0], event[:statistics].values_at("txmsgs_d", "txmsgs_fd"), "the first has nothing to compare with"
         end
 
         test "close delivers what is on its way" do
