@@ -2,7 +2,7 @@
  * method runs with the GVL; release! ends it, or the collector. */
 #include "binding.h"
 
-static ID id_batch, id_index, id_memo, id_cursor;
+static ID id_batch, id_index, id_cursor;
 static VALUE eReleased;
 static VALUE sym_create, sym_append, sym_none;
 
@@ -245,7 +245,8 @@ static void batch_range(const pk_rb_batch_t *batch, VALUE first, VALUE count, lo
 }
 
 /* Yields a new instance of klass for each record: a plain object that knows its
- * batch and its index. Before each yield the owner's @cursor says which record
+ * batch and its index; @memo, the third that fits into the object itself, is the
+ * view's own and not set. Before each yield the owner's @cursor says which record
  * is being worked on, for whoever rescues an error to blame. */
 static VALUE batch_each_view(VALUE self, VALUE klass, VALUE owner, VALUE first, VALUE count) {
   pk_rb_batch_t *batch = pk_batch_of(self);
@@ -259,7 +260,6 @@ static VALUE batch_each_view(VALUE self, VALUE klass, VALUE owner, VALUE first, 
     view = rb_obj_alloc(klass);
     rb_ivar_set(view, id_batch, self);
     rb_ivar_set(view, id_index, LONG2FIX(i));
-    rb_ivar_set(view, id_memo, Qnil);
     if (!NIL_P(owner)) rb_ivar_set(owner, id_cursor, LONG2FIX(i));
     rb_yield(view);
   }
@@ -356,7 +356,6 @@ void Init_pk_batch(VALUE mNative) {
   batch_define_records();
   id_batch = rb_intern("@batch");
   id_index = rb_intern("@index");
-  id_memo = rb_intern("@memo");
   id_cursor = rb_intern("@cursor");
   sym_create = ID2SYM(rb_intern("create"));
   sym_append = ID2SYM(rb_intern("append"));

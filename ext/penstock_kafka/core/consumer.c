@@ -6,7 +6,7 @@
 
 #define PK_EVENTS                                                                                        \
   (RD_KAFKA_EVENT_REBALANCE | RD_KAFKA_EVENT_ERROR | RD_KAFKA_EVENT_STATS | RD_KAFKA_EVENT_OFFSET_COMMIT | \
-   RD_KAFKA_EVENT_OAUTHBEARER_TOKEN_REFRESH | RD_KAFKA_EVENT_LOG | RD_KAFKA_EVENT_FETCH)
+   RD_KAFKA_EVENT_LOG | RD_KAFKA_EVENT_FETCH)
 
 /* A reply that was on its way when the partition was unassigned may land in the
  * lane afterwards: it is drained once more, this much later. */
@@ -62,14 +62,33 @@ bool pk_consumer_patched(rd_kafka_conf_t *conf) {
   return rd_kafka_conf_set(conf, "rebalance.pause.partitions", "false", text, sizeof text) == RD_KAFKA_CONF_OK;
 }
 
+static bool pk_conf_is(rd_kafka_conf_t *conf, const char *name, const char *wanted) {
+  char *value = pk_conf_value(conf, name);
+  bool same = value && !strcmp(value, wanted);
+
+  free(value);
+  return same;
+}
+
+/* Tokens that librdkafka fetches itself are fetched on its background thread: the
+ * poll loop must not wait for somebody's web server. All others are asked for by
+ * an event. */
+static bool pk_conf_fetches_tokens(rd_kafka_conf_t *conf) {
+  return pk_conf_is(conf, "sasl.oauthbearer.method", "oidc") ||
+         pk_conf_is(conf, "enable.sasl.oauthbearer.unsecure.jwt", "true");
+}
+
 static rd_kafka_t *pk_consumer_make(rd_kafka_conf_t *conf, pk_failure_t *failure) {
+  bool fetches = pk_conf_fetches_tokens(conf);
   char text[PK_TEXT_BYTES];
   rd_kafka_t *rk;
 
-  rd_kafka_conf_set_events(conf, PK_EVENTS);
+  rd_kafka_conf_set_events(conf, fetches ? PK_EVENTS : PK_EVENTS | RD_KAFKA_EVENT_OAUTHBEARER_TOKEN_REFRESH);
+  if (fetches) rd_kafka_conf_enable_sasl_queue(conf, 1);
   pk_consumer_patched(conf);
   rd_kafka_conf_set(conf, "log.queue", "true", text, sizeof text);
   rk = rd_kafka_new(RD_KAFKA_CONSUMER, conf, text, sizeof text);
+  if (rk && fetches) rd_kafka_error_destroy(rd_kafka_sasl_background_callbacks_enable(rk));
   if (rk) return rk;
   pk_failure_set(failure, rd_kafka_last_error(), text);
   rd_kafka_conf_destroy(conf);
