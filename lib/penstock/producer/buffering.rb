@@ -45,7 +45,8 @@ module Penstock
       # Hands the buffer to the client.
       #
       # @return [Array<Delivery::Handle>] empty when there was nothing
-      # @raise as {#flush_sync}
+      # @raise [MessageInvalidError] nothing was sent, everything is back in the buffer
+      # @raise [ProduceManyError] what the client didn't accept is back in the buffer, at its front
       def flush_async
         flush_buffer("buffer.flushed_async", sync: false)
       end

@@ -44,7 +44,7 @@ module Penstock
         @logger = settings.logger
         @id = settings.id
         @token_provider = token_provider(settings.oauth.token_provider_listener)
-        @errors = Instrumentation::ClientErrors.new
+        @client_errors = Instrumentation::ClientErrors.new
         @statistics = Instrumentation::Statistics.new
         @lock = Mutex.new
         @wants = 0
@@ -137,7 +137,7 @@ module Penstock
 
       def tell_error(number, name, message, fatal)
         error = KafkaError.build(number: number, name: name, message: message, fatal: fatal)
-        told = @errors.tell(error, Clock::SYSTEM.monotonic_ms) or return
+        told = @client_errors.tell(error, Clock::SYSTEM.monotonic_ms) or return
         @monitor.instrument("error.occurred", type: "librdkafka.error", error: told.error, producer_id: @id,
           repeated: told.count)
       end
@@ -155,7 +155,7 @@ module Penstock
       end
 
       def tell_log(level, facility, text)
-        worth = @errors.line(level, facility, text, Clock::SYSTEM.monotonic_ms) or return
+        worth = @client_errors.line(level, facility, text, Clock::SYSTEM.monotonic_ms) or return
         @logger.public_send(LOG_METHODS.fetch(worth, :info), "[#{@id}] librdkafka #{facility}: #{text}")
       end
     end

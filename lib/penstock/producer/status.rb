@@ -7,6 +7,7 @@ module Penstock
     # initial → configured (setup) → connected (first use) → closing → closed. A producer that was never used goes from
     # configured to closed.
     class Status
+      # In the order in which a producer goes through them.
       NAMES = %w[initial configured connected closing closed].freeze
 
       # @return [String]
@@ -24,10 +25,12 @@ module Penstock
         configured? || connected?
       end
 
+      # @return [String] its name
       def to_s
         @name
       end
 
+      # @return [String]
       def inspect
         "#<#{self.class} #{@name}>"
       end

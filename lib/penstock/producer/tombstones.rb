@@ -8,7 +8,7 @@ module Penstock
       # @param message [Hash]
       # @return [Delivery::Report]
       # @raise [MessageInvalidError] also without key or partition
-      # @raise as {Producer#produce_sync}
+      # @raise [ProduceError] as {Producer#produce_sync}
       def tombstone_sync(message)
         produce_sync(tombstone(message))
       end
@@ -16,21 +16,23 @@ module Penstock
       # @param message [Hash]
       # @return [Delivery::Handle]
       # @raise [MessageInvalidError] also without key or partition
-      # @raise as {Producer#produce_async}
+      # @raise [ProduceError] as {Producer#produce_async}
       def tombstone_async(message)
         produce_async(tombstone(message))
       end
 
       # @param messages [Array<Hash>]
       # @return [Array<Delivery::Handle>]
-      # @raise as {Producer#produce_many_sync}
+      # @raise [MessageInvalidError] also without key or partition
+      # @raise [ProduceManyError] as {Producer#produce_many_sync}
       def tombstone_many_sync(messages)
         produce_many_sync(messages.map { |message| tombstone(message) })
       end
 
       # @param messages [Array<Hash>]
       # @return [Array<Delivery::Handle>]
-      # @raise as {Producer#produce_many_async}
+      # @raise [MessageInvalidError] also without key or partition
+      # @raise [ProduceManyError] as {Producer#produce_many_async}
       def tombstone_many_async(messages)
         produce_many_async(messages.map { |message| tombstone(message) })
       end

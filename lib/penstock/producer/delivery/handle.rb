@@ -6,6 +6,7 @@ require_relative "report"
 
 module Penstock
   class Producer
+    # What producing hands back: a {Handle} for a message on its way, a {Report} when its fate is known.
     module Delivery
       # Time a wait takes at most unless it is told otherwise, in ms: above `message.timeout.ms` (150 s), so that it
       # normally ends with a verdict.

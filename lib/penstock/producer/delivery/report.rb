@@ -49,11 +49,13 @@ module Penstock
           @error&.number
         end
 
+        # @return [Hash{Symbol => Object}]
         def to_h
           {topic: @topic, partition: @partition, offset: @offset, timestamp: @timestamp, error: @error, label: @label,
            outcome: @outcome}
         end
 
+        # @return [String] without label and payload
         def inspect
           "#<#{self.class} #{@topic}/#{@partition} at offset #{@offset}: #{@outcome}#{" (#{@error.code})" if @error}>"
         end
