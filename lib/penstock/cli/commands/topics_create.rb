@@ -37,7 +37,7 @@ module Penstock
           true
         rescue KafkaError => error
           exists = error.code == :topic_already_exists
-          warn_user "#{name}: #{exists ? "exists already" : error.message}"
+          warn_user "#{name}: #{exists ? "exists already" : error.message.delete_prefix("#{name}: ")}"
           exists && options.key?(:if_missing)
         end
       end

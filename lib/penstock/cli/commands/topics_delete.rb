@@ -39,7 +39,8 @@ module Penstock
           say "deleted #{name}"
           true
         rescue KafkaError => error
-          warn_user "#{name}: #{(error.code == :unknown_topic_or_part) ? "there is no such topic" : error.message}"
+          missing = error.code == :unknown_topic_or_part
+          warn_user "#{name}: #{missing ? "there is no such topic" : error.message.delete_prefix("#{name}: ")}"
           false
         end
       end
