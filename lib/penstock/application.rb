@@ -10,6 +10,7 @@ require_relative "errors"
 require_relative "instrumentation/logger_listener"
 require_relative "instrumentation/monitor"
 require_relative "instrumentation/statistics"
+require_relative "instrumentation/token_provider"
 require_relative "native"
 require_relative "process/lifecycle"
 require_relative "process/server"
@@ -97,6 +98,7 @@ module Penstock
     def run!(filters: nil, traps: true)
       validate!
       log_by_default
+      ask_for_tokens
       @lifecycle.enter(:initialized)
       groups = consumed(filters)
       raise ConfigurationError.new([Problem.new("routes", "No topics to subscribe to")]) if groups.empty?
@@ -142,6 +144,12 @@ module Penstock
       monitor.subscribe(Instrumentation::LoggerListener.new(logger))
     end
 
+    # Consumers ask by an event; the producer asks by itself.
+    def ask_for_tokens
+      listener = config.oauth.token_provider_listener or return
+      @token_provider ||= monitor.subscribe(Instrumentation::TokenProvider.new(listener, monitor))
+    end
+
     def consumed(filters)
       groups = routes.subscription_groups.map do |group|
         group.keep { |topic| wanted?(topic, group, filters) }.join(group.consumer_group)
@@ -179,6 +187,7 @@ module Penstock
       Producer.new do |producer|
         producer.kafka = Config::KafkaMap.producer(settings).transform_keys(&:to_sym)
         producer.logger = logger
+        producer.oauth.token_provider_listener = settings.oauth.token_provider_listener || false
         blocks.each { |block| block.call(producer) }
       end
     end

@@ -5,6 +5,7 @@ require_relative "../deadline"
 require_relative "../errors"
 require_relative "../instrumentation/event"
 require_relative "../native/admin"
+require_relative "../native/bearer"
 require_relative "embedded"
 
 module Penstock
@@ -103,7 +104,7 @@ module Penstock
       def ask_for_token(native)
         return unless @token_provider
 
-        event = Instrumentation::Event.new("oauthbearer.token_refresh", {bearer: native})
+        event = Instrumentation::Event.new("oauthbearer.token_refresh", {bearer: Native::Bearer.new(native)})
         @token_provider.on_oauthbearer_token_refresh(event)
       end
 

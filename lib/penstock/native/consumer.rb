@@ -36,6 +36,25 @@ module Penstock
         request_committed(token, partitions, require_stable, timeout_ms)
       end
 
+      # What a {Bearer} calls with a token.
+      #
+      # @param lifetime_ms [Integer] when it expires, in milliseconds since 1970
+      # @param extensions [Hash{String => String}, nil] SASL extensions (KIP-342)
+      # @return [void]
+      # @raise [KafkaError] librdkafka refuses it
+      def oauthbearer_set_token(token:, lifetime_ms:, principal_name:, extensions: nil)
+        number, message = set_token(token, lifetime_ms, principal_name, extensions)
+        raise Native.error_for(number, message) if number
+      end
+
+      # What a {Bearer} calls when there is no token.
+      #
+      # @param reason [String]
+      # @return [void]
+      def oauthbearer_set_token_failure(reason)
+        set_token_failure(reason)
+      end
+
       # @return [String] never with the configuration, which holds secrets
       def inspect
         "#<#{self.class} #{state} pid=#{pid}>"

@@ -2,6 +2,7 @@
 
 require_relative "../errors"
 require_relative "../instrumentation/client_errors"
+require_relative "../native/bearer"
 
 module Penstock
   module Runtime
@@ -16,6 +17,7 @@ module Penstock
         @parts = parts
         @session = parts.session
         @errors = Instrumentation::ClientErrors.new
+        @bearer = nil
       end
 
       # @param event [Array] type first, see Native::Consumer#poll_event
@@ -35,6 +37,9 @@ module Penstock
 
       # @return [Integer, nil] monotonic ms of the last error that was told
       def told_at = @errors.told_at
+
+      # @return [Boolean] whether the client waits for a token that nobody has given
+      def tokenless? = @bearer ? !@bearer.answered? : false
 
       private
 
@@ -68,8 +73,11 @@ module Penstock
         })
       end
 
+      # A listener fetches the token, on the reporter's thread. One that isn't asked must not leave the client waiting for ever.
       def token(_config)
-        @session.emit("oauthbearer.token_refresh", {bearer: @session.driver})
+        @bearer = Native::Bearer.new(@session.driver)
+        asked = @session.emit("oauthbearer.token_refresh", {bearer: @bearer})
+        @bearer.oauthbearer_set_token_failure("nobody gives tokens") unless asked
       end
 
       def log(level, facility, message)

@@ -38,7 +38,7 @@ module Penstock
         groups
         work
         @events = DriverEvents.new(self)
-        @waiting = Waiting.new(@session, @events.method(:told_at))
+        @waiting = Waiting.new(@session, @events)
         @patience = Patience.new(@session, @host.max_poll_interval_ms(@session.group))
       end
 

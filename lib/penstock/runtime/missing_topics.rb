@@ -7,12 +7,17 @@ module Penstock
     class MissingTopics
       # @param group [Routing::SubscriptionGroup]
       # @param reporter [Reporter]
-      def initialize(group, reporter)
+      # @param clock [Clock]
+      def initialize(group, reporter, clock)
         @group = group
         @reporter = reporter
+        @clock = clock
         @names = []
         @lock = Mutex.new
       end
+
+      # @return [Integer, nil] monotonic ms of the last time one was told
+      attr_reader :told_at
 
       # @return [Array<String>]
       def names = @lock.synchronize { @names.dup }
@@ -21,7 +26,9 @@ module Penstock
       def tell(name)
         return if name.start_with?("^")
         new = @lock.synchronize { !@names.include?(name) && @names.push(name) }
-        @reporter.emit("connection.topic", about(name)) if new
+        return unless new
+        @told_at = @clock.monotonic_ms
+        @reporter.emit("connection.topic", about(name))
       end
 
       # The topic is there.

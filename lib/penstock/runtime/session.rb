@@ -27,7 +27,7 @@ module Penstock
         @queue = host.queue
         @pool = host.pool
         @settings = host.settings
-        @missing = MissingTopics.new(group, host.reporter)
+        @missing = MissingTopics.new(group, host.reporter, host.clock)
         @mailbox = mailbox
         @host = host
         @lanes = {}

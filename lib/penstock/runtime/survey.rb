@@ -6,7 +6,10 @@ module Penstock
     # because its topic doesn't exist must not look like one that has nothing to do. Runs on a thread of its own, because asking
     # may take as long as the broker likes; ends with the answer.
     class Survey
-      TIMEOUT_MS = 10_000
+      # Asked in short turns, because a call under way holds up a stop.
+      TURN_MS = 1_000
+      TURNS = 10
+      private_constant :TURN_MS, :TURNS
 
       # @param group [Routing::SubscriptionGroup]
       # @param driver [Native::Consumer]
@@ -24,13 +27,22 @@ module Penstock
 
       # Asks and tells.
       def run
-        known = @driver.metadata(nil, TIMEOUT_MS).fetch(:topics)
+        known = topics or return
         @group.active_topics.each { |topic| tell(topic, known[topic.name]) unless topic.pattern? }
       rescue HandleClosedError, KafkaError
         nil # the connection says itself what is wrong with it
       end
 
       private
+
+      def topics
+        TURNS.times do
+          return @driver.metadata(nil, TURN_MS).fetch(:topics)
+        rescue KafkaError => error
+          raise unless %i[timed_out transport].include?(error.code)
+        end
+        nil
+      end
 
       def tell(topic, found)
         return @missing.tell(topic.name) if found.nil? || found[:partitions].empty?

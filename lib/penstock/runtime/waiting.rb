@@ -14,10 +14,10 @@ module Penstock
       private_constant :EXPLAINED_MS
 
       # @param session [Session]
-      # @param explained_at [#call] monotonic ms of the last line that said why, or nil
-      def initialize(session, explained_at)
+      # @param events [DriverEvents]
+      def initialize(session, events)
         @session = session
-        @explained_at = explained_at
+        @events = events
         @since = session.now
         @patience = FIRST_MS
       end
@@ -25,8 +25,8 @@ module Penstock
       # @return [Integer, nil]
       def next_due
         return unless @patience
-        explained = @explained_at.call
-        [@since + @patience, *(explained + EXPLAINED_MS if explained)].max
+        explained = [@events.told_at, @session.missing.told_at].compact.map { |told_at| told_at + EXPLAINED_MS }
+        [@since + @patience, *explained].max
       end
 
       # Tells when it is time.
@@ -50,6 +50,7 @@ module Penstock
       def reason
         missing = @session.missing.names
         return "#{missing.join(", ")} #{(missing.size == 1) ? "doesn't" : "don't"} exist" if missing.any?
+        return "nobody gives the client its OAuth token: set config.oauth.token_provider_listener" if @events.tokenless?
         return "the group has not answered: is the broker reachable?" if @session.driver.member_id.to_s.empty?
         "other members hold all partitions, or the topics have none"
       end
