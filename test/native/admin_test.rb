@@ -131,6 +131,22 @@ module Penstock
         end
       end
 
+      test "a token given to the handle reaches the one that reads a group's offsets" do
+        silent_broker do |servers|
+          admin = Admin.new("bootstrap.servers" => servers, "security.protocol" => "sasl_plaintext",
+            "sasl.mechanisms" => "OAUTHBEARER")
+          token = {token: "secret", principal_name: "me", extensions: {"cluster" => "a"}}
+          assert_raises(KafkaError) { admin.oauthbearer_set_token(**token, lifetime_ms: 1) }
+          admin.oauthbearer_set_token(**token, lifetime_ms: (Time.now.to_f * 1_000).to_i + 100)
+          observe_for(0.2) # now it has expired, and whoever gets it refuses it
+          error = assert_raises(KafkaError) { admin.committed_offsets("group", nil, 30_000) }
+
+          assert_match(/unexpired token/, error.message)
+        ensure
+          admin&.close
+        end
+      end
+
       test "a refused property raises, naming it" do
         error = assert_raises(KafkaError) { Admin.new("bootstrap.server" => "localhost:1") }
 

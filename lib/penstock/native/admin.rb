@@ -41,7 +41,7 @@ module Penstock
       def committed_offsets(group, rows, timeout_ms, require_stable = false)
         return [] if rows && rows.empty?
 
-        reader = GroupReader.new(@conf, group)
+        reader = GroupReader.new(@conf, group, @token)
         @lock.synchronize { closed? ? raise(HandleClosedError, "the admin is closed: make a new one") : @readers << reader }
         reader.group_offsets(group, rows, timeout_ms, require_stable)
       ensure
@@ -84,7 +84,9 @@ module Penstock
       # @param lifetime_ms [Integer] when it expires, in milliseconds since 1970
       # @param extensions [Hash{String=>String}, nil]
       def oauthbearer_set_token(token:, lifetime_ms:, principal_name:, extensions: nil)
-        set_token(token, lifetime_ms, principal_name, extensions.to_a.flatten.map(&:to_s))
+        arguments = [token, lifetime_ms, principal_name, extensions.to_a.flatten.map(&:to_s)]
+        set_token(*arguments)
+        @token = arguments
       end
 
       # @param reason [String]
@@ -100,8 +102,12 @@ module Penstock
 
       # The handle of one {Admin#committed_offsets}.
       class GroupReader < self
-        def initialize(conf, group)
+        def initialize(conf, group, token)
           connect(conf.merge("group.id" => group))
+          set_token(*token) if token
+        rescue KafkaError
+          disconnect
+          raise
         end
 
         def close
