@@ -22,7 +22,7 @@ module Penstock
     def const_missing(name)
       return super unless ON_DEMAND.key?(name)
       require ON_DEMAND.fetch(name)
-      const_get(name, false)
+      const_get(name, false).tap { |constant| introduce(constant) if name == :Admin }
     end
 
     # @return [Application, nil] the application of the process, nil before one was defined
@@ -49,6 +49,11 @@ module Penstock
     def forget_app(subclass) = @apps.delete(subclass)
 
     private
+
+    # Admin calls on the class go to the cluster of the application, asked for when they are made.
+    def introduce(admin)
+      admin.kafka = -> { Config::KafkaMap.admin(application.config) }
+    end
 
     def application
       app || raise(ConfigurationError.new([Problem.new(nil, "no application is defined",
