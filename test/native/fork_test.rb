@@ -30,6 +30,10 @@ module Penstock
         "#{error.class}: #{error.message}"
       end
 
+      def sanitized?
+        ENV["LD_PRELOAD"].to_s.include?("asan")
+      end
+
       # The parent's consumer is used once more after the child.
       def assert_goes_on(one, name, count)
         produce(name, Array.new(count, "x"))
@@ -75,17 +79,22 @@ module Penstock
       end
 
       test "the child's descriptors of it are closed" do
+        before = wake_descriptors
         _, one, = consuming
-        one.turn
+        opened = wake_descriptors - before
 
-        assert_equal event_descriptors - 1, in_child { event_descriptors }
+        one.turn
+        skip "a pipe can't be told from librdkafka's own, which it keeps open in a child" if opened.empty?
+
+        assert_empty in_child { wake_descriptors & opened }
       end
 
-      def event_descriptors
-        Dir.children("/proc/self/fd").count do |fd|
-          File.readlink("/proc/self/fd/#{fd}").include?("eventfd")
+      def wake_descriptors
+        Dir.children("/proc/self/fd").filter_map do |fd|
+          target = File.readlink("/proc/self/fd/#{fd}")
+          [fd, target] if target.include?("eventfd")
         rescue Errno::ENOENT
-          false
+          nil
         end
       end
 
@@ -128,6 +137,7 @@ module Penstock
       end
 
       test "a child can open a consumer of its own" do
+        skip "AddressSanitizer takes the stacks of the parent's threads for live ones" if sanitized?
         name, one, = consuming
         produce(name, %w[a])
         servers = Struct.new(:bootstrap_servers).new(cluster.bootstrap_servers)
