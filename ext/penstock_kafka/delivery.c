@@ -160,7 +160,8 @@ static VALUE delivery_timestamp(VALUE self) {
 
 VALUE pk_persisted_symbol(rd_kafka_msg_status_t status) {
   if (status == RD_KAFKA_MSG_STATUS_PERSISTED) return ID2SYM(rb_intern("persisted"));
-  return ID2SYM(rb_intern(status == RD_KAFKA_MSG_STATUS_NOT_PERSISTED ? "not" : "possibly"));
+  if (status == RD_KAFKA_MSG_STATUS_NOT_PERSISTED) return ID2SYM(rb_intern("not"));
+  return ID2SYM(rb_intern("possibly"));
 }
 
 /* :not, :possibly or :persisted. */

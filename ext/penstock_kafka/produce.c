@@ -105,7 +105,7 @@ static bool read_optional(VALUE message, VALUE name, pk_parts_t *parts) {
  * an unknown key, or a part that isn't fine, makes it false. Ordered by how often
  * they are seen: most messages end the search after one. */
 static bool read_options(VALUE message, size_t left, pk_parts_t *parts) {
-  const VALUE names[] = {sym_key, sym_headers, sym_partition, sym_timestamp, sym_label, sym_handle};
+  const VALUE names[] = {sym_key, sym_handle, sym_headers, sym_partition, sym_timestamp, sym_label};
 
   for (size_t i = 0; left > 0 && i < sizeof names / sizeof *names; i++) {
     if (read_optional(message, names[i], parts)) left--;
