@@ -49,7 +49,8 @@ module Penstock
           steps = ways.flatten
           return steps + [Step.skipped("Kafka", "no server can be reached")] if ways.all? { |way| way.any?(&:failed?) }
 
-          @session = Session.new(consumer_settings, topics: topics, groups: groups)
+          @session = Session.new(consumer_settings, topics: topics, groups: groups,
+            token_provider: @target.token_provider)
           steps + @session.steps
         end
 

@@ -15,13 +15,15 @@ module Penstock
       # @param from [String] "earliest" or "latest"
       # @param limit [Integer, nil] ends after so many messages
       # @param json [Boolean]
-      def initialize(topic:, kafka:, out:, from:, limit: nil, json: false)
+      # @param token_provider [#on_oauthbearer_token_refresh, nil]
+      def initialize(topic:, kafka:, out:, from:, limit: nil, json: false, token_provider: nil)
         @topic = topic
         @kafka = kafka
         @out = out
         @from = from
         @left = limit
         @json = json
+        @token_provider = token_provider
       end
 
       # Prints until told to stop.
@@ -63,6 +65,7 @@ module Penstock
           config.kafka = @kafka
           config.initial_offset = @from
           config.concurrency = 1
+          config.oauth.token_provider_listener = @token_provider
           config.logger = Logger.new(nil) # the output is for messages
         end
       end

@@ -81,7 +81,12 @@ module Penstock
         settings = kafka
         require_relative "../admin"
 
-        Admin.open(settings, timeout_ms: @options.fetch(:timeout, LIMIT_S) * 1_000, &block)
+        Admin.open(settings, timeout_ms: @options.fetch(:timeout, LIMIT_S) * 1_000, token_provider: token_provider, &block)
+      end
+
+      # @return [#on_oauthbearer_token_refresh, nil] what the application brings OAuth tokens with
+      def token_provider
+        application&.config&.oauth&.token_provider_listener || nil
       end
 
       private

@@ -32,13 +32,20 @@ module Penstock
 
         def call(words)
           topic, payload = words
-          kafka = Target.new(context, options).kafka
-          require_relative "../../../penstock"
-
-          @producer = Penstock::Producer.new { |config| config.kafka = kafka }
+          @producer = open_producer(Target.new(context, options))
           (payload || options[:tombstone]) ? send_all(topic, [payload]) : send_lines(topic)
         ensure
           @producer&.close
+        end
+
+        def open_producer(target)
+          kafka = target.kafka
+          require_relative "../../../penstock"
+
+          Penstock::Producer.new do |config|
+            config.kafka = kafka
+            config.oauth.token_provider_listener = target.token_provider || false
+          end
         end
 
         def send_lines(topic)

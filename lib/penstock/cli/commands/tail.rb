@@ -21,13 +21,15 @@ module Penstock
         end
 
         def call(words)
-          kafka = Target.new(context, options).kafka
+          target = Target.new(context, options)
+          kafka = target.kafka
           require_relative "../../../penstock"
           require_relative "../tail"
 
           CLI::Tail.new(
             topic: words.first, kafka: kafka, out: context.stdout, limit: options[:count],
-            from: options[:from_beginning] ? "earliest" : "latest", json: options[:json]
+            from: options[:from_beginning] ? "earliest" : "latest", json: options[:json],
+            token_provider: target.token_provider
           ).run
         end
       end

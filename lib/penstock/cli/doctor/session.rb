@@ -1,8 +1,10 @@
 # frozen_string_literal: true
 
 require "securerandom"
+require_relative "../../admin"
 require_relative "../../errors"
-require_relative "../../native/admin"
+require_relative "../../instrumentation/event"
+require_relative "../../native/bearer"
 require_relative "../../native/consumer"
 require_relative "step"
 
@@ -21,10 +23,12 @@ module Penstock
         # @param kafka [Hash{String => String}] librdkafka's settings of a consumer
         # @param topics [Array<String>] that the application consumes
         # @param groups [Hash{String => Array<String>}] its groups and their topics
-        def initialize(kafka, topics: [], groups: {})
+        # @param token_provider [#on_oauthbearer_token_refresh, nil] brings OAuth tokens
+        def initialize(kafka, topics: [], groups: {}, token_provider: nil)
           @kafka = kafka
           @topics = topics
           @groups = groups
+          @token_provider = token_provider
           @partitions = 0
         end
 
@@ -34,7 +38,7 @@ module Penstock
         # @return [Array<Step>]
         def steps
           @consumer = Native::Consumer.new(@kafka.merge("group.id" => "penstock-doctor-#{SecureRandom.hex(4)}"))
-          login = log_in
+          login = bring_token || log_in
           return [login] if login.failed?
 
           [login, *@topics.map { |topic| read_topic(topic) }, *@groups.map { |group, topics| read_group(group, topics) }]
@@ -43,6 +47,20 @@ module Penstock
         end
 
         private
+
+        # A client that is to log in by OAuth needs a token first.
+        #
+        # @return [Step, nil] why there is none
+        def bring_token
+          return unless @token_provider
+
+          event = Instrumentation::Event.new("oauthbearer.token_refresh", {bearer: Native::Bearer.new(@consumer)})
+          @token_provider.on_oauthbearer_token_refresh(event)
+          nil
+        rescue => error # whatever the application's code raises
+          Step.failed(login_name, "the token provider raised #{error.class}: #{error.message}",
+            "mend what config.oauth.token_provider_listener names")
+        end
 
         def log_in
           metadata = @consumer.metadata(nil, LIMIT_MS)
@@ -88,17 +106,17 @@ module Penstock
         end
 
         def read_group(group, topics)
-          admin = Native::Admin.new(@kafka)
-          admin.committed_offsets(group, topics.map { |topic| [topic, 0] }, LIMIT_MS)
+          places = topics.to_h { |topic| [topic, [0]] }
+          Admin.open(@kafka, timeout_ms: LIMIT_MS, token_provider: @token_provider) do |admin|
+            admin.read_committed_offsets(group, places)
+          end
           Step.ok("group #{group}", "may be read")
-        rescue KafkaError => error
-          Step.failed("group #{group}", error.message, group_hint(error.code))
-        ensure
-          admin&.close
+        rescue KafkaError, WaitTimeoutError => error
+          Step.failed("group #{group}", error.message, group_hint(error))
         end
 
-        def group_hint(code)
-          return "grant READ on the group to this user" if code == :group_authorization_failed
+        def group_hint(error)
+          return "grant READ on the group to this user" if error.is_a?(KafkaError) && error.code == :group_authorization_failed
 
           "the group's coordinator didn't answer as it should; look into the broker's log"
         end
