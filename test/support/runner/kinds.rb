@@ -30,6 +30,7 @@ module Penstock
         Kind.new(name: "contract", timeout_seconds: 240, broker: :used, by_default: true),
         Kind.new(name: "sim", timeout_seconds: 120, by_default: true),
         Kind.new(name: "process", timeout_seconds: 240, broker: :used, by_default: true),
+        Kind.new(name: "docs", timeout_seconds: 240, by_default: true),
         Kind.new(name: "broker", timeout_seconds: 240, per_file: true, broker: :needed, by_default: true),
         Kind.new(name: "browser", timeout_seconds: 240, per_file: true),
         Kind.new(name: "ledger", timeout_seconds: 1_800, per_file: true, broker: :needed)

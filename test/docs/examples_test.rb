@@ -1,0 +1,51 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "json"
+require_relative "support/page"
+require_relative "../support/child"
+
+# Every Ruby and shell example in the README and in docs/ is run, page by page, against an embedded broker. What can't be run
+# here says why, above its fence: `<!-- no-run: the reason -->`; how many do is printed at the end.
+class DocsExamplesTest < Penstock::TestCase
+  ROOT = File.expand_path("../..", __dir__)
+  PAGES = ["README.md", "CONTRIBUTING.md", "SECURITY.md", *Dir["docs/**/*.md", base: ROOT].sort].to_h do |name|
+    [name, Penstock::DocsTest::Page.new(File.join(ROOT, name), name).examples]
+  end.select { |_name, examples| examples.any? }.freeze
+  RUNNER = File.expand_path("support/page_run.rb", __dir__)
+
+  def self.after_all
+    silent = PAGES.values.flatten.reject(&:runs?)
+    puts "", "#{PAGES.values.flatten.size - silent.size} examples of #{PAGES.size} pages run, #{silent.size} not:"
+    silent.each { |example| puts "  #{example.place} #{example.directive("no-run")}" }
+  end
+
+  test "the comments above examples are known, and no example is left out without a reason" do
+    assert_equal [], PAGES.values.flatten.flat_map(&:problems)
+  end
+
+  PAGES.each do |name, examples|
+    next if examples.none?(&:runs?)
+
+    test "the examples of #{name} run" do
+      result, text = run_page(name)
+      told = result.success? ? JSON.parse(text.lines.last) : {"failures" => ["#{name}: the page #{result}\n#{text}"]}
+
+      assert told["failures"].empty?, told["failures"].join("\n")
+      assert_equal examples.count(&:runs?), told["ran"]
+    end
+  end
+
+  private
+
+  def run_page(name)
+    reader, writer = IO.pipe
+    collector = Thread.new { reader.read }
+    command = [RbConfig.ruby, *$LOAD_PATH.first(6).map { |path| "-I#{path}" }, RUNNER, File.join(ROOT, name), name]
+    result = Penstock::TestSupport::Child.run(command, timeout: 120, out: writer, err: writer, env: {"BUNDLE_GEMFILE" => nil})
+    writer.close
+    [result, collector.value]
+  ensure
+    [reader, writer].each(&:close)
+  end
+end

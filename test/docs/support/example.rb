@@ -1,0 +1,31 @@
+# frozen_string_literal: true
+
+module Penstock
+  module DocsTest
+    # One fenced block of a page, and what the comments above it say about running it. A value.
+    Example = Struct.new(:page, :line, :language, :code, :directives, keyword_init: true) do
+      # @return [String] file and line of the fence
+      def place = "#{page}:#{line}"
+
+      # @param name [String] of a directive
+      # @return [String, nil] what the first one says
+      def directive(name) = all(name).first
+
+      # @return [Array<String>]
+      def all(name) = directives.select { |known, _text| known == name }.map(&:last)
+
+      def runs? = directive("no-run").nil?
+
+      # @return [Array<String>] what is wrong with the comments themselves
+      def problems
+        unknown = directives.map(&:first) - Example::DIRECTIVES
+        [*unknown.map { |name| "#{place}: there is no directive #{name}" },
+          *all("no-run").select(&:empty?).map { "#{place}: no-run needs a reason" }]
+      end
+    end
+
+    # `no-run`: with its reason · `file`: written there instead of being run · `before`, `after`: code around it ·
+    # `prints`: text the output must have · `stop when`: the output after which TERM is sent · `exit`: code it ends with.
+    Example::DIRECTIVES = ["no-run", "file", "before", "after", "prints", "stop when", "exit"].freeze
+  end
+end
