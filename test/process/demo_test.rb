@@ -30,6 +30,15 @@ class DemoProcessTest < Penstock::TestCase
     assert_empty leftovers
   end
 
+  test "servers that commit ahead of what they processed lose orders at the kill, and the table says so" do
+    result = demo(env: {"RUBYOPT" => "-r#{File.join(ROOT, "test/support/mutants/commit_ahead.rb")}"})
+
+    assert_equal 1, result.code, result.err
+    table = table_of(result)
+    assert_operator table["lost"], :>, 0
+    assert_equal 0, table["journal_missing"]
+  end
+
   test "Ctrl-C ends it cleanly: exit code 130, no child and no file is left" do
     pid = spawn(CLEAN.merge("TMPDIR" => @dir), RbConfig.ruby, MAIN, *SMALL, out: File::NULL, err: File.join(@dir, "err"))
     children = wait_until(30, "three children of the demo") { children_of(pid).then { |all| all if all.size >= 3 } }
@@ -50,8 +59,8 @@ class DemoProcessTest < Penstock::TestCase
 
   private
 
-  def demo(*options)
-    out, err, status = Open3.capture3(CLEAN.merge("TMPDIR" => @dir), RbConfig.ruby, MAIN, *SMALL, *options)
+  def demo(*options, env: {})
+    out, err, status = Open3.capture3(CLEAN.merge("TMPDIR" => @dir, **env), RbConfig.ruby, MAIN, *SMALL, *options)
     Result.new(out, err, status.exitstatus)
   end
 
