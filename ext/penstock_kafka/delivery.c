@@ -61,13 +61,21 @@ static pk_rproducer_t *delivery_producer(const pk_delivery_t *delivery) {
 
 /* -- waiting ---------------------------------------------------------------- */
 
+typedef struct {
+  pk_delivery_wait_t wait;
+  pk_producer_t *urgent; /* NULL: the wait may pay linger */
+} wait_args;
+
 static void *wait_safe(void *pointer) {
-  pk_delivery_wait(pointer);
+  wait_args *args = pointer;
+
+  if (args->urgent) pk_producer_flush_lone(args->urgent);
+  pk_delivery_wait(&args->wait);
   return pointer;
 }
 
 static void wait_unblock(void *pointer) {
-  pk_delivery_interrupt(pointer);
+  pk_delivery_interrupt(&((wait_args *)pointer)->wait);
 }
 
 static int64_t deadline_of(VALUE timeout_ms) {
@@ -84,15 +92,18 @@ static void check_process(const pk_delivery_t *delivery) {
 VALUE pk_delivery_await(VALUE self, VALUE timeout_ms, bool urgent) {
   pk_delivery_t *delivery = delivery_get(self);
   pk_producer_t *producer = delivery_producer(delivery)->core;
-  pk_delivery_wait_t wait = {.delivery = delivery, .deadline_ms = deadline_of(timeout_ms)};
+  wait_args args = {.wait = {.delivery = delivery, .deadline_ms = deadline_of(timeout_ms)}};
 
-  wait.urgency = urgent && producer->lingers ? &producer->flush.urgency : NULL;
+  if (urgent && producer->lingers) {
+    args.urgent = producer;
+    args.wait.urgency = &producer->flush.urgency;
+  }
   while (pk_delivery_fate(delivery) == PK_PENDING) {
     check_process(delivery);
-    wait.interrupted = false;
-    rb_thread_call_without_gvl2(wait_safe, &wait, wait_unblock, &wait);
+    args.wait.interrupted = false;
+    rb_thread_call_without_gvl2(wait_safe, &args, wait_unblock, &args);
     rb_thread_check_ints();
-    if (pk_remaining_ms(wait.deadline_ms) == 0) break;
+    if (pk_remaining_ms(args.wait.deadline_ms) == 0) break;
   }
   RB_GC_GUARD(self);
   return pk_delivery_fate(delivery) == PK_PENDING ? Qfalse : Qtrue;

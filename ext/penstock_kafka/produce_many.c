@@ -9,19 +9,31 @@
 #define SLICE_MESSAGES 1024
 #define SLICE_BYTES (1024 * 1024)
 
+static bool plain(pk_rproducer_t *producer, VALUE message) {
+  rd_kafka_headers_t *headers = NULL;
+  pk_parts_t parts;
+
+  if (!pk_read_message(producer, message, &parts) || !pk_build_headers(parts.headers, &headers)) return false;
+  if (headers) rd_kafka_headers_destroy(headers);
+  return true;
+}
+
+/* plain_message?(message) → whether dispatch can take it. */
+static VALUE producer_plain_message_p(VALUE self, VALUE message) {
+  pk_rproducer_t *producer = pk_rproducer_get(self);
+
+  pk_rproducer_check(producer);
+  return plain(producer, message) ? Qtrue : Qfalse;
+}
+
 /* plain?(messages) → whether dispatch_slice can take all of them. */
 static VALUE producer_plain_p(VALUE self, VALUE messages) {
   pk_rproducer_t *producer = pk_rproducer_get(self);
-  pk_parts_t parts;
 
   Check_Type(messages, T_ARRAY);
   pk_rproducer_check(producer);
   for (long i = 0; i < RARRAY_LEN(messages); i++) {
-    rd_kafka_headers_t *headers = NULL;
-
-    if (!pk_read_message(producer, RARRAY_AREF(messages, i), &parts)) return Qfalse;
-    if (!pk_build_headers(parts.headers, &headers)) return Qfalse;
-    if (headers) rd_kafka_headers_destroy(headers);
+    if (!plain(producer, RARRAY_AREF(messages, i))) return Qfalse;
   }
   return Qtrue;
 }
@@ -146,6 +158,7 @@ static VALUE producer_dispatch_slice(VALUE self, VALUE messages, VALUE from, VAL
 }
 
 void Init_pk_produce_many(VALUE cProducer) {
+  rb_define_method(cProducer, "plain_message?", producer_plain_message_p, 1);
   rb_define_method(cProducer, "plain?", producer_plain_p, 1);
   rb_define_method(cProducer, "dispatch_slice", producer_dispatch_slice, 4);
 }

@@ -109,9 +109,10 @@ module Penstock
     # @raise [ProducerClosedError, ForkedHandleError, ConfigurationError] the producer can't be used
     def produce_sync(message)
       with_client do |sending|
-        message = @preparation.call(middleware.run(message))
+        message = prepare(message)
+        message = message.merge(handle: true) if message[:handle] == false
         instrument("message.produced_sync", message: message) do
-          handle = sending.one(message.merge(handle: true), "message.produce_sync")
+          handle = sending.one(message, "message.produce_sync")
           sending.settle(handle, message, "message.produce_sync", wait_deadline)
         end
       end
@@ -208,9 +209,15 @@ module Penstock
 
     def produce_async_carefully(message)
       with_client do |sending|
-        message = @preparation.call(middleware.run(message))
+        message = prepare(message)
         instrument("message.produced_async", message: message) { sending.one(message, "message.produce_async") }
       end
+    end
+
+    # Ruby looks closer only at what the client has doubts about.
+    def prepare(message)
+      message = middleware.run(message)
+      @client.plain_message?(message) ? message : @preparation.call(message)
     end
 
     # @param run [Boolean] whether middleware is still to be run

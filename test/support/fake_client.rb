@@ -47,6 +47,9 @@ class FakeClient
   def open_topic(_name)
   end
 
+  def dispatch(_message)
+  end
+
   def ticket
     @waits.size
   end

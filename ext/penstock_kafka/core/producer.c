@@ -7,6 +7,7 @@
 #include "thread.h"
 
 #define PK_FLUSH_SLICE_MS 100
+#define PK_LONE_FLUSH_MS 2
 #define PK_LAST_FLUSH_MS 1000
 #define PK_REPORTS_LIMIT 100000
 
@@ -226,6 +227,13 @@ bool pk_producer_flush(pk_producer_t *producer, int64_t deadline_ms) {
 
   if (slice_ms > PK_FLUSH_SLICE_MS) slice_ms = PK_FLUSH_SLICE_MS;
   return rd_kafka_flush(producer->handle.rk, slice_ms) == RD_KAFKA_RESP_ERR_NO_ERROR;
+}
+
+void pk_producer_flush_lone(pk_producer_t *producer) {
+  if (!producer->lingers || pk_producer_pending(producer) != 1) return;
+  if (pk_handle_enter(&producer->handle) != 0) return;
+  rd_kafka_flush(producer->handle.rk, PK_LONE_FLUSH_MS);
+  pk_handle_leave(&producer->handle);
 }
 
 rd_kafka_resp_err_t pk_producer_purge(pk_producer_t *producer) {

@@ -107,6 +107,11 @@ void pk_producer_refuse(pk_producer_t *producer);
  * when nothing is queued or in flight any more. Call it until the deadline. */
 bool pk_producer_flush(pk_producer_t *producer, int64_t deadline_ms);
 
+/* For a message that is alone on its way: flushes for at most 2 ms, which ends with
+ * its report. The waiter does this itself before it waits, so a lone synchronous
+ * caller of a near broker needs no helper. Does nothing when there are others. */
+void pk_producer_flush_lone(pk_producer_t *producer);
+
 /* Everything queued or in flight is reported as purged. */
 rd_kafka_resp_err_t pk_producer_purge(pk_producer_t *producer);
 

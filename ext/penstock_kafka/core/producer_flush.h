@@ -14,8 +14,9 @@
  * wakes its broker threads; with reports as events it does nothing else but
  * wait. So while somebody waits for a delivery right now, one helper thread
  * keeps such a flush open, in slices (a flush can't be interrupted). It is
- * started with the first waiter and ends after a second without one. Meanwhile
- * linger is immediate for everything this producer sends. */
+ * started with the first waiter that can't be served by pk_producer_flush_lone and
+ * ends after a second without one. Meanwhile linger is immediate for everything
+ * this producer sends. */
 
 typedef enum { PK_FLUSH_NONE, PK_FLUSH_RUNNING, PK_FLUSH_ENDED } pk_flush_state_t;
 

@@ -9,11 +9,12 @@ module Penstock
     # A producer of librdkafka with its event thread, see ext/penstock_kafka/producer.c. It owns that thread, a helper while
     # somebody waits synchronously, and librdkafka's own, all until {#close}. Any thread may use it; a forked child can't.
     #
-    # In C, messages: `open_topic(name)`, `dispatch(message)`, `plain?(messages)`, `dispatch_slice(messages, from, handles,
-    # accepted)`, `offer(…)`; waiting: `sync_wait(delivery, timeout_ms)`, `ticket`, `wait_for_room(ticket, timeout_ms)`,
-    # `flush(timeout_ms)`, `purge`; reports: `want(mask)`, `wait_for_reports(timeout_ms)`, `take_reports(max)`, `poll_event`;
-    # life: `close(timeout_ms)`, `discard!`, `closed?`, `state`, `pid`, `name`; and `queue_size`, `counts`,
-    # `query_partitions(topic, timeout_ms)`, `fatal_error`, `last_error`, `set_token`, `set_token_failure`.
+    # In C, messages: `open_topic(name)`, `dispatch(message)`, `plain_message?(message)`, `plain?(messages)`,
+    # `dispatch_slice(messages, from, handles, accepted)`, `offer(…)`; waiting: `sync_wait(delivery, timeout_ms)`, `ticket`,
+    # `wait_for_room(ticket, timeout_ms)`, `flush(timeout_ms)`, `purge`; reports: `want(mask)`,
+    # `wait_for_reports(timeout_ms)`, `take_reports(max)`, `poll_event`; life: `close(timeout_ms)`, `discard!`, `closed?`,
+    # `state`, `pid`, `name`; and `queue_size`, `counts`, `query_partitions(topic, timeout_ms)`, `fatal_error`,
+    # `last_error`, `set_token`, `set_token_failure`.
     class Producer
       MAX_PAYLOAD_BYTES = 1_000_012
 

@@ -17,6 +17,10 @@ module Penstock
       def dispatch(_message)
       end
 
+      def plain_message?(_message)
+        false
+      end
+
       def plain?(_messages)
         false
       end

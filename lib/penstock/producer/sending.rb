@@ -94,7 +94,12 @@ module Penstock
         error
       end
 
+      # The quick way first; it answers nothing when the queue is full too.
       def offer(message)
+        @client.dispatch(message) || offer_parts(message)
+      end
+
+      def offer_parts(message)
         @client.open_topic(message[:topic])
         @client.offer(message[:topic], message[:payload], message[:key], message[:partition], message[:timestamp],
           message[:headers], message.fetch(:handle, true), message[:label])

@@ -14,6 +14,12 @@ class NativeProducerLingerTest < Penstock::TestCase
     times.sort[times.size / 2]
   end
 
+  # Its broker's answers take longer than a lone message's own flush.
+  def distant_producer
+    cluster.set_rtt(1, 20)
+    producer(linger_ms: LINGER_MS)
+  end
+
   def helpers
     Dir.glob("/proc/self/task/*/comm").count { |path| name_of(path) == "pk:flush" }
   end
@@ -37,7 +43,7 @@ class NativeProducerLingerTest < Penstock::TestCase
   end
 
   test "the helper is one thread, starts with the first wait and ends when it has been idle" do
-    native = producer(linger_ms: LINGER_MS)
+    native = distant_producer
     assert_equal 0, helpers
     Array.new(8) { Thread.new { 3.times { native.sync_wait(dispatch(native), 10_000) } } }.each(&:join)
 
@@ -54,8 +60,16 @@ class NativeProducerLingerTest < Penstock::TestCase
     assert_equal 0, helpers
   end
 
-  test "close ends the helper" do
+  test "a lone message to a near broker needs no helper" do
     native = producer(linger_ms: LINGER_MS)
+    5.times { native.sync_wait(dispatch(native), 10_000) }
+
+    assert_operator helpers, :<=, 1
+    assert_operator median { native.sync_wait(dispatch(native), 10_000) }, :<, LINGER_MS / 3
+  end
+
+  test "close ends the helper" do
+    native = distant_producer
     native.sync_wait(dispatch(native), 10_000)
     native.close(5_000)
 
