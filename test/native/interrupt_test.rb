@@ -131,7 +131,7 @@ module Penstock
 
       test "Ctrl-C ends a wait in the main thread" do
         output, result = program(<<~RUBY)
-          Thread.new { sleep 0.3; Process.kill(:INT, Process.pid) }
+          Thread.new { Thread.pass until Thread.main.status == "sleep"; Process.kill(:INT, Process.pid) }
           begin
             loop { consumer.wait(60_000) }
           rescue Interrupt
@@ -148,8 +148,12 @@ module Penstock
         output, result = program(<<~RUBY)
           trap(:USR1) { consumer.wakeup }
           trap(:USR2) { consumer.close(1_000); puts "closed in a trap" }
-          Thread.new { sleep 0.2; Process.kill(:USR1, Process.pid); sleep 0.2; Process.kill(:USR2, Process.pid) }
-          puts "woken" if consumer.wait(60_000) && consumer.wait(60_000)
+          steps = Queue.new
+          Thread.new { steps.pop && Process.kill(:USR1, Process.pid); steps.pop && Process.kill(:USR2, Process.pid) }
+          consumer.wait(100) # what a new consumer has to say
+          steps << :wake
+          puts "woken" if consumer.wait(60_000)
+          steps << :close
           begin
             loop { consumer.wait(60_000) }
           rescue Penstock::HandleClosedError
@@ -172,7 +176,11 @@ module Penstock
       end
 
       test "exit! beside a waiting thread ends the process" do
-        _, result = program("Thread.new { loop { consumer.wait(60_000) } }; sleep 0.1; exit!(0)")
+        _, result = program(<<~RUBY)
+          waiting = Thread.new { loop { consumer.wait(60_000) } }
+          Thread.pass until waiting.stop?
+          exit!(0)
+        RUBY
 
         assert_predicate result, :success?
       end

@@ -1,0 +1,123 @@
+/* What comes out of the consumer's queues, and what goes back: answers of
+ * rebalances, commits, reads of committed offsets. */
+#include "consumer_parts.h"
+
+#include <string.h>
+
+static void pk_pending_push(pk_consumer_t *consumer, rd_kafka_event_t *event) {
+  if (consumer->pending_count == consumer->pending_capacity) {
+    consumer->pending_capacity = consumer->pending_capacity ? 2 * consumer->pending_capacity : 4;
+    consumer->pending = pk_realloc(consumer->pending, consumer->pending_capacity * sizeof *consumer->pending);
+  }
+  consumer->pending[consumer->pending_count++] = event;
+}
+
+rd_kafka_event_t *pk_pending_shift(pk_consumer_t *consumer) {
+  rd_kafka_event_t *event = consumer->pending[0];
+
+  consumer->pending_count--;
+  memmove(consumer->pending, consumer->pending + 1, consumer->pending_count * sizeof *consumer->pending);
+  return event;
+}
+
+void pk_consumer_drop_current(pk_consumer_t *consumer) {
+  if (consumer->current) rd_kafka_event_destroy(consumer->current);
+  consumer->current = NULL;
+}
+
+rd_kafka_event_t *pk_consumer_poll_event(pk_consumer_t *consumer) {
+  rd_kafka_event_t *event;
+
+  pk_consumer_drop_current(consumer);
+  if (consumer->dying) pk_consumer_bury_lanes(consumer);
+  event = rd_kafka_queue_poll(consumer->queue, 0);
+  if (!event) event = rd_kafka_queue_poll(consumer->replies, 0);
+  consumer->more = event != NULL;
+  if (!event) return NULL;
+  if (rd_kafka_event_type(event) == RD_KAFKA_EVENT_REBALANCE) {
+    pk_pending_push(consumer, event);
+  } else {
+    consumer->current = event;
+  }
+  return event;
+}
+
+static rd_kafka_error_t *pk_error_of(rd_kafka_resp_err_t err) {
+  return err ? rd_kafka_error_new(err, "%s", rd_kafka_err2str(err)) : NULL;
+}
+
+/* The wrong pair of calls for the protocol is refused as a whole, and then every
+ * lane stays paused: so the protocol is asked for each time. */
+static rd_kafka_error_t *pk_rebalance(rd_kafka_t *rk, bool assign, const rd_kafka_topic_partition_list_t *partitions) {
+  const char *protocol = rd_kafka_rebalance_protocol(rk);
+
+  if (protocol && !strcmp(protocol, "COOPERATIVE")) {
+    return assign ? rd_kafka_incremental_assign(rk, partitions) : rd_kafka_incremental_unassign(rk, partitions);
+  }
+  return pk_error_of(rd_kafka_assign(rk, assign ? partitions : NULL));
+}
+
+/* Once the group is being left, the first answer unassigns everything, whatever
+ * it says, and there must not be a second: librdkafka drops a request that it
+ * meets after the group has ended without answering it, and who made it would
+ * wait for ever. (While an event really waits the group can't end, so the first
+ * is safe.) */
+static rd_kafka_error_t *pk_rebalance_leaving(pk_consumer_t *consumer) {
+  if (consumer->unassigned) return NULL;
+  consumer->unassigned = true;
+  return pk_error_of(rd_kafka_assign(consumer->handle.rk, NULL));
+}
+
+static rd_kafka_error_t *pk_rebalance_answer(pk_consumer_t *consumer, rd_kafka_event_t *event,
+                                             const rd_kafka_topic_partition_list_t *partitions) {
+  bool assign = rd_kafka_event_error(event) == RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS;
+
+  if (consumer->close_begun) return pk_rebalance_leaving(consumer);
+  return pk_rebalance(consumer->handle.rk, assign, partitions ? partitions : rd_kafka_event_topic_partition_list(event));
+}
+
+bool pk_consumer_answer(pk_consumer_t *consumer, const rd_kafka_topic_partition_list_t *partitions,
+                        pk_failure_t *failure) {
+  rd_kafka_event_t *event;
+
+  if (!consumer->pending_count) return false;
+  event = pk_pending_shift(consumer);
+  pk_failure_take(failure, pk_rebalance_answer(consumer, event, partitions));
+  rd_kafka_event_destroy(event);
+  pk_consumer_touch_lanes(consumer);
+  return true;
+}
+
+rd_kafka_resp_err_t pk_consumer_commit(pk_consumer_t *consumer, const rd_kafka_topic_partition_list_t *offsets,
+                                       void *token) {
+  return rd_kafka_commit_queue(consumer->handle.rk, offsets, consumer->replies, NULL, token);
+}
+
+static rd_kafka_AdminOptions_t *pk_committed_options(pk_consumer_t *consumer, bool require_stable, int timeout_ms,
+                                                     void *token, pk_failure_t *failure) {
+  rd_kafka_AdminOptions_t *options =
+      rd_kafka_AdminOptions_new(consumer->handle.rk, RD_KAFKA_ADMIN_OP_LISTCONSUMERGROUPOFFSETS);
+  char text[PK_TEXT_BYTES];
+  rd_kafka_resp_err_t err = rd_kafka_AdminOptions_set_request_timeout(options, timeout_ms, text, sizeof text);
+
+  rd_kafka_AdminOptions_set_opaque(options, token);
+  if (!err) {
+    if (!pk_failure_take(failure, rd_kafka_AdminOptions_set_require_stable_offsets(options, require_stable))) return options;
+  } else {
+    pk_failure_set(failure, err, text);
+  }
+  rd_kafka_AdminOptions_destroy(options);
+  return NULL;
+}
+
+void pk_consumer_fetch_committed(pk_consumer_t *consumer, const rd_kafka_topic_partition_list_t *partitions,
+                                 bool require_stable, int timeout_ms, void *token, pk_failure_t *failure) {
+  rd_kafka_AdminOptions_t *options = pk_committed_options(consumer, require_stable, timeout_ms, token, failure);
+  rd_kafka_ListConsumerGroupOffsets_t *request;
+
+  if (!options) return;
+  request = rd_kafka_ListConsumerGroupOffsets_new(consumer->group_id, partitions);
+  rd_kafka_ListConsumerGroupOffsets(consumer->handle.rk, &request, 1, options, consumer->replies);
+  rd_kafka_ListConsumerGroupOffsets_destroy(request);
+  rd_kafka_AdminOptions_destroy(options);
+}

@@ -1,0 +1,18 @@
+#ifndef PK_CONSUMER_PARTS_H
+#define PK_CONSUMER_PARTS_H
+
+#include "consumer.h"
+
+/* What the files of the consumer share among themselves. All of it belongs to the
+ * loop thread, inside, or to the closer. */
+
+/* consumer_lanes.c */
+void pk_consumer_bury_lanes(pk_consumer_t *consumer); /* dying ones whose time has come */
+void pk_consumer_touch_lanes(pk_consumer_t *consumer);
+void pk_consumer_release_lanes(pk_consumer_t *consumer); /* all of them, for good */
+
+/* consumer_events.c */
+void pk_consumer_drop_current(pk_consumer_t *consumer);
+rd_kafka_event_t *pk_pending_shift(pk_consumer_t *consumer);
+
+#endif
