@@ -37,7 +37,8 @@ module Penstock
       private
 
       def broker
-        certificate, key = signed("localhost", "subjectAltName" => "IP:127.0.0.1,DNS:localhost", "extendedKeyUsage" => "serverAuth")
+        certificate, key = signed("localhost", "subjectAltName" => "IP:127.0.0.1,DNS:localhost",
+          "extendedKeyUsage" => "serverAuth")
         write("broker.pem", key.private_to_pem + certificate.to_pem)
       end
 

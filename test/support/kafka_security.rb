@@ -29,12 +29,13 @@ module Penstock
         @certificates.remove
       end
 
-      # Another password for the user, as an administrator sets it.
-      def change_password(password)
-        command = [*%w[java -Xmx128m -XX:TieredStopAtLevel=1 -cp], File.join(KafkaServer.home, "libs/*"), "kafka.admin.ConfigCommand",
-          "--bootstrap-server", @server.bootstrap_servers, "--alter", "--entity-type", "users", "--entity-name", USER,
-          "--add-config", "SCRAM-SHA-512=[password=#{password}]"]
-        Child.run(command, timeout: 60, out: File::NULL, err: File::NULL).success? or raise "the password could not be changed"
+      # A user, new or old, gets a password, as an administrator sets it.
+      def set_password(user, password)
+        command = ["java", "-Xmx128m", "-XX:TieredStopAtLevel=1", "-cp", File.join(KafkaServer.home, "libs/*"),
+          "kafka.admin.ConfigCommand", "--bootstrap-server", @server.bootstrap_servers, "--alter", "--entity-type", "users",
+          "--entity-name", user, "--add-config", "SCRAM-SHA-512=[password=#{password}]"]
+        result = Child.run(command, timeout: 60, out: File::NULL, err: File::NULL)
+        raise "the password could not be set: #{result}" unless result.success?
       end
 
       # @return [Hash{String => String}] librdkafka's settings for SCRAM over TLS
@@ -54,7 +55,8 @@ module Penstock
 
       # @return [Hash{String => String}] for tokens
       def oauth_settings
-        {"bootstrap.servers" => "127.0.0.1:#{@oauth}", "security.protocol" => "sasl_plaintext", "sasl.mechanisms" => "OAUTHBEARER"}
+        {"bootstrap.servers" => "127.0.0.1:#{@oauth}", "security.protocol" => "sasl_plaintext",
+         "sasl.mechanisms" => "OAUTHBEARER"}
       end
 
       private
@@ -83,7 +85,8 @@ module Penstock
       def oauth
         {"listener.name.oauth.sasl.enabled.mechanisms" => "OAUTHBEARER",
          "listener.name.oauth.oauthbearer.sasl.jaas.config" =>
-           "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule required unsecuredLoginStringClaim_sub=\"broker\";"}
+           "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule required " \
+           "unsecuredLoginStringClaim_sub=\"broker\";"}
       end
     end
   end

@@ -8,7 +8,7 @@ module Penstock
     # each time the wait has doubled, until the first assignment. While an error is told that explains it, that is enough. Runs on
     # the poll loop's thread.
     class Waiting
-      FIRST_MS = 10_000
+      FIRST_MS = 12_000
       # A line about the cause is repeated so often; only when it stays out this one comes.
       EXPLAINED_MS = Instrumentation::Repeats::EVERY_MS + 5_000
       private_constant :EXPLAINED_MS

@@ -11,6 +11,8 @@ module Penstock
       # says why it doesn't come about.
       class Tls
         LIMIT_S = 5
+        # So long a server may take to refuse the client's certificate.
+        REFUSAL_S = 0.5
 
         # @param kafka [Hash{String => String}] librdkafka's settings
         def initialize(kafka)
@@ -21,6 +23,7 @@ module Penstock
         def step(host, port)
           Socket.tcp(host, port, connect_timeout: LIMIT_S) do |socket|
             session = open_session(socket, host)
+            await_refusal(session)
             certificate = session.peer_cert
             Step.ok("TLS", "#{session.ssl_version}, #{certificate.subject}, until #{certificate.not_after.strftime("%F")}")
           end
@@ -50,6 +53,11 @@ module Penstock
 
             result = session.connect_nonblock(exception: false)
           end
+        end
+
+        # With TLS 1.3 the client is done before the server has looked at its certificate; a refusal comes as an alert.
+        def await_refusal(session)
+          session.read_nonblock(1, exception: false) if session.to_io.wait_readable(REFUSAL_S)
         end
 
         def settings
@@ -87,6 +95,8 @@ module Penstock
 
         def hint(message)
           case message
+          when /alert/i
+            "the broker wants a client certificate it knows: set ssl.certificate.location and ssl.key.location"
           when /unknown protocol|wrong version|packet length/i then "this port speaks no TLS: use its TLS listener"
           when /hostname|does not match/i
             "the certificate is for another name: connect by that name, or mend the certificate"

@@ -1,0 +1,218 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "json"
+require "penstock/native/admin"
+require "penstock/native/producer"
+require_relative "../support/command_line"
+require_relative "../support/kafka_security"
+require_relative "../support/kafka_security_process"
+require_relative "../support/real_broker"
+
+# An application behind TLS, SCRAM, client certificates and tokens, on a broker that wants them; and what it says when they are
+# wrong. docs/security.md and docs/recipes give the same settings.
+class SecurityTest < Penstock::TestCase
+  include Penstock::TestSupport::CommandLine
+  include Penstock::TestSupport::RealBroker
+
+  # Whatever holds one of these has leaked a secret.
+  WRONG = "canary-of-the-wrong-password-91ab"
+  SECRETS = [Penstock::TestSupport::KafkaSecurity::PASSWORD, Penstock::TestSupport::KafkaCertificates::KEY_PASSWORD, WRONG,
+    "PRIVATE KEY"].freeze
+
+  class << self
+    attr_reader :cluster
+
+    def before_all
+      return if Penstock::TestSupport::KafkaServer.obstacle
+
+      @cluster = Penstock::TestSupport::KafkaSecurity.new
+      @cluster.start
+    end
+
+    def after_all
+      @cluster&.stop
+    end
+  end
+
+  def setup
+    super
+    obstacle = Penstock::TestSupport::KafkaServer.obstacle
+    skip obstacle if obstacle
+    @applications = []
+  end
+
+  def teardown
+    (@applications || []).each(&:close)
+    super
+  end
+
+  test "an application consumes and produces over SCRAM-SHA-512 and TLS" do
+    assert_forwards(cluster.scram_settings)
+  end
+
+  test "an application consumes and produces over mTLS, with an encrypted key" do
+    assert_forwards(cluster.mtls_settings)
+  end
+
+  test "[OAuth refresh] a listener gives the tokens of consumer and producer, again before they expire" do
+    application = assert_forwards(cluster.oauth_settings, tokens: true)
+    wait_until(20, "a second token") { application.log.scan("needs an OAuth token").size > 1 }
+
+    assert_forwarded(application, "behind the first token")
+  end
+
+  test "a wrong password is one line that names SASL and the settings; with the right one at the broker it goes on" do
+    user = unique("late")
+    application = start(cluster.scram_settings("sasl.username": user, "sasl.password": WRONG))
+
+    assert_explained(application, /no connection to 127\.0\.0\.1:\d+, SASL failed: .*sasl\.username, sasl\.password/)
+    cluster.set_password(user, WRONG)
+    assert_forwarded(application, "after the password")
+    assert_stops(application)
+  end
+
+  test "a broker of another authority is one line that names TLS and ssl.ca.location" do
+    application = start(cluster.scram_settings("ssl.ca.location": cluster.certificates.path("other-ca.pem")))
+
+    assert_explained(application, /TLS failed: .*could not be verified.*Set ssl\.ca\.location/)
+    assert_stops(application)
+  end
+
+  test "a missing client certificate is one line that names TLS and ssl.certificate.location" do
+    application = start(without_certificate)
+
+    assert_explained(application, /TLS failed: .*client certificate.*ssl\.certificate\.location/)
+    assert_stops(application)
+  end
+
+  test "a plain connection to a listener with TLS is one line that asks for the protocol" do
+    application = start({"bootstrap.servers" => cluster.scram_settings.fetch("bootstrap.servers")})
+
+    assert_explained(application, /Kafka failed: .*security\.protocol/)
+    assert_stops(application)
+  end
+
+  test "the doctor is content with SCRAM over TLS and with mTLS" do
+    [cluster.scram_settings, cluster.mtls_settings].each do |settings|
+      code, steps = doctor(settings)
+
+      assert_equal [0, []], [code, steps.select { |step| step["state"] == "failed" }]
+      assert_equal "ok", steps.find { |step| step["name"] == "TLS" }["state"]
+    end
+  end
+
+  test "the doctor names the step that fails and the way out: TLS, TLS, SASL" do
+    {cluster.scram_settings("ssl.ca.location": cluster.certificates.path("other-ca.pem")) => ["TLS", "ssl.ca.location"],
+     without_certificate => ["TLS", "ssl.certificate.location"],
+     cluster.scram_settings("sasl.password": WRONG) => ["SASL", "sasl.password"]}.each do |settings, (name, hint)|
+      code, steps = doctor(settings)
+      failed = steps.find { |step| step["state"] == "failed" }
+
+      assert_equal [1, name], [code, failed&.fetch("name")], steps.inspect
+      assert_includes failed["hint"], hint
+    end
+  end
+
+  test "a key that its password doesn't open is refused before any connection, without the password" do
+    write_boot_file(cluster.mtls_settings("ssl.key.password": WRONG))
+    result = penstock("server")
+
+    assert_equal 1, result.code
+    assert_includes result.err, "ssl.key.location"
+    assert_no_secret(result.out + result.err)
+  end
+
+  test "an application with secrets shows none: not in its log, its errors, its inspect or the doctor's report" do
+    application = start(cluster.scram_settings("sasl.password": WRONG))
+    application.line(/SASL failed/)
+    doctor(cluster.scram_settings)
+    doctor(cluster.mtls_settings)
+
+    assert_match(/inspected: .*sasl\.password/, application.log)
+    assert_no_secret(application.log)
+  end
+
+  private
+
+  def cluster = self.class.cluster
+
+  def start(settings, **plan)
+    @from, @to = unique("from"), unique("to")
+    create(@from, @to)
+    Penstock::TestSupport::KafkaSecurityProcess.new(settings, from: @from, to: @to, **plan).tap { |one| @applications << one }
+  end
+
+  def create(*topics)
+    admin = Penstock::Native::Admin.new(plain)
+    admin.create_topics(topics.map { |topic| [topic, 1, 1, {}] }, 20_000)
+  ensure
+    admin&.close
+  end
+
+  def produce(payload)
+    producer = Penstock::Native::Producer.new(plain)
+    producer.produce(@from, payload, handle: false)
+    assert producer.flush(10_000)
+  ensure
+    producer&.close(5_000)
+  end
+
+  def plain = {"bootstrap.servers" => cluster.server.bootstrap_servers}
+
+  def without_certificate = cluster.mtls_settings.except("ssl.certificate.location", "ssl.key.location", "ssl.key.password")
+
+  def assert_forwards(settings, **plan)
+    start(settings, **plan).tap do |application|
+      assert_forwarded(application, "first")
+      assert_empty application.complaints
+      assert_stops(application) unless plan[:tokens]
+    end
+  end
+
+  def assert_forwarded(application, payload)
+    produce(payload)
+
+    assert application.wait_for(payload)
+    assert_no_secret(application.log)
+  end
+
+  # One line says it, for as long as the library needs to say it many times.
+  def assert_explained(application, pattern)
+    application.line(pattern)
+    observe_for(2)
+
+    assert_equal 1, application.complaints.size, application.complaints.join
+    assert_predicate application, :running?
+    assert_no_secret(application.log)
+  end
+
+  def assert_stops(application)
+    assert_equal 0, application.stop.exitstatus
+    assert_no_secret(application.log)
+  end
+
+  def doctor(settings)
+    write_boot_file(settings)
+    result = penstock("doctor", "--connect", "--json")
+    assert_no_secret(result.out + result.err)
+    [result.code, JSON.parse(result.out)]
+  end
+
+  def write_boot_file(settings)
+    write("penstock.rb", <<~RUBY)
+      require "penstock"
+      class PenstockApp < Penstock::App
+        setup do |config|
+          config.group_id = "readers"
+          config.kafka = #{settings.transform_keys(&:to_sym).inspect}
+        end
+        routes.draw { topic("#{@known ||= unique("known").tap { |topic| create(topic) }}") { consumer Class.new(Penstock::BaseConsumer) { def consume = nil } } }
+      end
+    RUBY
+  end
+
+  def assert_no_secret(text)
+    SECRETS.each { |secret| refute_includes text, secret }
+  end
+end
