@@ -13,29 +13,32 @@ module Penstock
       # Runs the application until the block answers true, and stops it.
       # @return [Integer] its exit code
       def run_app(app = Penstock.app, seconds: 20, &done)
-        app.setup { |config| QUICK.each { |name, value| config.kafka = {name => value, **config.kafka} } }
+        app.setup do |config|
+          config.kafka = {**QUICK, **config.kafka}
+          config.group_id = "docs-#{::Process.pid}"
+        end
         server = Thread.new { app.run!(traps: false) }
         wait_for(seconds, &done)
         app.stop!
         server.value.tap { |code| raise "the application ended with #{code}" unless code.zero? }
       end
 
-      # @param messages [Array<String, nil, Hash>] payloads, or messages without their topic
+      # @param messages [Array<String, nil, Hash>] payloads, or messages without their topic; all into partition 0
       def produce(topic, *messages)
-        producer = Penstock::Producer.new { |config| config.kafka = {"bootstrap.servers": bootstrap} }
+        producer = Penstock::Producer.new { |config| config.kafka = {"bootstrap.servers": BOOTSTRAP} }
         messages = messages.map { |message| message.is_a?(Hash) ? message : {payload: message} }
-        producer.produce_many_sync(messages.map { |message| {topic: topic, **message} })
+        producer.produce_many_sync(messages.map { |message| {topic: topic, partition: 0, **message} })
       ensure
         producer&.close
       end
 
       def wait_for(seconds = 20, &) = TestSupport::Wait.wait_until(seconds, &)
-      def bootstrap = ENV.fetch("KAFKA_BOOTSTRAP_SERVERS")
       def check(truth, text = "what the example promises") = truth || raise("not so: #{text}")
     end
   end
 end
 
+BOOTSTRAP = ENV.fetch("KAFKA_BOOTSTRAP_SERVERS")
 TOPLEVEL_BINDING.receiver.extend(Penstock::DocsTest::Prelude)
 
 # Consumers that an example only names.
