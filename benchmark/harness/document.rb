@@ -7,8 +7,8 @@ module Bench
   # Puts the figures of a JSON that bin/bench wrote into docs/performance.md, between its two marks, so that no number
   # there is typed by hand.
   class Document
-    OPENING = "<!-- figures: bin/bench --docs -->"
-    CLOSING = "<!-- /figures -->"
+    OPENING = "<!-- figures begin, written by bin/bench -->"
+    CLOSING = "<!-- figures end -->"
     VERDICTS = {"holds" => "holds", "misses" => "**misses**", "seen" => "", "absent" => "not run"}.freeze
 
     def initialize(json)
