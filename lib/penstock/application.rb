@@ -184,12 +184,18 @@ module Penstock
     def build_producer
       blocks = config.producer_blocks
       settings = config
-      Producer.new do |producer|
-        producer.kafka = Config::KafkaMap.producer(settings).transform_keys(&:to_sym)
-        producer.logger = logger
-        producer.oauth.token_provider_listener = settings.oauth.token_provider_listener || false
-        blocks.each { |block| block.call(producer) }
+      producer = Producer.new do |own|
+        own.kafka = Config::KafkaMap.producer(settings).transform_keys(&:to_sym)
+        own.logger = logger
+        own.oauth.token_provider_listener = settings.oauth.token_provider_listener || false
+        blocks.each { |block| block.call(own) }
       end
+      producer.tap { tell_errors_of(producer) }
+    end
+
+    # Its other events stay on its own monitor, as those of every producer.
+    def tell_errors_of(producer)
+      producer.monitor.subscribe("error.occurred") { |event| monitor.instrument("error.occurred", event.payload) }
     end
 
     def default_logger
