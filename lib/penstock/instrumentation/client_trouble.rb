@@ -39,8 +39,9 @@ module Penstock
       UNEXPLAINED = %r{\A(?:\d+/\d+ brokers are down)?\z}
       SERVER = %r{(?:\A|//|: )(?<server>[^/:\s]+:\d+)}
       STATE = / \(after \d+ms in state (?<state>\w+).*\)\z/
+      WHERE = %r{\A(?:\w+Coordinator: )?(?:\w+://)?[^/\s]+:\d+(?:/\S+)?: }
       CONNECT = /\AConnect to \w+#(?<address>\S+) failed: (?<why>.*)/
-      private_constant :CONNECT, :STATES, :SIGNS, :HINTS, :UNEXPLAINED, :SERVER, :STATE
+      private_constant :WHERE, :CONNECT, :STATES, :SIGNS, :HINTS, :UNEXPLAINED, :SERVER, :STATE
 
       # @param error [Exception]
       # @return [ClientTrouble, nil]
@@ -59,7 +60,7 @@ module Penstock
       def initialize(message)
         @server = message[SERVER, :server]
         @state = message[STATE, :state]
-        @text = message.sub(STATE, "").sub(%r{\A(?:\w+://)?\S+?/(?:bootstrap|-?\d+): }, "").sub(CONNECT) do
+        @text = message.sub(STATE, "").sub(WHERE, "").sub(CONNECT) do
           "#{"#{$~[:address]}: " unless $~[:address] == @server}#{$~[:why]}"
         end
       end

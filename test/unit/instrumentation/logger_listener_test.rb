@@ -64,6 +64,15 @@ class LoggerListenerTest < Penstock::TestCase
     assert_equal %w[ERROR WARN], @output.string.scan(/^[A-Z]+/)
   end
 
+  test "[error.occurred] a connection that fails is one line: whose, where, which step, what to do, how often" do
+    error = Penstock::KafkaError.build(number: -169, name: "_AUTHENTICATION",
+      message: "sasl_ssl://h:9093/bootstrap: SASL authentication error: no (after 3ms in state AUTH_REQ)")
+    @monitor.instrument("error.occurred", {type: "librdkafka.error", error: error, subscription_group: "app_0", repeated: 12})
+
+    assert_equal "WARN app_0: no connection to h:9093, SASL failed: SASL authentication error: no. Check sasl.username, " \
+                 "sasl.password and sasl.mechanisms. Tried until it works (12 times since the last line)\n", @output.string
+  end
+
   test "a forced stop lists what still runs" do
     publish("error.occurred", type: "app.stopping.error", jobs: ["orders/3 offset 7", "clicks/0 offset 9"])
 

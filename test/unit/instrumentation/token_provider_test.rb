@@ -1,0 +1,60 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "penstock/instrumentation/monitor"
+require "penstock/instrumentation/token_provider"
+require "penstock/native/bearer"
+
+class TokenProviderTest < Penstock::TestCase
+  # Takes what a client would.
+  class Client
+    attr_reader :calls
+
+    def initialize = @calls = []
+    def oauthbearer_set_token(**token) = @calls << token
+    def oauthbearer_set_token_failure(reason) = @calls << reason
+  end
+
+  def setup
+    @client = Client.new
+    @bearer = Penstock::Native::Bearer.new(@client)
+    @monitor = Penstock::Instrumentation::Monitor.new
+    @errors = []
+    @monitor.subscribe("error.occurred") { |event| @errors << event.payload }
+  end
+
+  test "[OAuth refresh] the listener's token reaches the client that asked" do
+    ask { |bearer| bearer.oauthbearer_set_token(token: "t", lifetime_ms: 1, principal_name: "app", extensions: {"a" => "b"}) }
+
+    assert_equal [{token: "t", lifetime_ms: 1, principal_name: "app", extensions: {"a" => "b"}}], @client.calls
+    assert_predicate @bearer, :answered?
+    assert_empty @errors
+  end
+
+  test "a listener that raises means no token, and is told of; its text, which may hold a secret, isn't given to the client" do
+    ask { raise IOError, "the token canary was refused" }
+
+    assert_equal ["IOError: the listener for tokens raised"], @client.calls
+    assert_equal ["callbacks.oauthbearer_token_refresh.error", "p1"], @errors.first.values_at(:type, :producer_id)
+  end
+
+  test "a bearer shows neither client nor token, and knows whether it was answered" do
+    refute_predicate @bearer, :answered?
+    assert_equal "#<Penstock::Native::Bearer waiting>", @bearer.inspect
+    @bearer.oauthbearer_set_token(token: "canary", lifetime_ms: 1, principal_name: "app")
+
+    assert_equal "#<Penstock::Native::Bearer answered>", @bearer.inspect
+  end
+
+  private
+
+  Listener = Struct.new(:answer) do
+    def on_oauthbearer_token_refresh(event) = answer.call(event[:bearer])
+  end
+
+  def ask(&answer)
+    listener = Listener.new(answer)
+    @monitor.subscribe(Penstock::Instrumentation::TokenProvider.new(listener, @monitor, {producer_id: "p1"}))
+    @monitor.instrument("oauthbearer.token_refresh", {bearer: @bearer})
+  end
+end

@@ -1,0 +1,46 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "penstock/runtime/missing_topics"
+require_relative "../../support/virtual_clock"
+
+class MissingTopicsTest < Penstock::TestCase
+  Group = Struct.new(:consumer_group) do
+    def topic_for(_name) = nil
+  end
+  Reporter = Struct.new(:events) do
+    def emit(name, payload) = events << [name, payload]
+  end
+
+  def setup
+    @reporter = Reporter.new([])
+    @clock = VirtualClock.new
+    @missing = Penstock::Runtime::MissingTopics.new(Group.new(Struct.new(:id).new("app")), @reporter, @clock)
+  end
+
+  test "a missing topic is told once, whoever finds it out, until it was there" do
+    2.times { @missing.tell("orders") }
+    assert_equal [["connection.topic", "orders", false]],
+      @reporter.events.map { |name, payload| [name, payload[:topic], payload[:exists]] }
+
+    @missing.found("orders")
+    @missing.tell("orders")
+    assert_equal 2, @reporter.events.size
+  end
+
+  test "a pattern that matches nothing is no news" do
+    @missing.tell("^aud.*")
+
+    assert_empty @reporter.events
+    assert_nil @missing.told_at
+    assert_empty @missing.names
+  end
+
+  test "it knows what is missing and since when" do
+    @missing.tell("orders")
+    @missing.tell("clicks")
+    @missing.found("orders")
+
+    assert_equal [["clicks"], @clock.monotonic_ms], [@missing.names, @missing.told_at]
+  end
+end
