@@ -149,7 +149,7 @@ static VALUE frozen_bytes(const char *bytes, int32_t size) {
 
   if (!bytes) return Qnil;
   string = rb_str_new(bytes, size);
-  RB_OBJ_FREEZE_RAW(string);
+  RB_OBJ_FREEZE(string);
   return string;
 }
 

@@ -174,6 +174,7 @@ static VALUE consumer_take(VALUE self, VALUE triples) {
 
   Check_Type(triples, T_ARRAY);
   if (RARRAY_LEN(triples) % 3) rb_raise(rb_eArgError, "lane, most records, most bytes, and so on");
+  triples = rb_ary_dup(triples); /* the caller's may change while the GVL is away */
   args.count = RARRAY_LEN(triples) / 3;
   batches = rb_ary_new_capa(args.count);
   args.entries = ALLOCV_N(take_entry_t, holder, args.count ? args.count : 1);
@@ -210,6 +211,7 @@ static VALUE consumer_touch(VALUE self, VALUE lanes) {
   VALUE holder;
 
   Check_Type(lanes, T_ARRAY);
+  lanes = rb_ary_dup(lanes);
   args.count = RARRAY_LEN(lanes);
   args.lanes = ALLOCV_N(pk_lane_t *, holder, args.count ? args.count : 1);
   for (long i = 0; i < args.count; i++) args.lanes[i] = pk_own_lane(self, RARRAY_AREF(lanes, i));

@@ -108,7 +108,5 @@ RUBY_FUNC_EXPORTED void Init_penstock_kafka(void) {
   rb_define_module_function(pk_mNative, "thread_count", native_thread_count, 0);
   rb_define_module_function(pk_mNative, "handle_count", native_handle_count, 0);
   rb_define_module_function(pk_mNative, "forked!", native_forked, 0);
-  for (size_t i = 0; i < sizeof inits / sizeof *inits; i++) {
-    if (inits[i]) inits[i](pk_mNative);
-  }
+  for (size_t i = 0; i < sizeof inits / sizeof *inits; i++) inits[i](pk_mNative);
 }

@@ -15,17 +15,16 @@
 extern VALUE pk_mPenstock; /* Penstock */
 extern VALUE pk_mNative;   /* Penstock::Native */
 
-/* One a file, called once from Init_penstock_kafka. Weak, so that a part can be
- * built and tried alone. */
-__attribute__((weak)) void Init_pk_error(VALUE mNative);
-__attribute__((weak)) void Init_pk_conf(VALUE mNative);
-__attribute__((weak)) void Init_pk_consumer(VALUE mNative);
-__attribute__((weak)) void Init_pk_lane(VALUE mNative);
-__attribute__((weak)) void Init_pk_batch(VALUE mNative);
-__attribute__((weak)) void Init_pk_producer(VALUE mNative);
-__attribute__((weak)) void Init_pk_delivery(VALUE mNative);
-__attribute__((weak)) void Init_pk_admin(VALUE mNative);
-__attribute__((weak)) void Init_pk_mock(VALUE mNative);
+/* One a file, called once from Init_penstock_kafka. */
+void Init_pk_error(VALUE mNative);
+void Init_pk_conf(VALUE mNative);
+void Init_pk_consumer(VALUE mNative);
+void Init_pk_lane(VALUE mNative);
+void Init_pk_batch(VALUE mNative);
+void Init_pk_producer(VALUE mNative);
+void Init_pk_delivery(VALUE mNative);
+void Init_pk_admin(VALUE mNative);
+void Init_pk_mock(VALUE mNative);
 
 /* error.c: the error class is chosen in Ruby, from the code. The second takes
  * over (destroys) the error object. */

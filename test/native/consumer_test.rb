@@ -237,6 +237,46 @@ module Penstock
         consumer.close(100)
       end
 
+      test "an assignment answered with offsets starts there" do
+        name = topic
+        produce(name, Array.new(10, "x"))
+        one = member(name, answers: false)
+        one.turn_until(10, "an assignment") { one.pending == 1 }
+
+        assert_nil one.consumer.answer([[name, 0, 7]])
+        one.await_records([name, 0], 3)
+        assert_equal [7, 8, 9], one.offsets[[name, 0]]
+      end
+
+      OAUTH = {
+        "bootstrap.servers" => "127.0.0.1:1", "security.protocol" => "sasl_plaintext",
+        "sasl.mechanisms" => "OAUTHBEARER", "log_level" => "0"
+      }.freeze
+
+      test "a token is asked for by an event; a good one is taken, a bad one refused with a reason" do
+        one = Consumer.new(TestSupport::NativeMember::PROPERTIES.merge(OAUTH, "sasl.oauthbearer.config" => "scope=a"))
+        event = wait_until(5) { one.poll_event&.then { |found| found if found.first == :token_refresh } }
+        hour_ms = 3_600_000
+
+        assert_equal [:token_refresh, "scope=a"], event
+        assert_nil one.set_token("token", (Time.now.to_i * 1_000) + hour_ms, "me", {"extension" => "value"})
+        assert_kind_of Integer, one.set_token("token", 1, "me", nil).first
+        assert_nil one.set_token_failure("the server is away")
+      ensure
+        one&.close(500)
+      end
+
+      test "tokens that librdkafka makes itself are nobody's business" do
+        own = {"enable.sasl.oauthbearer.unsecure.jwt" => "true", "sasl.oauthbearer.config" => "principal=me"}
+        one = Consumer.new(TestSupport::NativeMember::PROPERTIES.merge(OAUTH, own))
+        events = []
+        wait_until(5) { (events << one.poll_event).any? { |event| event&.first == :error } }
+
+        assert_empty(events.compact.select { |event| event.first == :token_refresh })
+      ensure
+        one&.close(500)
+      end
+
       test "it says where it was opened, and nothing of its configuration" do
         one = Consumer.new(TestSupport::NativeMember::PROPERTIES.merge("sasl.password" => "secret"))
 
