@@ -38,6 +38,7 @@ module Penstock
         @unconditional = {}
         @bare = {}
         @again = []
+        @outdated = Hash.new(0)
         @token = 0
       end
 
@@ -66,6 +67,7 @@ module Penstock
       def forget(lane)
         @unconditional.delete(lane)
         @bare.delete(lane)
+        @outdated.delete(lane)
       end
 
       # @param lanes [Array<Processing::Lane>]
@@ -107,12 +109,20 @@ module Penstock
         under_way.intersect?(lanes) || @again.any? { |lane| lanes.include?(lane) && lane.owned? }
       end
 
+      # Two answers in a row spoke of another generation. The first may be that of a commit sent before the member had joined it;
+      # the second means that the group has gone on without this member, and nothing will be accepted before it joins again.
+      #
+      # @param lanes [Array<Processing::Lane>]
+      # @return [Boolean]
+      def outdated?(lanes) = lanes.any? { |lane| @outdated[lane] > 1 }
+
       # The answer to the commit in flight.
       # @param results [Hash{Array(String, Integer) => Symbol, nil}] error code a partition, nil when acknowledged
       # @return [Hash{Symbol => Array}] :acknowledged entries, :again (the interval is shortened), :refused [entry, code] pairs
       def answered(token, results, now)
         return NOTHING unless token == @token && @in_flight
         entries, @in_flight = @in_flight, nil
+        entries.each { |entry| count_outdated(entry.lane, results[entry.lane.key]) }
         sorted = entries.group_by { |entry| verdict(entry, results) }
         acknowledged = sorted.fetch(:ok, [])
         acknowledged.each { |entry| entry.lane.committed!(entry.offset) if entry.incarnation == entry.lane.incarnation }
@@ -133,6 +143,10 @@ module Penstock
         times = @unconditional[lane]
         times.shift while times && !times.empty? && times.first <= now
         @unconditional.delete(lane) if times && times.empty?
+      end
+
+      def count_outdated(lane, code)
+        (code == :illegal_generation) ? @outdated[lane] += 1 : @outdated.delete(lane)
       end
 
       def verdict(entry, results)

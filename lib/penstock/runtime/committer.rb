@@ -60,6 +60,20 @@ module Penstock
       # @return [Boolean] whether nothing of these lanes is wanted or under way
       def settled?(lanes) = (@wanted & lanes).empty? && !@commits.unsettled?(lanes)
 
+      # A revocation that waited for such a commit would wait until the group throws the member out: it joins again only when the
+      # revocation is answered.
+      #
+      # @param lanes [Array<Processing::Lane>]
+      # @return [Boolean] whether no commit of these lanes is accepted before the member joins its group again
+      def hopeless?(lanes) = @commits.outdated?(lanes)
+
+      # Says which offsets go uncommitted: their records run again.
+      # @param lanes [Array<Processing::Lane>] about to be given up
+      def abandon(lanes)
+        lanes.select { |lane| lane.owned? && lane.position && lane.uncommitted? }
+          .each { |lane| report(@commits.entry(lane), :illegal_generation) }
+      end
+
       # @return [Integer, nil] when to be run again
       def next_due = @commits.next_due
 

@@ -143,7 +143,7 @@ module Penstock
 
       # @return [Boolean] whether there may be more to do at once
       def step
-        case @revocation.step(@session.now, committed: @committer.settled?(@revocation.lanes))
+        case @revocation.step(@session.now, committed: committed?(@revocation.lanes))
         when :hooks then @hooks.run(:revoked, @revocation.lanes)
         when :commit then @committer.want(@revocation.lanes, clean: true)
         when :answer then return finish
@@ -152,7 +152,10 @@ module Penstock
         true
       end
 
+      def committed?(lanes) = @committer.settled?(lanes) || @committer.hopeless?(lanes)
+
       def finish
+        @committer.abandon(@revocation.lanes) if @committer.hopeless?(@revocation.lanes)
         revocation, @revocation = @revocation, nil
         revocation.unfinished.each { |lane| left_running(lane, revocation) }
         revocation.lanes.each { |lane| give_up(lane, revocation) }

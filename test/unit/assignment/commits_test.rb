@@ -50,6 +50,26 @@ module Penstock
       end
     end
 
+    test "two answers of another generation in a row mean that the group has gone on without this member" do
+      @lane.complete_through(@lane.position + 1)
+      answers = %i[illegal_generation rebalance_in_progress illegal_generation illegal_generation].map do |code|
+        @commits.answered(send_all(0), {@lane.key => code}, 50)
+        @commits.outdated?([@lane])
+      end
+
+      assert_equal [false, false, false, true], answers
+      @commits.answered(send_all(0), {@lane.key => nil}, 50)
+      refute @commits.outdated?([@lane])
+    end
+
+    test "a lane that was given up is no longer outdated" do
+      @lane.complete_through(@lane.position + 1)
+      2.times { @commits.answered(send_all(0), {@lane.key => :illegal_generation}, 50) }
+      @commits.forget(@lane)
+
+      refute @commits.outdated?([@lane])
+    end
+
     test "[mark! on unknown member] a member that the group doesn't know drops the commit" do
       @lane.complete_through(1)
       answer = @commits.answered(send_all(0), {@lane.key => :unknown_member_id}, 50)
