@@ -133,7 +133,58 @@ class SecurityTest < Penstock::TestCase
     assert_no_secret(application.log)
   end
 
+  test "the recipes for SCRAM over TLS and for mTLS work as they are written" do
+    create("orders")
+    {"scram_tls" => cluster.scram_settings, "mtls" => cluster.mtls_settings}.each do |recipe, settings|
+      write("penstock.rb", recipe(recipe))
+      doctor = penstock("doctor", "--connect", env: environment(settings))
+
+      assert_equal 0, doctor.code, doctor.out + doctor.err
+      assert_consumes_by_recipe(recipe, environment(settings))
+    end
+  end
+
+  test "the recipes nobody tried say so, and are sound as far as that can be seen without their clouds" do
+    write("lib/aws_msk_iam_sasl_signer.rb", "AwsMskIamSaslSigner = Struct.new(:region, keyword_init: true)\n" \
+                                            "AwsMskIamSaslSigner::MSKTokenProvider = AwsMskIamSaslSigner\n")
+    env = {"KAFKA_BROKERS" => "localhost:9098", "AWS_REGION" => "eu-central-1", "KAFKA_API_KEY" => "key",
+           "KAFKA_API_SECRET" => WRONG, "RUBYLIB" => File.join(@dir, "lib")}
+    %w[msk_iam confluent_cloud].each do |name|
+      assert_includes File.read(recipe_path(name)), "**Not tried by us.**"
+      write("penstock.rb", recipe(name))
+      result = penstock("doctor", env: env)
+
+      assert_equal 0, result.code, result.out + result.err
+      assert_no_secret(result.out)
+    end
+  end
+
   private
+
+  # What a recipe reads from its environment.
+  def environment(settings)
+    {"KAFKA_BROKERS" => "bootstrap.servers", "KAFKA_USERNAME" => "sasl.username", "KAFKA_PASSWORD" => "sasl.password",
+     "KAFKA_CA" => "ssl.ca.location", "KAFKA_CERTIFICATE" => "ssl.certificate.location", "KAFKA_KEY" => "ssl.key.location",
+     "KAFKA_KEY_PASSWORD" => "ssl.key.password"}.transform_values { |name| settings[name] }.compact
+  end
+
+  def recipe_path(name) = File.join(ROOT, "docs/recipes/#{name}.md")
+
+  # The boot file of the page: its first Ruby block.
+  def recipe(name) = "$stdout.sync = true\n#{File.read(recipe_path(name))[/^```ruby\n(.*?)^```$/m, 1]}"
+
+  def assert_consumes_by_recipe(payload, env)
+    @from = "orders"
+    produce(payload)
+    output = File.join(@dir, "#{payload}.out")
+    pid = ::Process.spawn(CLEAN.merge(env), RbConfig.ruby, EXECUTABLE, "server", :chdir => @dir, %i[out err] => output)
+    wait_until(40, payload, state: -> { File.read(output) }, every: 0.1) { File.readlines(output, chomp: true).include?(payload) }
+
+    assert_no_secret(File.read(output))
+  ensure
+    ::Process.kill(:TERM, pid)
+    assert_equal 0, ::Process.wait2(pid).last.exitstatus
+  end
 
   def cluster = self.class.cluster
 
