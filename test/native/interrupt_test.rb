@@ -84,9 +84,9 @@ module Penstock
         name = topic
         one = member(name)
         one.await_assignment(1)
-        cluster.push_broker_request_errors(1, :leave_group, [[0, 20_000]])
-        cluster.push_broker_request_errors(1, :heartbeat, [[0, 20_000]])
-        cluster.push_broker_request_errors(1, :offset_commit, [[0, 20_000]] * 3)
+        cluster.push_broker_request_errors(1, :leave_group, [[0, 4_000]])
+        cluster.push_broker_request_errors(1, :heartbeat, [[0, 4_000]])
+        cluster.push_broker_request_errors(1, :offset_commit, [[0, 4_000]] * 3)
         one.consumer.commit(2, [[name, 0, 2]])
         observe_for(0.1)
         taken = seconds do
@@ -95,6 +95,7 @@ module Penstock
 
         assert_operator taken, :<, 3
         assert_predicate one.consumer, :closed?
+        wait_until(10, "the answer came, and the handle is gone") { one.consumer.state == :closed }
       ensure
         %i[leave_group heartbeat offset_commit].each { |api| cluster.clear_request_errors(api) }
       end

@@ -72,8 +72,10 @@ module Penstock
       test "lanes, batches and their consumer can be swept in any order" do
         name = topic
         produce(name, %w[a b])
+        threads = Native.thread_count
         forget_a_member(name)
         wait_until(10, "the collector found it") { GC.start || Native.handle_count == 1 }
+        wait_until(10, "its threads are gone") { Native.thread_count <= threads }
 
         assert_equal 1, Native.handle_count
       end
@@ -81,6 +83,21 @@ module Penstock
       def forget_a_member(name)
         Thread.new { member(name).await_records([name, 0], 2) }.join
         @members.clear
+      end
+
+      test "a close without time leaves nothing behind: neither a joined member nor one that is leaving" do
+        threads = Native.thread_count
+        name = topic(2)
+        [->(_) {}, :close_begin.to_proc].each do |before|
+          one = member(name, "group.id" => "hasty-#{before.object_id}")
+          one.await_assignment(2)
+          before.call(one.consumer)
+          one.close(0)
+          wait_until(10, "the handle is gone") { one.consumer.state == :closed }
+        end
+
+        wait_until(5, "the threads are gone") { Native.thread_count <= threads }
+        assert_equal 1, Native.handle_count
       end
 
       test "closing again, and closing from another thread, does nothing" do

@@ -49,6 +49,7 @@ typedef struct pk_consumer {
   size_t pending_count;
   size_t pending_capacity;
   bool close_begun;
+  bool leaving;    /* the close was begun, and not refused */
   bool unassigned; /* everything, since the close began */
   bool more; /* the last poll found an event: there may be another */
 } pk_consumer_t;

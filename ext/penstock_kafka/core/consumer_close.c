@@ -12,7 +12,7 @@
 void pk_consumer_close_begin(pk_consumer_t *consumer, pk_failure_t *failure) {
   if (consumer->close_begun) return;
   consumer->close_begun = true;
-  pk_failure_take(failure, rd_kafka_consumer_close_queue(consumer->handle.rk, consumer->queue));
+  consumer->leaving = !pk_failure_take(failure, rd_kafka_consumer_close_queue(consumer->handle.rk, consumer->queue));
 }
 
 /* An unanswered rebalance makes the destruction of the handle hang. */
@@ -22,19 +22,24 @@ static void pk_consumer_answer_all(pk_consumer_t *consumer) {
   while (pk_consumer_answer(consumer, NULL, &ignored)) continue;
 }
 
-/* Serves what leaving the group needs (revocations, the answers of commits under
- * way) until librdkafka says that it is closed. */
+/* Serves what leaving the group needs: revocations, the answers of commits under
+ * way. True when there is nothing left to serve. */
+static bool pk_consumer_serve_leaving(pk_consumer_t *consumer) {
+  if (!consumer->leaving) return true;
+  while (pk_consumer_poll_event(consumer)) pk_consumer_answer_all(consumer);
+  return rd_kafka_consumer_closed(consumer->handle.rk);
+}
+
+/* Without time to leave it isn't begun: what is begun has to be served to its end
+ * before the handle can be destroyed. */
 static void pk_consumer_leave_group(pk_consumer_t *consumer, int64_t deadline_ms) {
-  pk_failure_t failure = {0};
+  pk_failure_t ignored;
+  int left = pk_remaining_ms(deadline_ms);
 
-  pk_consumer_close_begin(consumer, &failure);
-  if (failure.number) return;
-  while (!atomic_load(&consumer->hurry)) {
-    int left = pk_remaining_ms(deadline_ms);
-
-    while (pk_consumer_poll_event(consumer)) pk_consumer_answer_all(consumer);
-    if (rd_kafka_consumer_closed(consumer->handle.rk) || left == 0) return;
+  if (left > 0 && !atomic_load(&consumer->hurry)) pk_consumer_close_begin(consumer, &ignored);
+  while (!pk_consumer_serve_leaving(consumer) && left > 0 && !atomic_load(&consumer->hurry)) {
     pk_wake_wait(&consumer->wake, left < PK_CLOSE_SLICE_MS ? left : PK_CLOSE_SLICE_MS);
+    left = pk_remaining_ms(deadline_ms);
   }
 }
 
@@ -45,9 +50,15 @@ static void pk_consumer_retire(pk_consumer_t *consumer, int64_t deadline_ms) {
   pk_consumer_release_lanes(consumer);
   pk_consumer_answer_all(consumer);
   pk_consumer_leave_group(consumer, deadline_ms);
+}
+
+static void pk_consumer_drop_queues(pk_consumer_t *consumer) {
   pk_consumer_drop_current(consumer);
+  while (consumer->pending_count) rd_kafka_event_destroy(pk_pending_shift(consumer));
   rd_kafka_queue_cb_event_enable(consumer->queue, NULL, NULL);
   rd_kafka_queue_cb_event_enable(consumer->replies, NULL, NULL);
+  rd_kafka_queue_destroy(consumer->queue);
+  rd_kafka_queue_destroy(consumer->replies);
 }
 
 static void pk_consumer_await_queries(pk_consumer_t *consumer) {
@@ -57,20 +68,16 @@ static void pk_consumer_await_queries(pk_consumer_t *consumer) {
 }
 
 /* librdkafka's destruction waits for the answers of commits and of leaving, up to
- * socket.timeout.ms when a broker is silent, whatever it is told: so it always
- * happens on the reaper's thread, which the closer watches for a while. */
+ * socket.timeout.ms when a broker is silent, whatever it is told, and for ever for
+ * a revocation that nobody answers: so it always happens on the reaper's thread,
+ * which first serves what the deadline left over, and which the closer watches for
+ * a while. */
 static void pk_consumer_destroy_client(void *arg) {
   pk_consumer_t *consumer = arg;
 
+  while (!pk_consumer_serve_leaving(consumer)) pk_wake_wait(&consumer->wake, PK_CLOSE_SLICE_MS);
   pk_consumer_await_queries(consumer);
-  /* What the deadline left unanswered would hold the group, and with it the
-   * destruction, for ever. */
-  if (consumer->pending_count && !consumer->unassigned && !rd_kafka_consumer_closed(consumer->handle.rk)) {
-    rd_kafka_assign(consumer->handle.rk, NULL);
-  }
-  while (consumer->pending_count) rd_kafka_event_destroy(pk_pending_shift(consumer));
-  rd_kafka_queue_destroy(consumer->queue);
-  rd_kafka_queue_destroy(consumer->replies);
+  pk_consumer_drop_queues(consumer);
   rd_kafka_destroy_flags(consumer->handle.rk, RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE);
   pk_wake_close(&consumer->wake);
   pk_handle_closed(&consumer->handle);
