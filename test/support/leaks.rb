@@ -7,7 +7,8 @@ module Penstock
     # What a test could leave behind: Ruby threads, file descriptors, child processes, native handles' threads.
     # A snapshot is taken before and compared after; what is new must be gone within a grace period.
     class Leaks
-      GRACE_SECONDS = 1
+      # Handles that were left to the collector are taken down by a thread of their own, which may take seconds.
+      GRACE_SECONDS = 4
 
       def self.snapshot
         new
@@ -21,8 +22,8 @@ module Penstock
       end
 
       # @return [Array<String>] one line a leak; empty when all is as before
-      def found
-        Wait.wait_until(GRACE_SECONDS, every: 0.01) { clean? }
+      def found(grace_seconds = GRACE_SECONDS)
+        Wait.wait_until(grace_seconds, every: 0.01) { clean? }
         []
       rescue Wait::TimeoutError
         describe

@@ -70,6 +70,10 @@ module Penstock
       end
     end
 
+    # How long what a test leaves behind may take to go; nil for the usual time.
+    def grace_seconds
+    end
+
     def before_setup
       @leaks = TestSupport::Leaks.snapshot unless self.class.leaks_per_class?
       super
@@ -80,7 +84,7 @@ module Penstock
       return unless failures.empty?
 
       flunk "no assertion: this test can't fail" if assertions.zero?
-      found = @leaks ? @leaks.found : []
+      found = @leaks ? @leaks.found(*grace_seconds) : []
       flunk "left behind: #{found.join("; ")}" unless found.empty?
     end
   end
