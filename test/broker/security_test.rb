@@ -114,6 +114,21 @@ class SecurityTest < Penstock::TestCase
     end
   end
 
+  test "the doctor asks the application's listener for a token, and says so when it has none" do
+    {"event[:bearer].oauthbearer_set_token(**#{token.inspect})" => [0, "ok"], "raise IOError, 'no'" => [1, "failed"]}
+      .each do |answer, expected|
+        write_boot_file(cluster.oauth_settings, <<~RUBY)
+          listener = Object.new
+          listener.define_singleton_method(:on_oauthbearer_token_refresh) { |event| #{answer} }
+          config.oauth.token_provider_listener = listener
+        RUBY
+        result = penstock("doctor", "--connect", "--json")
+
+        login = JSON.parse(result.out).find { |step| step["name"] == "SASL" }
+        assert_equal expected, [result.code, login["state"]], result.out
+      end
+  end
+
   test "a key that its password doesn't open is refused before any connection, without the password" do
     write_boot_file(cluster.mtls_settings("ssl.key.password": WRONG))
     result = penstock("server")
@@ -243,6 +258,13 @@ class SecurityTest < Penstock::TestCase
     assert_no_secret(application.log)
   end
 
+  # One that nobody signed, for an hour.
+  def token
+    claims = {sub: "app", iat: Time.now.to_i, exp: Time.now.to_i + 3_600}
+    parts = [{alg: "none"}, claims].map { |part| [JSON.generate(part)].pack("m0").tr("+/", "-_").delete("=") }
+    {token: "#{parts.join(".")}.", lifetime_ms: claims[:exp] * 1_000, principal_name: "app"}
+  end
+
   def doctor(settings)
     write_boot_file(settings)
     result = penstock("doctor", "--connect", "--json")
@@ -250,13 +272,14 @@ class SecurityTest < Penstock::TestCase
     [result.code, JSON.parse(result.out)]
   end
 
-  def write_boot_file(settings)
+  def write_boot_file(settings, more = "")
     write("penstock.rb", <<~RUBY)
       require "penstock"
       class PenstockApp < Penstock::App
         setup do |config|
           config.group_id = "readers"
           config.kafka = #{settings.transform_keys(&:to_sym).inspect}
+          #{more}
         end
         routes.draw { topic("#{@known ||= unique("known").tap { |topic| create(topic) }}") { consumer Class.new(Penstock::BaseConsumer) { def consume = nil } } }
       end

@@ -53,8 +53,8 @@ module Penstock
           end
 
           def start(catalogue)
-            catalogue.event("connection.topic", "What was found about a topic when the process started.", :topic,
-              :consumer_group_id, :exists, :partitions, optional: %i[lag start_offset committed])
+            catalogue.event("connection.topic", "What was found about a topic: at the start, or when it turned out missing.",
+              :topic, :consumer_group_id, :exists, :partitions, optional: %i[lag start_offset committed])
             catalogue.event("connection.waiting", "A group has no partition yet.", :subscription_group, :consumer_group_id,
               :topics, :waited_ms, :reason)
           end
