@@ -14,10 +14,43 @@ class DocsExamplesTest < Penstock::TestCase
   end.select { |_name, examples| examples.any? }.freeze
   RUNNER = File.expand_path("support/page_run.rb", __dir__)
 
-  def self.after_all
-    silent = PAGES.values.flatten.reject(&:runs?)
-    puts "", "#{PAGES.values.flatten.size - silent.size} examples of #{PAGES.size} pages run, #{silent.size} not:"
-    silent.each { |example| puts "  #{example.place} #{example.directive("no-run")}" }
+  AT_ONCE = 3
+
+  leaks_checked_per_class "pages run beside each other, most of their time is waiting"
+
+  class << self
+    attr_reader :results
+
+    def before_all
+      @results = {}
+      pages = PAGES.select { |_name, examples| examples.any?(&:runs?) }.keys.sort_by { |name| -PAGES[name].size }
+      Array.new(AT_ONCE) do
+        Thread.new do
+          while (name = pages.shift)
+            @results[name] = run_page(name)
+          end
+        end
+      end.each(&:join)
+    end
+
+    def after_all
+      silent = PAGES.values.flatten.reject(&:runs?)
+      puts "", "#{PAGES.values.flatten.size - silent.size} examples of #{PAGES.size} pages run, #{silent.size} not:"
+      silent.each { |example| puts "  #{example.place} #{example.directive("no-run")}" }
+    end
+
+    private
+
+    def run_page(name)
+      reader, writer = IO.pipe
+      collector = Thread.new { reader.read }
+      command = [RbConfig.ruby, *$LOAD_PATH.first(6).map { |path| "-I#{path}" }, RUNNER, File.join(ROOT, name), name]
+      result = Penstock::TestSupport::Child.run(command, timeout: 120, out: writer, err: writer)
+      writer.close
+      [result, collector.value]
+    ensure
+      [reader, writer].each(&:close)
+    end
   end
 
   test "the comments above examples are known, and no example is left out without a reason" do
@@ -28,24 +61,11 @@ class DocsExamplesTest < Penstock::TestCase
     next if examples.none?(&:runs?)
 
     test "the examples of #{name} run" do
-      result, text = run_page(name)
+      result, text = self.class.results.fetch(name)
       told = result.success? ? JSON.parse(text.lines.last) : {"failures" => ["#{name}: the page #{result}\n#{text}"]}
 
       assert told["failures"].empty?, told["failures"].join("\n")
       assert_equal examples.count(&:runs?), told["ran"]
     end
-  end
-
-  private
-
-  def run_page(name)
-    reader, writer = IO.pipe
-    collector = Thread.new { reader.read }
-    command = [RbConfig.ruby, *$LOAD_PATH.first(6).map { |path| "-I#{path}" }, RUNNER, File.join(ROOT, name), name]
-    result = Penstock::TestSupport::Child.run(command, timeout: 120, out: writer, err: writer, env: {"BUNDLE_GEMFILE" => nil})
-    writer.close
-    [result, collector.value]
-  ensure
-    [reader, writer].each(&:close)
   end
 end

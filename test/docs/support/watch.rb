@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require "io/wait"
+
 module Penstock
   module DocsTest
     # Follows the output of one example until its process has ended; sends TERM when the example says so, KILL when it takes
