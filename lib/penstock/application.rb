@@ -83,6 +83,15 @@ module Penstock
       self
     end
 
+    # Turns on debug lines of ours and of librdkafka, for consumers and the producer; before {#run!}.
+    # @param contexts [String] librdkafka's `debug` property: "all", or names separated by commas
+    # @return [self]
+    def debug!(contexts = "all")
+      @debug = {"debug" => contexts.to_s}.freeze
+      logger.level = ::Logger::DEBUG
+      self
+    end
+
     # Checks settings and routes.
     # @raise [ConfigurationError] with all problems at once
     # @return [self]
@@ -102,14 +111,19 @@ module Penstock
       @lifecycle.enter(:initialized)
       groups = consumed(filters)
       raise ConfigurationError.new([Problem.new("routes", "No topics to subscribe to")]) if groups.empty?
-      server(groups).run(traps: traps)
+      server(groups)
+      @server.stop! if @stopped
+      @server.run(traps: traps)
     end
 
     # No new work; the process stays in its groups. Any thread, traps included.
     def quiet! = @server&.quiet!
 
-    # Stops in order. Any thread, traps included; {#run!} then returns.
-    def stop! = @server&.stop!
+    # Stops in order. Any thread, traps included; {#run!} then returns, at once if it has not begun.
+    def stop!
+      @stopped = true
+      @server&.stop!
+    end
 
     # @return [Array<Hash>] what the poll loops hold
     def snapshot = @server ? @server.snapshot : []
@@ -174,7 +188,7 @@ module Penstock
     end
 
     def properties(group)
-      (@properties ||= {})[group.id] ||= Config::KafkaMap.consumer(config, group)
+      (@properties ||= {})[group.id] ||= Config::KafkaMap.consumer(config, group).merge(@debug || {})
     end
 
     def close_producer(timeout_ms)
@@ -185,7 +199,7 @@ module Penstock
       blocks = config.producer_blocks
       settings = config
       producer = Producer.new do |own|
-        own.kafka = Config::KafkaMap.producer(settings).transform_keys(&:to_sym)
+        own.kafka = Config::KafkaMap.producer(settings).merge(@debug || {}).transform_keys(&:to_sym)
         own.logger = logger
         own.oauth.token_provider_listener = settings.oauth.token_provider_listener || false
         blocks.each { |block| block.call(own) }

@@ -31,7 +31,7 @@ module Penstock
       # @return [Processing::Outcome]
       def call(slot, unit)
         started = @clock.monotonic_ms
-        unit.messages.processing!(Time.now)
+        unit.messages.processing!(@clock.wall_ms)
         slot.consumer = nil if unit.consume? && !unit.lane.topic.consumer_persistence
         slot.context.begin_unit(unit)
         consumer = slot.consumer || build(slot)

@@ -32,6 +32,9 @@ module Penstock
       # @return [Integer, nil] monotonic ms of the last error that was told
       def told_at = @repeats.told_at
 
+      # @return [ClientTrouble, nil] the last failed connection, told or not
+      def suspicion = @failure && ClientTrouble.new(@failure)
+
       # @param error [KafkaError]
       # @param now [Integer] monotonic ms
       # @return [Told, nil] nil: nothing new
@@ -59,8 +62,7 @@ module Penstock
       def all_down(error, now)
         before, @down_at = @down_at, now
         return if @repeats.fresh?(now)
-        return error unless @failure
-        trouble = ClientTrouble.new(@failure)
+        trouble = suspicion or return error
         return if trouble.vague? && (before.nil? || now - before > LASTING_MS)
         KafkaError.build(number: error.number, name: error.code, message: @failure)
       end

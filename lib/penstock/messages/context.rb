@@ -13,18 +13,18 @@ module Penstock
       attr_reader :deserializers
 
       # @return [Time]
-      attr_reader :received_at
+      def received_at = Time.at(0, @received_ms, :millisecond)
 
       # @return [Consumer::Marks, nil] where marks of these records go: the lane's life they were taken in
       attr_reader :marks
 
       # @param deserializers [#payload, #key, #headers]
-      # @param received_at [Time]
+      # @param received_ms [Integer] ms since the epoch; a Time here would be one object a batch that the collector can't age
       # @param marks [Consumer::Marks, nil]
-      def initialize(deserializers, received_at = Time.now, marks = nil)
+      def initialize(deserializers, received_ms = 0, marks = nil)
         @deserializers = deserializers
         @payload = deserializers.payload
-        @received_at = received_at
+        @received_ms = received_ms
         @marks = marks
         @keys = nil
         @headers = nil

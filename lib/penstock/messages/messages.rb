@@ -32,14 +32,14 @@ module Penstock
     # @param batch [Object] native or in-memory batch
     # @param first_index [Integer]
     # @param size [Integer]
-    # @param scheduled_at [Time, nil] when the slice was cut
-    def initialize(batch, first_index = 0, size = batch.size, scheduled_at: nil)
+    # @param scheduled_ms [Integer, nil] when the slice was cut, ms since the epoch
+    def initialize(batch, first_index = 0, size = batch.size, scheduled_ms: nil)
       @batch = batch
       @first_index = first_index
       @size = size
       @cursor = nil
-      @scheduled_at = scheduled_at
-      @processed_at = nil
+      @scheduled_ms = scheduled_ms
+      @processed_ms = nil
       @views = nil
       @metadata = nil
     end
@@ -124,8 +124,9 @@ module Penstock
 
     # Called by the worker when it picks the unit up.
     # @api private
-    def processing!(now)
-      @processed_at = now
+    # @param now_ms [Integer] ms since the epoch
+    def processing!(now_ms)
+      @processed_ms = now_ms
       @cursor = nil
       @metadata = nil
       self
@@ -140,7 +141,7 @@ module Penstock
 
     # @return [Messages]
     # @api private
-    def slice(start, count) = Messages.new(@batch, @first_index + start, count, scheduled_at: @scheduled_at)
+    def slice(start, count) = Messages.new(@batch, @first_index + start, count, scheduled_ms: @scheduled_ms)
 
     # @return [String]
     def inspect = "#<Penstock::Messages #{@batch.topic}/#{@batch.partition} #{first_offset}..#{last_offset}>"
@@ -171,13 +172,15 @@ module Penstock
     end
 
     def build_metadata
-      now = @processed_at || Time.now
+      now = time(@processed_ms) || Time.now
       BatchMetadata.new(
         size: @size, first_offset: first_offset, last_offset: last_offset,
         topic: @batch.topic, partition: @batch.partition, deserializers: @batch.context&.deserializers,
-        created_at: created_at(now), scheduled_at: @scheduled_at || now, processed_at: @processed_at
+        created_at: created_at(now), scheduled_at: time(@scheduled_ms) || now, processed_at: time(@processed_ms)
       )
     end
+
+    def time(millis) = millis && Time.at(0, millis, :millisecond)
 
     def created_at(now)
       return now if empty?

@@ -38,6 +38,9 @@ module Penstock
       # @return [Integer, nil] monotonic ms of the last error that was told
       def told_at = @errors.told_at
 
+      # @return [Instrumentation::ClientTrouble, nil] the last failed connection
+      def suspicion = @errors.suspicion
+
       # @return [Boolean] whether the client waits for a token that nobody has given
       def tokenless? = @bearer ? !@bearer.answered? : false
 

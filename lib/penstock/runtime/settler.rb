@@ -35,13 +35,11 @@ module Penstock
         @session.ended_elsewhere(lane)
       end
 
+      # An effect that fails ends the connection: what was decided but not done is decided again on the next one.
       def settle(lane, outcome)
         effects = @assemblies.fetch(lane.topic).settle(lane, outcome, @session.now)
         effects.each { |effect| effect.perform(lane, @ports) }
         unfinished(lane, outcome) unless outcome.finished || outcome.error
-      rescue KafkaError => error
-        @session.emit("error.occurred", {type: "effect.perform.error", error: error, topic: lane.topic_name,
-          partition: lane.partition})
       end
 
       def unfinished(lane, outcome)

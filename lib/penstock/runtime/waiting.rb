@@ -51,9 +51,12 @@ module Penstock
         missing = @session.missing.names
         return "#{missing.join(", ")} #{(missing.size == 1) ? "doesn't" : "don't"} exist" if missing.any?
         return "nobody gives the client its OAuth token: set config.oauth.token_provider_listener" if @events.tokenless?
-        return "the group has not answered: is the broker reachable?" if @session.driver.member_id.to_s.empty?
+        return unanswered if @session.driver.member_id.to_s.empty?
         "other members hold all partitions, or the topics have none"
       end
+
+      # A broker that hangs up without a word shows here only.
+      def unanswered = @events.suspicion&.to_s || "the group has not answered: is the broker reachable?"
     end
   end
 end

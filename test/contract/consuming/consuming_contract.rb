@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "logger"
+require "stringio"
 require "penstock"
 require "penstock/application"
 require "penstock/consumer/base_consumer"
@@ -364,6 +365,72 @@ module Penstock
       yield_running(application)
 
       assert(take(seen, 3).last.key?("rxmsgs_d"))
+    end
+
+    rule "[app.initialized] it fires once, when settings and routes are final" do
+      topic, seen = topic_with(1), queue
+      application = build(topic, Class.new(BaseConsumer) { def consume = nil }, ->(_) {}, ->(_) {}, {})
+      application.monitor.subscribe("app.initialized") { seen << application.config.client_id }
+      yield_running(application).stop
+
+      assert_equal ["contract"], take(seen, 1)
+      assert_empty seen
+    end
+
+    rule "[shutdown hook] it runs once an instance, with an empty batch" do
+      topic, seen = topic_with(1), queue
+      running = consuming(topic, hooks: {shutdown: -> { seen << [:shutdown, messages.to_a, messages.metadata.size] }}) { seen << 1 }
+      take(seen, 1)
+      running.stop
+
+      assert_equal [[:shutdown, [], 0]], take(seen, 1)
+      assert_empty seen
+    end
+
+    rule "[after-consume failure] what fails behind consume is told and the batch is tried again" do
+      topic, seen = topic_with(2), queue
+      fail_behind = [true]
+      layer = lambda do |_consumer, action, &work|
+        work.call
+        raise "behind" if action == :consume && fail_behind.shift
+      end
+      consumer = Class.new(BaseConsumer) { define_method(:consume) { seen << [messages.first.offset, attempt] } }
+      application = build(topic, consumer, ->(_) {}, ->(_) {}, {})
+      application.middleware { use layer }
+      running = yield_running(application)
+
+      assert_equal [[0, 1], [0, 1]], take(seen, 2)
+      assert_equal "behind", running.errors.pop[:error].message
+    end
+
+    rule "[auto.offset.reset error] without an offset to begin at it is told, and nothing is guessed" do
+      topic, seen = topic_with(2), queue
+      running = consuming(topic, kafka: {"auto.offset.reset": "error"}) { seen << messages.size }
+      error = wait_until(20, "an error") { !running.errors.empty? && running.errors.pop }
+
+      assert_equal :auto_offset_reset, error[:error].code
+      assert_empty seen
+    end
+
+    rule "[early yield on EOF] a batch doesn't wait for max_wait_time" do
+      topic, seen = topic_with(1), queue
+      consuming(topic, max_wait_time: 9_000) { seen << messages.size }
+      take(seen, 1)
+      started = Clock::SYSTEM.monotonic_ms
+      produce(topic, %w[next])
+      take(seen, 1)
+
+      assert_operator Clock::SYSTEM.monotonic_ms - started, :<, 4_500
+    end
+
+    rule "[debug!] librdkafka's debug lines reach the log" do
+      topic, log = topic_with(1), StringIO.new
+      application = build(topic, Class.new(BaseConsumer) { def consume = nil }, ->(_) {},
+        ->(config) { config.logger = Logger.new(log) }, {})
+      application.debug!("cgrp")
+      yield_running(application)
+
+      assert(wait_until(10, "a debug line") { log.string.match?(/CGRP|JOIN/) })
     end
 
     rule "two applications run in one process" do

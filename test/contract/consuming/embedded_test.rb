@@ -41,6 +41,20 @@ module Penstock
       self.class.cluster.clear_errors(:fetch)
     end
 
+    test "[stuck client close] a broker that is gone doesn't keep a stop beyond its time" do
+      topic, seen = topic_with(1), queue
+      running = consuming(topic, shutdown_timeout: 3_000) { seen << messages.size }
+      take(seen, 1)
+      self.class.cluster.broker_down
+      started = Clock::SYSTEM.monotonic_ms
+      code = running.stop
+
+      assert_operator Clock::SYSTEM.monotonic_ms - started, :<, 9_000
+      assert_includes [0, 2], code
+    ensure
+      self.class.cluster.broker_up
+    end
+
     test "[listener crash recovery] a broker that goes and comes back is consumed from again" do
       topic, seen = topic_with(2), queue
       consuming(topic) { messages.each { |message| seen << message.offset } }

@@ -43,6 +43,13 @@ class ClientErrorsTest < Penstock::TestCase
     end
   end
 
+  test "the last failed connection is known, told or not" do
+    assert_nil @errors.suspicion
+    @errors.line(6, "FAIL", "[thrd:x]: #{HUNG_UP}", 0)
+
+    assert_equal ["127.0.0.1:1", "Kafka"], [@errors.suspicion.server, @errors.suspicion.step]
+  end
+
   test "all brokers down without a word why is told as it is" do
     assert_equal "2/2 brokers are down", tell("_ALL_BROKERS_DOWN", "2/2 brokers are down", 0).error.broker_message
   end

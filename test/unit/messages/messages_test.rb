@@ -12,8 +12,8 @@ module Penstock
       headers: ->(message) { message.raw_headers })
       rows = rows.each_with_index.map { |row, index| Messages::MemoryBatch::Row.new(offset: 10 + index, **row) }
       batch = Messages::MemoryBatch.new("orders", 3, rows)
-      batch.context = Messages::Context.new(Deserializers.new(payload, key, headers), Time.at(1_700_000_000))
-      Messages.new(batch, scheduled_at: Time.at(1_700_000_001))
+      batch.context = Messages::Context.new(Deserializers.new(payload, key, headers), 1_700_000_000_000)
+      Messages.new(batch, scheduled_ms: 1_700_000_001_000)
     end
 
     def two = build({payload: "a", timestamp: 1_699_999_999_000}, {payload: "b", timestamp: 1_700_000_000_000})
@@ -66,9 +66,9 @@ module Penstock
     test "[lag metrics] lags are at least 0, and -1 before the batch is processed" do
       messages = two
       assert_equal [-1, -1], [messages.metadata.consumption_lag, messages.metadata.processing_lag]
-      messages.processing!(Time.at(1_700_000_003))
+      messages.processing!(1_700_000_003_000)
       assert_equal [3_000, 2_000], [messages.metadata.consumption_lag, messages.metadata.processing_lag]
-      messages.processing!(Time.at(1_600_000_000))
+      messages.processing!(1_600_000_000_000)
       assert_equal [0, 0], [messages.metadata.consumption_lag, messages.metadata.processing_lag]
     end
 

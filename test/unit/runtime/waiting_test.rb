@@ -6,7 +6,7 @@ require "penstock/runtime/waiting"
 class WaitingTest < Penstock::TestCase
   Topic = Struct.new(:name)
   Group = Struct.new(:consumer_group, :active_topics)
-  Events = Struct.new(:told_at, :tokenless) do
+  Events = Struct.new(:told_at, :tokenless, :suspicion) do
     def tokenless? = tokenless
   end
   Missing = Struct.new(:names, :told_at)
@@ -57,6 +57,9 @@ class WaitingTest < Penstock::TestCase
     assert_includes reason, "config.oauth.token_provider_listener"
 
     @events.tokenless = false
+    @events.suspicion = :"no connection"
+    assert_equal "no connection", reason
+
     @session.driver.member_id = "member"
     assert_includes reason, "other members hold all partitions"
   end

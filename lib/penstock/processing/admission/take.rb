@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../../clock"
 require_relative "../../errors"
 require_relative "../../messages/messages"
 require_relative "../effects/effects"
@@ -16,9 +17,9 @@ module Penstock
         AUTO_OFFSET_RESET = -140
         private_constant :AUTO_OFFSET_RESET
 
-        # @param wall [#call] gives the Time records were received at
-        def initialize(wall = -> { Time.now })
-          @wall = wall
+        # @param clock [Clock]
+        def initialize(clock = Clock::SYSTEM)
+          @clock = clock
         end
 
         # @param lane [Lane]
@@ -58,12 +59,12 @@ module Penstock
         def accept(lane, batch, from, messages)
           lane.ledger.admit(from, batch.to)
           lane.leader_epochs.record(batch)
-          batch.context = Messages::Context.new(lane.topic.deserializers, @wall.call, lane.marks)
+          batch.context = Messages::Context.new(lane.topic.deserializers, @clock.wall_ms, lane.marks)
           lane.backlog.push(messages)
           lane.took(from)
         end
 
-        def messages(batch) = Messages.new(batch, scheduled_at: @wall.call)
+        def messages(batch) = Messages.new(batch, scheduled_ms: @clock.wall_ms)
 
         # The cursor lives in the source; when it stood elsewhere than our tail, records were taken and never got here.
         def check_cursor(lane, batch, expected)
@@ -107,7 +108,8 @@ module Penstock
         # stops fetching until the partition is assigned anew.
         def failed(lane, error)
           number, message = error
-          [*(Effect::Hold.new(:critical, nil) if number == AUTO_OFFSET_RESET), Effect::Report.new(number, message)]
+          hold = Effect::Hold.new(:critical, nil) if number == AUTO_OFFSET_RESET
+          [hold, Effect::Report.new(number, message)].compact
         end
 
         def discontinuity(lane, error)
