@@ -22,6 +22,9 @@ module Penstock
     class Lane
       # One unit runs, one waits behind it, so that a worker never has to wait for a turn of the loop.
       LOOK_AHEAD = 1
+      # Units that end within a millisecond or so wait in greater numbers: a turn of the loop costs more than they do.
+      QUICK_LOOK_AHEAD = 3
+      QUICK_MS = 2
 
       attr_reader :topic, :topic_name, :partition, :epoch, :incarnation, :ledger, :backlog, :holds, :attempts, :leader_epochs
       attr_reader :marks, :source, :committed
@@ -62,6 +65,15 @@ module Penstock
         @fresh = true
         @rewind = false
         @end = nil
+        @look_ahead = LOOK_AHEAD
+      end
+
+      # @return [Integer] units that may wait behind the one that runs
+      attr_reader :look_ahead
+
+      # @param time_ms [Integer] what the last unit took
+      def took_ms(time_ms)
+        @look_ahead = (time_ms < QUICK_MS) ? QUICK_LOOK_AHEAD : LOOK_AHEAD
       end
 
       # @return [Array(String, Integer)] topic and partition
@@ -89,7 +101,7 @@ module Penstock
       end
 
       # @return [Boolean] whether a unit could be handed out now, records provided
-      def open? = @holds.open? && !@leaving && owned? && @out <= LOOK_AHEAD
+      def open? = @holds.open? && !@leaving && owned? && @out <= @look_ahead
 
       # @return [Integer] records to take from the source now, 0 for none
       def wanted = (open? && @ready && @backlog.empty?) ? @topic.max_messages : 0

@@ -66,7 +66,7 @@ module Penstock
 
       def take(lanes)
         limit = [@session.settings.window_bytes, WINDOW_BYTES / lanes.size].min
-        request = lanes.flat_map { |lane| [lane.source, lane.wanted * (1 + Processing::Lane::LOOK_AHEAD), limit] }
+        request = lanes.flat_map { |lane| [lane.source, lane.wanted * (1 + lane.look_ahead), limit] }
         batches = @session.driver.take(request)
         lanes.each_with_index { |lane, index| admit(lane, batches[index]) }
       end

@@ -21,6 +21,7 @@ module Penstock
       def call(outcome)
         lane = outcome.unit.lane
         lane.returned
+        lane.took_ms(outcome.time_ms) if outcome.unit.consume?
         @session.call_back(lane, unstall: true) unless outcome.smooth?
         return ended_elsewhere(lane) unless @session.current?(lane)
         settle(lane, outcome)

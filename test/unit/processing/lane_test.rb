@@ -25,6 +25,18 @@ module Penstock
       assert_nil lane.next_unit
     end
 
+    test "units that end at once wait in greater numbers, slow ones don't" do
+      lane = lane(route(max_messages: 1), committed: 0)
+      admit(lane, batch(0..9, from: 0))
+      lane.took_ms(0)
+      4.times { refute_nil lane.next_unit }
+      assert_nil lane.next_unit
+      3.times { lane.returned }
+      lane.took_ms(50)
+      refute_nil lane.next_unit
+      assert_nil lane.next_unit
+    end
+
     test "a take that doesn't begin at the tail is never admitted, and the source is sought back" do
       lane = lane(committed: 0)
       admit(lane, batch(0..4, from: 0))
