@@ -1,0 +1,44 @@
+# frozen_string_literal: true
+
+require "test_helper"
+
+# A link between pages leads to a file that is there, and to a heading that is in it.
+class DocsLinksTest < Penstock::TestCase
+  ROOT = File.expand_path("../..", __dir__)
+  PAGES = Dir["{*.md,docs/**/*.md,examples/*.md}", base: ROOT].freeze
+  LINK = /\[[^\]]*\]\((?!https?:)(?<path>[^)#\s]*)(?:#(?<anchor>[^)\s]+))?\)/
+
+  PAGES.each do |page|
+    test "the links of #{page} lead somewhere" do
+      wrong = links(page).reject { |path, anchor| leads?(path, anchor) }
+
+      assert_equal [], wrong.map { |path, anchor| [path.delete_prefix("#{ROOT}/"), anchor].compact.join("#") }
+    end
+  end
+
+  test "every page of docs/ can be reached from the README" do
+    reached = links("README.md").map(&:first) | links("docs/security.md").map(&:first)
+
+    assert_equal [], Dir[File.join(ROOT, "docs/**/*.md")] - reached
+  end
+
+  private
+
+  def links(page)
+    here = File.join(ROOT, page)
+    File.read(here, encoding: "UTF-8").to_enum(:scan, LINK).map do
+      found = Regexp.last_match
+      [found[:path].empty? ? here : File.expand_path(found[:path], File.dirname(here)), found[:anchor]]
+    end
+  end
+
+  # Results of measurements are written by bin/bench, and may not be there.
+  def leads?(path, anchor) = path.include?("/benchmark/results/") || (File.exist?(path) && (anchor.nil? || headings(path).include?(anchor)))
+
+  # As GitHub makes anchors of headings.
+  def headings(path)
+    File.readlines(path, encoding: "UTF-8").grep(/\A\#{1,6} /).map do |line|
+      line.sub(/\A#+ /, "").strip.downcase.gsub(/[^\p{Alnum} _-]/, "").tr(" ", "-")
+    end
+  end
+end
