@@ -23,6 +23,7 @@ module Penstock
         @wanted = []
         @waits = []
         @clean = {}
+        @told_again = false
       end
 
       # Something may have moved.
@@ -163,8 +164,11 @@ module Penstock
           topic: entry.lane.topic_name, partition: entry.lane.partition})
       end
 
+      # Once an episode: a group in a rebalance refuses every attempt until it is over.
       def tell_again(entries, results)
-        return if entries.empty?
+        return @told_again = false if entries.empty?
+        return if @told_again
+        @told_again = true
         @session.emit("offsets.commit_retried", {subscription_group_id: @session.group.id,
           offsets: entries.map { |entry| [entry.lane.topic_name, entry.lane.partition, entry.offset] },
           error: error_of(results.values.compact.first, "refused for now")})

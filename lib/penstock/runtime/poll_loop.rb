@@ -62,6 +62,9 @@ module Penstock
       # @return [Boolean] whether it ended because it was told to
       def finished? = @finished
 
+      # @return [Boolean] whether the connection failed during the stop, so that the last offsets weren't committed
+      def cut_short? = @cut_short || false
+
       # No new work; what runs may end. Any thread.
       def quiet = @mailbox.post(:quiet)
 
@@ -207,6 +210,7 @@ module Penstock
 
       # A stop without a connection: nothing can be committed any more, what runs may end until its time is over.
       def end_unconnected
+        @cut_short = true
         deadline = @orders.last
         reserve = Stopping.reserve_ms(deadline.remaining_ms)
         wait_out(deadline.at_ms - reserve) { @left_running.empty? }

@@ -24,6 +24,7 @@ module Penstock
 
       def group = Group.new("g")
       def finished? = @finished || false
+      def cut_short? = false
       def snapshot = {}
       def quiet = @orders << :quiet
       def stop(deadline) = @orders << deadline
