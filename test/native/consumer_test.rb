@@ -8,7 +8,7 @@ module Penstock
     class ConsumerTest < TestCase
       include TestSupport::NativeCluster
 
-      test "what it takes is what was produced, in order, and the end is told" do
+      test "[poll_batch eof] what it takes is what was produced, in order, and the end is told" do
         name = topic(2)
         produce(name, %w[a b c], partition: 0)
         produce(name, %w[d], partition: 1)
@@ -140,7 +140,7 @@ module Penstock
         refute one.consumer.wait(0)
       end
 
-      test "wait blocks without the lock of the interpreter and ends at its timeout" do
+      test "[GVL suite] wait blocks without the lock of the interpreter and ends at its timeout" do
         one = member
         one.turn(0)
         ticks = 0
@@ -150,6 +150,41 @@ module Penstock
         assert_operator ticks, :>, 10
       ensure
         ticker.kill.join
+      end
+
+      test "[GVL suite] other threads never stall while a member joins, takes, is asked, is moved and closes" do
+        name = topic(2)
+        produce(name, Array.new(200, "x" * 1_000))
+        longest = longest_stall do
+          one = member(name)
+          one.await_records([name, 0], 200)
+          other = member(name)
+          one.turn_until(10, "a lane each") { other.turn(0) || (one.lanes.size == 1 && other.lanes.size == 1) }
+          assert_raises(KafkaError) { one.consumer.query_watermarks("nowhere", 0, 300) }
+          [one, other].each { |each| each.close(2_000) }
+        end
+
+        assert_operator longest, :<, 0.3
+      end
+
+      # The longest time between two ticks of a thread that has nothing else to do.
+      def longest_stall
+        stop = false
+        ticker = Thread.new { ticks_until { stop } }
+        yield
+        stop = true
+        ticker.value.each_cons(2).map { |before, after| after - before }.max
+      ensure
+        stop = true
+      end
+
+      def ticks_until
+        ticks = []
+        until yield
+          ticks << Process.clock_gettime(Process::CLOCK_MONOTONIC)
+          observe_for(0.002)
+        end
+        ticks
       end
 
       test "a second thread in the loop's calls is refused instead of racing" do
@@ -192,7 +227,7 @@ module Penstock
         assert_kind_of String, one.await_event(:log)[3]
       end
 
-      test "statistics name assigned partitions only" do
+      test "[Stats filter] statistics name assigned partitions only" do
         one = member(name = topic(2), "statistics.interval.ms" => "100")
         other = member(name)
         one.turn_until { other.turn(0) || (one.lanes.size == 1 && other.lanes.size == 1) }

@@ -60,6 +60,31 @@ module Penstock
         one.close(2_000)
       end
 
+      test "[Native leak suite] 100,000 calls of the loop: flat" do
+        name = topic
+        produce(name, Array.new(10, "x"))
+        one = member(name, takes: false)
+        one.await_assignment(1)
+        call_the_loop(one.consumer, one.lanes[[name, 0]], 2_000)
+        memory = resident_kilobytes
+        call_the_loop(one.consumer, one.lanes[[name, 0]], checked? ? 1_000 : 17_000)
+
+        assert_operator resident_kilobytes - memory, :<, 8_192 unless checked?
+        assert_equal :open, one.consumer.state
+      end
+
+      # Six calls a round.
+      def call_the_loop(consumer, lane, rounds)
+        rounds.times do |round|
+          consumer.wait(0)
+          consumer.poll_event
+          consumer.ready_lanes
+          consumer.take([lane, 100, 1_000])
+          consumer.touch([lane])
+          (round % 1_000).zero? ? consumer.seek(lane, 0) : consumer.cached_watermarks(lane.topic, lane.partition)
+        end
+      end
+
       test "a consumer nobody holds is closed by the reaper" do
         threads = Native.thread_count
         Thread.new { 5.times { Consumer.new(IDLE) } }.join # on a stack that is gone with it
@@ -109,7 +134,7 @@ module Penstock
         assert_predicate consumer, :closed?
       end
 
-      test "every call of a closed consumer says that it is closed" do
+      test "[Closed consumer] every call of a closed consumer says that it is closed" do
         name = topic
         one = member(name)
         one.await_assignment(1)

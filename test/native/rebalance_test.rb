@@ -69,7 +69,7 @@ module Penstock
         keys.each { |key| assert_equal((0...one.offsets[key].size).to_a, one.offsets[key]) }
       end
 
-      test "a member that leaves hands its partitions back, in lanes of their own" do
+      test "[Rebalance callbacks] a member that leaves hands its partitions back, in lanes of their own" do
         name = topic(2)
         produce(name, %w[a b], partition: 0)
         one = member(name)
@@ -97,7 +97,7 @@ module Penstock
         assert_equal 1, one.lanes.size + other.lanes.size
       end
 
-      test "under the eager protocol everything is revoked and assigned anew" do
+      test "[Rebalance callbacks] under the eager protocol everything is revoked and assigned anew" do
         name = topic(2)
         produce(name, %w[a b])
         one = member(name, "partition.assignment.strategy" => "range")
@@ -109,7 +109,7 @@ module Penstock
         assert_equal 2, one.events.find { |event| event.first == :revoke }[1].size
       end
 
-      test "under KIP-848 partitions move by increments" do
+      test "[KIP-848] partitions move by increments" do
         name = topic(2)
         cluster.consumer_group_times(session_timeout_ms: 2_000, heartbeat_interval_ms: 100)
         one, other = Array.new(2) { member(**kip848) }
