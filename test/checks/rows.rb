@@ -18,7 +18,8 @@ module Penstock
       private
 
       def rows
-        @rows ||= Dir["test/**/*_{test,contract}.rb"].sort.each_with_object(Hash.new { |hash, key| hash[key] = [] }) do |path, rows|
+        files = Dir["test/**/*_{test,contract}.rb"].sort
+        @rows ||= files.each_with_object(Hash.new { |hash, key| hash[key] = [] }) do |path, rows|
           File.foreach(path) do |line|
             match = TEST.match(line)
             rows[match[:row]] << [path, match[:rule]] if match

@@ -178,7 +178,10 @@ module Penstock
 
       def left_ms = @deadline&.remaining_ms || @host.settings.shutdown_timeout
 
-      def code = @loops.all? { |poll_loop| poll_loop.finished? && !poll_loop.cut_short? } ? ExitCodes::OK : ExitCodes::INTERNAL
+      def code
+        clean = @loops.all? { |poll_loop| poll_loop.finished? && !poll_loop.cut_short? }
+        clean ? ExitCodes::OK : ExitCodes::INTERNAL
+      end
 
       def report_forced
         jobs = @host.pool.running.map { |_thread, unit| describe(unit) }

@@ -1,140 +1,11 @@
 # frozen_string_literal: true
 
-require "logger"
-require "stringio"
-require "penstock"
-require "penstock/application"
-require "penstock/consumer/base_consumer"
-require "penstock/native/admin"
-require "penstock/native/producer"
+require "support/consuming"
 
 module Penstock
   # What an application that consumes may rely on, on any broker. Whoever includes it says `kafka` (settings for the broker) and
-  # may add what only its broker can show. Applications run on threads of the test's process.
+  # may add what only its broker can show.
   module ConsumingContract
-    # An application that runs, and what its consumers saw.
-    class Running
-      include TestSupport::Wait
-
-      attr_reader :application, :seen, :errors, :events
-
-      def initialize(application)
-        @application = application
-        @errors = Thread::Queue.new
-        application.monitor.subscribe("error.occurred") { |event| @errors << event }
-        @thread = Thread.new { @code = application.run!(traps: false) }
-      end
-
-      def stop
-        @application.stop!
-        @thread.join(30) or raise "the application doesn't stop: #{@application.snapshot}"
-        @code
-      end
-
-      def code
-        @thread.join(30)
-        @code
-      end
-
-      def quiet = @application.quiet!
-      def alive? = @thread.alive?
-    end
-
-    def self.included(base)
-      base.leaks_checked_per_class("applications share the process's reporter and worker threads until they end")
-    end
-
-    def teardown
-      (@running || []).each { |running| running.stop if running.alive? }
-      super
-    end
-
-    # --- helpers
-
-    def group = @group ||= unique("group")
-
-    # A topic with records "0", "1", … on partition 0.
-    def topic_with(count, partitions: 1)
-      unique("topic").tap do |name|
-        create_topic(name, partitions)
-        produce(name, Array.new(count, &:to_s))
-      end
-    end
-
-    def create_topic(name, partitions)
-      admin = Native::Admin.new(native)
-      admin.create_topics([[name, partitions, 1, {}]], 10_000)
-    ensure
-      admin&.close
-    end
-
-    def native = kafka.to_h { |key, value| [key.to_s, value.to_s] }.slice("bootstrap.servers")
-
-    def produce(topic, payloads, partition: 0)
-      producer = Native::Producer.new(native.merge("linger.ms" => "0"))
-      payloads.each { |payload| producer.produce(topic, payload, partition: partition, handle: false) }
-      producer.flush(10_000) or raise "not delivered"
-    ensure
-      producer&.close(2_000)
-    end
-
-    # Runs an application with one topic; the block is `consume`, evaluated on the consumer.
-    def consuming(topic, options = ->(_route) {}, hooks: {}, config: ->(_config) {}, **settings, &consume)
-      consumer = Class.new(BaseConsumer) { define_method(:consume, &consume) }
-      hooks.each { |name, body| consumer.define_method(name, &body) }
-      application = build(topic, consumer, options, config, settings)
-      yield_running(application)
-    end
-
-    def yield_running(application)
-      Running.new(application).tap { |running| (@running ||= []) << running }
-    end
-
-    def build(topic, consumer, options, extra, settings)
-      name, map = group, kafka
-      Application.new("contract") do |config|
-        config.client_id = "contract"
-        config.group_id = name
-        config.kafka = {**map, **settings.delete(:kafka).to_h}
-        config.shutdown_timeout = 10_000
-        config.logger = Logger.new(nil)
-        config.pause.timeout = 20
-        config.pause.max_timeout = 200
-        settings.each { |key, value| config.public_send(:"#{key}=", value) }
-        extra.call(config)
-      end.tap { |application| draw(application, topic, consumer, options) }
-    end
-
-    def draw(application, topic, consumer, options)
-      application.routing.draw do
-        topic(topic) do
-          consumer consumer
-          instance_exec(self, &options)
-        end
-      end
-    end
-
-    def queue = Thread::Queue.new
-
-    def take(queue, count, timeout = 20)
-      wait_until(timeout, "#{count} entries", state: -> {
-        [queue.size, @running&.map { |running|
-          running.application.snapshot
-        }]
-      }) { queue.size >= count }
-      Array.new(count) { queue.pop }
-    end
-
-    def committed(topic, partition = 0)
-      admin = Native::Admin.new(native)
-      rows = admin.committed_offsets(group, [[topic, partition]], 10_000)
-      rows.first[2]
-    ensure
-      admin&.close
-    end
-
-    # --- the contract
-
     def self.rule(name, &body) = RULES << [name, body]
     RULES = []
     def self.add_to(base) = RULES.each { |name, body| base.test(name, &body) }
@@ -303,22 +174,24 @@ module Penstock
     end
 
     rule "[TERM with stuck job] after its time the process ends with code 2 and names the job" do
-      topic, begun = topic_with(1), queue
+      topic, begun, release = topic_with(1), queue, queue
       running = consuming(topic, shutdown_timeout: 1_500) do
         begun << true
-        Thread.handle_interrupt(Exception => :never) { sleep(6) }
+        Thread.handle_interrupt(Exception => :never) { release.pop }
       end
       take(begun, 1)
       assert_equal 2, running.stop
       texts = Array.new(running.errors.size) { running.errors.pop }.map { |event| event[:error].message }
       assert(texts.any? { |text| text.include?("#{topic}/0") }, texts.inspect)
+    ensure
+      release << true
     end
 
     rule "a job that only sleeps is interrupted at the end of the stop's time and its record comes again" do
       topic, seen = topic_with(1), queue
       running = consuming(topic, shutdown_timeout: 2_000) do
         seen << messages.first.offset
-        sleep(30)
+        TestSupport::Wait.observe_for(30)
       end
       take(seen, 1)
       assert_equal 0, running.stop
@@ -379,7 +252,9 @@ module Penstock
 
     rule "[shutdown hook] it runs once an instance, with an empty batch" do
       topic, seen = topic_with(1), queue
-      running = consuming(topic, hooks: {shutdown: -> { seen << [:shutdown, messages.to_a, messages.metadata.size] }}) { seen << 1 }
+      running = consuming(topic, hooks: {shutdown: -> {
+        seen << [:shutdown, messages.to_a, messages.metadata.size]
+      }}) { seen << 1 }
       take(seen, 1)
       running.stop
 

@@ -8,7 +8,7 @@ require_relative "consuming_contract"
 module Penstock
   class ConsumingOnEmbeddedBrokerTest < TestCase
     include TestSupport::RealBroker
-    include ConsumingContract
+    include TestSupport::Consuming
 
     ConsumingContract.add_to(self)
 

@@ -7,7 +7,7 @@ require_relative "consuming_contract"
 module Penstock
   class ConsumingOnRealBrokerTest < TestCase
     include TestSupport::RealBroker
-    include ConsumingContract
+    include TestSupport::Consuming
 
     ConsumingContract.add_to(self)
 
