@@ -133,7 +133,7 @@ static VALUE consumer_wait(VALUE self, VALUE timeout_ms) {
   if (args.timeout_ms == 0) {
     wait_safe(&args);
   } else {
-    pk_without_gvl(wait_safe, &args, wait_unblock, &args);
+    pk_without_gvl_async(wait_safe, &args, wait_unblock, &args);
     rb_thread_check_ints();
   }
   pk_loop_check(args.entered, args.core);

@@ -34,6 +34,19 @@ static inline void *pk_without_gvl(void *(*fn)(void *), void *arg, rb_unblock_fu
   return result; /* so every x_safe answers something that isn't NULL */
 }
 
+/* The same for an unblock function that a signal handler may run: atomics and
+ * write(2), no lock. Said so, Ruby calls it right there; otherwise a process with
+ * one thread starts another for each such call, only to be able to unblock it. */
+static inline void *pk_without_gvl_async(void *(*fn)(void *), void *arg, rb_unblock_function_t *unblock,
+                                         void *unblock_arg) {
+  void *result;
+
+  while (!(result = rb_nogvl(fn, arg, unblock, unblock_arg, RB_NOGVL_INTR_FAIL | RB_NOGVL_UBF_ASYNC_SAFE))) {
+    rb_thread_check_ints();
+  }
+  return result;
+}
+
 /* The same for paths that may not raise (a call is counted, memory is held):
  * without an unblock function, whatever interrupts are pending. Falls back to
  * running with the GVL when they prevent the crossing. */
