@@ -20,8 +20,12 @@ module Penstock
       # @param monitor [Instrumentation::Monitor]
       # @param onion [#call] wraps the call of user code: `call(consumer, action) { }`
       # @param clock [Clock]
-      def initialize(monitor:, onion:, clock:)
+      # @param critical [Array<Class>] errors that stop the process: told as such
+      # @param queue [#snapshot, nil] what listeners of workers get to see
+      def initialize(monitor:, onion:, clock:, critical: [], queue: nil)
         @monitor = monitor
+        @queue = queue
+        @critical = [CriticalError, *critical]
         @onion = onion
         @clock = clock
       end
@@ -35,11 +39,30 @@ module Penstock
         slot.consumer = nil if unit.consume? && !unit.lane.topic.consumer_persistence
         slot.context.begin_unit(unit)
         consumer = slot.consumer || build(slot)
-        error = run(consumer, unit)
+        error = worked(unit) { run(consumer, unit) }
         outcome(slot, unit, error, started)
       end
 
+      # User code ended its thread (`Thread.exit`), or the runner has a defect: the unit counts as failed.
+      # @param unit [Processing::Unit]
+      # @return [Processing::Outcome]
+      def broken(unit)
+        lane = unit.lane
+        error = InternalError.new("the worker thread ended while it ran #{lane.topic_name}/#{lane.partition}")
+        report(nil, "worker.process.error", error, lane)
+        Processing::Outcome.new(unit: unit, error: error, blamed: unit.messages.blamed_offset, finished: false, time_ms: 0)
+      end
+
       private
+
+      # `worker.completed` follows whatever happened: the place to give back what a thread borrowed.
+      def worked(unit)
+        return yield unless %w[worker.process worker.processed worker.completed].any? { |name| @monitor.subscribed?(name) }
+        @monitor.instrument("worker.process", {job: unit, jobs_queue: @queue})
+        @monitor.instrument("worker.processed", {job: unit, jobs_queue: @queue}) { yield }
+      ensure
+        @monitor.instrument("worker.completed", {job: unit, jobs_queue: @queue}) if @monitor.subscribed?("worker.completed")
+      end
 
       # The consumer is made when there is something to do for it, and lives as long as the lane.
       def build(slot)
@@ -70,8 +93,13 @@ module Penstock
         nil
       rescue Exception => error # rubocop:disable Lint/RescueException -- the root of user code: the outcome carries it on
         return if done && error.is_a?(Interrupted) # it came when user code had already ended
-        report(consumer, "consumer.#{unit.action}.error", error, unit.lane) unless error.is_a?(Interrupted)
+        report(consumer, type_of(error, unit), error, unit.lane) unless error.is_a?(Interrupted)
         error
+      end
+
+      def type_of(error, unit)
+        return "consumer.critical.error" if unit.consume? && @critical.any? { |klass| error.is_a?(klass) }
+        "consumer.#{unit.action}.error"
       end
 
       # Hooks may be private methods.

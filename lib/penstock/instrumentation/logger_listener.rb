@@ -12,11 +12,9 @@ module Penstock
     # Runs on the thread that publishes. Holds no state but the logger.
     class LoggerListener
       # @param logger [#debug, #info, #warn, #error, #fatal] a Logger or something like it
-      # @param log_polling [Boolean] writes a line for every take of records too (debug)
       # @param log_messages [Boolean] writes the messages a producer sends, at level debug
-      def initialize(logger, log_polling: true, log_messages: false)
+      def initialize(logger, log_messages: false)
         @logger = logger
-        @log_polling = log_polling
         @log_messages = log_messages
       end
 
@@ -54,20 +52,9 @@ module Penstock
         @logger.warn { "the time for the stop is over, interrupting: #{Lines.list(event[:jobs])}" }
       end
 
-      def on_app_undelivered(event)
-        @logger.warn { "the process ends with #{Lines.count(event[:undelivered], "message")} whose delivery isn't known" }
-      end
-
       def on_process_notice_signal(event)
         @logger.info { "received SIG#{event[:signal].to_s.delete_prefix("SIG")}" }
-        threads if event[:signal].to_s.end_with?("TTIN")
       end
-
-      def on_worker_scaling_up(event)
-        @logger.debug { "workers: #{event[:from]} -> #{event[:to]}" }
-      end
-
-      alias_method :on_worker_scaling_down, :on_worker_scaling_up
 
       # @!group Connection
 
@@ -83,22 +70,8 @@ module Penstock
         end
       end
 
-      def on_connection_listener_fetch_loop_received(event)
-        return unless @log_polling && event[:messages_buffer].size.positive?
-
-        @logger.debug { "#{Lines.group(event)}: took #{Lines.count(event[:messages_buffer].size, "message")}" }
-      end
-
       def on_loop_slow_turn(event)
         @logger.warn { "#{Lines.group(event)}: a turn of the poll loop took #{Lines.took(event)}, most of it #{event[:stage]}" }
-      end
-
-      def on_client_pause(event)
-        @logger.debug { "#{Lines.lane(event)}: held at offset #{event[:offset]}#{Lines.reason(event)}" }
-      end
-
-      def on_client_resume(event)
-        @logger.debug { "#{Lines.lane(event)}: goes on#{Lines.reason(event)}" }
       end
 
       def on_client_reset(event)
@@ -141,8 +114,7 @@ module Penstock
 
       def on_consumer_consuming_retry(event)
         @logger.info do
-          "#{Lines.lane(event)}: offset #{event[:offset]} is tried again in #{Lines.duration(event[:timeout])}" \
-            " (attempt #{event[:attempt]} failed)"
+          "#{Lines.lane(event)}: offset #{event[:offset]} is tried again (attempt #{event[:attempt]})"
         end
       end
 
@@ -164,13 +136,6 @@ module Penstock
         @logger.warn do
           "#{Lines.lane(event)}: each was left at offset #{event[:stopped_at]} without an error; the whole batch " \
             "(#{Lines.offsets(event)}) counts as consumed. For early exits use manual_offset_management"
-        end
-      end
-
-      def on_consumer_standing_still(event)
-        @logger.warn do
-          "#{Lines.lane(event)}: nothing was marked for #{Lines.duration(event[:waited_ms])}; the oldest unmarked " \
-            "offset is #{event[:offset]}"
         end
       end
 
@@ -281,12 +246,6 @@ module Penstock
       end
 
       private
-
-      def threads
-        Thread.list.each do |thread|
-          @logger.warn { "thread #{thread.name || thread.object_id} #{thread.status}\n#{thread.backtrace&.join("\n")}" }
-        end
-      end
     end
   end
 end

@@ -55,11 +55,11 @@ module Penstock
       end
 
       # Any thread.
-      def quiet! = @signals.post("TSTP")
+      def quiet! = @signals.post(:quiet)
 
       # Any thread.
       # @param error [Exception, nil] why, when it isn't asked for from outside
-      def stop!(error = nil) = @signals.post(error || "TERM")
+      def stop!(error = nil) = @signals.post(error || :stop)
 
       # @return [Array<Hash>] for dumps
       def snapshot = @loops.map(&:snapshot)
@@ -91,6 +91,8 @@ module Penstock
         case message
         when *Signals::STOP then notice(message) { stop }
         when "TSTP" then notice(message) { quiet }
+        when :quiet then quiet
+        when :stop then stop
         when "TTIN" then notice(message) { dump }
         when LoopEnded then loop_ended(message.poll_loop)
         when Exception then stop_because(message)
@@ -142,7 +144,7 @@ module Penstock
       # An error that concerns the whole process. One stop, however many units report it.
       def stop_because(error)
         return if @stops.positive?
-        @host.reporter.emit("error.occurred", {type: "app.stopping.error", error: error})
+        @host.reporter.emit("error.occurred", {type: "app.critical.error", error: error})
         stop
       end
 

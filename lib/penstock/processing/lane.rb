@@ -63,7 +63,7 @@ module Penstock
         @may_repeat = false
         @previous_from = nil
         @fresh = true
-        @rewind = false
+        @begin_at = nil
         @end = nil
         @look_ahead = LOOK_AHEAD
       end
@@ -167,15 +167,15 @@ module Penstock
         @end = nil
       end
 
-      # The partition was added to a topic the group already consumes: all of it is ours, wherever the source has begun. Only a
-      # source that has started can be sought, so it is done with the first thing that comes from it.
-      def rewind! = @rewind = true
+      # The lane begins elsewhere than its source. Only a source that has started can be sought, so it is done with the first
+      # thing that comes from it.
+      # @return [Symbol] :earliest or :latest
+      attr_writer :begin_at
 
-      # @return [Boolean] true once after {#rewind!}
-      def rewind?
-        rewind = @rewind
-        @rewind = false
-        rewind
+      # @return [Symbol, nil] once after {#begin_at}
+      def take_begin
+        target, @begin_at = @begin_at, nil
+        target
       end
 
       # The source has seen the end of the partition.

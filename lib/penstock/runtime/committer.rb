@@ -95,6 +95,7 @@ module Penstock
         answer = @commits.answered(token, results, @session.now)
         acknowledged(answer[:acknowledged])
         refused(answer[:refused])
+        reduced(answer[:again], results)
         tell_again(answer[:again], results)
         run
       end
@@ -162,6 +163,15 @@ module Penstock
         error = error_of(code, "commit of #{entry.lane.topic_name}/#{entry.lane.partition} at #{entry.offset} was refused")
         @session.emit("error.occurred", {type: "offsets.commit.error", error: error,
           topic: entry.lane.topic_name, partition: entry.lane.partition})
+      end
+
+      # The broker takes less metadata than ours: the offset goes alone.
+      def reduced(entries, results)
+        entries.each do |entry|
+          next unless results[entry.lane.key] == Assignment::Commits::TOO_LARGE
+          @session.emit("offsets.metadata_reduced", {topic: entry.lane.topic_name, partition: entry.lane.partition,
+            bytes: entry.metadata.to_s.bytesize})
+        end
       end
 
       # Once an episode: a group in a rebalance refuses every attempt until it is over.

@@ -76,6 +76,13 @@ module Penstock
       # @return [Integer] ms
       def max_poll_interval_ms(group) = Integer(@properties.call(group).fetch("max.poll.interval.ms", MAX_POLL_INTERVAL_MS))
 
+      # @param group [Routing::SubscriptionGroup]
+      # @return [Symbol] where its connection begins without a committed offset: :earliest, :latest or :error
+      def begins(group)
+        name = @properties.call(group).fetch("auto.offset.reset", "latest")
+        {"smallest" => :earliest, "beginning" => :earliest, "largest" => :latest, "end" => :latest}.fetch(name, name.to_sym)
+      end
+
       # librdkafka's own log lines.
       # @param level [Integer] syslog's
       def log(level, line)
@@ -105,7 +112,8 @@ module Penstock
       end
 
       def runner(layers)
-        Execution::UnitRunner.new(monitor: @monitor, onion: Execution::Onion.new(layers), clock: @clock)
+        Execution::UnitRunner.new(monitor: @monitor, onion: Execution::Onion.new(layers), clock: @clock,
+          critical: @settings.critical_errors, queue: @queue)
       end
 
       def thread_died(name, error)

@@ -84,7 +84,8 @@ module Penstock
       def groups
         @committer = Committer.new(@session, codec: @host.codec, interval_ms: @host.commit_interval_ms(@session.group),
           expelled: -> { @rebalances.expelled })
-        @opening = Opening.new(@session, codec: @host.codec, committer: @committer)
+        @opening = Opening.new(@session, codec: @host.codec, committer: @committer,
+          source_begins: @host.begins(@session.group))
         @rebalances = Rebalances.new(@session, committer: @committer, opening: @opening, slots: method(:slot), hooks: @hooks)
         @stopping = Stopping.new(@session, committer: @committer, hooks: @hooks, rebalances: @rebalances)
       end

@@ -23,7 +23,9 @@ module Penstock
       # @param session [Session]
       # @param codec [#decode]
       # @param committer [Committer]
-      def initialize(session, codec:, committer:)
+      # @param source_begins [Symbol] where the connection begins without a committed offset
+      def initialize(session, codec:, committer:, source_begins: :earliest)
+        @source_begins = source_begins
         @session = session
         @codec = codec
         @committer = committer
@@ -77,9 +79,21 @@ module Penstock
 
       # @return [Symbol, nil] :new when it has to be known whether the group consumes the topic already
       def adopt(lane, offset, metadata, _epoch, _number)
-        return (lane.topic.initial_offset.to_s == "earliest") ? opened(lane, nil) : :new if offset.negative?
+        return uncommitted(lane) if offset.negative?
         opened(lane, offset)
         decode(lane, offset, metadata)
+        nil
+      end
+
+      # All topics of a connection begin at one place for the library; a route that says another is sought there.
+      def uncommitted(lane)
+        return :new unless lane.topic.initial_offset.to_s == "earliest"
+        opened(lane, nil)
+        begin_at(lane, :earliest)
+      end
+
+      def begin_at(lane, place)
+        lane.begin_at = place unless place == @source_begins || place == :error || @source_begins == :error
         nil
       end
 
@@ -107,7 +121,7 @@ module Penstock
         committed = rows.filter_map { |row| row[0] if row[2] >= 0 }
         lanes.each do |lane|
           opened(lane, nil)
-          lane.rewind! if committed.include?(lane.topic_name)
+          begin_at(lane, committed.include?(lane.topic_name) ? :earliest : lane.topic.initial_offset.to_sym)
         end
       end
 

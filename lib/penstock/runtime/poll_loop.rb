@@ -146,6 +146,7 @@ module Penstock
 
       def quiet_now
         @quiet = true
+        state("quieting")
         @parts.stopping.quiet
       end
 

@@ -120,7 +120,9 @@ module Penstock
           @hooks.run(:shutdown, @session.all)
         end
         return unless at_rest? || over?
-        @leave ? enter(:committing) : enter(:quiet)
+        return enter(:committing) if @leave
+        @session.emit("connection.listener.quiet", {subscription_group: @session.group})
+        enter(:quiet)
       end
 
       def commit

@@ -28,6 +28,9 @@ module Penstock
         end
       end
 
+      # Tells an error of a thread, or of one that couldn't be started.
+      def report(name, error) = @report.call(name, error)
+
       # @return [Array<Thread>] threads that haven't ended
       def living = @lock.synchronize { @living.keys }.select(&:alive?)
 
@@ -37,7 +40,7 @@ module Penstock
       def root(name)
         yield
       rescue Exception => error # rubocop:disable Lint/RescueException -- root of the thread
-        @report.call(name, error)
+        report(name, error)
       ensure
         @lock.synchronize { @living.delete(Thread.current) }
       end

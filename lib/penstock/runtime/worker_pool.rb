@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require_relative "../errors"
-require_relative "../processing/unit"
 
 module Penstock
   module Runtime
@@ -38,7 +37,7 @@ module Penstock
         @lock.synchronize do
           @workers.select!(&:alive?)
           next if @workers.size >= @concurrency
-          @workers << @threads.start("penstock worker #{@workers.size}", priority: @priority) { work }
+          add_locked(@workers, "penstock worker #{@workers.size}", @priority) { work }
         end
       end
 
@@ -46,7 +45,7 @@ module Penstock
       def start_hook_worker
         @lock.synchronize do
           @hook_workers.select!(&:alive?)
-          @hook_workers << @threads.start("penstock hooks") { work_on_hooks }
+          add_locked(@hook_workers, "penstock hooks", 0) { work_on_hooks }
         end
       end
 
@@ -80,6 +79,14 @@ module Penstock
 
       private
 
+      # Must be called with the lock held. Where no thread can be had (the process ends, or has as many as it may), those that
+      # are there go on with the work.
+      def add_locked(workers, name, priority, &block)
+        workers << @threads.start(name, priority: priority, &block)
+      rescue ThreadError => error
+        @threads.report(name, error)
+      end
+
       # Whatever is raised at a worker from outside takes effect in user code only.
       def work
         Thread.handle_interrupt(Exception => :never) do
@@ -105,7 +112,7 @@ module Penstock
       ensure
         @lock.synchronize { @running.delete(Thread.current) }
         drop_late_interrupts
-        outcome ||= broken(unit)
+        outcome ||= @runner.broken(unit)
         @queue.finished(slot, unit, !outcome.smooth?)
         slot.mailbox.post(outcome)
       end
@@ -115,12 +122,6 @@ module Penstock
         Thread.handle_interrupt(Exception => :immediate) { Thread.pass }
       rescue Exception # rubocop:disable Lint/RescueException -- meant for user code that has already ended
         nil
-      end
-
-      # User code ended its thread (`Thread.exit`), or the runner has a defect: the unit counts as failed.
-      def broken(unit)
-        error = InternalError.new("the worker thread ended while it ran #{unit.lane.topic_name}/#{unit.lane.partition}")
-        Processing::Outcome.new(unit: unit, error: error, blamed: unit.messages.blamed_offset, finished: false, time_ms: 0)
       end
     end
   end

@@ -97,12 +97,6 @@ class LoggerListenerTest < Penstock::TestCase
     assert_equal 7, @output.string.lines.grep_v(/DEBUG/).size
   end
 
-  test "TTIN writes every thread" do
-    publish("process.notice_signal", signal: "TTIN")
-
-    assert_match(/thread .*run/, @output.string)
-  end
-
   test "[Logger listener] the payload of a produced message is written on request only, and at level debug only" do
     publish("message.produced_sync")
     refute_match(/secret/, @output.string)

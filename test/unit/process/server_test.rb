@@ -130,7 +130,7 @@ module Penstock
       wait_until { @lifecycle.running? }
       3.times { server.stop!(NoMemoryError.new("no")) }
       assert_equal 0, thread.value
-      assert_equal ["app.stopping.error"], types
+      assert_equal ["app.critical.error"], types
     end
 
     test "[TTIN] a dump names every thread" do

@@ -46,7 +46,7 @@ module Penstock
       @driver = Driver.new
       @session = Session.new(@driver)
       @codec = Runtime::CommitCodec.new
-      @opening = Runtime::Opening.new(@session, codec: @codec, committer: @committer = Committer.new)
+      @opening = Runtime::Opening.new(@session, codec: @codec, committer: @committer = Committer.new, source_begins: :latest)
     end
 
     def new_lane(**options)
@@ -120,6 +120,16 @@ module Penstock
       assert_equal [[["orders", 0], :earliest, :newcomer]], ports.seeks
       admit(lane, batch([0, 1], from: -2))
       assert_equal [0, 1], offsets_of(lane.next_unit)
+    end
+
+    test "a topic begins where its route says, whatever the others of its connection say" do
+      {"earliest" => :earliest, "latest" => nil}.each do |initial, sought|
+        lane = new_lane(initial_offset: initial)
+        @opening.open([lane])
+        answer(-1001)
+        @opening.answered([:committed, @driver.asked.last.first, 0, nil, []]) if @driver.asked.last.last.nil?
+        assert_equal sought.inspect, lane.take_begin.inspect
+      end
     end
 
     test "the metadata of somebody else is the user's, damaged ones are told" do

@@ -32,8 +32,6 @@ module Penstock
           def stop(catalogue)
             catalogue.event("app.interrupting", "Units that still run at the end of a stop's time are interrupted.",
               :jobs)
-            catalogue.event("app.undelivered", "The process ends with messages whose delivery isn't known.",
-              :undelivered)
           end
 
           def workers(catalogue)
@@ -41,8 +39,6 @@ module Penstock
             catalogue.event("worker.processed", "A worker has ended a unit.", :job, :jobs_queue, timed: true)
             catalogue.event("worker.completed", "A worker is done with a unit and all that belongs to it, in error too: " \
               "the place to give back what a thread borrowed.", :job, :jobs_queue)
-            catalogue.event("worker.scaling.up", "The pool got more workers.", :workers_pool, :from, :to)
-            catalogue.event("worker.scaling.down", "The pool got fewer workers.", :workers_pool, :from, :to)
           end
         end
       end

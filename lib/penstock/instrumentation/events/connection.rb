@@ -8,7 +8,6 @@ module Penstock
         TITLE = "Connection"
 
         STATES = {
-          "pending" => "The connection is about to be opened.",
           "starting" => "The connection is being opened.",
           "running" => "The poll loop runs.",
           "quieting" => "The poll loop gives out no new work.",
@@ -31,24 +30,13 @@ module Penstock
           private
 
           def turns(catalogue)
-            group = %i[client subscription_group]
-            catalogue.event("connection.listener.before_fetch_loop", "Before the first turn of a poll loop.", *group)
-            catalogue.event("connection.listener.fetch_loop", "A turn of a poll loop begins.", *group)
-            catalogue.event("connection.listener.fetch_loop.received", "A turn has taken records.", *group,
-              :messages_buffer, timed: true)
-            catalogue.event("connection.listener.after_fetch_loop", "After the last turn of a poll loop.", *group)
             catalogue.event("loop.slow_turn", "A turn of a poll loop took over 50 ms. It should never: user code runs " \
               "elsewhere.", :subscription_group, :stage, :stages, timed: true)
           end
 
           def client(catalogue)
-            lane = %i[subscription_group topic partition]
-            catalogue.event("client.pause", "A partition is held: nothing of it is worked on until it is resumed.",
-              *lane, :offset, :timeout, optional: %i[reason])
-            catalogue.event("client.resume", "A partition goes on.", *lane, optional: %i[reason])
             catalogue.event("client.reset", "A connection is closed and opened anew after an error.",
               :subscription_group)
-            catalogue.event("client.events_poll", "The events of a client are looked at.", :subscription_group)
             catalogue.event("oauthbearer.token_refresh", "A client needs an OAuth token.", :bearer)
           end
 

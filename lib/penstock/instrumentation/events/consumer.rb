@@ -12,7 +12,6 @@ module Penstock
         class << self
           def declare(catalogue)
             hooks(catalogue)
-            schedule(catalogue)
             flow(catalogue)
             offsets(catalogue)
             long(catalogue)
@@ -21,7 +20,6 @@ module Penstock
           private
 
           def hooks(catalogue)
-            catalogue.event("consumer.initialize", "A consumer is about to be made.", *LANE)
             catalogue.event("consumer.initialized", "A consumer was made.", *LANE, timed: true)
             catalogue.event("consumer.consume", "`consume` begins.", *BATCH)
             catalogue.event("consumer.consumed", "`consume` has ended without an error.", *BATCH, timed: true,
@@ -29,7 +27,6 @@ module Penstock
             pair(catalogue, "revoke", "revoked", "`revoked`")
             pair(catalogue, "eof", "eofed", "`eofed`")
             pair(catalogue, "shutting_down", "shutdown", "`shutdown`")
-            pair(catalogue, "wrap", "wrapped", "`wrap`")
           end
 
           def pair(catalogue, before, after, hook)
@@ -37,18 +34,11 @@ module Penstock
             catalogue.event("consumer.#{after}", "#{hook} has ended without an error.", *LANE, timed: true)
           end
 
-          def schedule(catalogue)
-            %w[consume revoked eofed shutdown].each do |action|
-              catalogue.event("consumer.before_schedule_#{action}", "A unit for `#{action}` is put into the run queue.",
-                *LANE)
-            end
-          end
-
           def flow(catalogue)
             catalogue.event("consumer.consuming.pause", "A partition is paused, by user code or before a retry.", :manual,
               *LANE, :subscription_group, :offset, :timeout, :attempt)
-            catalogue.event("consumer.consuming.retry", "Records are tried again after an error.", *LANE, :offset,
-              :timeout, :attempt)
+            catalogue.event("consumer.consuming.retry", "Records are tried again after an error; `attempt` is the one that " \
+              "begins.", *LANE, :offset, :timeout, :attempt)
             catalogue.event("consumer.consuming.seek", "A partition goes on at another offset because user code asked " \
               "for it.", *LANE, :message, :manual_seek, :reset_offset)
           end
@@ -61,8 +51,6 @@ module Penstock
               "nothing is lost.", *LANE, :expected, :actual)
             catalogue.event("consumer.unfinished", "`consume` ended without an error although `each` was left early. All " \
               "records of the batch count as consumed.", *LANE, :first_offset, :last_offset, :stopped_at)
-            catalogue.event("consumer.standing_still", "Nothing of a partition has been marked for a long time and the " \
-              "records in memory wait for it.", *LANE, :offset, :waited_ms)
             commits(catalogue)
           end
 

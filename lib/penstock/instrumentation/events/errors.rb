@@ -15,6 +15,7 @@ module Penstock
         TYPES = {
           "consumer.initialized.error" => "the hook `initialized` raised; it isn't called again",
           "consumer.consume.error" => "`consume` raised; the records are tried again",
+          "consumer.critical.error" => "`consume` raised an error that stops the process; its records are the next owner's",
           "consumer.wrap.error" => "`wrap` raised or didn't yield",
           "consumer.revoked.error" => "the hook `revoked` raised",
           "consumer.eofed.error" => "the hook `eofed` raised",
@@ -28,6 +29,7 @@ module Penstock
           "offsets.read.error" => "committed offsets could not be read",
           "effect.perform.error" => "an effect of a settled unit failed",
           "runner.call.error" => "the process failed while it started",
+          "app.critical.error" => "an error that concerns the whole process; it stops in order",
           "app.stopping.error" => "the process could not stop in time and ends by force",
           "app.forceful_stopping.error" => "the end by force failed too",
           "librdkafka.error" => "a client reported an error; many pass by themselves",

@@ -27,7 +27,6 @@ module Penstock
           expected: "offset at which the take should have begun",
           failures: "how often it has failed by now",
           first_offset: "offset of the first message of the batch",
-          from: "value before",
           group: "the same as `consumer_group`",
           group_id: "the same as `consumer_group_id`",
           hook: "name of the consumer's method",
@@ -46,7 +45,6 @@ module Penstock
           manual_seek: "true when user code asked for it",
           message: "the message concerned (a Hash in the producer's events)",
           messages: "the messages concerned (an Array of Hashes in the producer's events)",
-          messages_buffer: "what was taken; answers `size`",
           messages_count: "messages in the batch",
           new_offset: "offset from which it goes on",
           offset: "offset of a record",
@@ -72,14 +70,11 @@ module Penstock
           thread: "name of the thread",
           time: "milliseconds it took, a Float",
           timeout: "milliseconds",
-          to: "value after",
           topic: "name of the topic",
           topics: "names of the topics",
           tpl: "`{topic => [partition, …]}`",
           type: "kind of the error, see the list below",
-          undelivered: "messages without a known outcome",
-          waited_ms: "milliseconds it has been waiting",
-          workers_pool: "the worker pool; answers `size`"
+          waited_ms: "milliseconds it has been waiting"
         }.freeze
       end
     end

@@ -28,7 +28,8 @@ module Penstock
         # @return [Array<Effect>]
         def call(lane, batch, low = nil)
           lane.ready = batch.full?
-          return [Effect::Seek.new(:earliest, :newcomer)] if lane.rewind?
+          elsewhere = lane.take_begin
+          return [Effect::Seek.new(elsewhere, :newcomer)] if elsewhere
           effects = batch.size.zero? ? [] : records(lane, batch, low)
           lane.end_at(batch.eof) if batch.eof
           lane.align unless batch.to == lane.ledger.tail
