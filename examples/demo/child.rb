@@ -17,7 +17,7 @@ module Demo
     def initialize(name, command, env:, log:)
       @name = name
       @pipe, writing = IO.pipe
-      @progress = {"in_flight" => 0, "done" => 0, "next" => {}, "assigned" => 0}
+      @progress = {"in_flight" => 0, "done" => 0, "next" => {}, "assigned" => 0, "running" => false}
       @pid = ::Process.spawn(env.merge("DEMO_STATUS_FD" => writing.fileno.to_s), *command,
         writing.fileno => writing.fileno, :in => File::NULL, %i[out err] => [log, "a"], :pgroup => true)
       writing.close
@@ -26,6 +26,7 @@ module Demo
     def in_flight = @progress["in_flight"]
     def done = @progress["done"]
     def assigned = @progress["assigned"]
+    def serving? = @progress["running"]
 
     # @return [Hash{Integer => Integer}] partition => offset after the last one finished
     def next_offsets

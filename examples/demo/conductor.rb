@@ -121,6 +121,8 @@ module Demo
         @bar.show(produced: [@producer.done, processed].max, processed: processed, in_flight: consumers.sum(&:in_flight))
         kill_one if kill_due?
       end
+      # One that still boots knows no orderly stop yet.
+      step("every server to run") until consumers.all?(&:serving?)
       @bar.finish
     end
 

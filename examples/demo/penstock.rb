@@ -62,6 +62,7 @@ class DemoApp < Penstock::App
 end
 
 Penstock.monitor.subscribe(Penstock::Instrumentation::LoggerListener.new(Penstock.logger))
+Penstock.monitor.subscribe("app.running") { PROGRESS.running }
 Penstock.monitor.subscribe("rebalance.partitions_assigned") { |event| PROGRESS.assigned(event[:tpl]) }
 Penstock.monitor.subscribe("rebalance.partitions_revoked") { |event| PROGRESS.revoked(event[:tpl]) }
 

@@ -17,6 +17,7 @@ module Demo
       @in_flight = @done = 0
       @next_offsets = {}
       @assigned = []
+      @running = false
       @thread = Thread.new { report_until_closed }
     end
 
@@ -30,6 +31,11 @@ module Demo
         @done += 1
         @next_offsets[partition] = offset + 1
       end
+    end
+
+    # The server runs: from here on a signal stops it in order.
+    def running
+      @lock.synchronize { @running = true }
     end
 
     # @param partitions [Hash, Array] as the event carries them
@@ -67,7 +73,7 @@ module Demo
     end
 
     def snapshot
-      {in_flight: @in_flight, done: @done, next: @next_offsets, assigned: @assigned.size}
+      {in_flight: @in_flight, done: @done, next: @next_offsets, assigned: @assigned.size, running: @running}
     end
 
     def numbers(partitions)

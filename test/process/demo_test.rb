@@ -46,7 +46,7 @@ class DemoProcessTest < Penstock::TestCase
     _, status = ::Process.wait2(pid)
 
     assert_equal 130, status.exitstatus
-    assert_empty children.select { |child| File.exist?("/proc/#{child}") }
+    assert(wait_until(5, "the end of all children") { children.none? { |child| File.exist?("/proc/#{child}") } })
     assert_empty leftovers
   end
 

@@ -33,10 +33,18 @@ module Penstock
           end
         end
 
+        # Told to stop while it still boots, it has nothing to end in order: that is a clean end too.
+        def stoppable_boot
+          previous = Signal.trap("TERM") { exit(ExitCodes::OK) }
+          yield
+        ensure
+          Signal.trap("TERM", previous || "DEFAULT")
+        end
+
         def call(_words)
           # What consumers print is read by supervisors and log collectors, which want it when it happens.
           context.stdout.sync = true
-          application = Boot.new(context).application.validate!
+          application = stoppable_boot { Boot.new(context).application.validate! }
           require_relative "../filters"
 
           filters = Filters.new(**options.slice(*Filters::OPTIONS))
