@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "penstock/version"
 require "json"
 require_relative "../support/command_line"
 

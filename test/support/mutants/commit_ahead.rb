@@ -8,7 +8,7 @@ if ARGV.first == "server"
 
   ahead = Module.new do
     define_method(:commit) do |token, rows|
-      super(token, rows.map { |topic, partition, offset, *rest| [topic, partition, offset + 200, *rest] })
+      super(token, rows.map { |topic, partition, offset, *rest| [topic, partition, offset + 400, *rest] })
     end
   end
   Penstock::Native::Consumer.prepend(ahead)
