@@ -57,6 +57,7 @@ module Demo
     end
 
     def kill(signal)
+      @asked ||= signal == :TERM
       ::Process.kill(signal, @pid) if running?
     end
 
@@ -64,7 +65,7 @@ module Demo
     #
     # @return [Boolean] it ended by itself
     def stop(limit_s)
-      kill(:TERM)
+      kill(:TERM) unless @asked # a second one may meet a process that no longer minds signals, because it is about to end
       deadline = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC) + limit_s
       while running? && (left = deadline - ::Process.clock_gettime(::Process::CLOCK_MONOTONIC)).positive?
         read_progress if @pipe.wait_readable(left)
