@@ -16,7 +16,8 @@ class ProgressTest < Penstock::TestCase
     progress.finished(0, 42)
     progress.close
 
-    assert_equal({"in_flight" => 1, "done" => 2, "next" => {"0" => 43}, "assigned" => 1, "running" => false}, JSON.parse(reading.readlines.last))
+    assert_equal({"in_flight" => 1, "done" => 2, "next" => {"0" => 43}, "assigned" => 1, "running" => false},
+      JSON.parse(reading.readlines.last))
   ensure
     reading.close
   end
