@@ -1,0 +1,8 @@
+#ifndef PK_EXIT_H
+#define PK_EXIT_H
+
+/* Lets a process end while librdkafka's threads still run: see exit.c. Called
+ * once, when the extension is loaded. */
+void pk_guard_exit(void);
+
+#endif
