@@ -52,9 +52,13 @@ module Penstock
       end
 
       def info(group)
-        name, number, message, state, type, assignor, coordinator, members = @session.call(:describe_groups, [group]).first
-        raise Native.error_for(number, group, message) unless number.zero?
+        row = @session.call(:describe_groups, [group]) do |(first)|
+          _name, number, message = first
+          raise Native.error_for(number, group, message) unless number.zero?
 
+          first
+        end
+        name, _number, _message, state, type, assignor, coordinator, members = row
         {
           group: name, state: state, type: type, assignor: assignor, coordinator: coordinator,
           members: members.map { |member| %i[id client_id host instance_id partitions].zip(member).to_h }

@@ -42,11 +42,13 @@ module Penstock
       # One request. What passes by itself is tried again until the time is over, then raised.
       #
       # @param name [Symbol] a method of {Native::Admin} whose last argument is its time limit, but for `extra`
-      # @return [Array, Hash] its rows
+      # @yieldparam rows [Array, Hash] where rows carry errors of their own: what the block raises is tried again in the same way
+      # @return [Array, Hash, Object] its rows, or what the block makes of them
       def call(name, *arguments, extra: [])
         deadline = Deadline.in(@timeout_ms)
         begin
-          native.public_send(name, *arguments, deadline.remaining_ms, *extra)
+          rows = native.public_send(name, *arguments, deadline.remaining_ms, *extra)
+          block_given? ? yield(rows) : rows
         rescue KafkaError => error
           raise if !PASSING.include?(error.code) || deadline.remaining_ms < PAUSE_MS
 
