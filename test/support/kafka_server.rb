@@ -44,13 +44,24 @@ module Penstock
         File.expand_path("../../tmp/kafka-#{port}", __dir__)
       end
 
+      # Stops the brokers of test runs that were killed before they could.
+      def self.stop_orphans
+        Dir[default_data("*") + "/state.json"].each do |path|
+          server = new(port: nil, data: File.dirname(path))
+          server.stop if server.orphan?
+        end
+      end
+
+      # @param owner [Integer, nil] the process that the broker is for; without one it stays until somebody stops it
       # @param listeners [Array<KafkaProperties::Listener>] beside the plaintext one
       # @param extra [Hash{String => Object}] properties of the broker
       # @param format [Array<String>] more arguments for the formatting of its folder, as `--add-scram`
-      def initialize(port: FreePort.take.first, home: self.class.home, data: nil, listeners: [], extra: {}, format: [])
+      def initialize(port: FreePort.take.first, home: self.class.home, data: nil, owner: nil, listeners: [], extra: {},
+        format: [])
         @port = port
         @home = home
         @data = data || self.class.default_data(port)
+        @owner = owner
         @listeners = listeners
         @extra = extra
         @format = format
@@ -105,10 +116,13 @@ module Penstock
       end
 
       def running_pid
-        state = JSON.parse(File.read(state_path))
-        state["pid"] if started_at(state["pid"]) == state["started"]
-      rescue Errno::ENOENT, JSON::ParserError
-        nil
+        kept = state
+        kept["pid"] if kept["pid"] && started_at(kept["pid"]) == kept["started"]
+      end
+
+      # Whether the process it was started for has gone.
+      def orphan?
+        state.key?("owner") && started_at(state["owner"]) != state["owner_started"]
       end
 
       def log_path
@@ -194,7 +208,15 @@ module Penstock
       end
 
       def write_state(pid)
-        File.write(state_path, JSON.generate(pid: pid, started: started_at(pid), port: @port))
+        owner = @owner ? {owner: @owner, owner_started: started_at(@owner)} : {}
+        File.write(state_path, JSON.generate(pid: pid, started: started_at(pid), port: @port, **owner))
+      end
+
+      # What write_state wrote; nothing when there is no broker.
+      def state
+        JSON.parse(File.read(state_path))
+      rescue Errno::ENOENT, JSON::ParserError
+        {}
       end
 
       def state_path

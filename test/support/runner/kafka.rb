@@ -38,7 +38,8 @@ module Penstock
           obstacle = KafkaServer.obstacle
           return explain(obstacle) if obstacle
 
-          server = KafkaServer.new
+          KafkaServer.stop_orphans
+          server = KafkaServer.new(owner: ::Process.pid)
           @server = server # before it starts: an interrupt in between must find it
           server.start
           @out.puts("Kafka runs on #{server.bootstrap_servers}")
