@@ -57,10 +57,10 @@ module BuildSettings
     FileUtils.mkdir_p("core")
   end
 
-  # mkmf looks for headers in the top folder only.
+  # mkmf looks for headers in the top folder only, and builds nothing anew when flags change.
   def append_header_dependencies(folder, *more)
     headers = [folder, *more].flat_map { |path| Dir[File.join(path, "**/*.h")] }.sort
-    File.write("Makefile", "\n$(OBJS): #{headers.join(" ")}\n#{asan_rule}", mode: "a")
+    File.write("Makefile", "\n$(OBJS): Makefile #{headers.join(" ")}\n#{asan_rule}", mode: "a")
   end
 
   # Ruby raises by a built-in longjmp that the sanitizer doesn't see: the marks around locals of the frames it jumps over
