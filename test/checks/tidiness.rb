@@ -30,7 +30,8 @@ module Penstock
       end
 
       def addresses
-        texts = files.reject { |path| path.match?(/\.(?:patch|png|ico|woff2|gz)\z/) }
+        # Other people's licences say what they say.
+        texts = files.reject { |path| path.match?(/\.(?:patch|png|ico|woff2|gz)\z|\ALICENSES-/) }
         grep(texts, REGISTRY, "names a package registry") + unknown_hosts(texts)
       end
 
