@@ -75,8 +75,7 @@ module Penstock
 
       def partitions_of(topics)
         topics.flat_map do |topic|
-          found = @session.call(:metadata, topic)[:topics].fetch(topic)
-          raise Native.error_for(found[:error], topic) unless found[:error].zero?
+          found = @session.topic(topic)
 
           found[:partitions].keys.sort.map { |partition| [topic, partition] }
         end

@@ -57,6 +57,20 @@ module Penstock
         end
       end
 
+      # What metadata says about a topic. Asked for all topics: a request that names one makes it on brokers that create topics
+      # on demand, so a look at a topic that was just deleted would bring it back.
+      #
+      # @param name [String]
+      # @return [Hash]
+      # @raise [KafkaError] `:unknown_topic_or_part`
+      def topic(name)
+        found = call(:metadata, nil)[:topics][name]
+        error = found ? found[:error] : Native.error_number(:unknown_topic_or_part)
+        raise Native.error_for(error, name) unless error.zero?
+
+        found
+      end
+
       # @param name [Symbol] a method of {Native::Admin} that answers with a row a topic
       # @return [void]
       # @raise [KafkaError] what the first row that isn't fine says

@@ -66,10 +66,7 @@ module Penstock
 
       # @raise [KafkaError] `:unknown_topic_or_part`
       def metadata(name)
-        topic = @session.call(:metadata, name)[:topics].fetch(name)
-        raise Native.error_for(topic[:error], name) unless topic[:error].zero?
-
-        topic
+        @session.topic(name)
       end
 
       def partitions_of(name)
