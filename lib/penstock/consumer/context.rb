@@ -12,7 +12,7 @@ module Penstock
     # from falling between the end of a unit and the taking of its wishes.
     class Context
       attr_reader :lane, :link, :messages, :attempt, :tags
-      attr_accessor :consumer, :adopted_metadata
+      attr_accessor :consumer
 
       # @param lane [Processing::Lane] only its names and marks are touched from here
       # @param link [#commit, #request, #offset_at, #producer] the way to the poll loop

@@ -13,7 +13,11 @@ module Penstock
 
       # @param monitor [Instrumentation::Monitor]
       # @param threads [Threads]
-      def initialize(monitor, threads)
+      # @param capacity [Integer] events that may wait
+      # @param reserved [Integer] of them for errors alone
+      def initialize(monitor, threads, capacity: CAPACITY, reserved: RESERVED_FOR_ERRORS)
+        @capacity = capacity
+        @reserved = reserved
         @monitor = monitor
         @threads = threads
         @queue = Thread::Queue.new
@@ -29,6 +33,8 @@ module Penstock
         return drop unless room?(name)
         start unless @thread
         @queue << [name, payload]
+      rescue ClosedQueueError
+        drop # closed between the look and the push: an event must never raise into a loop
       end
 
       # @return [Integer] events that found no room
@@ -48,7 +54,7 @@ module Penstock
 
       def room?(name)
         return false if @queue.closed?
-        @queue.size < ((name == "error.occurred") ? CAPACITY : CAPACITY - RESERVED_FOR_ERRORS)
+        @queue.size < ((name == "error.occurred") ? @capacity : @capacity - @reserved)
       end
 
       def drop

@@ -1,0 +1,66 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "penstock/instrumentation/monitor"
+require "penstock/runtime/reporter"
+
+module Penstock
+  class ReporterTest < TestCase
+    # Starts the thread only when the test says so, so that the queue fills.
+    class HeldThreads
+      def start(_name, &block)
+        @block = block
+        self
+      end
+
+      def join(_timeout) = @block.call
+    end
+
+    def setup
+      @monitor = Instrumentation::Monitor.new
+      @heard = []
+      @monitor.subscribe("app.quiet") { |event| @heard << event[:server_id] }
+      @monitor.subscribe("error.occurred") { |event| @heard << event[:type] }
+      @reporter = Runtime::Reporter.new(@monitor, HeldThreads.new, capacity: 3, reserved: 1)
+    end
+
+    test "what waits is published before it ends, in order" do
+      @reporter.emit("app.quiet", {server_id: 1})
+      @reporter.emit("app.quiet", {server_id: 2})
+      @reporter.close(1)
+
+      assert_equal [1, 2], @heard
+    end
+
+    test "a full queue makes nobody wait; what is dropped is counted, and errors still find room" do
+      3.times { |id| @reporter.emit("app.quiet", {server_id: id}) }
+      @reporter.emit("error.occurred", {type: "librdkafka.error", error: RuntimeError.new})
+      @reporter.close(1)
+
+      assert_equal [[0, 1, "librdkafka.error"], 1], [@heard, @reporter.dropped]
+    end
+
+    test "after the end nothing raises into whoever emits" do
+      @reporter.emit("app.quiet", {server_id: 1})
+      @reporter.close(1)
+      @reporter.emit("app.quiet", {server_id: 2})
+
+      assert_equal [[1], 1], [@heard, @reporter.dropped]
+    end
+
+    test "an event that can't be made is told as an error, and the next one is published" do
+      @reporter.emit("app.quiet", -> { raise "broken" })
+      @reporter.emit("app.quiet", {server_id: 2})
+      @reporter.close(1)
+
+      assert_equal ["callbacks.statistics.error", 2], @heard
+    end
+
+    test "what nobody listens to isn't queued" do
+      @reporter.emit("app.running", -> { flunk "made for nobody" })
+      @reporter.close(1)
+
+      assert_empty @heard
+    end
+  end
+end
