@@ -45,16 +45,21 @@ module BuildSettings
   end
 
   # mkmf names objects by base name; ours live in folders (conf.c beside core/conf.c), so each keeps its own.
-  # A shared source is given relative to the folder that VPATH finds it in.
+  # A shared source is given relative to its folder, see append_shared_folder.
   def apply_sources(folder, shared: [], shared_folder: nil)
     names = Dir.chdir(folder) { Dir["*.c", "core/*.c"].sort } + shared
     $objs = names.map { |name| name.sub(/\.c\z/, ".#{$OBJEXT}") }
     $srcs = names
-    $VPATH << "$(srcdir)/#{shared_folder}" if shared_folder
     $INCFLAGS << " -I$(srcdir) -I$(srcdir)/core"
     $INCFLAGS << " -I$(srcdir)/#{shared_folder}" if shared_folder
     $cleanfiles << "core/*.#{$OBJEXT}"
     FileUtils.mkdir_p("core")
+  end
+
+  # For C files only. In mkmf's own VPATH, make would also take the other extension's time stamps for this one's where both are
+  # built in their source folders, as `gem install` does: the folder to install into would then never be made.
+  def append_shared_folder(shared_folder)
+    File.write("Makefile", "\nvpath %.c $(srcdir)/#{shared_folder}\n", mode: "a")
   end
 
   # mkmf looks for headers in the top folder only, and builds nothing anew when flags change.

@@ -31,6 +31,7 @@ module KafkaExtension
     BuildSettings.apply_sources(__dir__, shared: shared, shared_folder: "../penstock_core")
     have_library("pthread")
     create_makefile("penstock/penstock_kafka")
+    BuildSettings.append_shared_folder("../penstock_core")
     BuildSettings.append_header_dependencies(__dir__, core)
   end
 
@@ -97,6 +98,6 @@ end
 
 begin
   KafkaExtension.run
-rescue Recipe::Error => error
+rescue Recipe::Error, Tarball::Error => error
   abort error.message
 end
