@@ -74,8 +74,17 @@ static void *wait_safe(void *pointer) {
   return pointer;
 }
 
+/* May run in a signal handler, right on top of wait_safe. */
 static void wait_unblock(void *pointer) {
   pk_delivery_interrupt(&((wait_args *)pointer)->wait);
+}
+
+/* Not pk_without_gvl_async: an interrupt that comes first has its turn in the
+ * caller's loop, where nothing is open. */
+static void wait_crossing(wait_args *args) {
+  pk_delivery_wait_open(&args->wait);
+  rb_nogvl(wait_safe, args, wait_unblock, args, RB_NOGVL_INTR_FAIL | RB_NOGVL_UBF_ASYNC_SAFE);
+  pk_delivery_wait_close(&args->wait);
 }
 
 static int64_t deadline_of(VALUE timeout_ms) {
@@ -100,8 +109,7 @@ VALUE pk_delivery_await(VALUE self, VALUE timeout_ms, bool urgent) {
   }
   while (pk_delivery_fate(delivery) == PK_PENDING) {
     check_process(delivery);
-    args.wait.interrupted = false;
-    rb_thread_call_without_gvl2(wait_safe, &args, wait_unblock, &args);
+    wait_crossing(&args);
     rb_thread_check_ints();
     if (pk_remaining_ms(args.wait.deadline_ms) == 0) break;
   }

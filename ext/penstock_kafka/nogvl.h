@@ -17,6 +17,7 @@
  *   blocking queries          the waiter's condvar; the query itself is left to
  *                             end alone on its own thread (core/query.h)
  *   handle begin_close        its deadline; the calls inside are woken first
+ *   delivery wait             its park (core/park.h), from a signal handler too
  *   producer …                see producer.c
  *
  * rb_thread_call_without_gvl2 is used everywhere: it looks for interrupts before

@@ -2,20 +2,18 @@
 
 #include <stdlib.h>
 
+enum { PK_TOLD_RESOLVED = 1, PK_TOLD_INTERRUPTED = 2 };
+
 void pk_stripes_init(pk_stripe_t *stripes) {
   for (int i = 0; i < PK_STRIPES; i++) {
     pthread_mutex_init(&stripes[i].lock, NULL);
-    pk_cond_init(&stripes[i].resolved);
-    stripes[i].waiters = 0;
+    stripes[i].waiting = NULL;
     stripes[i].open = NULL;
   }
 }
 
 void pk_stripes_destroy(pk_stripe_t *stripes) {
-  for (int i = 0; i < PK_STRIPES; i++) {
-    pthread_cond_destroy(&stripes[i].resolved);
-    pthread_mutex_destroy(&stripes[i].lock);
-  }
+  for (int i = 0; i < PK_STRIPES; i++) pthread_mutex_destroy(&stripes[i].lock);
 }
 
 void pk_delivery_init(pk_delivery_t *delivery, pk_stripe_t *stripe, const pk_topic_t *topic) {
@@ -49,11 +47,26 @@ static void pk_unlink_locked(pk_delivery_t *delivery) {
   delivery->prev = delivery->next = NULL;
 }
 
-/* Must be called with the stripe's lock held. */
+/* Must be called with the stripe's lock held. Nobody waits urgently any more. */
 static void pk_calm_locked(pk_delivery_t *delivery, pk_urgency_t *urgency) {
-  if (!delivery->urgent) return;
-  delivery->urgent = false;
-  if (urgency) atomic_fetch_sub(&urgency->count, 1);
+  if (delivery->urgent && urgency) atomic_fetch_sub(&urgency->count, 1);
+  delivery->urgent = 0;
+}
+
+/* Must be called with the stripe's lock held. What was told isn't touched again:
+ * its thread may be on its way out. */
+static void pk_tell_waiters_locked(pk_delivery_t *delivery) {
+  pk_delivery_wait_t **link = &delivery->stripe->waiting;
+  pk_delivery_wait_t *wait;
+
+  while ((wait = *link)) {
+    if (wait->delivery != delivery) {
+      link = &wait->next;
+    } else {
+      *link = wait->next;
+      pk_park_tell(&wait->park, PK_TOLD_RESOLVED);
+    }
+  }
 }
 
 /* Must be called with the stripe's lock held; ends librdkafka's reference. */
@@ -61,7 +74,7 @@ static void pk_resolve_locked(pk_delivery_t *delivery, pk_fate_t fate, pk_urgenc
   pk_unlink_locked(delivery);
   pk_calm_locked(delivery, urgency);
   atomic_store_explicit(&delivery->fate, fate, memory_order_release);
-  if (delivery->stripe->waiters > 0) pthread_cond_broadcast(&delivery->stripe->resolved);
+  pk_tell_waiters_locked(delivery);
   pk_delivery_release(delivery);
 }
 
@@ -112,45 +125,61 @@ int pk_deliveries_abandon(pk_stripe_t *stripes, pk_urgency_t *urgency) {
   return count;
 }
 
-/* The urgency is told outside the lock: its listener takes one of its own. What
- * is resolved in between has taken the count back already, which costs the
- * listener one look. */
-static void pk_hurry(pk_delivery_wait_t *wait) {
-  pk_delivery_t *delivery = wait->delivery;
-  bool more = false;
+void pk_delivery_wait_open(pk_delivery_wait_t *wait) {
+  pk_park_open(&wait->park);
+}
 
-  if (!wait->urgency) return;
-  pthread_mutex_lock(&delivery->stripe->lock);
-  if (pk_delivery_fate(delivery) == PK_PENDING && !delivery->urgent) {
-    delivery->urgent = more = true;
-    atomic_fetch_add(&wait->urgency->count, 1);
+void pk_delivery_wait_close(pk_delivery_wait_t *wait) {
+  pk_park_close(&wait->park);
+}
+
+/* Must be called with the stripe's lock held. True for the first. */
+static bool pk_hurry_locked(pk_delivery_wait_t *wait) {
+  if (!wait->urgency || wait->delivery->urgent++) return false;
+  atomic_fetch_add(&wait->urgency->count, 1);
+  return true;
+}
+
+/* False when there is nothing to wait for. The urgency is told outside the lock:
+ * its listener takes one of its own. What is resolved in between has taken the
+ * count back already, which costs the listener one look. */
+static bool pk_join_waiters(pk_delivery_wait_t *wait) {
+  pk_stripe_t *stripe = wait->delivery->stripe;
+  bool pending, more = false;
+
+  pthread_mutex_lock(&stripe->lock);
+  if ((pending = pk_delivery_fate(wait->delivery) == PK_PENDING)) {
+    wait->next = stripe->waiting;
+    stripe->waiting = wait;
+    more = pk_hurry_locked(wait);
   }
-  pthread_mutex_unlock(&delivery->stripe->lock);
+  pthread_mutex_unlock(&stripe->lock);
   if (more) wait->urgency->more(wait->urgency->arg);
+  return pending;
+}
+
+/* It may have been resolved meanwhile: then it isn't listed any more, and nothing
+ * is urgent. */
+static void pk_leave_waiters(pk_delivery_wait_t *wait) {
+  pk_stripe_t *stripe = wait->delivery->stripe;
+  pk_delivery_wait_t **link = &stripe->waiting;
+
+  pthread_mutex_lock(&stripe->lock);
+  while (*link && *link != wait) link = &(*link)->next;
+  if (*link) *link = wait->next;
+  if (wait->urgency && wait->delivery->urgent && --wait->delivery->urgent == 0) {
+    atomic_fetch_sub(&wait->urgency->count, 1);
+  }
+  pthread_mutex_unlock(&stripe->lock);
 }
 
 bool pk_delivery_wait(pk_delivery_wait_t *wait) {
-  pk_delivery_t *delivery = wait->delivery;
-  pk_stripe_t *stripe = delivery->stripe;
-  bool in_time = true;
-
-  pk_hurry(wait);
-  pthread_mutex_lock(&stripe->lock);
-  stripe->waiters++;
-  while (pk_delivery_fate(delivery) == PK_PENDING && in_time && !wait->interrupted) {
-    in_time = pk_cond_wait_until(&stripe->resolved, &stripe->lock, wait->deadline_ms);
-  }
-  stripe->waiters--;
-  pk_calm_locked(delivery, wait->urgency);
-  pthread_mutex_unlock(&stripe->lock);
-  return pk_delivery_fate(delivery) != PK_PENDING;
+  if (!pk_join_waiters(wait)) return true;
+  if (pk_park_wait(&wait->park, wait->deadline_ms) & PK_TOLD_RESOLVED) return true;
+  pk_leave_waiters(wait);
+  return pk_delivery_fate(wait->delivery) != PK_PENDING;
 }
 
 void pk_delivery_interrupt(pk_delivery_wait_t *wait) {
-  pk_stripe_t *stripe = wait->delivery->stripe;
-
-  pthread_mutex_lock(&stripe->lock);
-  wait->interrupted = true;
-  pthread_cond_broadcast(&stripe->resolved);
-  pthread_mutex_unlock(&stripe->lock);
+  pk_park_tell(&wait->park, PK_TOLD_INTERRUPTED);
 }

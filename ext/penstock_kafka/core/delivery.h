@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "clock.h"
+#include "park.h"
 
 /* The fate of one message that was given to a producer.
  *
@@ -17,10 +18,11 @@
  * behind.
  *
  * It is resolved exactly once: by its report, or as *unknown* when the producer
- * is closed before one came. Waiters wait on the condvar of one of 16 stripes,
- * not on one of their own: a condvar a message would cost more than the message.
- * Consecutive messages share a stripe in runs, so that the thread which resolves
- * them takes one lock a run while producing goes on under another. */
+ * is closed before one came. Who waits for it sleeps on its own stack and is
+ * listed in one of 16 stripes, whose lock guards what is open and who waits: a
+ * lock a message would cost more than the message. Consecutive messages share a
+ * stripe in runs, so that the thread which resolves them takes one lock a run
+ * while producing goes on under another. */
 
 #define PK_STRIPES 16
 #define PK_STRIPE_RUN 64
@@ -28,12 +30,12 @@
 typedef enum { PK_PENDING, PK_REPORTED, PK_UNKNOWN } pk_fate_t;
 
 typedef struct pk_delivery pk_delivery_t;
+typedef struct pk_delivery_wait pk_delivery_wait_t;
 typedef struct pk_topic pk_topic_t;
 
 typedef struct pk_stripe {
   pthread_mutex_t lock;
-  pthread_cond_t resolved;
-  int waiters;
+  pk_delivery_wait_t *waiting;
   pk_delivery_t *open; /* all that wait for their report */
 } pk_stripe_t;
 
@@ -50,7 +52,7 @@ struct pk_delivery {
   pk_stripe_t *stripe;
   pk_delivery_t *prev;
   pk_delivery_t *next;
-  bool urgent;      /* counted in a pk_urgency_t: somebody waits right now */
+  int urgent;       /* who wait for it right now; counted once in a pk_urgency_t */
   void *binding[3]; /* the binding's own */
 };
 
@@ -85,18 +87,33 @@ void pk_delivery_report_locked(pk_delivery_t *delivery, const rd_kafka_message_t
  * any more. Returns their number. */
 int pk_deliveries_abandon(pk_stripe_t *stripes, pk_urgency_t *urgency);
 
-typedef struct pk_delivery_wait {
+/* One wait of one thread.
+ *
+ * Whoever resolves the delivery takes the wait off its stripe's list and then
+ * tells it; a wait that was told has nothing left to undo. One that ends otherwise
+ * takes itself off the list. An interrupt
+ *   before the wait   (open was called) is kept: the wait ends at once
+ *   during it         ends it; the delivery may have been resolved meanwhile,
+ *                     which the fate tells
+ *   after it          is of no effect, as long as close hasn't been called
+ * so open precedes the moment from which interrupts may come, and close follows
+ * the one after which none comes any more. */
+struct pk_delivery_wait {
   pk_delivery_t *delivery;
   int64_t deadline_ms;
   pk_urgency_t *urgency;
-  bool interrupted; /* guarded by the stripe's lock */
-} pk_delivery_wait_t;
+  pk_park_t park;
+  pk_delivery_wait_t *next; /* guarded by the stripe's lock */
+};
+
+void pk_delivery_wait_open(pk_delivery_wait_t *wait);
+void pk_delivery_wait_close(pk_delivery_wait_t *wait);
 
 /* Waits until it is resolved, the deadline has passed or the wait was
- * interrupted; true when it is resolved. Blocks: without the GVL. */
+ * interrupted; true when it is resolved. Blocks: without the GVL. Once an open. */
 bool pk_delivery_wait(pk_delivery_wait_t *wait);
 
-/* Ends a wait from another thread; takes the stripe's lock. */
+/* Ends a wait. Any thread; async-signal-safe, takes no lock. */
 void pk_delivery_interrupt(pk_delivery_wait_t *wait);
 
 static inline pk_fate_t pk_delivery_fate(const pk_delivery_t *delivery) {

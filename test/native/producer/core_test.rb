@@ -10,12 +10,15 @@ require "tmpdir"
 class ProducerCoreTest < Penstock::TestCase
   ROOT = File.expand_path("../../..", __dir__)
   CORE = File.join(ROOT, "ext/penstock_kafka/core")
-  SOURCES = {"delivery_test" => %w[delivery], "reports_test" => %w[producer_reports]}.freeze
+  SOURCES = {
+    "delivery_test" => %w[delivery park wake], "park_test" => %w[park wake], "reports_test" => %w[producer_reports]
+  }.freeze
   COMMON = %w[clock thread].freeze
   WARNINGS = %w[-std=gnu11 -g -O1 -Wall -Wextra -Werror -Wno-unused-function].freeze
   SANITIZERS = {
     "address and undefined behaviour" => %w[-fsanitize=address,undefined -fno-sanitize-recover=all],
-    "threads" => %w[-fsanitize=thread]
+    "threads" => %w[-fsanitize=thread],
+    "threads, without futex and eventfd" => %w[-fsanitize=thread -DPENSTOCK_NO_EVENTFD]
   }.freeze
 
   SOURCES.each do |name, parts|

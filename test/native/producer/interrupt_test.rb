@@ -2,6 +2,7 @@
 
 require "test_helper"
 require "support/native_producing"
+require "support/ruby_program"
 
 # Every call of a producer that waits can be ended: by Thread#kill, by Timeout, by a signal's handler that raises.
 class NativeProducerInterruptTest < Penstock::TestCase
@@ -50,6 +51,45 @@ class NativeProducerInterruptTest < Penstock::TestCase
     ensure
       ringer&.join
       trap("USR2", earlier || "DEFAULT")
+    end
+  end
+
+  # Ruby ends a wait in a process with one thread right in the signal's handler, not from another thread.
+  ALONE = <<~RUBY
+    require "penstock/native/producer"
+    Thread.list.size == 1 or abort("not alone")
+    wait, timeout, ending = *ARGV
+    signal = ending == "handled" ? "USR2" : "INT"
+    rung = 0
+    trap("USR2") { rung += 1 }
+    native = Penstock::Native::Producer.new({"bootstrap.servers" => "127.0.0.1:1"})
+    native.open_topic("things")
+    delivery = native.dispatch({topic: "things", payload: "x"})
+    pid = spawn("sh", "-c", "for i in 1 2 3; do sleep 0.2; kill -\#{signal} \#{::Process.pid} || exit 0; done")
+    begin
+      resolved = wait == "sync_wait" ? native.sync_wait(delivery, timeout.to_i) : delivery.wait(timeout.to_i)
+      puts "waited: \#{resolved}, handled: \#{rung}"
+    rescue Interrupt
+      puts "interrupted"
+      trap("INT", "IGNORE")
+    end
+    ::Process.wait(pid)
+    native.close(0)
+  RUBY
+
+  {"Delivery#wait" => "wait", "sync_wait" => "sync_wait"}.each do |name, call|
+    test "Ctrl-C ends #{name} of a process with one thread" do
+      output, result = Penstock::TestSupport::RubyProgram.run(ALONE, call, "60000", "raised")
+
+      assert_equal "interrupted\n", output
+      assert_predicate result, :success?
+    end
+
+    test "signals that are handled leave #{name} of a process with one thread to its deadline" do
+      output, result = Penstock::TestSupport::RubyProgram.run(ALONE, call, "1500", "handled")
+
+      assert_equal "waited: false, handled: 3\n", output
+      assert_predicate result, :success?
     end
   end
 

@@ -1,6 +1,9 @@
-/* Deliveries without librdkafka: two owners, one verdict, waiters on shared
- * condvars, and what is left at close. */
+/* Deliveries without librdkafka: two owners, one verdict, waiters of shared
+ * stripes, and what is left at close. */
 #include "../../core/check.h"
+
+#include <unistd.h>
+
 #include "delivery.h"
 #include "thread.h"
 
@@ -42,8 +45,12 @@ static void report_delivery(pk_delivery_t *delivery, int64_t offset, rd_kafka_re
 
 static bool wait_for(pk_delivery_t *delivery, int64_t timeout_ms, pk_urgency_t *counted) {
   pk_delivery_wait_t wait = {.delivery = delivery, .deadline_ms = pk_deadline(timeout_ms), .urgency = counted};
+  bool resolved;
 
-  return pk_delivery_wait(&wait);
+  pk_delivery_wait_open(&wait);
+  resolved = pk_delivery_wait(&wait);
+  pk_delivery_wait_close(&wait);
+  return resolved;
 }
 
 static void a_report_resolves_it(void) {
@@ -117,15 +124,71 @@ static void *interrupt_soon(void *wait) {
 
 static void a_wait_can_be_interrupted(void) {
   pk_delivery_t *delivery = new_delivery(4);
-  pk_delivery_wait_t wait = {.delivery = delivery, .deadline_ms = PK_NO_DEADLINE};
+  pk_delivery_wait_t wait = {.delivery = delivery, .deadline_ms = PK_NO_DEADLINE, .urgency = &urgency};
   pthread_t thread;
 
   pk_delivery_open(delivery);
+  pk_delivery_wait_open(&wait);
   CHECK(pk_thread_start(&thread, "interrupter", interrupt_soon, &wait) == 0);
   CHECK(!pk_delivery_wait(&wait));
   pthread_join(thread, NULL);
+  pk_delivery_wait_close(&wait);
+  CHECK(!stripes[4].waiting && atomic_load(&urgency.count) == 0);
   report_delivery(delivery, 1, RD_KAFKA_RESP_ERR_NO_ERROR);
   pk_delivery_release(delivery);
+}
+
+static void an_interrupt_before_the_wait_is_kept_and_one_after_a_report_is_harmless(void) {
+  pk_delivery_t *delivery = new_delivery(4);
+  pk_delivery_wait_t wait = {.delivery = delivery, .deadline_ms = PK_NO_DEADLINE};
+
+  pk_delivery_open(delivery);
+  pk_delivery_wait_open(&wait);
+  pk_delivery_interrupt(&wait);
+  CHECK(!pk_delivery_wait(&wait));
+  pk_delivery_wait_close(&wait);
+  pk_delivery_wait_open(&wait);
+  report_delivery(delivery, 1, RD_KAFKA_RESP_ERR_NO_ERROR);
+  CHECK(pk_delivery_wait(&wait));
+  pk_delivery_interrupt(&wait);
+  pk_delivery_wait_close(&wait);
+  pk_delivery_release(delivery);
+}
+
+typedef struct {
+  pk_delivery_t *delivery;
+  int64_t timeout_ms;
+  pk_urgency_t *counted;
+} party_t;
+
+static void *wait_with_others(void *ptr) {
+  party_t *party = ptr;
+
+  return wait_for(party->delivery, party->timeout_ms, party->counted) ? ptr : NULL;
+}
+
+/* One wakes all who wait for it and nobody else; who leaves early takes back its own
+ * urgency alone. */
+static void several_wait_for_one(void) {
+  pk_delivery_t *delivery = new_delivery(5), *other = new_delivery(5);
+  party_t parties[] = {{delivery, 20000, &urgency}, {delivery, 10, NULL}, {delivery, 20000, NULL}, {other, 200, NULL}};
+  pthread_t threads[4];
+  void *resolved[4];
+
+  pk_delivery_open(delivery);
+  pk_delivery_open(other);
+  for (int i = 0; i < 4; i++) CHECK(pk_thread_start(&threads[i], "waiter", wait_with_others, &parties[i]) == 0);
+  pthread_join(threads[1], &resolved[1]);
+  while (atomic_load(&urgency.count) == 0) usleep(1000);
+  report_delivery(delivery, 1, RD_KAFKA_RESP_ERR_NO_ERROR);
+  for (int i = 0; i < 4; i++) {
+    if (i != 1) pthread_join(threads[i], &resolved[i]);
+  }
+  CHECK(resolved[0] && !resolved[1] && resolved[2] && !resolved[3]);
+  CHECK(atomic_load(&urgency.count) == 0 && !stripes[5].waiting);
+  report_delivery(other, 1, RD_KAFKA_RESP_ERR_NO_ERROR);
+  pk_delivery_release(delivery);
+  pk_delivery_release(other);
 }
 
 #define MESSAGES 4000
@@ -171,6 +234,8 @@ int main(void) {
   what_is_open_at_close_is_unknown();
   urgency_is_counted_once_a_delivery();
   a_wait_can_be_interrupted();
+  an_interrupt_before_the_wait_is_kept_and_one_after_a_report_is_harmless();
+  several_wait_for_one();
   many_wait_while_one_reports();
   pk_stripes_destroy(stripes);
   return report();
