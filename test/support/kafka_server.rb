@@ -136,7 +136,7 @@ module Penstock
         File.write(properties_path, properties)
         return if File.exist?(File.join(@data, "logs/meta.properties"))
 
-        id = SecureRandom.urlsafe_base64(16)
+        id = SecureRandom.urlsafe_base64(16).sub(/\A-/, "A") # what begins with a dash is taken for an option
         pid = spawn_java("kafka.tools.StorageTool", "format", "-t", id, "-c", properties_path, *@format,
           jvm: QUICK_JVM)
         _, status = ::Process.wait2(pid)
