@@ -126,6 +126,37 @@ static VALUE consumer_unsubscribe(VALUE self) {
   return subscribe_finish(self, &args);
 }
 
+/* ---- direct assignment ---- */
+
+typedef struct {
+  pk_consumer_t *core;
+  int entered;
+  rd_kafka_topic_partition_list_t *list;
+  pk_failure_t failure;
+} assign_args_t;
+
+static void *assign_safe(void *ptr) {
+  assign_args_t *args = ptr;
+
+  args->entered = pk_loop_enter(args->core);
+  if (args->entered) return args;
+  pk_consumer_assign(args->core, args->list, &args->failure);
+  pk_loop_leave(args->core);
+  return args;
+}
+
+/* Adds partitions without a group: [[topic, partition, offset], …]. nil, or
+ * [number, message] when librdkafka refuses them. */
+static VALUE consumer_assign(VALUE self, VALUE partitions) {
+  assign_args_t args = {.core = pk_consumer_of(self)};
+
+  args.list = pk_list_from_values(partitions);
+  pk_without_gvl_noraise(assign_safe, &args);
+  rd_kafka_topic_partition_list_destroy(args.list);
+  pk_loop_check(args.entered, args.core);
+  return pk_failure_value(&args.failure);
+}
+
 /* ---- facts ----
  * Once the close has begun there are none: librdkafka drops requests that it
  * meets after the end of the group without an answer. */
@@ -278,6 +309,7 @@ void Init_pk_consumer_group(VALUE cConsumer) {
   rb_define_method(cConsumer, "subscribe", consumer_subscribe, 1);
   rb_define_method(cConsumer, "unsubscribe", consumer_unsubscribe, 0);
   rb_define_method(cConsumer, "answer", consumer_answer, -1);
+  rb_define_method(cConsumer, "assign", consumer_assign, 1);
   rb_define_method(cConsumer, "seek", consumer_seek, -1);
   rb_define_method(cConsumer, "member_id", consumer_member_id, 0);
   rb_define_method(cConsumer, "rebalance_protocol", consumer_rebalance_protocol, 0);

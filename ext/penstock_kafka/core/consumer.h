@@ -83,6 +83,11 @@ rd_kafka_event_t *pk_consumer_poll_event(pk_consumer_t *consumer);
 bool pk_consumer_answer(pk_consumer_t *consumer, const rd_kafka_topic_partition_list_t *partitions,
                         pk_failure_t *failure);
 
+/* For a consumer that has not subscribed: adds partitions to those it has, which
+ * are not disturbed. Blocks for librdkafka's main thread. */
+void pk_consumer_assign(pk_consumer_t *consumer, const rd_kafka_topic_partition_list_t *partitions,
+                        pk_failure_t *failure);
+
 pk_lane_t *pk_consumer_lane(pk_consumer_t *consumer, const char *topic, int32_t partition);
 void pk_consumer_close_lane(pk_consumer_t *consumer, pk_lane_t *lane);
 void pk_consumer_seek(pk_consumer_t *consumer, pk_lane_t *lane, int64_t offset, int32_t leader_epoch,
