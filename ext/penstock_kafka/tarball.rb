@@ -69,7 +69,7 @@ class Tarball
   end
 
   def verified(path, origin, way_out)
-    raise Error, "librdkafka's tarball #{path}, #{origin}, does not exist.\n#{way_out}, or leave it unset." unless File.file?(path)
+    raise Error, "librdkafka's tarball #{path}, #{origin}, does not exist. #{way_out} or leave it unset." unless File.file?(path)
 
     found = Digest::SHA256.file(path).hexdigest
     return path if found == @pin["sha256"]

@@ -1,0 +1,156 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "json"
+require "yaml"
+require_relative "../support/command_line"
+
+# The two gems that users install, each in a folder for gems that holds nothing else, and run from there.
+class GemsTest < Penstock::TestCase
+  include Penstock::TestSupport::CommandLine
+
+  PORTS = ENV.fetch("PENSTOCK_PORTS", File.join(ROOT, "ports"))
+  # What `gem install` has to find on the machine itself.
+  GEMS = %w[logger mini_portile2].freeze
+  BUNDLE = ENV.keys.grep(/\A(BUNDLE|RUBYOPT|GEM_)/).to_h { |name| [name, ENV[name]] }.freeze
+  MUST = %w[ssl sasl_scram sasl_plain sasl_oauthbearer gzip snappy lz4].freeze
+
+  PRODUCE = <<~RUBY
+    require "penstock"
+    require "penstock/testing/cluster"
+    Penstock::Testing::Cluster.start(topics: {"t" => 1}) do |cluster|
+      producer = Penstock::Producer.new { |config| config.kafka = cluster.kafka }
+      puts producer.produce_sync(topic: "t", payload: "x").offset
+      producer.close
+    end
+  RUBY
+
+  test "[Precompiled gems] the platform gem carries the driver: installed without a compiler's sources, it speaks TLS and SASL" do
+    packed = platform_gem
+    install(packed)
+
+    assert_empty gem_files("ext/**/*.{c,h,so}") + gem_files("ports/**/*"), "what only building needs"
+    assert_equal ["logger"], installed_dependencies
+    assert_runs(/librdkafka \S+, built in/)
+  end
+
+  test "[Source fallback] the source gem compiles where it is installed, from what lies on the machine" do
+    install(source_gem, env: {"PENSTOCK_PORTS" => PORTS})
+
+    assert_runs(/librdkafka \S+, built in/)
+  end
+
+  # Stands for a system's own: what we built, where pkg-config finds it. Nothing else could give a driver, for PENSTOCK_PORTS is
+  # empty and no place of the ladder is asked.
+  test "[Source fallback] --use-system-libraries links the librdkafka that pkg-config names, and says so while building" do
+    install(source_gem, "--use-system-libraries",
+      env: {"PKG_CONFIG_PATH" => package_config(pinned_version), "PENSTOCK_PORTS" => File.join(@dir, "ports")})
+
+    said = File.read(Dir[File.join(@dir, "gems/extensions/**/gem_make.out")].fetch(0))
+    assert_includes said, "using the system's librdkafka #{pinned_version}, without our patches"
+    refute_path_exists File.join(@dir, "ports")
+    assert_runs(/librdkafka #{Regexp.escape(pinned_version)}/)
+  end
+
+  test "[Source fallback] a system's librdkafka that is too old, or ill-advised, or missing, is refused in words" do
+    {"2.0.2" => /is 2\.0\.2: .*\n.*2\.13\.2 or newer is needed/, "2.10.0" => /upstream itself advises against it/,
+     nil => /pkg-config knows no rdkafka. Install librdkafka-dev/}.each do |version, words|
+      said, ended = configure("PKG_CONFIG_LIBDIR" => version ? package_config(version) : @dir)
+
+      refute ended.success?
+      assert_match words, said
+    end
+  end
+
+  private
+
+  def pinned_version
+    YAML.safe_load_file(File.join(ROOT, "ext/penstock_kafka/librdkafka.yml")).fetch("version")
+  end
+
+  def source_gem
+    path = File.join(@dir, "source.gem")
+    run!({}, RbConfig.ruby, "-S", "gem", "build", "penstock.gemspec", "-o", path, chdir: ROOT)
+    path
+  end
+
+  # In a copy, for packing writes into the tree. The objects are taken along: nothing is compiled twice.
+  def platform_gem
+    copy = File.join(@dir, "copy")
+    FileUtils.mkdir_p(File.join(copy, "tmp"))
+    sources = Dir.chdir(ROOT) { Dir["{Gemfile*,Rakefile,rakelib,*.md,LICENSE*,penstock.gemspec,lib,exe,ext,examples,docs}"] }
+    run!({}, "cp", "-a", *sources, copy, chdir: ROOT)
+    objects = Dir[File.join(ROOT, "tmp/{*.sources,#{RUBY_PLATFORM}}")]
+    run!({}, "cp", "-a", *objects, File.join(copy, "tmp")) if objects.any?
+    run!({**BUNDLE, "BUNDLE_GEMFILE" => File.join(ROOT, "Gemfile"), "PENSTOCK_PORTS" => PORTS}, "bundle", "exec", "rake",
+      "native", "gem", chdir: copy)
+    Dir[File.join(copy, "pkg/*.gem")].fetch(0)
+  end
+
+  # Nothing but these files: --local asks no gem source.
+  def install(path, *switches, env: {})
+    dependencies = GEMS.filter_map { |name| Gem.loaded_specs[name]&.cache_file }.select { |file| File.exist?(file) }
+    command = [RbConfig.ruby, "-S", "gem", "install", "--local", "--no-document"]
+    run!(home, *command, *dependencies) if dependencies.any?
+    # Without optimisation it is compiled in half the time.
+    run!(home.merge(env), *command, path, "--", "--with-cflags=-O0", *switches)
+  end
+
+  def home
+    folder = File.join(@dir, "gems")
+    {"GEM_HOME" => folder, "GEM_PATH" => folder}
+  end
+
+  def run!(env, *command, chdir: @dir)
+    output, status = Open3.capture2e(CLEAN.merge(env), *command, chdir: chdir)
+    assert_predicate status, :success?, "#{command.join(" ")}: #{output.lines.last(40).join}"
+    output
+  end
+
+  # The broker in memory needs the driver, and that the folder of the gem is whole.
+  def assert_runs(driver)
+    doctor, = Open3.capture2(CLEAN.merge(home), File.join(@dir, "gems/bin/penstock"), "doctor", "--json", chdir: @dir)
+    steps = JSON.parse(doctor).to_h { |step| [step["name"], step["detail"]] }
+    assert_match driver, steps.fetch("driver")
+    assert_empty MUST - steps.fetch("features").split(", ")
+    assert_equal "0\n", run!(home, RbConfig.ruby, "-e", PRODUCE)
+  end
+
+  def gem_files(pattern)
+    Dir[File.join(@dir, "gems/gems/penstock-*", pattern)]
+  end
+
+  def installed_dependencies
+    path = Dir[File.join(@dir, "gems/specifications/penstock-*.gemspec")].fetch(0)
+    Gem::Specification.load(path).runtime_dependencies.map(&:name)
+  end
+
+  # As a system has it: a file that says which version, and how to link it. The library is the one we built.
+  def package_config(version)
+    File.dirname(write("pkgconfig/rdkafka.pc", <<~TEXT))
+      includedir=#{built}/include
+      Name: librdkafka
+      Description: The Apache Kafka C/C++ library
+      Version: #{version}
+      Cflags: -I${includedir}
+      Libs: #{built}/lib/librdkafka.a #{File.read(File.join(built, "libs")).strip}
+    TEXT
+  end
+
+  # Builds with other flags lie beside it; those of the sanitizers need their run time.
+  def built
+    folders = Dir[File.join(PORTS, RbConfig::CONFIG["arch"], "librdkafka", "#{pinned_version}-*")]
+    folders.find { |path| plain?(File.join(path, "lib/librdkafka.a")) } or skip "librdkafka's build isn't in #{PORTS}"
+  end
+
+  def plain?(library)
+    File.exist?(library) && !File.binread(library).include?("__asan_init")
+  end
+
+  def configure(env)
+    folder = File.join(@dir, "configured")
+    FileUtils.mkdir_p(folder)
+    Open3.capture2e(CLEAN.merge(env), RbConfig.ruby, File.join(ROOT, "ext/penstock_kafka/extconf.rb"), "--use-system-libraries",
+      chdir: folder)
+  end
+end
