@@ -227,7 +227,7 @@ module Penstock
       assert_equal [["#{prefix}-b", "two"]], take(seen, 1, 40)
     end
 
-    rule "[statistics] numbers arrive with their changes" do
+    rule "[statistics _d/_fd] numbers arrive with their changes" do
       topic, seen = topic_with(1), queue
       application = build(topic, Class.new(BaseConsumer) {
         def consume

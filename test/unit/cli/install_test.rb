@@ -71,6 +71,11 @@ class InstallTest < Penstock::TestCase
   test "[install] --rails and --no-rails decide against the lockfile" do
     install("--rails")
     assert_includes read("penstock.rb"), "config/environment"
+
+    FileUtils.rm(File.join(@dir, "penstock.rb"))
+    File.write(File.join(@dir, "Gemfile.lock"), "GEM\n  specs:\n    rails (7.1.0)\n")
+    install("--no-rails")
+    refute_includes read("penstock.rb"), "config/environment"
   end
 
   test "[install] a boot file elsewhere gets its folders and finds the root from there" do

@@ -16,7 +16,7 @@ module Penstock
       @statistics.call(JSON.generate(tree))
     end
 
-    test "[statistics] every number comes with its change and how long it stood still" do
+    test "[statistics _d/_fd] every number comes with its change and how long it stood still" do
       emit({"tx" => 10, "brokers" => {"b1" => {"rtt" => {"avg" => 5}}}})
       second = emit({"tx" => 14, "brokers" => {"b1" => {"rtt" => {"avg" => 5}}}})
       assert_equal [4, 0], second.values_at("tx_d", "tx_fd")
