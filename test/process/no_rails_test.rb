@@ -9,7 +9,7 @@ class NoRailsTest < Penstock::TestCase
   include Penstock::TestSupport::CommandLine
 
   LOUD = 'warn "RAILS WAS LOADED"; exit! 86'
-  BOOT = <<~'RUBY'
+  BOOT = <<~RUBY
     class App < Penstock::App
       setup do |config|
         config.client_id = "plain"
