@@ -45,7 +45,7 @@ module Penstock
       end
 
       def consumer_group(id, drafts)
-        drafts_and_topics = drafts.map { |draft| [draft, topic(id, draft)] }
+        drafts_and_topics = drafts.flat_map { |draft| [draft].product(with_derived(topic(id, draft))) }
         connections = drafts_and_topics.group_by { |draft, topic| [draft.subscription, topic.kafka] }
         names = connection_names(connections.keys)
         ConsumerGroup.new(id, connections.map do |key, pairs|
@@ -68,6 +68,15 @@ module Penstock
           kafka: kafka_of(draft, given), features: values(given), location: draft.location)
         @broken[topic] = @features.select { |feature| feature.broken?(given[feature.verb]) }
         topic
+      end
+
+      # A topic and those that a feature of it needs besides, which are served by the same route.
+      def with_derived(topic)
+        derived = @features.flat_map do |feature|
+          feature.derived(topic.name, topic.features[feature.verb]).map { |name, value| topic.sibling(name, feature.verb => value) }
+        end
+        derived.each { |sibling| @broken[sibling] = @broken.fetch(topic) }
+        [topic, *derived]
       end
 
       def values(given)

@@ -28,6 +28,8 @@ module Penstock
       attr_reader :aliases
       # @return [Hash{Symbol => Option}]
       attr_reader :options
+      # @return [Symbol, nil] the option that may be given as a block
+      attr_reader :block
       # @return [String] what it does, for docs/configuration.md
       attr_reader :description
 
@@ -37,12 +39,16 @@ module Penstock
       # @param positional [Symbol, nil] the option that may be given without its name
       # @param aliases [Array<Symbol>] other verbs
       # @param renamed [Hash{Symbol => Symbol}] other names of options
+      # @param splat [Boolean] whether any number of arguments may be given without a name: the option gets them as an Array
       # @param rest [Symbol, nil] the option that takes all keywords that aren't options, as a Hash
       # @param value [Proc] makes the topic's value out of the options
       # @param absent [Object, Proc] the value of topics that don't use the verb; a callable is given the settings
       # @param check [Proc] takes topic, value and settings, answers `[message, hint]` pairs
-      def initialize(verb, description: "", options: {}, positional: nil, aliases: [], renamed: {}, rest: nil,
-        value: nil, absent: nil, check: NO_CHECK)
+      # @param repeatable [Boolean] the verb may be said several times: the topic's value is an Array of what each said
+      # @param derived [Proc, nil] takes a drawn topic's name and value, answers further topics: name and value of each
+      # @param block [Symbol, nil] the option that may be given as a block
+      def initialize(verb, description: "", options: {}, positional: nil, aliases: [], renamed: {}, rest: nil, splat: false,
+        value: nil, absent: nil, check: NO_CHECK, repeatable: false, derived: nil, block: nil)
         @verb = verb
         @description = description
         @options = options.freeze
@@ -50,15 +56,28 @@ module Penstock
         @aliases = aliases.freeze
         @renamed = renamed.freeze
         @rest = rest
+        @splat = splat
         @value = value
         @absent = absent
         @check = check
+        @repeatable = repeatable
+        @derived = derived
+        @block = block
         freeze
       end
 
       # @return [Array<Symbol>] every name it answers to
       def verbs
         [@verb, *@aliases]
+      end
+
+      # @return [Boolean] whether a topic may say it several times
+      def repeatable? = @repeatable
+
+      # Topics that a topic brings with it: its route serves them too.
+      # @return [Array<(String, Object)>] name, and value of this feature there
+      def derived(name, value)
+        @derived ? @derived.call(name, value) : []
       end
 
       # Types what a route said. Nothing is raised: what doesn't fit is left out and told to the block.
@@ -79,17 +98,20 @@ module Penstock
         end
       end
 
-      # @param given [Hash, nil] what {#read} answered
+      # @param given [Hash, Array<Hash>, nil] what {#read} answered
       # @return [Boolean] whether it lacks something it can't do without, which was told when it was read
       def broken?(given)
+        return given.any? { |one| broken?(one) } if given.is_a?(Array)
+
         !given.nil? && @options.any? { |name, option| REQUIRED.equal?(option.default) && !given.key?(name) }
       end
 
-      # @param given [Hash, nil] what {#read} answered, nil when the verb wasn't used
+      # @param given [Hash, Array<Hash>, nil] what {#read} answered, nil when the verb wasn't used
       # @param settings [Config::Settings]
       # @return [Object] the topic's value
       def build(given, settings)
         return @absent.respond_to?(:call) ? @absent.call(settings) : @absent if given.nil? || broken?(given)
+        return given.map { |one| build(one, settings) }.freeze if given.is_a?(Array)
 
         complete = @options.to_h { |name, option| [name, given.fetch(name) { option.default_for(settings) }] }
         @value ? @value.call(**complete) : complete.freeze
@@ -105,13 +127,18 @@ module Penstock
       # One positional argument stands for the option that may go without its name.
       def named(verb, arguments, keywords, &report)
         given = renamed(verb, keywords, &report)
-        if arguments.size > (@positional ? 1 : 0)
+        if arguments.size > most_arguments
           yield("#{verb} takes #{arity}, not #{arguments.size}", nil)
         else
-          given[@positional] = merged(given[@positional], arguments.first) unless arguments.empty?
+          given[@positional] = merged(given[@positional], @splat ? arguments : arguments.first) unless arguments.empty?
           missing(verb, given, &report)
         end
         given
+      end
+
+      def most_arguments
+        return Float::INFINITY if @splat
+        @positional ? 1 : 0
       end
 
       def arity

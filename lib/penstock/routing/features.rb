@@ -4,6 +4,12 @@ require_relative "../config/types"
 require_relative "../serialization/deserializers"
 require_relative "consumer_class"
 require_relative "feature"
+require_relative "features/backoff_for"
+require_relative "features/breaker"
+require_relative "features/dead_letter_queue"
+require_relative "features/isolate"
+require_relative "features/quarantine"
+require_relative "features/retry_topics"
 require_relative "option_values"
 
 module Penstock
@@ -23,7 +29,13 @@ module Penstock
         # @return [Array<Feature>] all of them
         def core
           [
-            *parties, *inherited, *flags, pause, workers, declaration
+            *parties, *inherited, *flags, pause, workers, declaration,
+            BackoffFor.feature,
+            Breaker.feature,
+            DeadLetterQueue.feature,
+            Isolate.feature,
+            Quarantine.feature,
+            RetryTopics.feature
           ].freeze
         end
 

@@ -104,6 +104,17 @@ module Penstock
         dup.tap { |copy| copy.become(name) }.freeze
       end
 
+      # A topic with the same route.
+      #
+      # @param name [String]
+      # @param features [Hash{Symbol => Object}] values that are its own
+      # @return [Topic] not yet part of a group
+      # @api private
+      def sibling(name, features)
+        self.class.new(name: name, consumer_group_id: @consumer_group_id, kafka: @kafka, location: @location,
+          features: @features.merge(features).freeze)
+      end
+
       # @param subscription_group [SubscriptionGroup] the group it becomes part of
       # @return [Topic] frozen
       # @api private

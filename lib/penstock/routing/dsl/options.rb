@@ -35,7 +35,8 @@ module Penstock
         end
 
         def define(verb, feature)
-          define_singleton_method(verb) do |*arguments, **keywords|
+          define_singleton_method(verb) do |*arguments, **keywords, &block|
+            keywords = {feature.block => block, **keywords} if block && feature.block
             read = feature.read(arguments, keywords, verb) { |message, hint| report(message, hint) }
             keep(verb, feature, read)
             nil
@@ -44,6 +45,8 @@ module Penstock
 
         # The first one written counts, but somebody who writes two means something else by one of them.
         def keep(verb, feature, read)
+          return (@given[feature.verb] ||= []) << read if feature.repeatable?
+
           earlier = @given[feature.verb]
           @given[feature.verb] ||= read
           report("#{verb} is said twice, with different values", "Keep one of them") if earlier && earlier != read

@@ -1,0 +1,92 @@
+# frozen_string_literal: true
+
+require_relative "../../config/types"
+require_relative "../feature"
+require_relative "../option_values"
+
+module Penstock
+  module Routing
+    # Where records go that fail for good, and when. `topic` is a name; false: such records are skipped; nil: there is no
+    # dead letter queue; :strategy: the strategy names the topic.
+    DeadLetterQueue = Struct.new(:topic, :max_retries, :strategy, :independent, :transactional, :dispatch_method,
+      :marking_method, :mark_after_dispatch, keyword_init: true) do
+      include FrozenStruct
+
+      # @return [Boolean]
+      def active? = !topic.nil?
+
+      # @return [Boolean] whether a strategy is asked at each failure
+      def strategy? = !strategy.nil?
+
+      # @return [String, nil] where records go that nobody names a topic for
+      def topic_name = topic.is_a?(String) ? topic : nil
+
+      # @return [Boolean] whether the offset is committed at once when a dead letter was acknowledged
+      def commit_at_once? = marking_method == "mark_as_consumed!"
+    end
+
+    module Features
+      # `dead_letter_queue topic: "orders.dead", max_retries: 3`
+      module DeadLetterQueue
+        # A name, false, :strategy, or nil for none.
+        class Destination
+          NAME = Config::Types::Name.new
+          private_constant :NAME
+
+          def coerce(value)
+            return value if value.nil? || value == false || value == :strategy
+
+            NAME.coerce(value)
+          end
+
+          def to_s = "#{NAME}, or false (skips), or :strategy, or nil (none)"
+        end
+
+        FLAG = Config::Types::Flag.new
+        private_constant :FLAG
+
+        OPTIONS = {
+          topic: Feature::Option.new(Destination.new, Feature::REQUIRED),
+          max_retries: Feature::Option.new(Config::Types::Whole.new(min: 0), 3),
+          strategy: Feature::Option.new(Config::Types::Responding.new(:call), nil),
+          independent: Feature::Option.new(FLAG, true),
+          transactional: Feature::Option.new(FLAG, true),
+          dispatch_method: Feature::Option.new(Config::Types::Word.new("produce_async", "produce_sync"), "produce_async"),
+          marking_method: Feature::Option.new(Config::Types::Word.new("mark_as_consumed", "mark_as_consumed!"),
+            "mark_as_consumed"),
+          mark_after_dispatch: Feature::Option.new(Config::Types::Either.new(FLAG, nil_allowed: true), nil)
+        }.freeze
+
+        CHECK = lambda do |topic, queue, _settings|
+          queue&.active? ? [*DeadLetterQueue.loop_problem(topic, queue), *DeadLetterQueue.strategy_problem(queue)] : []
+        end
+
+        class << self
+          # @return [Feature]
+          def feature
+            Feature.new(:dead_letter_queue, options: OPTIONS, check: CHECK,
+              description: "Where records go that still fail after `max_retries`; false skips them. See errors.md.",
+              value: ->(**options) { Routing::DeadLetterQueue.new(**options) })
+          end
+
+          # What is dead must not come in again.
+          def loop_problem(topic, queue)
+            return unless queue.topic_name
+
+            if topic.pattern?
+              return unless topic.pattern.match?(queue.topic_name)
+              return [["its pattern also matches its dead letter topic #{queue.topic_name}", "Give that another name"]]
+            end
+            [["is its own dead letter topic", "Name another one"]] if queue.topic_name == topic.name
+          end
+
+          def strategy_problem(queue)
+            return unless queue.topic == :strategy && !queue.strategy?
+
+            [["dead_letter_queue topic: :strategy needs a strategy:", "Give an object with `call(errors_tracker, attempt)`"]]
+          end
+        end
+      end
+    end
+  end
+end

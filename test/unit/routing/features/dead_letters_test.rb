@@ -1,0 +1,103 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "support/routes"
+
+module Penstock
+  class DeadLetterFeaturesTest < TestCase
+    include RoutesSupport
+
+    def topic(**, &block) = drawn(&block).find("orders")
+
+    def drawn(with = settings, &block)
+      routes(with) do
+        topic(:orders) do
+          consumer RoutesSupport::Consumer
+          instance_exec(&block)
+        end
+      end
+    end
+
+    def wrong(&block) = drawn(&block).problems.map { |problem| plain(problem.to_s) }
+
+    test "a dead letter queue has the incumbent's options and defaults" do
+      queue = topic { dead_letter_queue topic: "dead" }.features[:dead_letter_queue]
+
+      assert_equal({topic: "dead", max_retries: 3, strategy: nil, independent: true, transactional: true,
+                    dispatch_method: "produce_async", marking_method: "mark_as_consumed", mark_after_dispatch: nil}, queue.to_h)
+      assert_predicate queue, :active?
+    end
+
+    test "a topic that says nothing has none, and nil takes one back that the defaults give" do
+      assert_nil topic { max_messages 1 }.features[:dead_letter_queue]
+      found = routes do
+        defaults { dead_letter_queue topic: "dead" }
+        topic(:own) { [consumer(RoutesSupport::Consumer), dead_letter_queue(topic: nil)] }
+        topic(:all) { consumer RoutesSupport::Consumer }
+      end
+      assert_equal [false, true], %w[own all].map { |name| found.find(name).features[:dead_letter_queue].active? }
+    end
+
+    test "everything that is wrong with a dead letter queue is told at once" do
+      found = wrong { dead_letter_queue topic: "a b", max_retries: -1, dispatch_method: :produce, retries: 2 }
+
+      assert_equal 4, found.size, found.inspect
+      %w[topic: max_retries: dispatch_method: retries].each { |name| assert(found.any? { |text| text.include?(name) }, name) }
+    end
+
+    test "a strategy must be there where it is to name the topic, and can be called" do
+      assert_includes wrong { dead_letter_queue topic: :strategy }.first, "needs a strategy"
+      assert_includes wrong { dead_letter_queue topic: "dead", strategy: 1 }.first, "with the method call"
+    end
+
+    test "a topic isn't its own dead letter topic, nor does a pattern eat its dead letters" do
+      assert_includes wrong { dead_letter_queue topic: "orders" }.first, "its own dead letter topic"
+      eaten = routes { pattern(:all, /ord.*/) { [consumer(RoutesSupport::Consumer), dead_letter_queue(topic: "ord.dead")] } }
+      assert_includes eaten.problems.join, "also matches its dead letter topic"
+    end
+
+    test "retry topics are consumed by the same route, each knowing its place" do
+      found = drawn { retry_topics delays: [1_000, 5_000], finally: "dead" }
+      tiers = %w[orders orders.retry.1 orders.retry.2].map { |name| found.find(name).features[:retry_topics] }
+
+      assert_equal [0, 1, 2], tiers.map(&:tier)
+      assert_equal ["orders.retry.1", "orders.retry.2", "dead"], tiers.map { |tier| tier.source ? tier.following : "orders.retry.1" }
+      assert_equal [1_000, 5_000, nil], tiers.map(&:delay_ms)
+      assert_equal RoutesSupport::Consumer, found.find("orders.retry.2").consumer
+    end
+
+    test "retry topics keep to the separator of their topic" do
+      assert_equal %w[a_b_retry_1], Routing::RetryTopics.new("a_b", [1], false, 0).names
+      assert_equal %w[a-b-retry-1], Routing::RetryTopics.new("a-b", [1], false, 0).names
+    end
+
+    test "retry topics and a dead letter queue, a pattern, and nonsense are refused" do
+      found = wrong { [retry_topics(delays: [1], finally: true), dead_letter_queue(topic: "dead")] }
+      assert_equal 2, found.size, found.inspect
+      assert_includes wrong { retry_topics delays: [], finally: "dead" }.first, "an Array of 1 to 10 waits"
+    end
+
+    test "backoff_for is said several times, with options or a block" do
+      entries = topic do
+        backoff_for ArgumentError, timeout: 50
+        backoff_for([IOError, KeyError]) { |_error, attempt| attempt * 10 }
+      end.features[:backoff_for]
+
+      assert_equal [[ArgumentError], [IOError, KeyError]], entries.map(&:errors)
+      assert_equal [50, 30], [entries.first.timeout, entries.last.with.call(nil, 3)]
+      assert entries.first.for?(UncaughtThrowError.new(:tag, 1, "x"))
+    end
+
+    test "backoff_for wants error classes" do
+      assert_includes wrong { backoff_for "Timeout" }.first, "an exception class"
+    end
+
+    test "breaker and quarantine take false, isolate too" do
+      found = topic { [breaker(false), quarantine(false), isolate(false)] }.features
+
+      assert_equal [false, false, false], found.values_at(:breaker, :quarantine, :isolate)
+      assert_equal [4, 5], topic { [breaker(after: 4), quarantine(max_crashes: 5)] }.features.values_at(:breaker, :quarantine)
+        .map { |value| value.to_a.first }
+    end
+  end
+end
