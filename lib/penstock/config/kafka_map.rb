@@ -117,10 +117,11 @@ module Penstock
           {**CLASSIC_GROUP, "session.timeout.ms" => poll.to_s}
         end
 
-        # One id a connection: two with the same would throw each other out.
+        # One id a connection: two with the same would throw each other out. Without a group there is no member.
         def static_membership(settings, group, user)
-          prefix = user["group.instance.id"] || static_prefix(settings.static_membership)
-          prefix ? {"group.instance.id" => "#{prefix}_#{group.position}"} : {}
+          prefix = user.delete("group.instance.id") || static_prefix(settings.static_membership)
+          return {} if prefix.nil? || group.direct?
+          {"group.instance.id" => [prefix, group.position, group.connection].compact.join("_")}
         end
 
         def static_prefix(membership)

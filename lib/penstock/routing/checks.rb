@@ -1,6 +1,8 @@
 # frozen_string_literal: true
 
 require_relative "../errors"
+require_relative "features/multiplexing"
+require_relative "features/parallel_segments"
 
 module Penstock
   module Routing
@@ -19,7 +21,8 @@ module Penstock
       # @param groups [Array<ConsumerGroup>]
       # @return [Array<Problem>]
       def problems(groups)
-        groups.flat_map { |group| together(group) + group.topics.flat_map { |topic| alone(topic) } }
+        first = groups.reject { |group| group.segment_id.to_i.positive? } # the other parts of a split group are the same
+        first.flat_map { |group| together(group) + group.topics.flat_map { |topic| alone(topic) } } + same_id(groups)
       end
 
       private
@@ -48,8 +51,47 @@ module Penstock
       end
 
       def together(group)
-        twice(group) + alike(group)
+        twice(group) + alike(group) + mixed(group) + segments(group) +
+          group.all_subscription_groups.flat_map { |connection| multiplexing(connection) }
       end
+
+      # A broker takes offsets from who is no member only while the group has none.
+      def mixed(group)
+        direct, subscribed = group.topics.select(&:active?).partition(&:direct?)
+        return [] if direct.empty? || subscribed.empty?
+
+        [of_group(group, "has topics with assign (#{names(direct)}) and topics without (#{names(subscribed)}): while the " \
+          "group has members, brokers refuse the offsets of what was assigned",
+          "Put those with assign into a consumer_group of their own")]
+      end
+
+      def segments(group)
+        return [] unless group.segment
+
+        Features::Segments.complaints(group.segment.parallel_segments).map { |complaint| of_group(group, *complaint) }
+      end
+
+      def multiplexing(connection)
+        return [] unless connection.multiplexing
+
+        place = "routes: subscription_group #{connection.name}, consumer_group #{connection.consumer_group_id}"
+        Features::Multiplexed.complaints(connection, @settings).map { |complaint| Problem.new(place, *complaint) }
+      end
+
+      # A group may be drawn under the name that a part of a split one gets.
+      def same_id(groups)
+        groups.group_by(&:id).values.select { |same| same.size > 1 }.map do |same|
+          origin = same.find(&:segment).segment.origin
+          Problem.new("routes: consumer_group #{same.first.id}", "is also a part of #{origin}, which parallel_segments split",
+            "Rename it, or give parallel_segments another merge_key")
+        end
+      end
+
+      def of_group(group, message, hint)
+        Problem.new("routes: consumer_group #{group.segment_origin || group.id}", message, hint)
+      end
+
+      def names(topics) = topics.map(&:name).join(", ")
 
       def twice(group)
         group.topics.group_by(&:name).values.select { |topics| topics.size > 1 }.map do |topics|

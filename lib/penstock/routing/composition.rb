@@ -25,7 +25,7 @@ module Penstock
 
       # @return [Routes]
       def routes
-        groups = grouped.map { |id, topics| consumer_group(id, topics) }
+        groups = grouped.flat_map { |id, topics| split(id, topics) }
         checks = Checks.new(@settings, @features, @broken)
         problems = @drafts.flat_map(&:problems) + empty_groups + checks.problems(groups)
         Routes.new(groups, default_topic: default_topic, problems: problems.uniq)
@@ -44,14 +44,35 @@ module Penstock
         topic.group || @settings.group_id
       end
 
-      def consumer_group(id, drafts)
+      # One group, or as many as it is split into by key.
+      def split(id, drafts)
+        parallel = shared(:segments, @drafts.flat_map(&:groups).select { |group| group.name == id }, Features::Segments.feature)
+        return [consumer_group(id, drafts)] unless parallel&.active?
+
+        parallel.segments(id).map { |segment| consumer_group(segment.group_id, drafts, segment) }
+      end
+
+      # What is said about a group as a whole, by one of those that opened it.
+      def shared(member, entries, feature)
+        given = entries.filter_map(&member).first or return
+        feature.build(given, @settings)
+      end
+
+      def consumer_group(id, drafts, segment = nil)
         drafts_and_topics = drafts.flat_map { |draft| [draft].product(with_derived(topic(id, draft))) }
         connections = drafts_and_topics.group_by { |draft, topic| [draft.subscription, topic.kafka] }
         names = connection_names(connections.keys)
         ConsumerGroup.new(id, connections.map do |key, pairs|
           SubscriptionGroup.new(consumer_group_id: id, name: names.fetch(key), position: @position += 1,
-            topics: pairs.map(&:last), kafka: key.last)
-        end)
+            topics: pairs.map(&:last), kafka: key.last, multiplexing: multiplexing(pairs.first.first))
+        end, segment: segment)
+      end
+
+      def multiplexing(draft)
+        entries = @drafts.flat_map(&:subscriptions).select do |entry|
+          entry.group == draft.group && entry.name == draft.subscription
+        end
+        shared(:multiplexing, entries, Features::Multiplexed.feature)
       end
 
       # The same name twice only with different properties: then with a number.

@@ -73,7 +73,8 @@ module Penstock
 
       # @return [String] Markdown
       def to_s
-        [INTRODUCTION, settings, options, KAFKA].join("\n")
+        [INTRODUCTION, settings, options("Options of topics", @features), options("Options of groups", Features.of_groups),
+          KAFKA].join("\n")
       end
 
       private
@@ -85,11 +86,11 @@ module Penstock
         table("Settings", ["Setting", "Must be", "Default", "Meaning"], rows)
       end
 
-      def options
-        rows = @features.map do |feature|
+      def options(title, features)
+        rows = features.map do |feature|
           "| `#{feature.verbs.join("`, `")}` | #{takes(feature)} | #{feature.description} |"
         end
-        table("Options of topics", %w[Option Takes Meaning], rows)
+        table(title, %w[Option Takes Meaning], rows)
       end
 
       def takes(feature)

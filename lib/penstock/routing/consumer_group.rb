@@ -10,10 +10,15 @@ module Penstock
       # @return [Array<SubscriptionGroup>] all of them, inactive ones too
       attr_reader :all_subscription_groups
 
+      # @return [Segment, nil] which part of a group that is split by key
+      attr_reader :segment
+
       # @param id [String]
       # @param subscription_groups [Array<SubscriptionGroup>] not yet part of another group
-      def initialize(id, subscription_groups)
+      # @param segment [Segment, nil]
+      def initialize(id, subscription_groups, segment: nil)
         @id = id.dup.freeze
+        @segment = segment
         @all_subscription_groups = subscription_groups.freeze
         @explicit = topics.reject(&:pattern?).to_h { |topic| [topic.name, topic] }.freeze
         subscription_groups.each { |group| group.join(self) }
@@ -28,6 +33,15 @@ module Penstock
 
       # @return [Boolean]
       def active? = @all_subscription_groups.any?(&:active?)
+
+      # @return [Integer, nil] number of its part, from 0, where a group is split by key
+      def segment_id = @segment&.id
+
+      # @return [String, nil] id of the group that was split
+      def segment_origin = @segment&.origin
+
+      # @return [Boolean] whether its topics' partitions are told, not given out
+      def direct? = topics.any? { |topic| topic.active? && topic.direct? }
 
       # @param name [String]
       # @return [Topic, nil] the topic with exactly this name

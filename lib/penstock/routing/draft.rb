@@ -19,11 +19,11 @@ module Penstock
         end
       end
 
-      # A consumer group as written.
-      Group = Struct.new(:name, :location)
+      # A consumer group as written; `segments` are the typed options of its verb, or nil.
+      Group = Struct.new(:name, :location, :segments)
 
-      # An explicit subscription group as written.
-      Subscription = Struct.new(:group, :name, :kafka)
+      # An explicit subscription group as written; `kafka` and `multiplexing` are the typed options of its verbs, or nil.
+      Subscription = Struct.new(:group, :name, :location, :kafka, :multiplexing)
 
       # @return [Array<Topic>]
       attr_reader :topics

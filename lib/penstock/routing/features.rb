@@ -4,6 +4,9 @@ require_relative "../config/types"
 require_relative "../serialization/deserializers"
 require_relative "consumer_class"
 require_relative "feature"
+require_relative "features/assign"
+require_relative "features/multiplexing"
+require_relative "features/parallel_segments"
 require_relative "features/backoff_for"
 require_relative "features/breaker"
 require_relative "features/dead_letter_queue"
@@ -30,6 +33,7 @@ module Penstock
         def core
           [
             *parties, *inherited, *flags, pause, workers, declaration,
+            Assign.feature,
             BackoffFor.feature,
             Breaker.feature,
             DeadLetterQueue.feature,
@@ -38,6 +42,9 @@ module Penstock
             RetryTopics.feature
           ].freeze
         end
+
+        # @return [Array<Feature>] what isn't said of a topic but of its subscription group or consumer group
+        def of_groups = [Multiplexed.feature, Segments.feature].freeze
 
         private
 

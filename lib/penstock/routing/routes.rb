@@ -35,7 +35,7 @@ module Penstock
       # @param group [String, Symbol, nil] id of a consumer group; nil looks in all, in order
       # @return [Topic, nil] by name, else by a pattern that fits
       def find(topic_name, group = nil)
-        groups = group ? @consumer_groups.select { |candidate| candidate.id == group.to_s } : @consumer_groups
+        groups = group ? @consumer_groups.select { |one| [one.id, one.segment_origin].include?(group.to_s) } : @consumer_groups
         exact = groups.filter_map { |candidate| candidate.explicit(topic_name.to_s) }.first
         exact || groups.flat_map(&:all_subscription_groups).filter_map { |entry| entry.topic_for(topic_name.to_s) }.first
       end
@@ -51,7 +51,7 @@ module Penstock
 
           parts = group.all_subscription_groups.select { |entry| selection.subscription_group?(entry) }
             .map { |entry| entry.keep { |topic| selection.topic?(topic) } }.reject { |entry| entry.topics.empty? }
-          ConsumerGroup.new(group.id, parts) unless parts.empty?
+          ConsumerGroup.new(group.id, parts, segment: group.segment) unless parts.empty?
         end
         self.class.new(kept, default_topic: @default_topic, problems: @problems + selection.problems(self))
       end

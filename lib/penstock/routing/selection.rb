@@ -22,7 +22,7 @@ module Penstock
       def any? = [@include, @exclude].any? { |kinds| kinds.each_value.any?(&:any?) }
 
       # @param group [ConsumerGroup]
-      def consumer_group?(group) = runs?(:consumer_groups, [group.id])
+      def consumer_group?(group) = runs?(:consumer_groups, [group.id, *group.segment_origin])
 
       # @param group [SubscriptionGroup]
       def subscription_group?(group) = runs?(:subscription_groups, [group.name, group.id])
@@ -60,7 +60,7 @@ module Penstock
 
       def known(kind, routes)
         case kind
-        when :consumer_groups then routes.consumer_groups.map(&:id)
+        when :consumer_groups then routes.consumer_groups.flat_map { |group| [group.id, *group.segment_origin] }.uniq
         when :subscription_groups then routes.all_subscription_groups.flat_map { |group| [group.name, group.id] }
         else routes.topics.map(&:name)
         end

@@ -16,18 +16,25 @@ module Penstock
       # @return [ConsumerGroup]
       attr_reader :consumer_group
 
+      # @return [Multiplexing, nil] how many connections it has, where not one
+      attr_reader :multiplexing
+      # @return [Integer, nil] which of several connections this is
+      attr_reader :connection
+
       # @param consumer_group_id [String]
       # @param topics [Array<Topic>] not yet part of another group
-      def initialize(consumer_group_id:, name:, position:, topics:, kafka:)
+      def initialize(consumer_group_id:, name:, position:, topics:, kafka:, multiplexing: nil, connection: nil)
         @consumer_group_id = consumer_group_id
         @name = name.dup.freeze
         @position = position
         @kafka = kafka
+        @multiplexing = multiplexing
+        @connection = connection
         @topics = topics.each { |topic| topic.join(self) }.freeze
       end
 
-      # @return [String] "<consumer group>_<name>_<position>"
-      def id = "#{@consumer_group_id}_#{@name}_#{@position}"
+      # @return [String] "<consumer group>_<name>_<position>", with the connection's number where there are several
+      def id = [@consumer_group_id, @name, @position, @connection].compact.join("_")
 
       # @return [String]
       attr_reader :consumer_group_id
@@ -62,6 +69,16 @@ module Penstock
         @kafka[:"group.protocol"].to_s.casecmp?("consumer")
       end
 
+      # @return [Boolean] whether its partitions are told, not given out by the group
+      def direct? = active_topics.any?(&:direct?)
+
+      # @return [Hash{String => Symbol, Array<Integer>}] what is read of each topic without joining the group
+      def assigned = active_topics.to_h { |topic| [topic.name, topic.assigned] }
+
+      # @param number [Integer]
+      # @return [SubscriptionGroup] the same for one of several connections
+      def on_connection(number) = copy(@topics, connection: number).join(@consumer_group)
+
       # @param consumer_group [ConsumerGroup]
       # @return [SubscriptionGroup] frozen
       # @api private
@@ -73,15 +90,12 @@ module Penstock
       # @yieldparam topic [Topic]
       # @return [SubscriptionGroup] not yet part of a group, with the topics the block keeps
       # @api private
-      def keep(&block)
-        self.class.new(consumer_group_id: @consumer_group_id, name: @name, position: @position, kafka: @kafka,
-          topics: @topics.select(&block).map(&:dup))
-      end
+      def keep(&block) = copy(@topics.select(&block))
 
       # @return [Hash{Symbol => Object}] secrets masked
       def to_h
         {id: id, name: @name, position: @position, consumer_group_id: @consumer_group_id, kafka: @kafka.masked,
-         topics: @topics.map(&:to_h)}
+         multiplexing: @multiplexing&.to_h, topics: @topics.map(&:to_h)}
       end
 
       def inspect
@@ -89,6 +103,11 @@ module Penstock
       end
 
       private
+
+      def copy(topics, connection: @connection)
+        self.class.new(consumer_group_id: @consumer_group_id, name: @name, position: @position, kafka: @kafka,
+          multiplexing: @multiplexing, connection: connection, topics: topics.map(&:dup))
+      end
 
       def discovered(name)
         active_topics.find { |topic| topic.pattern? && topic.pattern.match?(name) }&.discover(name)

@@ -87,6 +87,12 @@ module Penstock
       # @return [Integer, nil] most workers on this topic at once
       def workers_max = @features[:workers]
 
+      # @return [Symbol, Array<Integer>, nil] :all or the partitions that are read without joining the group; nil: it is joined
+      def assigned = @features[:assign]
+
+      # @return [Boolean]
+      def direct? = !assigned.nil?
+
       # @return [Declaration, nil] how it ought to be on the cluster
       def declaration = @features[:config]
 

@@ -13,7 +13,7 @@ module Penstock
           return unless name
 
           draft.groups << Draft::Group.new(name, location)
-          Group.new(@session, group: name).fill(block)
+          Group.new(@session, draft.groups.last).fill(block)
           nil
         end
 

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../features/parallel_segments"
 require_relative "subscription"
 
 module Penstock
@@ -9,6 +10,13 @@ module Penstock
       class Group < Subscription
         UNNAMED = Object.new.freeze
         private_constant :UNNAMED
+
+        # @param session [Session]
+        # @param entry [Draft::Group, nil] nil outside of a consumer group
+        def initialize(session, entry = nil)
+          super(session, group: entry&.name)
+          tell(Features::Segments.feature) { |read| entry.segments = read } if entry
+        end
 
         # Topics that get a connection of their own.
         #
@@ -27,7 +35,7 @@ module Penstock
         end
 
         def verbs
-          %i[topic pattern subscription_group]
+          [:topic, :pattern, :subscription_group, *(:parallel_segments if @group)]
         end
       end
     end

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../draft"
+require_relative "../features/multiplexing"
 require_relative "base"
 require_relative "options"
 
@@ -46,7 +47,7 @@ module Penstock
         end
 
         def verbs
-          %i[topic pattern kafka]
+          %i[topic pattern kafka multiplexing]
         end
 
         def context
@@ -59,13 +60,19 @@ module Penstock
           nil
         end
 
-        # `kafka` of the whole group.
+        # What is said about the whole group.
         def share_kafka
-          entry = Draft::Subscription.new(@group, @name)
+          entry = Draft::Subscription.new(@group, @name, location)
           draft.subscriptions << entry
-          feature = @session.features.find { |candidate| candidate.verb == :kafka }
-          define_singleton_method(:kafka) do |*arguments, **keywords|
-            entry.kafka = feature.read(arguments, keywords) { |message, hint| report(message, hint) }
+          kafka = @session.features.find { |candidate| candidate.verb == :kafka }
+          tell(kafka) { |read| entry.kafka = read }
+          tell(Features::Multiplexed.feature) { |read| entry.multiplexing = read }
+        end
+
+        # A verb that concerns the group, not its topics.
+        def tell(feature)
+          define_singleton_method(feature.verb) do |*arguments, **keywords|
+            yield(feature.read(arguments, keywords) { |message, hint| report(message, hint, location: location) })
             nil
           end
         end

@@ -1,0 +1,70 @@
+# frozen_string_literal: true
+
+require_relative "../../config/types"
+require_relative "../feature"
+require_relative "../option_values"
+
+module Penstock
+  module Routing
+    # How a consumer group is split by key: into `count` groups on the cluster, each of which reads everything and keeps what
+    # is its own.
+    ParallelSegments = Struct.new(:count, :partitioner, :reducer, :merge_key) do
+      include FrozenStruct
+
+      # @return [Boolean] whether there is anything to split
+      def active? = count > 1
+
+      # @param origin [String] id of the group as it was drawn
+      # @return [Array<Segment>]
+      def segments(origin)
+        Array.new(count) { |id| Segment.new(id, origin, "#{origin}#{merge_key}#{id}", self) }
+      end
+    end
+
+    # One of the groups that a group was split into.
+    Segment = Struct.new(:id, :origin, :group_id, :parallel_segments) do
+      include FrozenStruct
+
+      def count = parallel_segments.count
+      def partitioner = parallel_segments.partitioner
+      def reducer = parallel_segments.reducer
+    end
+
+    module Features
+      # `parallel_segments`: a consumer group split by key.
+      module Segments
+        MERGE_KEY = "-parallel-"
+        private_constant :MERGE_KEY
+
+        class << self
+          # @return [Feature] of consumer groups
+          def feature
+            callable = Config::Types::Responding.new(:call)
+            option = ->(type, default) { Feature::Option.new(type, default) }
+            Feature.new(:parallel_segments, options: {
+              count: option.call(Config::Types::Whole.new(min: 1), 1), partitioner: option.call(callable, nil),
+              reducer: option.call(callable, nil), merge_key: option.call(Config::Types::Name.new, MERGE_KEY)
+            }, value: method(:value), description: "Splits the group by key into `count` groups on the cluster, each of which " \
+              "reads everything and keeps its own part.")
+          end
+
+          # @param segments [ParallelSegments]
+          # @return [Array<(String, String)>] messages and hints
+          def complaints(segments)
+            return [] if !segments.active? || segments.partitioner
+
+            [["parallel_segments has no partitioner",
+              "Give what a record is told apart by, such as partitioner: ->(message) { message.key }"]]
+          end
+
+          private
+
+          # The same in every process and version of Ruby, as a String's own hash is not.
+          def value(count:, partitioner:, reducer:, merge_key:)
+            ParallelSegments.new(count, partitioner, reducer || ->(key) { key.to_s.sum % count }, merge_key)
+          end
+        end
+      end
+    end
+  end
+end
