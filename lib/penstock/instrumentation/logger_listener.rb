@@ -63,6 +63,12 @@ module Penstock
         event[:exists] ? @logger.info { line } : @logger.warn { line }
       end
 
+      def on_connection_partition_missing(event)
+        @logger.warn do
+          "#{Lines.lane(event)}: named by assign, but the topic has #{Lines.count(event[:partitions], "partition")}"
+        end
+      end
+
       def on_connection_waiting(event)
         @logger.warn do
           "group #{event[:consumer_group_id]} (#{Lines.list(event[:topics])}): no partition yet after " \

@@ -2,11 +2,18 @@
 
 require_relative "../native"
 require_relative "../native/consumer"
+require_relative "direct_consumer"
+require_relative "partition_search"
 
 module Penstock
   module Runtime
-    # Opens the connection of a subscription group: a native consumer that has subscribed. Called on the loop's thread.
+    # Opens the connection of a subscription group: a native consumer that has subscribed, or one that is told its partitions.
+    # Called on the loop's thread.
     class Connector
+      # librdkafka's own.
+      REFRESH_MS = 300_000
+      private_constant :REFRESH_MS
+
       # @param host [Host]
       # @param properties [#call] librdkafka's settings of a group
       def initialize(host, properties)
@@ -17,12 +24,28 @@ module Penstock
       # @param group [Routing::SubscriptionGroup]
       # @return [Native::Consumer]
       def call(group)
+        group.direct? ? direct(group) : subscribed(group)
+      end
+
+      private
+
+      def subscribed(group)
         driver = Native::Consumer.new(@properties.call(group))
         driver.subscribe(group.subscription)
         driver
       rescue
         driver&.close(1_000)
         raise
+      end
+
+      def direct(group)
+        properties = @properties.call(group)
+        driver = DirectConsumer.new(properties)
+        refresh_ms = Integer(properties.fetch("topic.metadata.refresh.interval.ms", REFRESH_MS))
+        driver.search = PartitionSearch.new(group, driver, @host.reporter,
+          interval_ms: refresh_ms.positive? ? refresh_ms : REFRESH_MS)
+        @host.threads.start("penstock partitions") { driver.search.run }
+        driver
       end
     end
   end

@@ -43,6 +43,8 @@ module Penstock
           def start(catalogue)
             catalogue.event("connection.topic", "What was found about a topic: at the start, or when it turned out missing.",
               :topic, :consumer_group_id, :exists, :partitions, optional: %i[lag start_offset committed])
+            catalogue.event("connection.partition_missing", "A partition that `assign` names doesn't exist; it is read as soon " \
+              "as it does.", :subscription_group, :topic, :partition, :partitions)
             catalogue.event("connection.waiting", "A group has no partition yet.", :subscription_group, :consumer_group_id,
               :topics, :waited_ms, :reason)
           end
