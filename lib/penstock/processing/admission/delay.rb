@@ -1,0 +1,67 @@
+# frozen_string_literal: true
+
+require_relative "cautious_clock"
+
+module Penstock
+  module Processing
+    module Admission
+      # `delay_by`: no record goes in before it is that old. The first one too young holds the lane until it is due; those behind
+      # it wait too, whatever their age, so that the order stays.
+      #
+      # A record waits no longer than the delay, counted from when it was first looked at: no clock, be it the producer's or this
+      # machine's, freezes a lane. A wall clock that is set ahead lets nothing in early ({CautiousClock}). A record without a
+      # timestamp waits all of it.
+      #
+      # One a lane, called on its poll loop.
+      class Delay
+        REASON = :delay
+
+        # @param delay_ms [Integer]
+        def initialize(delay_ms)
+          @delay_ms = delay_ms
+          @clock = CautiousClock.new(delay_ms)
+          @seen = []
+        end
+
+        # @param selection [Selection]
+        # @return [Integer, nil] position of the first record that waits
+        def call(selection, now_ms, wall_ms)
+          return if selection.messages.empty?
+          old = @clock.call(now_ms, wall_ms) - @delay_ms
+          look(selection.messages, now_ms)
+          selection.each_position do |position|
+            due = due_at(selection.messages, position, old, now_ms)
+            next if due <= now_ms
+            selection.wait_from(position)
+            selection.hold_until(REASON, due)
+            return position
+          end
+          nil
+        end
+
+        def again? = false
+
+        # The lane goes on elsewhere: what was seen before says nothing about what comes.
+        def reset = @seen.clear
+
+        private
+
+        def due_at(messages, position, old, now_ms)
+          stamp = messages.timestamp_at(position)
+          return now_ms if stamp <= old && !stamp.negative?
+          latest = seen_at(messages.offset_at(position)) + @delay_ms
+          stamp.negative? ? latest : [latest, now_ms + stamp - old].min
+        end
+
+        # Entries of last offset and time: a few, one for each time that records came which weren't there before.
+        def look(messages, now_ms)
+          @seen.shift while @seen.any? && @seen.first.first < messages.first_offset
+          last = messages.last_offset
+          @seen << [last, now_ms] if @seen.empty? || @seen.last.first < last
+        end
+
+        def seen_at(offset) = @seen.find { |last, _at| last >= offset }.last
+      end
+    end
+  end
+end

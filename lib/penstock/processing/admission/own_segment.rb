@@ -1,0 +1,50 @@
+# frozen_string_literal: true
+
+require_relative "../../errors"
+
+module Penstock
+  module Processing
+    module Admission
+      # `parallel_segments`: each of the groups that a group was split into reads everything and drops what belongs to another.
+      # A record whose segment can't be told belongs to the first, so that one group has it and not all or none; each time an
+      # event says so. The partitioner and the reducer are user code: called on workers only, within {Prepare}.
+      class OwnSegment
+        PARTITIONER_ERROR = "parallel_segments.partitioner.error"
+        REDUCER_ERROR = "parallel_segments.reducer.error"
+        FIRST = 0
+
+        # @param segment [Routing::Segment]
+        # @param place [Hash] topic and partition, for events
+        def initialize(segment, place)
+          @segment = segment
+          @place = place
+        end
+
+        # @param selection [Selection]
+        # @param undecodable [Hash] offsets that are given to nobody: they go by their raw key
+        def call(selection, undecodable)
+          selection.each_position do |position|
+            message = selection.messages[position]
+            selection.drop(position) unless own?(message, selection, undecodable)
+          end
+        end
+
+        private
+
+        def own?(message, selection, undecodable) = segment_of(message, selection, undecodable) == @segment.id
+
+        def segment_of(message, selection, undecodable)
+          type = PARTITIONER_ERROR
+          key = undecodable.key?(message.offset) ? message.raw_key : @segment.partitioner.call(message)
+          type = REDUCER_ERROR
+          @segment.reducer.call(key)
+        rescue DeserializationError
+          raise
+        rescue StandardError, ScriptError, SystemStackError => error
+          selection.event("error.occurred", {**@place, type: type, error: error, offset: message.offset})
+          FIRST
+        end
+      end
+    end
+  end
+end

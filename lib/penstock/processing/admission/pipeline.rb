@@ -1,0 +1,87 @@
+# frozen_string_literal: true
+
+require_relative "delay"
+require_relative "expire"
+require_relative "selection"
+require_relative "throttle"
+
+module Penstock
+  module Processing
+    module Admission
+      # Whether records may go in now: the built-in steps of a route in their order, each narrowing what the one before left.
+      # Pure: it is handed both clocks and answers with a {Run}, which others act on.
+      #
+      # One a lane, because steps remember; called on the lane's poll loop. It lives as long as the assignment.
+      class Pipeline
+        # What is too old needn't wait, and what waits needn't be counted.
+        STEPS = {
+          expire_in: ->(ttl_ms) { Expire.new(ttl_ms) },
+          delay_by: ->(delay_ms) { Delay.new(delay_ms) },
+          throttle: ->(value) { Throttle.new(value.limit, value.interval) }
+        }.freeze
+
+        # @param topic [Routing::Topic] the route
+        # @param topic_name [String]
+        # @param partition [Integer]
+        # @return [Pipeline, nil] nil where the route has no such step, so that its records needn't be looked at
+        def self.for(topic, topic_name:, partition:)
+          steps = STEPS.filter_map { |verb, step| step.call(topic.features[verb]) if topic.features[verb] }
+          new(steps, topic_name: topic_name, partition: partition) unless steps.empty?
+        end
+
+        # @param steps [Array<#call>]
+        def initialize(steps, topic_name:, partition:)
+          @steps = steps
+          @place = {topic: topic_name, partition: partition}.freeze
+          @held_at = nil
+        end
+
+        # @param messages [Messages] the head of what waits: what `rest` left the last time, then what follows it
+        # @param now_ms [Integer] monotonic
+        # @param wall_ms [Integer] ms since the epoch
+        # @param keys [Array<Object>, nil] what {Prepare} computed, one a record
+        # @return [Run] its hold always has an end
+        def call(messages, now_ms, wall_ms, keys = nil) = narrow(@steps, messages, now_ms, wall_ms, keys)
+
+        # Looks again at records that went in before and wait for their next attempt. None of them waits any longer for it, but
+        # they may be dropped.
+        # @return [Run]
+        def again(messages, now_ms, wall_ms, keys = nil) = narrow(@steps.select(&:again?), messages, now_ms, wall_ms, keys)
+
+        # @return [Boolean] whether {#again} could drop anything
+        def again? = @steps.any?(&:again?)
+
+        # The lane goes on elsewhere, after a seek or because its log went backwards.
+        def reset
+          @held_at = nil
+          @steps.each(&:reset)
+        end
+
+        private
+
+        def narrow(steps, messages, now_ms, wall_ms, keys)
+          selection = Selection.new(messages, keys)
+          steps.each do |step|
+            position = step.call(selection, now_ms, wall_ms)
+            held(selection, position, now_ms) if position.is_a?(Integer)
+          end
+          selection.run.tap { |run| dropped(run) unless run.dropped.empty? }
+        end
+
+        # Told once for each record that the lane stands at, however often it is looked at.
+        def held(selection, position, now_ms)
+          offset = selection.messages.offset_at(position)
+          return if @held_at == offset
+          @held_at = offset
+          selection.event("filtering.throttled", {**@place, offset: offset, timeout: selection.hold.last - now_ms,
+            reason: selection.hold.first.to_s})
+        end
+
+        def dropped(run)
+          run.events << ["filtering.dropped", {**@place, count: run.dropped.size, first_offset: run.dropped.first,
+                                                         last_offset: run.dropped.last, reason: "expired"}]
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,121 @@
+# frozen_string_literal: true
+
+require_relative "filters"
+require_relative "own_segment"
+require_relative "partitioner"
+require_relative "selection"
+
+module Penstock
+  module Processing
+    module Admission
+      # What {Prepare} hands back: as {Run}, and the error that made it let nothing in. `keys` are nil where division needs none
+      # or takes the records' own. `rest` is to be prepared again when the hold has ended. A frozen value.
+      Prepared = Struct.new(:messages, :keys, :rest, :dropped, :hold, :seek_to, :events, :error, keyword_init: true)
+
+      # The part of admission that is user code, over records that were taken: what tells segments apart, the route's own
+      # filters, then its partitioner.
+      #
+      # One a lane, for as long as it is assigned; called by workers, by one at a time and in the order of the records. What user
+      # code raises lets nothing in: the same records are prepared again after a back-off, with one error event each time. Only
+      # what stops a process or a unit (`Interrupted`, `SystemExit`, …) gets out.
+      #
+      # A record that can't be deserialized mustn't stop the others for ever: it goes past filters and partitioner (by its raw
+      # key) and fails where records fail, in its consumer.
+      class Prepare
+        REASON = :prepare
+        FILTER_ERROR = "filtering.error"
+        PARTITIONER_ERROR = "virtual_partitions.partitioner.error"
+
+        # @param topic [Routing::Topic]
+        # @param topic_name [String]
+        # @param partition [Integer]
+        # @param backoff [Backoff]
+        # @return [Prepare, nil] nil where the route has nothing of the kind
+        def self.for(topic, topic_name:, partition:, backoff:)
+          place = {topic: topic_name, partition: partition}.freeze
+          specs = topic.features[:filter] || []
+          segment = topic.consumer_group.segment
+          parts = {
+            segment: segment && OwnSegment.new(segment, place), partitioner: Partitioner.for(topic.features[:parallel]),
+            filters: specs.any? ? Filters.new(specs, topic: topic, place: place, default_ms: topic.pause.timeout) : nil
+          }.compact
+          new(**parts, place: place, backoff: backoff) unless parts.empty?
+        end
+
+        # @param place [Hash] topic and partition, for events
+        # @param backoff [Backoff]
+        # @param segment [OwnSegment, nil] goes first: nothing else is asked about what belongs to another group
+        # @param filters [Filters, nil]
+        # @param partitioner [Partitioner, nil]
+        def initialize(place:, backoff:, segment: nil, filters: nil, partitioner: nil)
+          @segment = segment
+          @filters = filters
+          @partitioner = partitioner
+          @place = place
+          @backoff = backoff
+          @failures = 0
+        end
+
+        # @param messages [Messages]
+        # @param now_ms [Integer] monotonic
+        # @return [Prepared]
+        def call(messages, now_ms)
+          undecodable = {}
+          begin
+            @failing = FILTER_ERROR
+            prepared(messages, now_ms, undecodable).tap { @failures = 0 }
+          rescue StandardError, ScriptError, SystemStackError => error
+            # Ends: each time round one record more goes past.
+            retry if goes_past(error, messages, undecodable)
+            failed(error, messages, now_ms)
+          end
+        end
+
+        private
+
+        def prepared(messages, now_ms, undecodable)
+          selection = Selection.new(messages)
+          @segment&.call(selection, undecodable)
+          @filters&.call(selection, now_ms, undecodable)
+          @failing = PARTITIONER_ERROR
+          keys = keys(selection, undecodable)
+          run = selection.run
+          dropped(run) unless run.dropped.empty?
+          Prepared.new(messages: run.messages, keys: keys, rest: run.rest, dropped: run.dropped, hold: run.hold,
+            seek_to: run.seek_to, events: run.events, error: nil).freeze
+        end
+
+        def keys(selection, undecodable)
+          return unless @partitioner
+          going = selection.each_position.map { |position| selection.messages[position] }
+          @partitioner.call(going, undecodable) do |unstable|
+            selection.event("error.occurred", {**@place, type: PARTITIONER_ERROR, error: unstable})
+          end
+        end
+
+        def goes_past(error, messages, undecodable)
+          error = error.cause unless error.is_a?(DeserializationError)
+          return false unless error.is_a?(DeserializationError) && at_home?(error) && !undecodable.key?(error.offset)
+          return false unless messages.offsets.include?(error.offset)
+          undecodable[error.offset] = true
+        end
+
+        def at_home?(error) = error.topic == @place[:topic] && error.partition == @place[:partition]
+
+        def failed(error, messages, now_ms)
+          @failures += 1
+          event = {**@place, type: @failing, error: error, first_offset: messages.first_offset,
+                             last_offset: messages.last_offset, failures: @failures}
+          Prepared.new(messages: messages.slice(0, 0), keys: nil, rest: messages, dropped: [],
+            hold: [REASON, now_ms + @backoff.delay_ms(@failures)], seek_to: nil, events: [["error.occurred", event]],
+            error: error).freeze
+        end
+
+        def dropped(run)
+          run.events << ["filtering.dropped", {**@place, count: run.dropped.size, first_offset: run.dropped.first,
+                                                         last_offset: run.dropped.last, reason: "filtered"}]
+        end
+      end
+    end
+  end
+end

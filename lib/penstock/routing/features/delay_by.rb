@@ -1,0 +1,28 @@
+# frozen_string_literal: true
+
+require_relative "../../config/types"
+require_relative "../feature"
+
+module Penstock
+  module Routing
+    module Features
+      # `delay_by 60_000`
+      module DelayBy
+        CHECK = lambda do |topic, delay, _settings|
+          ttl = topic.features[:expire_in]
+          next [] if delay.nil? || ttl.nil? || delay < ttl
+
+          [["delay_by (#{delay}) isn't below expire_in (#{ttl}): every message would be too old before it is due",
+            "Both count from the message's timestamp"]]
+        end
+
+        # @return [Feature]
+        def self.feature
+          Feature.new(:delay_by, positional: :value, value: ->(value:) { value }, check: CHECK,
+            options: {value: Feature::Option.new(Config::Types::Milliseconds.new(min: 1), Feature::REQUIRED)},
+            description: "No message is consumed before it is that old; those behind it wait too.")
+        end
+      end
+    end
+  end
+end

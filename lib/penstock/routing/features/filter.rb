@@ -1,0 +1,66 @@
+# frozen_string_literal: true
+
+require_relative "../../config/types"
+require_relative "../feature"
+require_relative "../option_values"
+
+module Penstock
+  module Routing
+    # One filter of a route: a factory that makes a filter object for each partition, or what says of a message whether it is
+    # kept.
+    Filter = Struct.new(:factory, :keep) do
+      include FrozenStruct
+    end
+
+    module Features
+      # `filter(->(topic, partition) { OfficeHours.new })`, `filter { |message| message.key }`
+      module Filter
+        CALLABLE = Config::Types::Responding.new(:call)
+        private_constant :CALLABLE
+
+        CHECK = lambda do |_topic, filters, _settings|
+          filters.flat_map { |filter| Features::Filter.complaints(filter) }.uniq
+        end
+
+        class << self
+          # @return [Feature] whose value is an Array, in the order in which filters run
+          def feature
+            Feature.new(:filter, positional: :factory, block: :keep, repeatable: true, absent: [].freeze, check: CHECK,
+              options: {factory: Feature::Option.new(CALLABLE, nil), keep: Feature::Option.new(CALLABLE, nil)},
+              description: "Takes messages out before `consume`: a block that says of each whether it is kept, or a callable " \
+                           "of topic and partition that makes a filter object. May be said several times.",
+              value: ->(factory:, keep:) { Routing::Filter.new(factory, keep) })
+          end
+
+          # @param filter [Routing::Filter]
+          # @return [Array<(String, String)>] messages and hints
+          def complaints(filter)
+            return (filter.keep ? both : factory(filter.factory)) if filter.factory
+            filter.keep ? [] : none
+          end
+
+          private
+
+          def factory(factory) = takes_two?(factory) ? [] : arity
+          def both = [["filter has a factory and a block", "Write two filters; they run in their order"]]
+
+          def none
+            [["filter has neither a factory nor a block",
+              "Write filter { |message| … } to keep some messages, or filter ->(topic, partition) { YourFilter.new }"]]
+          end
+
+          def arity
+            [["filter's factory doesn't take two arguments",
+              "It is called with topic and partition. For a look at each message write filter { |message| … }"]]
+          end
+
+          # Blocks and procs take what they are given.
+          def takes_two?(callable)
+            count = callable.respond_to?(:arity) ? callable.arity : callable.method(:call).arity
+            count == 2 || (count.negative? && count >= -3) || (callable.is_a?(Proc) && !callable.lambda?)
+          end
+        end
+      end
+    end
+  end
+end

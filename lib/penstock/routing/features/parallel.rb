@@ -1,0 +1,69 @@
+# frozen_string_literal: true
+
+require_relative "../../config/types"
+require_relative "../feature"
+require_relative "../option_values"
+
+module Penstock
+  module Routing
+    # How a partition's records run side by side. `by` is :key, :message or what answers a message's key; with `distribution`
+    # :consistent the reducer makes a slot's number of a key.
+    Parallel = Struct.new(:by, :max_partitions, :reducer, :distribution, :offset_metadata_strategy) do
+      include FrozenStruct
+
+      # @return [Boolean] each record alone, in no order
+      def message? = by == :message
+
+      # @return [#call, nil] what answers a message's key, nil where the record's own bytes are it
+      def partitioner = by.is_a?(Symbol) ? nil : by
+
+      # @return [Boolean] whether a key always runs on the same instance
+      def consistent? = distribution == :consistent
+    end
+
+    module Features
+      # `parallel by: :key`, `virtual_partitions(partitioner: ->(message) { message.headers["tenant"] }, max_partitions: 20)`
+      module Parallel
+        CALLABLE = Config::Types::Responding.new(:call)
+        BY = Config::Types::Either.new(Config::Types::Word.new("key", "message"), CALLABLE)
+        OPTIONS = {
+          by: Feature::Option.new(BY, "key"),
+          max_partitions: Feature::Option.new(Config::Types::Whole.new(min: 1), :concurrency.to_proc),
+          reducer: Feature::Option.new(CALLABLE, nil),
+          distribution: Feature::Option.new(Config::Types::Word.new("rolling", "balanced", "consistent"), "rolling"),
+          offset_metadata_strategy: Feature::Option.new(Config::Types::Word.new("current", "exact"), "current")
+        }.freeze
+        private_constant :CALLABLE, :BY, :OPTIONS
+
+        CHECK = lambda do |_topic, parallel, _settings|
+          next [] unless parallel
+          found = []
+          if parallel.message? && parallel.consistent?
+            found << ["distribution: :consistent binds keys to instances, but with by: :message there are no keys",
+              "Leave distribution out, or say by: :key"]
+          end
+          if parallel.reducer && !parallel.consistent?
+            found << ["reducer needs distribution: :consistent: without it no key is bound to a number",
+              "Leave reducer out: keys run side by side as they come"]
+          end
+          found
+        end
+
+        # @return [Feature] whose value is nil where records run in the partition's order
+        def self.feature
+          Feature.new(:parallel, aliases: [:virtual_partitions], positional: :by,
+            renamed: {partitioner: :by, max: :max_partitions}, options: OPTIONS, check: CHECK, value: method(:value),
+            description: "Runs records of a partition side by side, in order by key (`by: :key`, or a callable that answers a " \
+                         "message's key) or in no order (`by: :message`); at most `max_partitions` at once a partition, " \
+                         "`concurrency` of them where it isn't said.")
+        end
+
+        # What other frameworks call balanced is what happens anyway: whoever is free takes the next key.
+        def self.value(by:, max_partitions:, reducer:, distribution:, offset_metadata_strategy:)
+          Routing::Parallel.new(by.is_a?(String) ? by.to_sym : by, max_partitions, reducer,
+            (distribution == "consistent") ? :consistent : :rolling, offset_metadata_strategy.to_sym)
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,255 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "support/admission"
+require "penstock/processing/admission/prepare"
+require "penstock/processing/filters/base"
+
+module Penstock
+  class AdmissionPrepareTest < TestCase
+    include TestSupport::Admission
+
+    # Takes out what a block says, and asks for what it is told to.
+    class Asking < Filter
+      attr_reader :action, :timeout, :calls
+
+      def initialize(action, timeout: nil, at: nil, &out)
+        super()
+        @action, @timeout, @at, @out, @calls = action, timeout, at, out, 0
+      end
+
+      def apply!(messages)
+        @calls += 1
+        @cursor = messages.find { |message| message.offset == @at }
+        @applied = !@cursor.nil?
+        messages.reject!(&@out) if @out
+      end
+    end
+
+    def prepare(*filters, segment: nil, parallel: nil)
+      specs = filters.map { |filter| filter.is_a?(Proc) ? filter(&filter) : filter(->(_topic, _partition) { filter }) }
+      topic = route(filter: specs, parallel: parallel, segment: segment)
+      Processing::Admission::Prepare.for(topic, topic_name: "orders", partition: 0, backoff: backoff)
+    end
+
+    def names(prepared) = prepared.events.map { |name, payload| payload[:type] || name }
+
+    test "a route without user code has nothing to prepare" do
+      assert_nil prepare
+      assert_nil prepare(parallel: parallel(:key))
+      assert_nil prepare(parallel: parallel(:message))
+    end
+
+    test "[filter apply] what a block doesn't keep is dropped, and user code isn't asked before it is on a worker" do
+      asked = []
+      prepare = prepare(->(message) { asked << message.offset && message.raw_key == "a" })
+      assert_empty asked
+      given = keyed("a", "b", "a")
+      prepared = prepare.call(given, 0)
+      assert_accounted(given, prepared)
+      assert_equal [[0, 2], [1], nil, %w[filtering.dropped]],
+        [prepared.messages.offsets, prepared.dropped, prepared.keys, names(prepared)]
+      assert_equal [0, 1, 2], asked
+    end
+
+    test "[filter order and instance] filters of a partition are made once, and asked in their order" do
+      made = []
+      seen = []
+      build = lambda do |name|
+        filter(lambda do |topic, partition|
+          made << [name, topic.name, partition]
+          Class.new(Filter) { define_method(:apply!) { |messages| seen << [name, messages.size] && messages.shift } }.new
+        end)
+      end
+      topic = route(filter: [build.call(:one), build.call(:two)])
+      prepare = Processing::Admission::Prepare.for(topic, topic_name: "orders", partition: 7, backoff: backoff)
+      2.times { prepare.call(keyed(*%w[a b c]), 0) }
+      assert_equal [[:one, "orders", 7], [:two, "orders", 7]], made
+      assert_equal [[:one, 3], [:two, 2]] * 2, seen
+    end
+
+    test "[filter pause/seek] a pause lets in what comes before the cursor; what follows waits, kept or not" do
+      given = keyed(*%w[a b c d])
+      prepared = prepare(Asking.new(:pause, timeout: 500, at: 2) { |message| message.raw_key == "d" }).call(given, 100)
+      assert_accounted(given, prepared)
+      assert_equal [[0, 1], [2, 3], [], [:filter, 600], nil],
+        [prepared.messages.offsets, prepared.rest.offsets, prepared.dropped, prepared.hold, prepared.seek_to]
+      assert_equal %w[filtering.throttled], names(prepared)
+      assert_equal 2, prepared.events.first.last[:message].offset
+    end
+
+    test "[filter timeouts] a seek's timeout of 0 doesn't shorten another filter's pause" do
+      prepared = prepare(Asking.new(:seek, timeout: 0, at: 1), Asking.new(:pause, timeout: 500, at: 1)).call(keyed(*%w[a b]), 0)
+      assert_equal [[:filter, 500], 1], [prepared.hold, prepared.seek_to]
+    end
+
+    test "a pause without a time is the route's, and one of no time isn't asked for again at once" do
+      assert_equal [:filter, 1_000], prepare(Asking.new(:pause, at: 0)).call(keyed("a"), 0).hold
+      assert_equal [:filter, 10], prepare(Asking.new(:pause, timeout: 0, at: 0)).call(keyed("a"), 0).hold
+    end
+
+    test "of several pauses the shortest counts, and the lowest cursor" do
+      prepared = prepare(Asking.new(:pause, timeout: 900, at: 1), Asking.new(:pause, timeout: 50, at: 2))
+        .call(keyed(*%w[a b c]), 0)
+      assert_equal [[0], [:filter, 50]], [prepared.messages.offsets, prepared.hold]
+    end
+
+    test "a seek goes on at its cursor, and what lies before it goes in" do
+      given = keyed(*%w[a b c])
+      prepared = prepare(Asking.new(:seek, at: 1)).call(given, 0)
+      assert_accounted(given, prepared)
+      assert_equal [[0], [1, 2], 1, nil], [prepared.messages.offsets, prepared.rest.offsets, prepared.seek_to, prepared.hold]
+      assert_equal %w[filtering.seek], names(prepared)
+    end
+
+    test "a seek beyond the batch drops what its filter took out" do
+      far = Struct.new(:offset).new(1_000)
+      filter = Asking.new(:seek) { true }
+      filter.define_singleton_method(:cursor) { far }
+      filter.define_singleton_method(:applied?) { true }
+      prepared = prepare(filter).call(keyed(*%w[a b]), 0)
+      assert_equal [[], [0, 1], 1_000], [prepared.messages.offsets, prepared.dropped, prepared.seek_to]
+    end
+
+    test "a seek past a record that another filter holds waits: nothing is left out" do
+      prepared = prepare(Asking.new(:pause, timeout: 5, at: 1), Asking.new(:seek, at: 2)).call(keyed(*%w[a b c]), 0)
+      assert_equal [[0], [1, 2], nil], [prepared.messages.offsets, prepared.rest.offsets, prepared.seek_to]
+    end
+
+    test "a filter that wasn't applied asks for nothing, whatever its action" do
+      filter = Asking.new(:pause, timeout: 5) { |message| message.offset.zero? }
+      prepared = prepare(filter).call(keyed(*%w[a b]), 0)
+      assert_equal [[1], [0], nil], [prepared.messages.offsets, prepared.dropped, prepared.hold]
+    end
+
+    test "a filter that raises loses nothing: the same records come again behind a back-off that grows" do
+      failing = true
+      prepare = prepare(->(_message) { failing ? raise("broken") : true })
+      given = keyed(*%w[a b])
+      prepared = prepare.call(given, 100)
+      assert_same given, prepared.rest
+      assert_empty prepared.messages
+      assert_equal [:prepare, 2_100], prepared.hold
+      name, event = prepared.events.first
+      assert_equal ["error.occurred", "filtering.error", "broken", 0, 1, 1, "orders"],
+        [name, event[:type], event[:error].message, *event.values_at(:first_offset, :last_offset, :failures, :topic)]
+      assert_equal [:prepare, 6_100], prepare.call(given, 2_100).hold
+      failing = false
+      assert_equal [0, 1], prepare.call(given, 6_100).messages.offsets
+      failing = true
+      assert_equal [:prepare, 2_000], prepare.call(given, 0).hold, "a success begins anew"
+    end
+
+    test "a factory that raises or makes no filter is told like a filter that raises" do
+      [->(_t, _p) { raise "no database" }, ->(_t, _p) { Object.new }].zip([/no database/, /has no apply!.*Penstock::Filter/])
+        .each do |factory, text|
+          topic = route(filter: [filter(factory)])
+          prepared = Processing::Admission::Prepare.for(topic, topic_name: "orders", partition: 0, backoff: backoff)
+            .call(keyed("a"), 0)
+          assert_equal [0], prepared.rest.offsets
+          assert_match text, prepared.error.message
+        end
+    end
+
+    test "a filter may only delete: one that adds or moves messages is refused, nothing is lost" do
+      [->(messages) { messages.reverse! }, ->(messages) { messages << messages.first }].each do |change|
+        filter = Class.new(Filter) { define_method(:apply!) { |messages| change.call(messages) } }.new
+        prepared = prepare(filter).call(keyed(*%w[a b]), 0)
+        assert_match(/may only delete/, prepared.error.message)
+        assert_equal [0, 1], prepared.rest.offsets
+      end
+    end
+
+    test "what stops a process gets out" do
+      assert_raises(Interrupted) { prepare(->(_message) { raise Interrupted }).call(keyed("a"), 0) }
+    end
+
+    test "a partitioner answers one key a record that goes in" do
+      prepared = prepare(->(message) { message.raw_key != "x" }, parallel: parallel(->(message) { message.raw_key.upcase }))
+        .call(keyed(*%w[a x b]), 0)
+      assert_equal [[0, 2], %w[A B]], [prepared.messages.offsets, prepared.keys]
+    end
+
+    test "[VP partitioner error] a partitioner that raises is told, and the whole take comes again" do
+      prepared = prepare(parallel: parallel(->(message) { (message.offset == 1) ? raise("no tenant") : 1 }))
+        .call(keyed(*%w[a b]), 0)
+      assert_equal [[0, 1], nil, [:prepare, 2_000], %w[virtual_partitions.partitioner.error]],
+        [prepared.rest.offsets, prepared.keys, prepared.hold, names(prepared)]
+      assert_equal "no tenant", prepared.error.message
+    end
+
+    test "a partitioner that answers differently is told once a lane, with the place and the way out; the first key counts" do
+      count = 0
+      prepare = prepare(parallel: parallel(->(_message) { count += 1 }))
+      prepared = prepare.call(keyed(*%w[a b]), 0)
+      assert_equal [[1, 2], %w[virtual_partitions.partitioner.error]], [prepared.keys, names(prepared)]
+      text = prepared.events.first.last[:error].message
+      assert_match(%r{partitioner of orders \(.*prepare_test.rb:\d+\).*orders/0/0.*nothing but the message}, text)
+      assert_empty prepare.call(keyed("a"), 0).events
+    end
+
+    test "[VP consistent] a key always has the same slot, and one without a key any" do
+      prepare = prepare(parallel: parallel(:key, max: 3, distribution: :consistent))
+      first = prepare.call(keyed("a", "b", nil, "a", nil), 0).keys
+      assert_equal first[0], first[3]
+      assert(first.all? { |slot| (0..2).cover?(slot) }, first.inspect)
+      assert_equal first[0, 2], prepare.call(keyed("a", "b"), 0).keys
+    end
+
+    test "a reducer of one's own numbers the slots; one that answers no slot is told" do
+      consistent = parallel(:raw_key.to_proc, max: 2, distribution: :consistent, reducer: :to_i.to_proc)
+      prepare = prepare(parallel: consistent)
+      assert_equal [1, 0], prepare.call(keyed("1", "0"), 0).keys
+      assert_match(/Integer from 0 to 1 .*is 2/, prepare.call(keyed("2"), 0).error.message)
+    end
+
+    def payloads(*payloads)
+      records(payloads.each_with_index.map { |payload, offset| {offset: offset, payload: payload, key: "k"} })
+    end
+
+    test "a record that can't be deserialized goes past filters and partitioner, and stops no other" do
+      prepare = prepare(->(message) { message.payload["keep"] }, parallel: parallel(->(message) { message.payload["id"] }))
+      prepared = prepare.call(payloads('{"keep": true, "id": 1}', "{", '{"keep": false}', "}"), 0)
+      assert_equal [[0, 1, 3], [2], [1, "k", "k"], nil],
+        [prepared.messages.offsets, prepared.dropped, prepared.keys, prepared.error]
+    end
+
+    test "[segments partitioner error] a record whose segment can't be told is the first's, and each time an event says so" do
+      segments = Routing::ParallelSegments.new(2, ->(message) { Integer(message.raw_key) }, ->(key) { key % 2 }, "-parallel-")
+      first, second = segments.segments("shop").map { |segment| prepare(segment: segment).call(keyed("0", "1", "x", "3"), 0) }
+      assert_equal [[0, 2], [1, 3]], [first.messages.offsets, first.dropped]
+      assert_equal [[1, 3], [0, 2]], [second.messages.offsets, second.dropped]
+      assert_equal %w[parallel_segments.partitioner.error filtering.dropped], names(first)
+    end
+
+    test "[parallel segments] every record is in exactly one segment, before any filter sees it" do
+      segments = Routing::ParallelSegments.new(3, ->(message) { message.raw_key }, ->(key) { key.sum % 3 }, "-parallel-")
+      seen = []
+      kept = segments.segments("shop").map do |segment|
+        prepare(->(message) { seen << message.offset }, segment: segment).call(keyed(*("a".."z")), 0).messages.offsets
+      end
+      assert_equal (0..25).to_a, kept.flatten.sort
+      assert_equal (0..25).to_a, seen.sort
+    end
+
+    test "whatever filters ask for: every record is in one part, in order, every hold ends" do
+      500.times do |seed|
+        random = Random.new(seed)
+        given = keyed(Array.new(random.rand(1..12)) { %w[a b c].sample(random: random) })
+        prepared = prepare(*random_filters(random), parallel: (parallel(:raw_key.to_proc) if random.rand(2).zero?)).call(given, 5)
+        assert_accounted(given, prepared)
+        assert_operator prepared.hold.last, :>, 5 if prepared.hold
+        assert prepared.hold || prepared.seek_to, "nobody would look at the rest again" unless prepared.rest.empty?
+        assert_equal prepared.messages.map(&:raw_key), prepared.keys if prepared.keys
+      end
+    end
+
+    def random_filters(random)
+      Array.new(random.rand(1..3)) do
+        out = random.rand(3)
+        action, timeout = %i[skip pause seek].sample(random: random), [nil, 0, 40].sample(random: random)
+        Asking.new(action, timeout: timeout, at: random.rand(15)) { |message| message.offset % 3 == out }
+      end
+    end
+  end
+end
