@@ -9,12 +9,15 @@ module Penstock
   module TestSupport
     # Lanes and batches made of plain values, for tests of what decides about them.
     module Lanes
-      Route = Struct.new(:name, :max_messages, :manual, :pause, :deserializers, :initial_offset, keyword_init: true) do
+      Route = Struct.new(:name, :max_messages, :manual, :pause, :deserializers, :initial_offset, :features,
+        keyword_init: true) do
         def manual_offset_management? = manual
         def eofed? = false
         def workers_max = nil
+        def consumer_group = Unsplit
         def consumer_persistence = true
       end
+      Unsplit = Struct.new(:segment).new(nil)
       Pause = Struct.new(:timeout, :max_timeout, :exponential)
       Raw = Struct.new(:payload, :key, :headers)
 
@@ -35,12 +38,12 @@ module Penstock
 
       def route(**options)
         raw = Raw.new(->(message) { message.raw_payload }, ->(message) { message.raw_key }, ->(message) { message.raw_headers })
-        Route.new(name: "orders", max_messages: 100, manual: false, pause: Pause.new(1_000, 30_000, true), deserializers: raw,
+        Route.new(name: "orders", max_messages: 100, manual: false, features: {}, pause: Pause.new(1_000, 30_000, true), deserializers: raw,
           initial_offset: "earliest", **options)
       end
 
       def lane(topic = route, committed: nil)
-        Processing::Lane.new(topic: topic, topic_name: topic.name, partition: 0, epoch: 1).tap { |lane| lane.adopt(committed) }
+        assembly(topic).lane(topic.name, 0, 1).tap { |lane| lane.adopt(committed) }
       end
 
       def assembly(topic = route, critical: [SystemExit, NoMemoryError])
@@ -53,14 +56,16 @@ module Penstock
         Messages::MemoryBatch.new("orders", 0, rows, from: from, eof: eof, full: full)
       end
 
-      def admit(lane, batch, ports = Ports.new, low: nil)
-        assembly(lane.topic).admission.call(lane, batch, low).each { |effect| effect.perform(lane, ports) }
+      def admit(lane, batch, ports = Ports.new, low: nil, now: 0)
+        assembly = assembly(lane.topic)
+        assembly.admission.call(lane, batch, low).each { |effect| effect.perform(lane, ports) }
+        assembly.let_in(lane, now).each { |effect| effect.perform(lane, ports) } if lane.intake.waiting?
         ports
       end
 
       # Settles an outcome as the loop does.
       def settle(lane, unit, error: nil, blamed: nil, flow: nil, now: 0, ports: Ports.new)
-        lane.returned
+        lane.returned(unit)
         blamed ||= unit.messages.blamed_offset if error
         outcome = Processing::Outcome.new(unit: unit, error: error, blamed: blamed, flow: flow, finished: true, time_ms: 1)
         assembly(lane.topic).settle(lane, outcome, now).each { |effect| effect.perform(lane, ports) }

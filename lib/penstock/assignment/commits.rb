@@ -24,7 +24,7 @@ module Penstock
       REPEAT_AFTER_MS = 60_000
 
       # One partition's share of a commit.
-      Entry = Struct.new(:lane, :offset, :metadata, :leader_epoch, :incarnation)
+      Entry = Struct.new(:lane, :offset, :metadata, :leader_epoch, :incarnation, :version)
 
       attr_reader :interval_ms
 
@@ -79,7 +79,8 @@ module Penstock
 
       # @return [Entry]
       def entry(lane)
-        Entry.new(lane, lane.position, nil, lane.leader_epochs.below(lane.position), lane.incarnation)
+        Entry.new(lane, lane.position, nil, lane.leader_epochs.below(lane.position), lane.incarnation,
+          lane.ledger.version)
       end
 
       # @return [Boolean] whether the offset goes without metadata because the broker found it too long
@@ -125,7 +126,7 @@ module Penstock
         entries.each { |entry| count_outdated(entry.lane, results[entry.lane.key]) }
         sorted = entries.group_by { |entry| verdict(entry, results) }
         acknowledged = sorted.fetch(:ok, [])
-        acknowledged.each { |entry| entry.lane.committed!(entry.offset) if entry.incarnation == entry.lane.incarnation }
+        acknowledged.each { |entry| entry.lane.committed!(entry.offset, entry.version) if entry.incarnation == entry.lane.incarnation }
         (entries - acknowledged).each { |entry| entry.lane.attempts.unwritten! }
         again(sorted.fetch(:again, []), now)
         {acknowledged: acknowledged, again: sorted.fetch(:again, []),

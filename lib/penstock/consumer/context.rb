@@ -64,8 +64,7 @@ module Penstock
       def mark(message, metadata = nil)
         check(message)
         check_metadata(metadata)
-        cell = message.instance_variable_get(:@batch)&.context&.marks || marks
-        cell.mark(message.offset, metadata)
+        (message.mark_cell || marks).mark(message.offset, metadata)
       end
 
       # Marks and waits for the broker's acknowledgement.

@@ -40,6 +40,18 @@ module Penstock
         true
       end
 
+      # A mark in a cell of its own, under the lane's lock.
+      # @param metadata [String, nil]
+      # @return [Boolean] whether the partition is still ours
+      def within(metadata)
+        @lock.synchronize do
+          return false unless @owned
+          yield
+          @metadata = metadata if metadata
+        end
+        true
+      end
+
       # @param metadata [String, nil] goes with the next commit, whatever moves the offset
       # @return [Boolean] whether the partition is still ours
       def store_metadata(metadata)

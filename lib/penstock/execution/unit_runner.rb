@@ -30,17 +30,18 @@ module Penstock
         @clock = clock
       end
 
-      # @param slot [#consumer, #context] what belongs to the lane
+      # @param slot [#pool] what belongs to the lane
       # @param unit [Processing::Unit]
       # @return [Processing::Outcome]
       def call(slot, unit)
-        started = @clock.monotonic_ms
-        unit.messages.processing!(@clock.wall_ms)
-        slot.consumer = nil if unit.consume? && !unit.lane.topic.consumer_persistence
-        slot.context.begin_unit(unit)
-        consumer = slot.consumer || build(slot)
-        error = worked(unit) { run(consumer, unit) }
-        outcome(slot, unit, error, started)
+        return hooked(slot, unit) if unit.hook?
+        return prepared(unit) if unit.prepare?
+        context = slot.pool.take(unit)
+        begin
+          worked_on(context, unit)
+        ensure
+          slot.pool.give_back(context)
+        end
       end
 
       # User code ended its thread (`Thread.exit`), or the runner has a defect: the unit counts as failed.
@@ -55,6 +56,37 @@ module Penstock
 
       private
 
+      def worked_on(context, unit)
+        started = @clock.monotonic_ms
+        unit.messages.processing!(@clock.wall_ms)
+        context.consumer = nil if unit.consume? && !unit.lane.topic.consumer_persistence
+        context.begin_unit(unit)
+        consumer = context.consumer || build(context)
+        error = worked(unit) { run(consumer, unit) }
+        outcome(context, unit, error, started)
+      end
+
+      # A hook concerns every instance of the lane that was used.
+      def hooked(slot, unit)
+        used = slot.pool.used
+        used << slot.pool.take(nil) if used.empty?
+        outcomes = used.map { |context| worked_on(context, unit) }
+        outcomes.find(&:error) || outcomes.last
+      end
+
+      # The user's filters and partitioner look at records: outside of any consumer.
+      def prepared(unit)
+        started = @clock.monotonic_ms
+        advice = error = nil
+        begin
+          Thread.handle_interrupt(Exception => :immediate) { advice = unit.lane.prepare.call(unit.messages, started) }
+        rescue Exception => e # rubocop:disable Lint/RescueException -- the root of user code: the outcome carries it on
+          error = e
+        end
+        Processing::Outcome.new(unit: unit, error: error, blamed: error && unit.messages.first_offset, advice: advice,
+          finished: true, time_ms: @clock.monotonic_ms - started).freeze
+      end
+
       # `worker.completed` follows whatever happened: the place to give back what a thread borrowed.
       def worked(unit)
         return yield unless %w[worker.process worker.processed worker.completed].any? { |name| @monitor.subscribed?(name) }
@@ -65,11 +97,10 @@ module Penstock
       end
 
       # The consumer is made when there is something to do for it, and lives as long as the lane.
-      def build(slot)
-        context = slot.context
+      def build(context)
         consumer = context.topic.consumer.new
         consumer.penstock_context = context
-        slot.consumer = context.consumer = consumer
+        context.consumer = consumer
         initialized(consumer, context.lane)
         consumer
       end
@@ -117,8 +148,7 @@ module Penstock
           attempt: unit.attempt)
       end
 
-      def outcome(slot, unit, error, started)
-        context = slot.context
+      def outcome(context, unit, error, started)
         Processing::Outcome.new(
           unit: unit, error: error, blamed: error && unit.messages.blamed_offset, flow: context.take_flow,
           finished: unit.messages.finished?, time_ms: @clock.monotonic_ms - started

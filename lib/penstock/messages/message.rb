@@ -104,6 +104,19 @@ module Penstock
     # @return [Boolean]
     def cleaned? = CLEARED.equal?(@memo)
 
+    # Where a mark of this record is written.
+    # @return [Consumer::Marks, nil] nil for a record that came by another way than a partition we own
+    # @api private
+    def mark_cell = @batch.context&.marks
+
+    # @return [KeyedMessage] the same record, for a unit of one key
+    # @api private
+    def keyed = KeyedMessage.new(@batch, @index)
+
+    # Whether the end of the partition came right behind it.
+    # @api private
+    def at_end? = !@batch.eof.nil? && @index + 1 == @batch.size
+
     # @return [String] coordinates only, never the payload
     def inspect = "#<Penstock::Message #{uid}>"
 

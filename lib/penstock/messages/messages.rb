@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "keyed_message"
 require_relative "message"
 require_relative "context"
 require_relative "batch_metadata"
@@ -122,6 +123,36 @@ module Penstock
     # @api private
     def at_end? = !empty? && !@batch.eof.nil? && @first_index + @size == @batch.size
 
+    # @!group Positions, for what decides about records before user code sees them
+    # @api private
+
+    # @return [Integer]
+    def offset_at(index) = @batch.offset(@first_index + index)
+
+    # @return [Integer] ms since the epoch, -1 when unknown
+    def timestamp_at(index) = @batch.timestamp(@first_index + index)
+
+    # @return [Integer]
+    def bytesize_at(index) = @batch.bytesize(@first_index + index)
+
+    # @return [String, nil]
+    def key_at(index) = @batch.key(@first_index + index)
+
+    # @return [Array<Integer>]
+    def offsets = Array.new(@size) { |index| offset_at(index) }
+
+    # @return [KeyedMessage]
+    def keyed(index) = KeyedMessage.new(@batch, @first_index + index)
+
+    # @param positions [Array<Integer>] ascending
+    # @return [Messages] those records only
+    def pick(positions)
+      return self if positions.size == @size
+      Listed.new(positions.map { |index| Message.new(@batch, @first_index + index) }, @batch, scheduled_ms: @scheduled_ms)
+    end
+
+    # @!endgroup
+
     # Called by the worker when it picks the unit up.
     # @api private
     # @param now_ms [Integer] ms since the epoch
@@ -184,8 +215,12 @@ module Penstock
 
     def created_at(now)
       return now if empty?
-      stamp = @batch.timestamp(@first_index + @size - 1)
+      stamp = newest_timestamp
       stamp.negative? ? now : [Time.at(0, stamp, :millisecond), now].min
     end
+
+    def newest_timestamp = @batch.timestamp(@first_index + @size - 1)
   end
 end
+
+require_relative "listed"

@@ -1,9 +1,17 @@
 # frozen_string_literal: true
 
+require_relative "../clock"
+require_relative "../errors"
+require_relative "admission/pipeline"
+require_relative "admission/prepare"
 require_relative "admission/take"
 require_relative "backoff"
+require_relative "division/rolling"
+require_relative "division/whole"
+require_relative "lane"
 require_relative "settlement/context"
 require_relative "settlement/deciders"
+require_relative "settlement/prepared"
 
 module Penstock
   module Processing
@@ -12,6 +20,7 @@ module Penstock
       # Who is asked first: an outcome that no longer counts, then what concerns the process, then failures, then success.
       SETTLEMENT = [
         Settlement::Lost,
+        Settlement::Prepared,
         Settlement::Interrupt,
         Settlement::Critical,
         Settlement::Hooked,
@@ -19,17 +28,55 @@ module Penstock
         Settlement::FlowRequested,
         Settlement::Advance
       ].freeze
+      # What an application without settings of its own has.
+      WINDOW = {records: 1_000, bytes: 16 * 1024 * 1024}.freeze
 
       attr_reader :topic, :admission
 
       # @param topic [Routing::Topic]
       # @param critical_errors [Array<Class>] errors that stop the process
-      def initialize(topic, critical_errors:)
+      # @param concurrency [Integer] workers there are
+      # @param window [Hash{Symbol => Integer}] records and bytes a lane may have at hand
+      # @param clock [Clock]
+      def initialize(topic, critical_errors:, concurrency: 1, window: WINDOW, clock: Clock::SYSTEM)
         @topic = topic
         @critical_errors = critical_errors
-        @admission = Admission::Take.new
+        @concurrency = concurrency
+        @window = window
+        @clock = clock
+        @admission = Admission::Take.new(clock)
         @deciders = SETTLEMENT.map(&:new).freeze
         @backoff = Backoff.new(topic.pause.timeout, topic.pause.max_timeout, topic.pause.exponential)
+      end
+
+      # @param topic_name [String] name in Kafka
+      # @param source [Object] what records are taken from
+      # @return [Lane] a partition that was assigned
+      def lane(topic_name, partition, epoch, source = nil)
+        Lane.new(topic: @topic, topic_name: topic_name, partition: partition, epoch: epoch, source: source, division: division)
+          .tap do |lane|
+            place = {topic_name: topic_name, partition: partition}
+            lane.pipeline = Admission::Pipeline.for(@topic, **place)
+            lane.prepare = Admission::Prepare.for(@topic, **place, backoff: @backoff)
+          end
+      end
+
+      # @return [Integer] units of a lane that may run at once
+      def width = parallel ? [parallel.max_partitions, @concurrency].compact.min : 1
+
+      # @return [Boolean] whether a unit's key names the consumer instance
+      def bound? = parallel&.consistent? || false
+
+      # Lets in what was taken, as far as its time has come.
+      # @param lane [Lane] with something in its intake that doesn't wait
+      # @param now [Integer] monotonic ms
+      # @return [Array<Effect>]
+      def let_in(lane, now)
+        intake = lane.intake
+        entry = intake.first or return elsewhere(lane)
+        return [Effect::Prepare.new] if lane.prepare && !entry.prepared
+        intake.shift
+        admit(lane, entry.messages, entry.keys, now)
       end
 
       # @param lane [Lane]
@@ -38,7 +85,7 @@ module Penstock
       # @return [Array<Effect>] in the order in which they are to be performed
       def settle(lane, outcome, now)
         lane.take_marks(marks_limit(outcome.flow)) if lane.owned? && outcome.unit.incarnation == lane.incarnation
-        context = Settlement::Context.new(lane: lane, now: now, backoff: @backoff, critical_errors: @critical_errors)
+        context = context(lane, now)
         @deciders.each do |decider|
           effects = decider.call(outcome, context)
           return effects if effects
@@ -49,12 +96,44 @@ module Penstock
       # User code asks for a change of flow while no unit of the lane carries it.
       # @param flow [Consumer::Flow]
       # @return [Array<Effect>]
-      def ask(lane, flow, now)
-        context = Settlement::Context.new(lane: lane, now: now, backoff: @backoff, critical_errors: @critical_errors)
-        Settlement::FlowRequested.effects(flow, nil, context)
+      def ask(lane, flow, now) = Settlement::FlowRequested.effects(flow, nil, context(lane, now))
+
+      # Records whose time may have come.
+      # @param hold [Array(Symbol, Integer), nil] why the rest of what was taken waits, and until when
+      # @return [Array<Effect>]
+      def admit(lane, messages, keys, now, hold = nil)
+        return [Effect::LetIn.new(messages, keys), *waits(hold)] unless lane.pipeline
+        run = lane.pipeline.call(messages, now, @clock.wall_ms, keys)
+        [Effect::PutBack.new(run.rest, run.rest_keys), Effect::LetIn.new(run.messages, run.keys), Effect::Drop.new(run.dropped),
+          *waits([run.hold, hold].compact.min_by(&:last)), *run.events.map { |event| Effect::Emit.new(*event) }]
       end
 
       private
+
+      def context(lane, now)
+        Settlement::Context.new(lane: lane, now: now, backoff: @backoff, critical_errors: @critical_errors, assembly: self)
+      end
+
+      def parallel = @topic.features[:parallel]
+
+      def division
+        return Division::Whole.new(@topic.max_messages) unless parallel
+        Division::Rolling.new(max: @topic.max_messages, width: width, each: parallel.by == :message,
+          window_records: [window.fetch(:records), 2 * @topic.max_messages].max, window_bytes: window.fetch(:bytes))
+      end
+
+      def window
+        own = @topic.features[:window]
+        own ? @window.merge(own.to_h.compact) : @window
+      end
+
+      # A filter goes on elsewhere, once all that went in before is done with.
+      def elsewhere(lane)
+        return [] unless lane.idle? && lane.division.empty?
+        [Effect::Seek.new(lane.intake.seek_to, :filter)]
+      end
+
+      def waits(hold) = hold ? [Effect::Wait.new(*hold)] : []
 
       # Marks of a unit that sought back count only below the target.
       def marks_limit(flow)

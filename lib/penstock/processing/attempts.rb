@@ -30,6 +30,14 @@ module Penstock
       # What an earlier owner counted.
       def restore(offset, count) = @failed[offset] = count
 
+      def any? = !@failed.empty?
+      def size = @failed.size
+
+      # Forgets a record that is complete.
+      def forget(offset)
+        @failed.delete(offset) unless @failed.empty?
+      end
+
       # Forgets what is complete.
       def complete_through(offset)
         @failed.delete_if { |failed, _count| failed < offset } unless @failed.empty?

@@ -32,13 +32,12 @@ module Penstock
       def isolating? = !@isolate_through.nil?
 
       # @param max [Integer] records a piece may have
-      # @return [Array(Messages, Integer), nil] the piece and the offset it completes, nil when empty
+      # @return [Messages, nil] nil when empty
       def cut(max)
         run = @runs.shift or return
         take = [piece_size(run, max), run.size].min
-        rest = run.slice(take, run.size - take)
-        put_back(rest)
-        [run.slice(0, take), end_of(run, take)]
+        put_back(run.slice(take, run.size - take))
+        run.slice(0, take)
       end
 
       def clear
@@ -53,12 +52,6 @@ module Penstock
         return 1 if run.first_offset <= @isolate_through
         @isolate_through = nil
         max
-      end
-
-      # Where the piece ends: at the next record of its batch, so that a gap in between is covered, else where the take ended.
-      def end_of(run, take)
-        following = run.first_index + take
-        (following < run.batch.size) ? run.batch.offset(following) : run.batch.to
       end
     end
   end

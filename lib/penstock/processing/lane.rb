@@ -2,8 +2,9 @@
 
 require_relative "../consumer/marks"
 require_relative "attempts"
-require_relative "backlog"
+require_relative "division/whole"
 require_relative "holds"
+require_relative "intake"
 require_relative "leader_epochs"
 require_relative "ledger"
 require_relative "unit"
@@ -20,17 +21,29 @@ module Penstock
     # Life: opening (held until its committed offset is known) → open ⇄ held → leaving (revocation, stop: nothing new, what
     # runs may end and its marks count) → gone (lost or given up: nothing counts).
     class Lane
-      # One unit runs, one waits behind it, so that a worker never has to wait for a turn of the loop.
-      LOOK_AHEAD = 1
-      # Units that end within a millisecond or so wait in greater numbers: a turn of the loop costs more than they do.
-      QUICK_LOOK_AHEAD = 3
-      QUICK_MS = 2
+      # Share of the room for the map in a commit's metadata that may be used.
+      PRESSURE = 0.75
 
-      attr_reader :topic, :topic_name, :partition, :epoch, :incarnation, :ledger, :backlog, :holds, :attempts, :leader_epochs
+      attr_reader :topic, :topic_name, :partition, :epoch, :incarnation, :ledger, :division, :holds, :attempts, :leader_epochs
       attr_reader :marks, :source, :committed
+
+      # @return [Intake] what was taken and is not let in yet
+      attr_reader :intake
+
+      # @return [Integer, nil] monotonic ms until which records that an earlier owner was retrying wait
+      attr_reader :adopted_until
 
       # @return [Object, nil] what the runtime keeps for the lane in its run queue
       attr_accessor :slot
+
+      # @return [Object, nil] the same for units that ask user code about records
+      attr_accessor :prepare_slot
+
+      # @return [Admission::Prepare, nil] the user's filters and partitioner; only workers call it
+      attr_accessor :prepare
+
+      # @return [Admission::Pipeline, nil] whose time has come
+      attr_accessor :pipeline
 
       # @return [Boolean] whether the source may hold records
       attr_accessor :ready
@@ -43,7 +56,8 @@ module Penstock
       # @param partition [Integer]
       # @param epoch [Integer] number of the assignment the lane came with
       # @param source [Object] what records are taken from
-      def initialize(topic:, topic_name:, partition:, epoch:, source: nil)
+      # @param division [Division::Whole, Division::Rolling] how what is at hand is cut into units
+      def initialize(topic:, topic_name:, partition:, epoch:, source: nil, division: Division::Whole.new(topic.max_messages))
         @topic = topic
         @topic_name = topic_name
         @partition = partition
@@ -51,7 +65,8 @@ module Penstock
         @source = source
         @incarnation = 0
         @ledger = Ledger.new
-        @backlog = Backlog.new
+        @division = division
+        @intake = Intake.new
         @holds = Holds.new
         @attempts = Attempts.new
         @leader_epochs = LeaderEpochs.new
@@ -65,15 +80,7 @@ module Penstock
         @fresh = true
         @begin_at = nil
         @end = nil
-        @look_ahead = LOOK_AHEAD
-      end
-
-      # @return [Integer] units that may wait behind the one that runs
-      attr_reader :look_ahead
-
-      # @param time_ms [Integer] what the last unit took
-      def took_ms(time_ms)
-        @look_ahead = (time_ms < QUICK_MS) ? QUICK_LOOK_AHEAD : LOOK_AHEAD
+        @map_committed = nil
       end
 
       # @return [Array(String, Integer)] topic and partition
@@ -86,9 +93,12 @@ module Penstock
 
       # The committed offset is known (nil: the group never committed here).
       # @param offset [Integer, nil]
-      def adopt(offset)
+      # @param ranges [Array<Array(Integer, Integer)>] complete beyond it, from the commit's metadata
+      def adopt(offset, ranges = [])
         @ledger.reset(offset)
+        @ledger.restore(ranges) if offset && !ranges.empty?
         @committed = offset
+        @map_committed = @ledger.version
       end
 
       # Records that an earlier owner was retrying.
@@ -96,26 +106,54 @@ module Penstock
       # @param at_ms [Integer] monotonic ms at which they may run again
       def retry_adopted(attempts, at_ms)
         attempts.each { |offset, count| @attempts.restore(offset, count) }
-        @backlog.isolate_through(attempts.keys.max)
+        return @adopted_until = at_ms if rolling?
+        @division.isolate(nil, attempts.keys.max)
         @holds.add(:retry, at_ms)
       end
 
+      # @return [Boolean] whether units of several keys run side by side
+      def rolling? = @division.rolling?
+
       # @return [Boolean] whether a unit could be handed out now, records provided
-      def open? = @holds.open? && !@leaving && owned? && @out <= @look_ahead
+      def open? = @holds.open? && !@leaving && owned?
 
       # @return [Integer] records to take from the source now, 0 for none
-      def wanted = (open? && @ready && @backlog.empty?) ? @topic.max_messages : 0
+      def wanted
+        return 0 unless @ready && open? && @intake.empty?
+        wanted = @division.wanted(self)
+        (wanted.positive? && rolling? && pressed?) ? 0 : wanted
+      end
+
+      # What is complete beyond the base must fit into a commit's metadata: before it doesn't, nothing more is taken until the base
+      # moves.
+      # @return [Boolean]
+      def pressed?
+        return @pressed if @pressed_version == @ledger.version
+        @pressed_version = @ledger.version
+        @pressed = @ledger.pressure(attempts: @attempts.size, user_bytes: @marks.metadata.to_s.bytesize) >= PRESSURE
+      end
 
       # @return [Boolean]
-      def waiting? = open? && !@backlog.empty?
+      def waiting? = open? && @division.waiting?
+
+      # Records may go into units, behind all that went before.
+      # @param messages [Messages]
+      # @param keys [Array<Object>, nil]
+      def let_in(messages, keys = nil) = @division.push(messages, keys, self)
 
       # @return [Unit, nil] the next piece of work
       def next_unit
         return unless waiting?
-        messages, upto = @backlog.cut(@topic.max_messages)
         @out += 1
-        attempt = @attempts.of(messages.first_offset) + 1
-        Unit.new(self, :consume, messages, upto, attempt, @incarnation)
+        @division.next_unit(self)
+      end
+
+      # A worker is to ask user code about what waits first.
+      # @return [Unit]
+      def prepare_unit
+        @intake.preparing = true
+        @out += 1
+        Unit.new(self, :prepare, @intake.shift.messages, nil, 1, @incarnation)
       end
 
       # @param action [Symbol] a hook, or :eofed
@@ -126,17 +164,30 @@ module Penstock
       end
 
       # A unit came back, run or not.
-      def returned
+      # @param unit [Unit]
+      def returned(unit)
         @out -= 1
+        @division.returned(unit) if unit.consume?
+      end
+
+      # @param unit [Unit]
+      # @param time_ms [Integer] what it took
+      def took_ms(unit, time_ms)
+        @division.took_ms(time_ms) if unit.consume?
       end
 
       # Units that were handed out and never started come back, in order.
       # @param units [Array<Unit>]
       def take_back(units)
-        units.reverse_each do |unit|
-          returned
-          @backlog.put_back(unit.messages) if unit.consume? && unit.incarnation == @incarnation
-        end
+        units.each { |unit| returned(unit) }
+        units.each { |unit| unprepared(unit) if unit.prepare? && unit.incarnation == @incarnation }
+        @division.take_back(units.select { |unit| unit.consume? && unit.incarnation == @incarnation })
+      end
+
+      # User code was not asked about these records after all.
+      def unprepared(unit)
+        @intake.preparing = false
+        @intake.put_back(unit.messages)
       end
 
       # Everything below +offset+ is complete.
@@ -146,11 +197,41 @@ module Penstock
         reach_end if @end
       end
 
+      # These records are complete, whatever lies before them.
+      # @param messages [Enumerable<Message>]
+      def complete(messages)
+        messages.each do |message|
+          next unless @ledger.complete(message.offset)
+          @division.completed(message.bytesize) if rolling?
+          @attempts.forget(message.offset)
+        end
+        reach_end if @end
+      end
+
+      # Records that go into no unit: filtered, or too old.
+      # @param offsets [Array<Integer>]
+      def drop(offsets)
+        return if offsets.empty?
+        @ledger.complete_many(offsets)
+        offsets.each { |offset| @attempts.forget(offset) }
+        reach_end if @end
+      end
+
       # Reads the user's marks.
       # @param limit [Integer, nil] marks count only below it (a seek's target)
       def take_marks(limit = nil)
+        return take_unit_marks(limit) if rolling?
         through = [@marks.through, limit].compact.min
         complete_through(through) if through >= 0
+      end
+
+      # @param unit [Unit]
+      # @return [Messages] its records that aren't complete
+      def incomplete_of(unit)
+        return unit.messages unless @ledger.known?
+        return unit.messages.from_offset(@ledger.base) unless rolling?
+        messages = unit.messages
+        messages.pick((0...messages.size).reject { |index| @ledger.complete?(messages.offset_at(index)) })
       end
 
       # After an answered rebalance the source may repeat what it delivered: such records are no reset of the log.
@@ -203,7 +284,9 @@ module Penstock
       def reincarnate(offset)
         @incarnation += 1
         @ledger.reset(offset)
-        @backlog.clear
+        @division.clear
+        @intake.clear
+        @pipeline&.reset
         @attempts = Attempts.new
         @leader_epochs.clear
         @previous_from = nil
@@ -236,30 +319,47 @@ module Penstock
 
       # The offset to commit, or nil when nothing is known.
       # @return [Integer, nil]
-      def position = @ledger.base
+      def position = @ledger.committable
 
-      # @return [Boolean] whether what is committed isn't what the next owner should know: the offset, or attempts
-      def uncommitted? = @ledger.known? && (@ledger.base != @committed || @attempts.changed?)
+      # @return [Boolean] whether what is committed isn't what the next owner should know: the offset, what is complete beyond it,
+      #   or attempts
+      def uncommitted?
+        @ledger.known? && (@ledger.committable != @committed || @ledger.version != @map_committed || @attempts.changed?)
+      end
 
       # @param offset [Integer] acknowledged by the broker
-      def committed!(offset)
+      # @param version [Integer, nil] of the ledger, as the commit said it
+      def committed!(offset, version = @ledger.version)
         @committed = offset
+        @map_committed = version
       end
 
       # @return [Hash] for dumps and `info`: plain values only
       def snapshot
         {topic: @topic_name, partition: @partition, epoch: @epoch, incarnation: @incarnation, base: @ledger.base,
-         tail: @ledger.tail, committed: @committed, in_flight: @out, backlog: @backlog.size, holds: @holds.to_h,
-         ready: @ready, leaving: @leaving, owned: owned?, attempts: @attempts.to_h}
+         tail: @ledger.tail, committed: @committed, in_flight: @out, incomplete: @ledger.incomplete,
+         intake: @intake.size, intake_waits: @intake.reason,
+         **@division.to_h, holds: @holds.to_h, ready: @ready, leaving: @leaving, owned: owned?, attempts: @attempts.to_h}
       end
+
+      # @return [String] short: what it holds would fill pages
+      def inspect = "#<#{self.class} #{@topic_name}/#{@partition} epoch #{@epoch}>"
 
       private
 
+      def take_unit_marks(limit)
+        @division.each_mark do |unit|
+          through = [unit.marks.through, limit && (limit - 1)].compact.min
+          next if through < unit.messages.first_offset || unit.incarnation != @incarnation
+          complete(unit.messages.to_a.take_while { |message| message.offset <= through })
+          @division.done(unit) if through >= unit.messages.last_offset
+        end
+      end
+
       # With nothing incomplete the base moves to the end: transactional topics end in markers that never reach us.
       def reach_end
-        return unless @ledger.dry? && @backlog.empty? && @end > @ledger.tail
-        @ledger.admit(@ledger.tail, @end)
-        @ledger.complete_through(@end)
+        return unless @ledger.dry? && @end > @ledger.tail
+        @ledger.admit(@ledger.tail, @end, [])
         align
       end
     end

@@ -14,6 +14,7 @@ module Penstock
       def encode(lane, offset, clean:)
         attempts = lane.attempts.to_h.select { |failed, _count| failed >= offset }.sort.to_h
         Native::Envelope.encode(base: offset, topic: lane.topic_name, clean: clean, attempts: attempts,
+          completed: lane.ledger.ranges,
           user_metadata: lane.marks.metadata || lane.adopted_metadata)
       end
 

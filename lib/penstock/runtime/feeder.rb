@@ -29,7 +29,10 @@ module Penstock
       def run
         return unless @session.feeding
         lanes = rotated
-        lanes.each { |lane| hand_out(lane) if lane.waiting? }
+        lanes.each do |lane|
+          let_in(lane) if lane.intake.waiting?
+          hand_out(lane) if lane.waiting?
+        end
         wanted = wanted(lanes)
         take(wanted) unless wanted.empty?
       end
@@ -66,7 +69,7 @@ module Penstock
 
       def take(lanes)
         limit = [@session.settings.window_bytes, WINDOW_BYTES / lanes.size].min
-        request = lanes.flat_map { |lane| [lane.source, lane.wanted * (1 + lane.look_ahead), limit] }
+        request = lanes.flat_map { |lane| [lane.source, lane.wanted, limit] }
         batches = @session.driver.take(request)
         lanes.each_with_index { |lane, index| admit(lane, batches[index]) }
       end
@@ -75,8 +78,16 @@ module Penstock
         return lane.ready = false unless batch
         effects = @assemblies.fetch(lane.topic).admission.call(lane, batch, low_watermark(lane, batch))
         effects.each { |effect| effect.perform(lane, @ports) }
+        let_in(lane)
         hand_out(lane)
         reached_end(lane) if batch.eof && batch.size.zero?
+      end
+
+      # What was taken goes on into units as far as its time has come; user code that decides about it is run by a worker.
+      def let_in(lane)
+        return unless lane.intake.waiting? && lane.open?
+        effects = @assemblies.fetch(lane.topic).let_in(lane, @session.now)
+        effects.each { |effect| effect.perform(lane, @ports) }
       end
 
       # Asked only where a gap has to be explained.
@@ -88,10 +99,12 @@ module Penstock
       end
 
       def hand_out(lane)
-        while place?(lane) && (unit = lane.next_unit)
+        units = []
+        while (lane.rolling? || units.empty? || !lane.idle?) && place?(lane) && (unit = lane.next_unit)
           announce(unit)
-          @session.pool.grow if @session.queue.push(lane.slot, unit)
+          units << unit
         end
+        @session.pool.grow(@session.queue.push(lane.slot, *units)) unless units.empty?
       end
 
       def announce(unit)
@@ -105,7 +118,7 @@ module Penstock
         @ports.moved
         return unless lane.topic.eofed? && lane.idle? && lane.open?
         unit = lane.action_unit(:eofed, @ports.no_messages(lane))
-        @session.pool.grow if @session.queue.push(lane.slot, unit)
+        @session.pool.grow(@session.queue.push(lane.slot, unit))
       end
     end
   end

@@ -20,7 +20,7 @@ module Penstock
       # @param action [Symbol] :revoked or :shutdown
       # @param lanes [Array<Processing::Lane>]
       def run(action, lanes)
-        lanes.each { |lane| push(action, lane) if lane.idle? && lane.slot.consumer }
+        lanes.each { |lane| push(action, lane) if lane.idle? && lane.slot.pool.used.any? }
       end
 
       # A lane was lost: its hook runs now, or follows the end of the unit that still runs.

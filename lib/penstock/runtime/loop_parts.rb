@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../consumer/context"
+require_relative "../consumer/pool"
 require_relative "../processing/assembly"
 require_relative "committer"
 require_relative "driver_events"
@@ -86,7 +87,7 @@ module Penstock
           expelled: -> { @rebalances.expelled })
         @opening = Opening.new(@session, codec: @host.codec, committer: @committer,
           source_begins: @host.begins(@session.group))
-        @rebalances = Rebalances.new(@session, committer: @committer, opening: @opening, slots: method(:slot), hooks: @hooks)
+        @rebalances = Rebalances.new(@session, committer: @committer, opening: @opening, lanes: method(:lane), hooks: @hooks)
         @stopping = Stopping.new(@session, committer: @committer, hooks: @hooks, rebalances: @rebalances)
       end
 
@@ -96,11 +97,21 @@ module Penstock
         @settler = Settler.new(@session, @assemblies, @ports, @hooks)
       end
 
-      def assembly(topic) = Processing::Assembly.new(topic, critical_errors: @host.settings.critical_errors)
+      def assembly(topic)
+        settings = @host.settings
+        Processing::Assembly.new(topic, critical_errors: settings.critical_errors, concurrency: settings.concurrency,
+          window: {records: settings.window_records, bytes: settings.window_bytes}, clock: @host.clock)
+      end
 
-      def slot(lane)
-        @assemblies[lane.topic]
-        RunQueue::Slot.new(lane.topic.name, Consumer::Context.new(lane, @link), @session.mailbox)
+      # A partition that was assigned, with everything it needs.
+      # @return [Processing::Lane]
+      def lane(topic, topic_name, partition, epoch, source)
+        assembly = @assemblies[topic]
+        lane = assembly.lane(topic_name, partition, epoch, source)
+        pool = Consumer::Pool.new(bound: assembly.bound?) { Consumer::Context.new(lane, @link) }
+        lane.slot = RunQueue::Slot.new(topic.name, pool, @session.mailbox, width: assembly.width)
+        lane.prepare_slot = RunQueue::Slot.new(topic.name, pool, @session.mailbox) if lane.prepare
+        lane
       end
     end
   end

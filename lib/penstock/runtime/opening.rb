@@ -80,9 +80,7 @@ module Penstock
       # @return [Symbol, nil] :new when it has to be known whether the group consumes the topic already
       def adopt(lane, offset, metadata, _epoch, _number)
         return uncommitted(lane) if offset.negative?
-        opened(lane, offset)
-        decode(lane, offset, metadata)
-        nil
+        opened(lane, offset, decode(lane, offset, metadata))
       end
 
       # All topics of a connection begin at one place for the library; a route that says another is sought there.
@@ -97,14 +95,19 @@ module Penstock
         nil
       end
 
+      # @return [Array<Array(Integer, Integer)>] what is complete beyond the offset
       def decode(lane, offset, metadata)
-        return if metadata.nil? || metadata.empty?
+        return [] if metadata.nil? || metadata.empty?
         decoded = @codec.decode(lane, offset, metadata)
         lane.adopted_metadata = decoded.user_metadata
         wait_again(lane, decoded.attempts) if decoded.attempts.any?
-        return if decoded.ignored.nil? || decoded.ignored == :foreign
+        told_ignored(lane, offset, decoded.ignored) unless decoded.ignored.nil? || decoded.ignored == :foreign
+        decoded.completed
+      end
+
+      def told_ignored(lane, offset, reason)
         @session.emit("offsets.metadata_ignored", {topic: lane.topic_name, partition: lane.partition, offset: offset,
-          reason: decoded.ignored})
+          reason: reason})
       end
 
       # Attempts survive their owner. What was being retried waits its back-off again from now, so that a record that is passed
@@ -125,8 +128,8 @@ module Penstock
         end
       end
 
-      def opened(lane, offset)
-        lane.adopt(offset)
+      def opened(lane, offset, completed = [])
+        lane.adopt(offset, completed)
         lane.source.cursor = offset if offset
         lane.holds.release(:opening)
         lane.ready = true

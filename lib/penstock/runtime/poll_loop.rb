@@ -2,6 +2,7 @@
 
 require_relative "../errors"
 require_relative "hooks"
+require_relative "left_running"
 require_relative "loop_parts"
 require_relative "mailbox"
 require_relative "survey"
@@ -36,7 +37,7 @@ module Penstock
         @host = host
         @connect = connect
         @mailbox = Mailbox.new
-        @left_running = {}
+        @left_running = LeftRunning.new
         @hooks = Hooks.new(host.queue, host.pool)
         @failures = 0
         @forced = false
@@ -235,10 +236,10 @@ module Penstock
 
       def orphaned(outcome)
         lane = outcome.unit.lane
-        lane.returned
+        lane.returned(outcome.unit)
         lane.take_back(@host.queue.withdraw(lane.slot, unstall: true)) unless outcome.smooth?
         @hooks.ended(lane)
-        @left_running.delete(lane.key) if lane.idle?
+        @left_running.ended(lane, outcome.unit, nil)
       end
 
       def state(name)

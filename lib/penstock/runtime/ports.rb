@@ -39,14 +39,19 @@ module Penstock
       # An offset may have moved.
       def moved = @committer.moved
 
+      # User code is asked about what the lane has taken.
+      # @param lane [Processing::Lane]
+      def prepare(lane) = @session.pool.grow(@session.queue.push(lane.prepare_slot, lane.prepare_unit))
+
       # @return [Messages]
       def no_messages(lane) = Hooks.no_messages(lane)
 
       # @param lane [Processing::Lane]
       # @param target [Integer, :earliest, :latest]
-      # @param cause [Symbol] :user begins a new incarnation; the others put the source where the ledger stands
+      # @param cause [Symbol] :user and :filter begin a new incarnation; the others put the source where the ledger stands
       def seek(lane, target, cause)
         offset = resolve(lane, target)
+        return start_over(lane, offset) if cause == :filter
         return realign(lane, offset) unless cause == :user
         emit("consumer.consuming.seek", {topic: lane.topic_name, partition: lane.partition, message: target,
           manual_seek: true, reset_offset: true})
@@ -64,7 +69,9 @@ module Penstock
       end
 
       # The source already stands there: nothing prefetched is thrown away.
-      def in_place?(lane, offset) = offset == (lane.backlog.first_offset || lane.ledger.tail)
+      def in_place?(lane, offset)
+        !lane.rolling? && lane.intake.empty? && offset == (lane.division.first_offset || lane.ledger.tail)
+      end
 
       def go_on(lane, offset)
         lane.complete_through(offset)

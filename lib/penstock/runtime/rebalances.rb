@@ -18,13 +18,13 @@ module Penstock
       # @param session [Session]
       # @param committer [Committer]
       # @param opening [Opening]
-      # @param slots [#call] makes the run queue's slot of a lane
+      # @param lanes [#call] makes a lane: `call(topic, topic_name, partition, epoch, source)`
       # @param hooks [Hooks]
-      def initialize(session, committer:, opening:, slots:, hooks:)
+      def initialize(session, committer:, opening:, lanes:, hooks:)
         @session = session
         @committer = committer
         @opening = opening
-        @slots = slots
+        @lanes = lanes
         @hooks = hooks
         @events = []
         @revocation = nil
@@ -108,10 +108,7 @@ module Penstock
       def lane(topic_name, partition, epoch)
         topic = @session.group.topic_for(topic_name) or return unrouted(topic_name)
         source = @session.driver.lane(topic_name, partition)
-        lane = Processing::Lane.new(topic: topic, topic_name: topic_name, partition: partition, epoch: epoch, source: source)
-        lane.holds.add(:opening)
-        lane.slot = @slots.call(lane)
-        lane
+        @lanes.call(topic, topic_name, partition, epoch, source).tap { |lane| lane.holds.add(:opening) }
       end
 
       def unrouted(topic_name)

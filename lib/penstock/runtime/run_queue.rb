@@ -5,29 +5,35 @@ module Penstock
     # Where units wait for a worker. Fair between lanes (each gets its turn) and between topics (where several are routed, one
     # topic never takes the last worker).
     #
-    # A lane's units run one after another, in order: the second waits behind the first and starts only when the first went
-    # smoothly. One that failed, or asked to pause or seek, *stalls* its lane: nothing of it starts until the loop has
-    # called back what waits and decided. Hooks go before everything.
+    # A slot's units start in the order in which they were pushed, so many at once as it is wide. Where it is one, the second waits
+    # behind the first and starts only when the first went smoothly: one that failed, or asked to pause or seek, *stalls* the
+    # slot, nothing of it starts until the loop has called back what waits and decided. Where keys run side by side units don't
+    # depend on each other and nothing stalls. Hooks go before everything.
     #
     # Loops push, workers take; one lock guards all, held for a few operations and never while calling out.
     class RunQueue
       # What the queue knows about a lane.
       class Slot
-        attr_reader :topic, :context, :mailbox, :pending
-        attr_accessor :running, :queued, :stalled, :consumer
+        attr_reader :topic, :pool, :mailbox, :pending, :width
+        attr_accessor :running, :queued, :stalled
 
         # @param topic [Object] equal for lanes that share a worker limit
-        # @param context [Consumer::Context] what the lane's consumer works with
+        # @param pool [Consumer::Pool] the lane's consumers
         # @param mailbox [Mailbox] where outcomes go
-        def initialize(topic, context = nil, mailbox = nil)
+        # @param width [Integer] units that may run at once
+        def initialize(topic, pool = nil, mailbox = nil, width: 1)
           @topic = topic
-          @context = context
+          @pool = pool
           @mailbox = mailbox
+          @width = width
           @pending = []
-          @running = false
+          @running = 0
           @queued = false
           @stalled = false
         end
+
+        # @return [Boolean] whether a unit of it might start
+        def startable? = @running < @width && !@stalled && !@pending.empty?
       end
 
       # @param limit_of [#call] gives the number of workers a topic may hold
@@ -46,13 +52,13 @@ module Penstock
       end
 
       # @param slot [Slot]
-      # @param unit [Processing::Unit]
-      # @return [Boolean] whether more waits than there are idle workers
-      def push(slot, unit)
+      # @param units [Array<Processing::Unit>]
+      # @return [Integer] workers that could be used beside those that wait
+      def push(slot, *units)
         @lock.synchronize do
-          slot.pending << unit
+          slot.pending.concat(units)
           enqueue_locked(slot)
-          @ready.size + @hooks.size > @idle
+          startable_locked(slot, units.size) + @hooks.size - @idle
         end
       end
 
@@ -100,8 +106,8 @@ module Penstock
       def finished(slot, unit, stall)
         @lock.synchronize do
           next if unit.hook?
-          slot.running = false
-          slot.stalled ||= stall
+          slot.running -= 1
+          slot.stalled ||= stall if slot.width == 1
           @running[slot.topic] -= 1
           enqueue_locked(slot)
           @work.signal if @ready.any?
@@ -122,7 +128,7 @@ module Penstock
       end
 
       # @param topic [Object]
-      # @return [Integer] lanes of the topic whose next unit only waits for a worker
+      # @return [Integer] slots of the topic whose next unit only waits for a worker
       def waiting(topic) = @waiting[topic]
 
       # @return [Integer] workers that wait for work
@@ -149,11 +155,17 @@ module Penstock
       # All below: must be called with the lock held.
 
       def enqueue_locked(slot)
-        return if slot.running || slot.queued || slot.stalled || slot.pending.empty?
+        return if slot.queued || !slot.startable?
         slot.queued = true
         @ready << slot
         @waiting[slot.topic] += 1
         @work.signal
+      end
+
+      # Of a wide slot several units may start at once.
+      def startable_locked(slot, added)
+        return @ready.size if slot.width == 1
+        @ready.size - 1 + [added, slot.width - slot.running].min
       end
 
       def dequeue_locked(slot)
@@ -172,10 +184,12 @@ module Penstock
 
       def start_locked(slot)
         slot.queued = false
-        slot.running = true
+        slot.running += 1
         @waiting[slot.topic] -= 1
         @running[slot.topic] += 1
-        [slot, slot.pending.shift]
+        unit = slot.pending.shift
+        enqueue_locked(slot)
+        [slot, unit]
       end
 
       def allowed_locked?(slot) = @running[slot.topic] < @limit_of.call(slot.topic)

@@ -18,7 +18,7 @@ module Penstock
 
       # @param group [Routing::SubscriptionGroup]
       # @param driver [Native::Consumer]
-      # @param left_running [Hash] lanes of earlier sessions whose units still run, by topic and partition
+      # @param left_running [LeftRunning] lanes of earlier sessions whose units still run
       def initialize(group:, driver:, host:, mailbox:, left_running:)
         @group = group
         @driver = driver
@@ -44,7 +44,7 @@ module Penstock
 
       # @param lane [Processing::Lane]
       def add(lane)
-        lane.holds.add(:previous_epoch) if @left_running.key?(lane.key)
+        @left_running.hold(lane)
         @by_source[lane.source.id] = lane
         @lanes[lane.key] = lane
       end
@@ -55,31 +55,28 @@ module Penstock
         @lanes.delete(lane.key) if current?(lane)
         @by_source.delete(lane.source.id) if @by_source[lane.source.id].equal?(lane)
         return false if lane.idle?
-        @left_running[lane.key] = lane
+        @left_running.add(lane)
         true
       end
 
       # Whether this lane is one that still counts here.
       def current?(lane) = @lanes[lane.key].equal?(lane)
 
-      # A unit of a lane that was given up has ended.
-      def ended_elsewhere(lane)
-        return unless lane.idle? && @left_running[lane.key].equal?(lane)
-        @left_running.delete(lane.key)
-        @lanes[lane.key]&.holds&.release(:previous_epoch)
-      end
-
       # @param id [Integer] of a driver's lane
       # @return [Processing::Lane, nil]
       def by_source(id) = @by_source[id]
 
-      # Lifts holds whose time has come.
+      # Lifts holds of lanes and of keys whose time has come.
       def expire_holds
-        @lanes.each_value { |lane| lane.holds.expire(now) unless lane.holds.open? }
+        @lanes.each_value do |lane|
+          lane.holds.expire(now) unless lane.holds.open?
+          lane.intake.expire(now)
+          lane.division.expire(now) if lane.rolling?
+        end
       end
 
       # @return [Integer, nil]
-      def next_hold_due = @lanes.each_value.filter_map { |lane| lane.holds.next_due unless lane.holds.open? }.min
+      def next_hold_due = @lanes.each_value.filter_map { |lane| hold_due(lane) }.min
 
       # @param level [Integer] syslog level
       # @param line [String]
@@ -91,13 +88,23 @@ module Penstock
 
       # Calls back what was handed out and has not started.
       # @param unstall [Boolean] see {RunQueue#withdraw}
-      def call_back(lane, unstall: false) = lane.take_back(@queue.withdraw(lane.slot, unstall: unstall))
+      def call_back(lane, unstall: false)
+        lane.take_back(@queue.withdraw(lane.slot, unstall: unstall))
+        lane.take_back(@queue.withdraw(lane.prepare_slot, unstall: unstall)) if lane.prepare_slot
+      end
 
       # @param name [String] event
       # @param payload [Hash]
       def emit(name, payload) = @reporter.emit(name, payload)
 
       def subscribed?(name) = @reporter.subscribed?(name)
+
+      private
+
+      def hold_due(lane)
+        return lane.holds.next_due unless lane.holds.open?
+        [lane.division.next_due, lane.intake.due].compact.min
+      end
     end
   end
 end

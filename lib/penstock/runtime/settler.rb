@@ -20,10 +20,10 @@ module Penstock
       # @param outcome [Processing::Outcome]
       def call(outcome)
         lane = outcome.unit.lane
-        lane.returned
-        lane.took_ms(outcome.time_ms) if outcome.unit.consume?
-        @session.call_back(lane, unstall: true) unless outcome.smooth?
-        return ended_elsewhere(lane) unless @session.current?(lane)
+        lane.returned(outcome.unit)
+        lane.took_ms(outcome.unit, outcome.time_ms)
+        @session.call_back(lane, unstall: true) if called_back?(lane, outcome)
+        return ended_elsewhere(lane, outcome.unit) unless @session.current?(lane)
         settle(lane, outcome)
         @ports.moved
       end
@@ -31,10 +31,14 @@ module Penstock
       private
 
       # A unit of a lane that was given up; its hook may have waited for it.
-      def ended_elsewhere(lane)
+      def ended_elsewhere(lane, unit)
         @hooks.ended(lane)
-        @session.ended_elsewhere(lane)
+        @session.left_running.ended(lane, unit, @session.lane(lane.key))
       end
+
+      # What waits behind a unit that went wrong; keys that run side by side don't wait for each other's failures, but for a wish
+      # that concerns the whole partition.
+      def called_back?(lane, outcome) = lane.rolling? ? outcome.flow : !outcome.smooth?
 
       # An effect that fails ends the connection: what was decided but not done is decided again on the next one.
       def settle(lane, outcome)

@@ -32,12 +32,15 @@ module Penstock
         @running = {}
       end
 
-      # Called by loops when something runnable waits and nobody is idle: one more worker, if one more is allowed.
-      def grow
+      # Called by loops when something runnable waits and nobody is idle: more workers, as far as more are allowed.
+      # @param count [Integer] how many could be used
+      def grow(count = 1)
+        return unless count.positive?
         @lock.synchronize do
           @workers.select!(&:alive?)
-          next if @workers.size >= @concurrency
-          add_locked(@workers, "penstock worker #{@workers.size}", @priority) { work }
+          [count, @concurrency - @workers.size].min.times do
+            add_locked(@workers, "penstock worker #{@workers.size}", @priority) { work }
+          end
         end
       end
 

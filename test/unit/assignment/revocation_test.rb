@@ -21,9 +21,9 @@ module Penstock
       assert_equal :wait, revocation.step(0, committed: true)
       settle(@lane, unit)
       assert_equal :hooks, revocation.step(1, committed: true)
-      @lane.action_unit(:revoked, nil)
+      hook = @lane.action_unit(:revoked, nil)
       assert_equal :wait, revocation.step(2, committed: true)
-      @lane.returned
+      @lane.returned(hook)
       assert_equal :commit, revocation.step(3, committed: true)
       assert_equal :wait, revocation.step(4, committed: false)
       assert_equal :answer, revocation.step(5, committed: true)

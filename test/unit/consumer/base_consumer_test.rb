@@ -2,6 +2,7 @@
 
 require "test_helper"
 require "support/lanes"
+require "penstock/consumer/pool"
 require "penstock/consumer/base_consumer"
 require "penstock/execution/onion"
 require "penstock/execution/unit_runner"
@@ -57,7 +58,7 @@ module Penstock
       @lane.adopt(0)
       admit(@lane, batch(0..4, from: 0))
       @context = Consumer::Context.new(@lane, @link)
-      @slot = Runtime::RunQueue::Slot.new("orders", @context, nil)
+      @slot = Runtime::RunQueue::Slot.new("orders", Consumer::Pool.new { @context })
       @monitor = Instrumentation::Monitor.new(strict: true)
     end
 
@@ -69,9 +70,9 @@ module Penstock
     end
 
     test "[lazy consumer build] there is no instance before the first unit" do
-      assert_nil @slot.consumer
+      assert_nil @context.consumer
       consume {}
-      assert_instance_of Recorder, @slot.consumer
+      assert_instance_of Recorder, @context.consumer
     end
 
     test "[persistent instance] instance variables survive from one batch to the next" do
@@ -97,7 +98,7 @@ module Penstock
       runner.call(@slot, @lane.action_unit(:shutdown, Messages.new(Messages::MemoryBatch.new("orders", 0, []))))
       assert_includes Recorder.log, [:shutdown, false]
       consume {}
-      assert @slot.consumer.used?
+      assert @context.consumer.used?
     end
 
     test "[attempt/retrying?] 1 and false on the first try" do
@@ -138,23 +139,23 @@ module Penstock
       old = nil
       consume { old = messages.first }
       @lane.reincarnate(0)
-      refute @slot.consumer.mark_as_consumed(old)
+      refute @context.consumer.mark_as_consumed(old)
       assert_equal(-1, @lane.marks.through)
     end
 
     test "a record of another partition can't be marked" do
       other = Messages.new(Messages::MemoryBatch.new("orders", 7, [Messages::MemoryBatch::Row.new(offset: 1)])).first
       consume {}
-      error = assert_raises(ArgumentError) { @slot.consumer.mark_as_consumed(other) }
+      error = assert_raises(ArgumentError) { @context.consumer.mark_as_consumed(other) }
       assert_includes error.message, "orders/7/1"
     end
 
     test "[revoked? flips] it is true as soon as the lane is being left" do
       consume {}
-      refute @slot.consumer.revoked?
+      refute @context.consumer.revoked?
       @lane.leave!
-      assert @slot.consumer.revoked?
-      assert @slot.consumer.stopping?
+      assert @context.consumer.revoked?
+      assert @context.consumer.stopping?
     end
 
     test "[seek offset/Time] a seek takes effect with the outcome; a time is looked up first" do
@@ -171,7 +172,7 @@ module Penstock
 
     test "outside of a unit pause, resume and seek are wishes to the loop" do
       consume {}
-      consumer = @slot.consumer
+      consumer = @context.consumer
       consumer.pause(3, 100)
       consumer.resume
       consumer.seek(:latest)
@@ -182,7 +183,7 @@ module Penstock
     test "offset metadata over its share is refused, naming the limit" do
       consume {}
       message = Messages.new(batch([1])).first
-      error = assert_raises(ArgumentError) { @slot.consumer.mark_as_consumed(message, "x" * 1_025) }
+      error = assert_raises(ArgumentError) { @context.consumer.mark_as_consumed(message, "x" * 1_025) }
       assert_includes error.message, "1024"
     end
 

@@ -2,6 +2,7 @@
 
 require "test_helper"
 require "support/lanes"
+require "penstock/consumer/pool"
 require "penstock/runtime/hooks"
 require "penstock/runtime/run_queue"
 
@@ -24,8 +25,9 @@ module Penstock
 
     def lane_with(consumer)
       lane(committed: 0).tap do |lane|
-        lane.slot = Runtime::RunQueue::Slot.new("orders")
-        lane.slot.consumer = consumer
+        pool = Consumer::Pool.new { Consumer::Context.new(lane, nil).tap { |context| context.consumer = consumer } }
+        pool.give_back(pool.take(nil))
+        lane.slot = Runtime::RunQueue::Slot.new("orders", pool)
       end
     end
 
@@ -42,10 +44,10 @@ module Penstock
     test "the hook of a lane whose unit still runs follows the unit's end" do
       busy = lane_with(:consumer)
       admit(busy, batch(0..2, from: 0))
-      busy.next_unit
+      unit = busy.next_unit
       @hooks.late(:revoked, busy)
       assert_nil @queue.take(wait: false)
-      busy.returned
+      busy.returned(unit)
       @hooks.ended(busy)
       assert_equal :revoked, @queue.take(wait: false)[1].action
     end

@@ -10,9 +10,58 @@ module Penstock
         def perform(lane, _ports) = lane.complete_through(offset)
       end
 
-      # Run these records again, before anything else of the lane.
-      Requeue = Struct.new(:messages) do
-        def perform(lane, _ports) = lane.backlog.put_back(messages)
+      # These records are complete, whatever lies before them.
+      CompleteEach = Struct.new(:messages) do
+        def perform(lane, _ports) = lane.complete(messages.to_a)
+      end
+
+      # Records that go into no unit are complete.
+      Drop = Struct.new(:offsets) do
+        def perform(lane, _ports) = lane.drop(offsets)
+      end
+
+      # Run these records again, before anything else of the lane, or of the key.
+      Requeue = Struct.new(:messages, :key) do
+        def perform(lane, _ports) = lane.division.requeue(key, messages)
+      end
+
+      # One key waits, until `at` (monotonic ms) or until released; the others go on.
+      Park = Struct.new(:key, :reason, :at) do
+        def perform(lane, _ports) = lane.division.park(key, reason, at)
+      end
+
+      # A key goes on.
+      Unpark = Struct.new(:key) do
+        def perform(lane, _ports) = lane.division.release(key)
+      end
+
+      # User code was asked about records: `rest` is to be asked about again; `seek_to` is where a filter wants to go on.
+      PrepareEnded = Struct.new(:rest, :seek_to) do
+        def perform(lane, _ports)
+          lane.intake.preparing = false
+          lane.intake.put_back(rest)
+          lane.intake.seek_to = seek_to
+        end
+      end
+
+      # Records whose time hasn't come wait before everything else that was taken.
+      PutBack = Struct.new(:messages, :keys) do
+        def perform(lane, _ports) = lane.intake.put_back(messages, keys, prepared: true)
+      end
+
+      # Records go into units.
+      LetIn = Struct.new(:messages, :keys) do
+        def perform(lane, _ports) = lane.let_in(messages, keys)
+      end
+
+      # Nothing more goes in before then; what is in goes on.
+      Wait = Struct.new(:reason, :at) do
+        def perform(lane, _ports) = lane.intake.wait(reason, at)
+      end
+
+      # A worker asks user code about what was taken.
+      Prepare = Class.new do
+        def perform(lane, ports) = ports.prepare(lane)
       end
 
       # Shut the lane for a reason, until `at` (monotonic ms) or until released.
@@ -26,8 +75,8 @@ module Penstock
       end
 
       # Cut what is left up to and including `through` into single records.
-      Isolate = Struct.new(:through) do
-        def perform(lane, _ports) = lane.backlog.isolate_through(through)
+      Isolate = Struct.new(:through, :key) do
+        def perform(lane, _ports) = lane.division.isolate(key, through)
       end
 
       # Go on at another offset (Integer, :earliest, :latest): a new incarnation of the lane.

@@ -1,21 +1,39 @@
 # frozen_string_literal: true
 
+require_relative "../effects/effects"
+
 module Penstock
   module Processing
     module Settlement
-      # What deciders may look at beside the outcome: the lane, the time (monotonic ms) and the topic's policy.
-      Context = Struct.new(:lane, :now, :backoff, :critical_errors, keyword_init: true) do
+      # What deciders may look at beside the outcome: the lane, the time (monotonic ms) and the topic's policy. The only place that
+      # knows whether waiting concerns the whole lane or one key of it.
+      Context = Struct.new(:lane, :now, :backoff, :critical_errors, :assembly, keyword_init: true) do
         # @return [Boolean] whether the outcome belongs to the lane's present life
         def current?(unit) = unit.incarnation == lane.incarnation
 
         def automatic? = !lane.topic.manual_offset_management?
+        def owned? = lane.owned?
 
         # Records of the unit that aren't complete, after the marks were taken.
         # @return [Messages]
-        def rest(unit)
-          base = lane.position
-          base ? unit.messages.from_offset(base) : unit.messages
+        def rest(unit) = lane.incomplete_of(unit)
+
+        # @return [Array<Effect>] all records of the unit are complete
+        def complete(unit)
+          lane.rolling? ? [Effect::CompleteEach.new(unit.messages)] : [Effect::Complete.new(unit.upto)]
         end
+
+        # @return [Effect] what isn't complete runs again before anything else of its key
+        def requeue(unit, messages = rest(unit)) = Effect::Requeue.new(messages, unit.key)
+
+        # @return [Effect] what follows in order waits
+        # @param at [Integer, nil] monotonic ms
+        def wait(unit, reason, at)
+          lane.rolling? ? Effect::Park.new(unit.key, reason, at) : Effect::Hold.new(reason, at)
+        end
+
+        # @return [Effect] one record a unit up to the offset
+        def isolate(unit, through) = Effect::Isolate.new(through, unit.key)
       end
     end
   end

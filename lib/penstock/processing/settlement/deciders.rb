@@ -28,7 +28,7 @@ module Penstock
       class Interrupt
         def call(outcome, context)
           return unless outcome.error.is_a?(Interrupted)
-          [Effect::Requeue.new(context.rest(outcome.unit))]
+          [context.requeue(outcome.unit)]
         end
       end
 
@@ -37,7 +37,7 @@ module Penstock
         def call(outcome, context)
           error = outcome.error
           return unless error && critical?(error, context.critical_errors)
-          [Effect::Hold.new(:critical, nil), Effect::Requeue.new(context.rest(outcome.unit)), Effect::Stop.new(error)]
+          [Effect::Hold.new(:critical, nil), context.requeue(outcome.unit), Effect::Stop.new(error)]
         end
 
         private
@@ -52,7 +52,7 @@ module Penstock
           return unless outcome.error
           attempt = context.lane.attempts.fail(outcome.blamed)
           at = context.now + context.backoff.delay_ms(attempt)
-          [Effect::Hold.new(:retry, at), *again(outcome, context), *FlowRequested.hold(outcome.flow, context),
+          [context.wait(outcome.unit, :retry, at), *again(outcome, context), *FlowRequested.hold(outcome.flow, context),
             Effect::Emit.new("consumer.consuming.pause", pause(outcome, context, attempt, at))]
         end
 
@@ -61,8 +61,7 @@ module Penstock
         # A seek that was asked for before the error stands: the user wins over the retry.
         def again(outcome, context)
           return [Effect::Seek.new(outcome.flow.target, :user)] if outcome.flow.is_a?(Consumer::Flow::Seek)
-          rest = context.rest(outcome.unit)
-          [Effect::Isolate.new(outcome.blamed), Effect::Requeue.new(rest)]
+          [context.isolate(outcome.unit, outcome.blamed), context.requeue(outcome.unit)]
         end
 
         def pause(outcome, context, attempt, at)
@@ -102,8 +101,16 @@ module Penstock
           private
 
           # Where the lane goes on after the pause: at the offset named, else behind the unit.
+          #
+          # Where keys run side by side nothing that follows completes what the unit left: it runs again after the pause.
           def position(flow, unit, context)
-            return [] unless flow.offset && unit
+            return [] unless unit
+            return flow.offset ? elsewhere(flow, unit) : [] unless context.lane.rolling?
+            return [Effect::Seek.new(flow.offset, :user)] if flow.offset && !within?(unit, flow.offset)
+            [context.requeue(unit, context.rest(unit).from_offset(flow.offset || 0))]
+          end
+
+          def elsewhere(flow, unit)
             return [Effect::Seek.new(flow.offset, :user)] unless within?(unit, flow.offset)
             [Effect::Requeue.new(unit.messages.from_offset(flow.offset))]
           end
@@ -116,7 +123,7 @@ module Penstock
       class Advance
         def call(outcome, context)
           return [] unless context.automatic?
-          [Effect::Complete.new(outcome.unit.upto)]
+          context.complete(outcome.unit)
         end
       end
     end

@@ -1,0 +1,50 @@
+# frozen_string_literal: true
+
+require_relative "message"
+
+module Penstock
+  class Messages
+    # Records of one partition that don't lie side by side in one batch: what a filter left over, or those of one key, which may
+    # come from several takes. In offset order; behaves like any other {Messages}.
+    class Listed < Messages
+      # @param list [Array<Message>] in offset order, never changed afterwards
+      # @param batch [Object] used for topic and partition, also when the list is empty
+      def initialize(list, batch, scheduled_ms: nil)
+        super(batch, 0, list.size, scheduled_ms: scheduled_ms)
+        @views = list
+      end
+
+      def each_raw
+        @views.each { |message| yield message.raw_payload }
+        self
+      end
+
+      def raw_payloads = @views.map(&:raw_payload)
+      def first_offset = empty? ? NO_OFFSET : @views.first.offset
+      def last_offset = empty? ? NO_OFFSET : @views.last.offset
+      def offset_at(index) = @views[index].offset
+      def timestamp_at(index) = @views[index].timestamp_ms
+      def bytesize_at(index) = @views[index].bytesize
+      def key_at(index) = @views[index].raw_key
+      def keyed(index) = @views[index].keyed
+      def at_end? = !empty? && @views.last.at_end?
+
+      def blamed_offset
+        return nil if empty?
+        @cursor ? @views[@cursor].offset : last_offset
+      end
+
+      def from_offset(offset)
+        skip = @views.bsearch_index { |message| message.offset >= offset } || @size
+        slice(skip, @size - skip)
+      end
+
+      def slice(start, count) = Listed.new(@views[start, count], @batch, scheduled_ms: @scheduled_ms)
+      def pick(positions) = Listed.new(@views.values_at(*positions), @batch, scheduled_ms: @scheduled_ms)
+
+      private
+
+      def newest_timestamp = @views.last.timestamp_ms
+    end
+  end
+end

@@ -1,0 +1,56 @@
+# frozen_string_literal: true
+
+module Penstock
+  module Processing
+    module Division
+      # The records of one key that are at hand, in offset order, and why they may not run now: a unit of the key is out, the key is
+      # parked (until a time, or until it is released), or a unit of an earlier assignment still runs with it.
+      class KeyRun
+        attr_reader :key, :messages
+        attr_accessor :queued
+
+        # @return [Boolean] whether a unit of it is out
+        attr_accessor :busy
+
+        # @return [Symbol, nil] why it is parked
+        attr_accessor :parked
+
+        # @return [Integer] units of earlier assignments that still run
+        attr_accessor :blocked
+
+        # @return [Integer, nil] up to and including this offset records run one by one
+        attr_accessor :isolate_through
+
+        def initialize(key)
+          @key = key
+          @messages = []
+          @blocked = 0
+        end
+
+        def ready? = !@busy && !@parked && @blocked.zero? && !@messages.empty?
+
+        # @return [Boolean] whether nothing is known of the key any more
+        def idle? = @messages.empty? && !@busy && !@parked && @blocked.zero?
+
+        # @param max [Integer]
+        # @return [Array<KeyedMessage>] what runs next
+        def cut(max) = @messages.shift(isolated? ? 1 : max)
+
+        # Forgets what is at hand; what is out stays out.
+        def clear
+          @messages.clear
+          @parked = nil
+          @isolate_through = nil
+        end
+
+        private
+
+        def isolated?
+          return false unless @isolate_through
+          return true if @messages.first.offset <= @isolate_through
+          @isolate_through = nil
+        end
+      end
+    end
+  end
+end

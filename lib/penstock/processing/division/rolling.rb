@@ -1,0 +1,260 @@
+# frozen_string_literal: true
+
+require_relative "../../consumer/unit_marks"
+require_relative "../../messages/listed"
+require_relative "../unit"
+require_relative "key_run"
+require_relative "parking"
+
+module Penstock
+  module Processing
+    module Division
+      # Keys side by side, each in its own order, with no barrier between takes. A unit is what is at hand of *one* key; as long as
+      # it is out nothing else of that key is. A key that fails is parked with its own back-off while the others go on. By message
+      # it is the same with every record as a key of its own.
+      #
+      # How many records are at hand is bounded by the window: what is admitted and incomplete, whether it waits, runs or is parked.
+      # Owned by its lane.
+      class Rolling
+        # Units handed out beyond those that may run. It grows while units are quick, because a turn of the loop costs more than
+        # they do, and shrinks at once when they aren't.
+        LOOK_AHEAD = (2..512)
+        QUICK_MS = 1
+
+        # @param max [Integer] most records of a unit
+        # @param width [Integer] units that may run at once
+        # @param window_records [Integer] incomplete records at hand
+        # @param window_bytes [Integer]
+        # @param each [Boolean] every record is a key of its own
+        def initialize(max:, width:, window_records:, window_bytes:, each: false)
+          @max = max
+          @width = width
+          @window_records = window_records
+          @window_bytes = window_bytes
+          @each = each
+          @runs = {}
+          @ready = []
+          @parking = Parking.new
+          @out = {}.compare_by_identity
+          @unmarked = {}.compare_by_identity
+          @look_ahead = LOOK_AHEAD.begin
+          @bytes = 0
+        end
+
+        def rolling? = true
+
+        # @return [Integer] units that may run at once
+        attr_reader :width
+
+        # @param messages [Messages] records that follow everything pushed before
+        # @param keys [Array<Object>, nil] of the partitioner; nil: the records' own
+        # @param lane [Lane]
+        def push(messages, keys, lane)
+          messages.size.times do |index|
+            message = messages.keyed(index)
+            @bytes += message.bytesize
+            run = run_of(key_of(message, keys && keys[index]))
+            run.messages << message
+            again(run, message.offset, lane) if lane.attempts.any?
+            enqueue(run)
+          end
+        end
+
+        # @return [Boolean] whether nothing is at hand
+        def empty? = @runs.empty?
+
+        # @return [Integer] records at hand, those that run left out
+        def size = @runs.sum { |_key, run| run.messages.size }
+
+        # @return [Boolean] whether a unit may be cut
+        def waiting?
+          return false if @out.size >= @width + @look_ahead
+          drop_stale
+          !@ready.empty?
+        end
+
+        # Takes when what is ready runs low, and enough at once to be worth a turn.
+        # @return [Integer] records to take from the source
+        def wanted(lane)
+          return 0 if @ready.size >= @width + LOOK_AHEAD.begin || @bytes >= @window_bytes
+          room = @window_records - lane.ledger.incomplete
+          (room.positive? && (room * 4 >= @window_records || @ready.empty?)) ? room : 0
+        end
+
+        # @param lane [Lane]
+        # @return [Unit]
+        def next_unit(lane)
+          run = @ready.shift
+          run.queued = false
+          run.busy = true
+          out(unit_of(run, run.cut(@max), lane))
+        end
+
+        # @param time_ms [Integer] what a unit took
+        def took_ms(time_ms)
+          wanted = (time_ms < QUICK_MS) ? @look_ahead + 1 : @look_ahead / 2
+          @look_ahead = wanted.clamp(LOOK_AHEAD.begin, LOOK_AHEAD.end)
+        end
+
+        # A unit came back, run or not. With manual offsets its cell counts as long as something of it is unmarked.
+        def returned(unit)
+          @out.delete(unit)
+          @unmarked[unit] = true if unit.lane.topic.manual_offset_management?
+          run = @runs[unit.key] or return
+          run.busy = false
+          rest(run)
+        end
+
+        # Units that never started come back.
+        # @param units [Array<Unit>]
+        def take_back(units)
+          units.each do |unit|
+            @unmarked.delete(unit)
+            requeue(unit.key, unit.messages)
+          end
+        end
+
+        # @param messages [Messages] run again before anything else of the key
+        def requeue(key, messages)
+          return if messages.empty?
+          run = run_of(key)
+          run.messages.unshift(*messages.to_a)
+          enqueue(run)
+        end
+
+        # Records of the key are cut one by one up to and including the offset.
+        def isolate(key, through)
+          run = run_of(key)
+          run.isolate_through = [run.isolate_through, through].compact.max
+        end
+
+        # The key waits; the others go on.
+        # @param reason [Symbol]
+        # @param at [Integer, nil] monotonic ms at which it ends by itself
+        def park(key, reason, at)
+          run = run_of(key)
+          run.parked = reason
+          @parking.add(run, at)
+        end
+
+        # @return [Boolean] whether the key was parked
+        def release(key)
+          run = @runs[key]
+          return false unless run&.parked
+          @parking.delete(run)
+          freed(run)
+          true
+        end
+
+        # @return [Integer, nil] monotonic ms at which the next key ends waiting by itself
+        def next_due = @parking.next_due
+
+        # @param now [Integer] monotonic ms
+        def expire(now) = @parking.expire(now) { |run| freed(run) }
+
+        # Cells of units that were not read to their end.
+        # @yieldparam unit [Unit]
+        def each_mark(&)
+          @out.each_key(&)
+          @unmarked.each_key(&) unless @unmarked.empty?
+        end
+
+        # Nothing of the unit is incomplete any more.
+        def done(unit) = @unmarked.delete(unit)
+
+        # @return [Unit, nil] of those that ended with something unmarked, the oldest
+        def oldest_unmarked = @unmarked.first&.first
+
+        # @param bytes [Integer] of records that were completed
+        def completed(bytes) = @bytes -= bytes
+
+        # @return [Integer, nil]
+        def first_offset = nil
+
+        # @return [Array<Object>] keys of units that are out, once for each
+        def busy_keys = @out.keys.select(&:consume?).map(&:key)
+
+        # Units of an earlier assignment still run with these keys.
+        def block(keys) = keys.each { |key| run_of(key).blocked += 1 }
+
+        # One of them has ended.
+        def unblock(key)
+          run = @runs[key] or return
+          run.blocked -= 1 if run.blocked.positive?
+          rest(run)
+        end
+
+        # Nothing that was at hand counts any more; what is out still keeps its key.
+        def clear
+          @ready.clear
+          @parking.clear
+          @unmarked.clear
+          @bytes = 0
+          @runs.each_value do |run|
+            run.queued = false
+            run.clear
+          end
+          @runs.delete_if { |_key, run| run.idle? }
+        end
+
+        # @return [Hash] for snapshots
+        def to_h = {backlog: size, keys: @runs.size, ready: @ready.size, parked: @parking.size, bytes: @bytes}
+
+        private
+
+        # A record without a key runs alone.
+        def key_of(message, given)
+          return message.offset if @each
+          key = given.nil? ? message.raw_key : given
+          key.nil? ? message.offset : key
+        end
+
+        def run_of(key) = @runs[key] ||= KeyRun.new(key)
+
+        # Records that an earlier owner was retrying wait their back-off again, alone.
+        def again(run, offset, lane)
+          return if lane.attempts.of(offset).zero?
+          run.isolate_through = [run.isolate_through, offset].compact.max
+          at = lane.adopted_until
+          park(run.key, :retry, at) if at
+        end
+
+        def unit_of(run, messages, lane)
+          cell = Consumer::UnitMarks.new(lane.marks)
+          messages.each { |message| message.cell = cell }
+          listed = Messages::Listed.new(messages, messages.first.batch, scheduled_ms: nil)
+          first = messages.first.offset
+          Unit.new(lane, :consume, listed, messages.last.offset + 1, lane.attempts.of(first) + 1, lane.incarnation, run.key, cell)
+        end
+
+        def out(unit)
+          @out[unit] = true
+          unit
+        end
+
+        def enqueue(run)
+          return if run.queued || !run.ready?
+          run.queued = true
+          @ready << run
+        end
+
+        def freed(run)
+          run.parked = nil
+          rest(run)
+        end
+
+        # A key goes on, or is forgotten.
+        def rest(run)
+          run.idle? ? @runs.delete(run.key) : enqueue(run)
+        end
+
+        # What was ready and was parked, or taken away, since.
+        def drop_stale
+          until @ready.empty? || @ready.first.ready?
+            @ready.shift.queued = false
+          end
+        end
+      end
+    end
+  end
+end

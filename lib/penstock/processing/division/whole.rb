@@ -1,0 +1,92 @@
+# frozen_string_literal: true
+
+require_relative "../backlog"
+require_relative "../unit"
+
+module Penstock
+  module Processing
+    module Division
+      # One unit at a time a partition, in offset order: records wait in one row and pieces are cut from it. What is behind the
+      # running unit may be handed out already, so that a worker never waits for a turn of the loop. Owned by its lane.
+      class Whole
+        # One unit runs, one waits behind it.
+        LOOK_AHEAD = 1
+        # Units that end within a millisecond or so wait in greater numbers: a turn of the loop costs more than they do.
+        QUICK_LOOK_AHEAD = 3
+        QUICK_MS = 2
+
+        # @return [Integer] units that may wait behind the one that runs
+        attr_reader :look_ahead
+
+        # @param max [Integer] most records of a unit
+        def initialize(max)
+          @max = max
+          @backlog = Backlog.new
+          @out = 0
+          @look_ahead = LOOK_AHEAD
+        end
+
+        # Units of one lane run one after another; one that went wrong holds up those behind it until the loop has decided.
+        def rolling? = false
+
+        # @param messages [Messages] records that follow everything pushed before
+        def push(messages, _keys = nil, _lane = nil) = @backlog.push(messages)
+
+        # @return [Boolean] whether nothing is at hand
+        def empty? = @backlog.empty?
+
+        # @return [Integer] records at hand
+        def size = @backlog.size
+
+        # @return [Boolean] whether a unit could be cut
+        def waiting? = !@backlog.empty? && @out <= @look_ahead
+
+        # @return [Integer] records to take from the source
+        def wanted(_lane) = (@backlog.empty? && @out <= @look_ahead) ? @max * (1 + @look_ahead) : 0
+
+        # @param lane [Lane]
+        # @return [Unit]
+        def next_unit(lane)
+          messages = @backlog.cut(@max)
+          @out += 1
+          Unit.new(lane, :consume, messages, messages.last_offset + 1, lane.attempts.of(messages.first_offset) + 1,
+            lane.incarnation)
+        end
+
+        # @param time_ms [Integer] what a unit took
+        def took_ms(time_ms)
+          @look_ahead = (time_ms < QUICK_MS) ? QUICK_LOOK_AHEAD : LOOK_AHEAD
+        end
+
+        # A unit came back, run or not.
+        def returned(_unit) = @out -= 1
+
+        # Units that never started come back.
+        # @param units [Array<Unit>] in the order in which they were handed out
+        def take_back(units) = units.reverse_each { |unit| @backlog.put_back(unit.messages) }
+
+        # @param messages [Messages] run again before anything else
+        def requeue(_key, messages) = @backlog.put_back(messages)
+
+        # Records are cut one by one up to and including the offset.
+        def isolate(_key, through) = @backlog.isolate_through(through)
+
+        # Only whole lanes wait: a hold of the lane does it.
+        def next_due = nil
+        def expire(_now) = nil
+
+        # Marks of a whole partition are a watermark of the lane.
+        def each_mark = nil
+
+        # @return [Integer, nil] the first record at hand
+        def first_offset = @backlog.first_offset
+
+        # Nothing that was at hand counts any more.
+        def clear = @backlog.clear
+
+        # @return [Hash] for snapshots
+        def to_h = {backlog: @backlog.size}
+      end
+    end
+  end
+end

@@ -1,0 +1,76 @@
+# frozen_string_literal: true
+
+module Penstock
+  module Processing
+    # Records of a lane that were taken and are not let into units yet: a worker asks the user's filters and partitioner about
+    # them, or they wait for their time (delay, throttle, a filter's pause). In offset order; the ledger knows them as incomplete.
+    #
+    # What waits here holds up nothing that was let in before. Owned by its lane.
+    class Intake
+      # `keys` beside the messages, and whether user code was asked already.
+      Entry = Struct.new(:messages, :keys, :prepared)
+
+      def initialize
+        @entries = []
+        clear
+      end
+
+      # @return [Boolean] whether a worker is asking user code about records of this lane
+      attr_accessor :preparing
+
+      # @return [Integer, nil] where a filter wants to go on, once all that was let in is done with
+      attr_accessor :seek_to
+
+      # @return [Symbol, nil] why it waits
+      attr_reader :reason
+
+      # @return [Integer, nil] monotonic ms at which it goes on
+      attr_reader :due
+
+      # @return [Boolean] whether nothing is here and nothing on its way
+      def empty? = @entries.empty? && !@preparing && @seek_to.nil? && @due.nil?
+
+      # @return [Boolean] whether something could be let in now
+      def waiting? = !@preparing && @due.nil? && (!@entries.empty? || !@seek_to.nil?)
+
+      # @return [Integer] records
+      def size = @entries.sum { |entry| entry.messages.size }
+
+      # @param messages [Messages] behind everything that waits
+      def push(messages)
+        @entries << Entry.new(messages, nil, false) unless messages.empty?
+      end
+
+      # @param messages [Messages] before everything that waits
+      def put_back(messages, keys = nil, prepared: false)
+        @entries.unshift(Entry.new(messages, keys, prepared)) unless messages.empty?
+      end
+
+      # @return [Entry, nil] what is next
+      def first = @entries.first
+
+      # @return [Entry, nil] what is next, taken away
+      def shift = @entries.shift
+
+      # Nothing goes in before then.
+      # @param reason [Symbol]
+      # @param at [Integer] monotonic ms
+      def wait(reason, at)
+        @reason = reason
+        @due = at
+      end
+
+      # @param now [Integer] monotonic ms
+      def expire(now)
+        @due = @reason = nil if @due && @due <= now
+      end
+
+      # Nothing that waits counts any more; a worker's answer about older records is known by its incarnation.
+      def clear
+        @entries.clear
+        @preparing = false
+        @seek_to = @due = @reason = nil
+      end
+    end
+  end
+end

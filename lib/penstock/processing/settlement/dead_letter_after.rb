@@ -1,0 +1,58 @@
+# frozen_string_literal: true
+
+require_relative "../../errors"
+require_relative "../effects/effects"
+require_relative "../failure/effects"
+require_relative "skip"
+
+module Penstock
+  module Processing
+    module Settlement
+      # A record that failed often enough is put away: into the dead letters, into the next retry topic, or nowhere. Only it; what
+      # is left of its unit runs again.
+      #
+      # The message was made by the worker. Where it is missing, because the loop counts more attempts than the worker knew of or
+      # because making it failed, the record is tried once more, and then it is there.
+      class DeadLetterAfter
+        # @param policy [Failure::Policy]
+        def initialize(policy)
+          @policy = policy
+        end
+
+        def call(outcome, context)
+          return unless outcome.unit.consume? && GivenUp.decidable?(outcome)
+
+          blamed = @policy.blamed(outcome, context.rest(outcome.unit))
+          decided = decide(outcome, blamed, context)
+          return if decided == :retry
+          return Skip.effects(outcome, @policy, context) if decided == :skip
+
+          bury(outcome, blamed, context)
+        end
+
+        private
+
+        def decide(outcome, blamed, context)
+          return @policy.without_retries if outcome.error.is_a?(QuarantinedError)
+
+          @policy.after(context.lane.attempts.of(blamed) + 1, advice(outcome, blamed)&.answer)
+        end
+
+        def advice(outcome, blamed) = (outcome.advice if outcome.advice&.offset == blamed)
+
+        def bury(outcome, blamed, context)
+          letter = advice(outcome, blamed)&.letter or return
+
+          [context.wait(outcome.unit, :dead_letter, nil), *GivenUp.others(outcome, blamed, context),
+            Effect::DeadLetter.new(burial(letter, outcome.unit, context))]
+        end
+
+        def burial(letter, unit, context)
+          breath = (letter.kind == :dead_letter) ? @policy.breath_ms : 0
+          Failure::Burial.new(letter: letter, unit: unit, complete: @policy.complete?, commit: @policy.commit_at_once?,
+            resume_at: context.now + breath)
+        end
+      end
+    end
+  end
+end

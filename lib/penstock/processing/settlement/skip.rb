@@ -1,0 +1,71 @@
+# frozen_string_literal: true
+
+require_relative "../../consumer/flow"
+require_relative "../effects/effects"
+require_relative "deciders"
+
+module Penstock
+  module Processing
+    module Settlement
+      # What to do with a failed record that is given up: what is left of its unit runs again, it doesn't.
+      module GivenUp
+        class << self
+          # @return [Boolean] whether the outcome is about a record that may be given up: the user's seek goes before, and where
+          #   nobody knows which of several records failed, they are first taken one by one
+          def decidable?(outcome)
+            return false if outcome.error.nil? || outcome.blamed.nil? || outcome.flow.is_a?(Consumer::Flow::Seek)
+
+            outcome.unit.single? || !outcome.unit.messages.cursor.nil?
+          end
+
+          # @param blamed [Integer] its offset
+          # @return [Array<Effect>] for all records of the unit that aren't complete, but that one
+          def others(outcome, blamed, context)
+            rest = context.rest(outcome.unit)
+            others = rest.pick((0...rest.size).reject { |index| rest.offset_at(index) == blamed })
+            isolating = others.empty? ? [] : [context.isolate(outcome.unit, blamed)]
+            [*isolating, context.requeue(outcome.unit, others), *FlowRequested.hold(outcome.flow, context)]
+          end
+
+          # @return [Messages] of the one record
+          def record(unit, offset)
+            messages = unit.messages
+            messages.pick([(0...messages.size).find { |index| messages.offset_at(index) == offset }])
+          end
+
+          # @return [Effect]
+          def tell(event, outcome, blamed, attempt, context)
+            lane = context.lane
+            Effect::Emit.new(event, {topic: lane.topic_name, partition: lane.partition, offset: blamed, attempt: attempt,
+                                     error: outcome.error})
+          end
+        end
+      end
+
+      # The record is given up without a trace but an event: the user's strategy said so.
+      class Skip
+        # @param policy [Failure::Policy]
+        def initialize(policy)
+          @policy = policy
+        end
+
+        def call(outcome, context)
+          return unless outcome.unit.consume? && GivenUp.decidable?(outcome)
+          return unless outcome.advice&.answer&.first == :skip
+
+          self.class.effects(outcome, @policy, context)
+        end
+
+        # @return [Array<Effect>]
+        def self.effects(outcome, policy, context)
+          blamed = policy.blamed(outcome, context.rest(outcome.unit))
+          attempt = context.lane.attempts.of(blamed) + 1
+          [*(Effect::CompleteEach.new(GivenUp.record(outcome.unit, blamed)) if policy.complete?),
+            *GivenUp.others(outcome, blamed, context),
+            context.wait(outcome.unit, :retry, context.now + policy.breath_ms),
+            GivenUp.tell("consumer.skipped", outcome, blamed, attempt, context)]
+        end
+      end
+    end
+  end
+end
