@@ -121,14 +121,17 @@ class ProducerApiTest < Penstock::TestCase
     end
   end
 
+  # The broker answers late, or it might keep up with a slow test.
   test "a full queue holds producing back until there is room, and nothing is lost" do
     sender = connected_api(kafka: {"queue.buffering.max.messages": 50, "linger.ms": 1})
+    sender.produce_sync(thing)
+    cluster.set_rtt(1, 100)
     waits = 0
     sender.monitor.subscribe("producer.queue_full") { waits += 1 }
-    handles = Array.new(2_000) { sender.produce_async(thing) }
+    handles = Array.new(400) { sender.produce_async(thing) }
 
     assert_equal [0], handles.map { |handle| handle.tap(&:wait).number }.uniq
-    assert_equal 1_000, sender.produce_many_sync(Array.new(1_000) { thing }).size
+    assert_equal 200, sender.produce_many_sync(Array.new(200) { thing }).size
     assert_operator waits, :>, 0
   end
 
