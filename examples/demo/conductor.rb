@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "fileutils"
+require "json"
 require "rbconfig"
 require "tmpdir"
 require_relative "bar"
@@ -16,6 +17,7 @@ module Demo
   class Conductor
     ROOT = File.expand_path("../..", __dir__)
     BOOT_FILE = File.expand_path("penstock.rb", __dir__)
+    CLUSTER_FILE = File.expand_path("cluster.rb", __dir__)
     PENSTOCK = [RbConfig.ruby, File.join(ROOT, "exe/penstock")].freeze
     COMMIT_INTERVAL_MS = 500
     # 6 s is the least a broker allows by default. The embedded one has no such limit, and each of its rebalances lasts
@@ -76,8 +78,14 @@ module Demo
     end
 
     def topics(*arguments)
-      done = system(*PENSTOCK, "topics", *arguments, "--bootstrap", @bootstrap, %i[out err] => [path("topics.log"), "a"])
+      env = {"PENSTOCK_BOOT_FILE" => CLUSTER_FILE, "DEMO_KAFKA" => kafka}
+      done = system(env, *PENSTOCK, "topics", *arguments, %i[out err] => [path("topics.log"), "a"])
       raise Failed, "penstock topics #{arguments.first} failed:\n#{File.read(path("topics.log"))}" unless done
+    end
+
+    # Goes by the environment, where other users of the machine don't see it, as they do a command line.
+    def kafka
+      JSON.generate(@options.kafka.merge("bootstrap.servers" => @bootstrap))
     end
 
     def start_consumer
@@ -95,7 +103,7 @@ module Demo
     end
 
     def start(name, command, env)
-      env = env.merge("DEMO_BOOTSTRAP" => @bootstrap, "DEMO_TOPIC" => @topic, "DEMO_GROUP" => @topic,
+      env = env.merge("DEMO_KAFKA" => kafka, "DEMO_TOPIC" => @topic, "DEMO_GROUP" => @topic,
         "DEMO_JOURNAL" => path("#{name}.journal"), "DEMO_EMBEDDED" => @options.embedded? ? "1" : nil,
         "DEMO_COMMIT_INTERVAL_MS" => COMMIT_INTERVAL_MS.to_s,
         "DEMO_SESSION_MS" => SESSION_MS.fetch(@options.embedded? ? :embedded : :broker).to_s)

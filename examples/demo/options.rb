@@ -4,16 +4,31 @@ require "optparse"
 
 module Demo
   # What the demo is asked to do. `parse` prints help or the mistake itself and exits.
-  Options = Struct.new(:bootstrap, :count, :customers, :partitions, :processes, :threads, :rate, :work_ms, :kill, :tamper,
+  Options = Struct.new(:bootstrap, :kafka, :count, :customers, :partitions, :processes, :threads, :rate, :work_ms, :kill, :tamper,
     :keep, :json, :limit_s, :replicas, keyword_init: true) do
+    # Reads one property of librdkafka.
+    def add_property(text)
+      name, value = text.split("=", 2).map(&:strip)
+      raise OptionParser::InvalidArgument, "#{name}: NAME=VALUE is wanted" if value.nil? || name.empty?
+
+      kafka[name] = value
+    end
+
+    # Reads a file of them; empty lines and such that begin with # don't count.
+    def add_properties(path)
+      File.readlines(path, chomp: true).grep_v(/\A\s*(#|\z)/).each { |line| add_property(line) }
+    rescue SystemCallError => error
+      raise OptionParser::InvalidArgument, error.message
+    end
+
     # The embedded broker keeps 5 MiB a partition; an order takes about 150 bytes.
     def self.embedded_limit(partitions)
       partitions * 25_000
     end
 
     def self.parse(argv)
-      options = new(count: 100_000, customers: 1_000, partitions: 8, processes: 2, threads: 4, rate: 5_000, work_ms: 0.5,
-        kill: true, limit_s: 120, replicas: 1)
+      options = new(kafka: {}, count: 100_000, customers: 1_000, partitions: 8, processes: 2, threads: 4, rate: 5_000,
+        work_ms: 0.5, kill: true, limit_s: 120, replicas: 1)
       parser = Parser.build(options)
       rest = parser.parse(argv)
       abort "bin/demo: what is #{rest.join(" ")}? See --help." if rest.any?
@@ -30,7 +45,19 @@ module Demo
     def check
       abort "bin/demo: --count, --customers, --partitions, --processes and --threads begin at 1" if [count, customers,
         partitions, processes, threads].min < 1
-      return self unless embedded? && count > self.class.embedded_limit(partitions)
+      self.bootstrap ||= kafka["bootstrap.servers"]
+      check_embedded if embedded?
+      self
+    end
+
+    private
+
+    def check_embedded
+      if kafka.any?
+        abort "bin/demo: --kafka and --kafka-file are for a broker that runs; name it with --bootstrap HOST:PORT, or " \
+          "with bootstrap.servers among them"
+      end
+      return if count <= self.class.embedded_limit(partitions)
 
       abort "bin/demo: the embedded broker keeps 5 MiB a partition in memory, so at most " \
         "#{self.class.embedded_limit(partitions)} orders with #{partitions} partitions; more with --partitions or " \
@@ -47,6 +74,19 @@ module Demo
       another, and ends with a table computed from the journals that all of them wrote. Exit code 0: the table is as it
       must be; 1: it isn't, or the demo failed; 130: Ctrl-C.
 
+      A broker that wants a login, with a file of librdkafka's properties (docs/security.md has them all):
+
+        bin/demo --bootstrap kafka.example.org:9093 --kafka-file login.properties
+
+        security.protocol=SASL_SSL
+        sasl.mechanism=SCRAM-SHA-512
+        sasl.username=demo
+        sasl.password=…
+        ssl.ca.location=/etc/kafka/ca.pem
+
+      The user may create and delete topics demo_orders_*, write to and read from them, and be in groups of those names.
+      Properties that the demo sets itself (addresses, session, commits) stay as it sets them.
+
     TEXT
 
     def self.build(options)
@@ -61,6 +101,12 @@ module Demo
 
     def self.broker(parser, options)
       parser.on("--bootstrap HOST:PORT", "a broker that runs, instead of the embedded one") { |v| options.bootstrap = v }
+      parser.on("--kafka NAME=VALUE", "a librdkafka property for that broker, such as a login; may be repeated") do |v|
+        options.add_property(v)
+      end
+      parser.on("--kafka-file FILE", "a file of such lines: what is secret stays off the command line") do |v|
+        options.add_properties(v)
+      end
       parser.on("--replicas N", Integer, "replicas of the topic on that broker (1)") { |v| options.replicas = v }
     end
 

@@ -3,6 +3,7 @@
 # The consumers of the demo: an ordinary application, run by `penstock server` in two processes. What isn't ordinary is
 # the bookkeeping around it: each finished order becomes a line of this process's journal, and a few numbers a second go
 # to the process that draws the progress bar.
+require "json"
 require "penstock"
 require_relative "journal"
 require_relative "progress"
@@ -43,7 +44,8 @@ class DemoApp < Penstock::App
     config.group_id = ENV.fetch("DEMO_GROUP")
     config.concurrency = Integer(ENV.fetch("DEMO_THREADS", "4"))
     config.kafka = {
-      "bootstrap.servers": ENV.fetch("DEMO_BOOTSTRAP"),
+      # The broker's address and, where it wants one, the login.
+      **JSON.parse(ENV.fetch("DEMO_KAFKA"), symbolize_names: true),
       # So long do the partitions of a killed process stand still.
       "session.timeout.ms": Integer(ENV.fetch("DEMO_SESSION_MS", "6000")),
       "heartbeat.interval.ms": 500,

@@ -2,6 +2,7 @@
 
 # The producer of the demo, a process of its own: sends the orders at the rate asked for, and writes a line into its
 # journal for each one that the broker has acknowledged.
+require "json"
 require "penstock"
 require_relative "journal"
 require_relative "progress"
@@ -42,7 +43,7 @@ module Demo
 
     def producer
       @producer ||= Penstock::Producer.new do |config|
-        config.kafka = {"bootstrap.servers": @env.fetch("DEMO_BOOTSTRAP"), "enable.idempotence": true}
+        config.kafka = {**JSON.parse(@env.fetch("DEMO_KAFKA"), symbolize_names: true), "enable.idempotence": true}
       end
     end
 

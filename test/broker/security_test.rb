@@ -174,6 +174,15 @@ class SecurityTest < Penstock::TestCase
     end
   end
 
+  test "the demo is right behind a login too, which it takes from a file" do
+    file = write("login.properties", "# login\n\n#{cluster.scram_settings.map { |pair| pair.join("=") }.join("\n")}\n")
+    out, err, = Open3.capture3(CLEAN.merge("TMPDIR" => @dir), RbConfig.ruby, File.join(ROOT, "examples/demo/main.rb"),
+      "--kafka-file", file, "--kafka", "client.rack=a", "--count", "3000", "--rate", "2000", "--json")
+
+    assert_equal [[], 3_000, 0, 0], JSON.parse(out).values_at("problems", "processed", "lost", "out_of_order"), err
+    assert_no_secret(out + err)
+  end
+
   private
 
   # What a recipe reads from its environment.
