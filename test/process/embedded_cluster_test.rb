@@ -3,6 +3,7 @@
 require "test_helper"
 require "rbconfig"
 require "socket"
+require "penstock"
 require "penstock/native/admin"
 require "penstock/testing/cluster"
 require "support/free_port"
@@ -46,6 +47,18 @@ module Penstock
         assert wait_until(5, "the broker's end") { gone?(broker) }
       ensure
         reader&.close
+      end
+
+      test "partitions: counts for topics named without a number; one made by its first use has four" do
+        Cluster.start(topics: %w[orders clicks], partitions: 3) do |cluster|
+          cluster.create_topic("events")
+          cluster.create_topic("log", partitions: 1)
+          producer = Penstock::Producer.new { |config| config.kafka = cluster.kafka }
+          producer.produce_sync(topic: "unplanned", payload: "x")
+          producer.close
+
+          assert_equal({"orders" => 3, "clicks" => 3, "events" => 3, "log" => 1, "unplanned" => 4}, cluster.topics)
+        end
       end
 
       test "topics are created, described and deleted; errors are Kafka's" do

@@ -11,9 +11,10 @@ module Penstock
       details <<~TEXT
         Real Kafka protocol on 127.0.0.1, nothing on disk. Keeps 5 MiB or 100,000 batches a partition, forgets all at
         its end, and knows no ACLs, no SASL and no TLS. Topics that don't exist are made when they are first used,
-        with 4 partitions. Clients should set fetch.wait.max.ms to 10 and session.timeout.ms to 2000.
+        always with 4 partitions. Clients should set fetch.wait.max.ms to 10 and session.timeout.ms to 2000.
 
           penstock broker --topics orders:6,clicks:3
+          penstock broker --topics orders,clicks --partitions 12
       TEXT
 
       DEFAULT_PORT = 9092
@@ -24,7 +25,7 @@ module Penstock
       def define(parser)
         parser.value(:port, "--port N", Integer, "port on 127.0.0.1 (9092); 0 takes a free one")
         parser.list(:topics, "--topics NAME[:PARTITIONS],…", "topics to make at once")
-        parser.value(:partitions, "--partitions N", Integer, "partitions of topics that name none (4)")
+        parser.value(:partitions, "--partitions N", Integer, "partitions of topics that --topics names without a number (4)")
         parser.flag(:json, "--json", "print one line of JSON with the address instead of the banner")
         parser.flag(:stop_with_stdin, "--stop-with-stdin", "end when the standard input is closed")
       end

@@ -29,14 +29,16 @@ module Penstock
 
       # Starts a broker and returns when it listens. With a block: stops it afterwards and returns the block's value.
       #
-      # @param topics [Hash{String=>Integer}] made at once: name and number of partitions. Others are made on demand, with
-      #   4 partitions
+      # @param topics [Hash{String=>Integer}, Array<String>] made at once: name and number of partitions, or names alone.
+      #   Topics that are made by their first use have 4 partitions, whatever stands here: librdkafka's mock knows no other
+      #   number, so name those for which it matters
+      # @param partitions [Integer] of topics named without a number, here and in {#create_topic}
       # @param brokers [Integer] 1 to 64
       # @param port [Integer] to be reached at; 0 for a free one
       # @return [Cluster]
       # @raise [WaitTimeoutError] when it doesn't come up; the message holds what it said
-      def self.start(topics: {}, brokers: 1, port: 0)
-        cluster = new(topics: topics, brokers: brokers, port: port)
+      def self.start(topics: {}, partitions: 1, brokers: 1, port: 0)
+        cluster = new(topics: topics, partitions: partitions, brokers: brokers, port: port)
         return cluster unless block_given?
 
         begin
@@ -51,8 +53,10 @@ module Penstock
       # @return [Integer] of the broker's process
       attr_reader :pid
 
-      def initialize(topics:, brokers:, port:)
+      def initialize(topics: {}, partitions: 1, brokers: 1, port: 0)
         @owner = ::Process.pid
+        @partitions = partitions
+        topics = topics.to_h { |name, number| [name, number || partitions] }
         spawn_broker(JSON.generate(topics: topics, brokers: brokers, port: port))
         facts = JSON.parse(first_line)
         @bootstrap_servers = facts.fetch("bootstrap_servers")
@@ -73,9 +77,10 @@ module Penstock
         settings.except(:"session.timeout.ms", :"heartbeat.interval.ms").merge("group.protocol": "consumer")
       end
 
+      # @param partitions [Integer]
       # @param replication_factor [Integer] at most the number of brokers
       # @raise [KafkaError] `:topic_already_exists`
-      def create_topic(name, partitions: 1, replication_factor: 1)
+      def create_topic(name, partitions: @partitions, replication_factor: 1)
         request(:create, topic: name, partitions: partitions, replication_factor: replication_factor)
       end
 
