@@ -1,6 +1,10 @@
 /* Events of a consumer as Arrays, the first element a Symbol. An exception here
  * (no memory) leaks nothing: the consumer owns the event until its next poll. */
+#include <string.h>
+
 #include "binding.h"
+#include "core/consumer_stats.h"
+#include "nogvl.h"
 
 static VALUE symbol(const char *name) {
   return ID2SYM(rb_intern(name));
@@ -96,6 +100,34 @@ static VALUE stray_value(rd_kafka_event_t *event) {
                               INT2NUM(message->partition));
 }
 
+typedef struct {
+  pk_consumer_t *consumer;
+  const char *json;
+  size_t size;
+  char *out;
+  long written;
+} stats_args_t;
+
+static void *stats_safe(void *ptr) {
+  stats_args_t *args = ptr;
+
+  args->written = pk_consumer_trim_stats(args->consumer, args->json, args->size, args->out);
+  return args;
+}
+
+/* The room is a String of Ruby's: whatever happens, it is collected. What the trim
+ * doesn't understand is handed on whole. */
+static VALUE stats_value(pk_consumer_t *consumer, rd_kafka_event_t *event) {
+  const char *json = rd_kafka_event_stats(event);
+  stats_args_t args = {.consumer = consumer, .json = json, .size = strlen(json)};
+  VALUE text = rb_utf8_str_new(NULL, (long)args.size);
+
+  args.out = RSTRING_PTR(text);
+  pk_without_gvl_noraise(stats_safe, &args);
+  if (args.written < 0) return pk_utf8(json);
+  return rb_str_resize(text, args.written);
+}
+
 VALUE pk_event_value(pk_consumer_t *consumer, rd_kafka_event_t *event) {
   switch (rd_kafka_event_type(event)) {
   case RD_KAFKA_EVENT_REBALANCE:
@@ -107,7 +139,7 @@ VALUE pk_event_value(pk_consumer_t *consumer, rd_kafka_event_t *event) {
   case RD_KAFKA_EVENT_LISTCONSUMERGROUPOFFSETS_RESULT:
     return committed_value(event);
   case RD_KAFKA_EVENT_STATS:
-    return rb_ary_new_from_args(2, symbol("stats"), pk_utf8(rd_kafka_event_stats(event)));
+    return rb_ary_new_from_args(2, symbol("stats"), stats_value(consumer, event));
   case RD_KAFKA_EVENT_OAUTHBEARER_TOKEN_REFRESH:
     return rb_ary_new_from_args(2, symbol("token_refresh"), pk_utf8(rd_kafka_event_config_string(event)));
   case RD_KAFKA_EVENT_LOG:

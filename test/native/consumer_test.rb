@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "json"
 require "support/native_member"
 
 module Penstock
@@ -223,7 +224,7 @@ module Penstock
       test "statistics and logs come as events" do
         one = member(topic, "statistics.interval.ms" => "100", "debug" => "cgrp", "log_level" => "7")
 
-        assert_match(/\A\{.*"name"/m, one.await_event(:stats)[1])
+        assert_operator JSON.parse(one.await_event(:stats)[1]), :key?, "name"
         assert_kind_of String, one.await_event(:log)[3]
       end
 
@@ -232,9 +233,24 @@ module Penstock
         other = member(name)
         one.turn_until { other.turn(0) || (one.lanes.size == 1 && other.lanes.size == 1) }
         one.events.clear
-        text = one.await_event(:stats)[1]
+        topics = JSON.parse(one.await_event(:stats)[1])["topics"]
 
-        assert_equal 1, text.scan(/"partition":\d/).size
+        assert_equal one.lanes.keys, topics.flat_map { |topic, about| about["partitions"].keys.map { [topic, _1.to_i] } }
+      end
+
+      test "statistics keep what tells of a partition and of a broker, and leave out the client's own matters" do
+        one = member(name = topic, "statistics.interval.ms" => "100")
+        one.await_assignment(1)
+        one.events.clear
+        statistics = JSON.parse(one.await_event(:stats)[1])
+        broker = statistics["brokers"].values.find { |about| about["nodeid"].positive? }
+        partition = statistics["topics"][name]["partitions"]["0"]
+
+        assert_empty %w[consumer_lag committed_offset hi_offset fetch_state] - partition.keys
+        assert_empty %w[min max avg p50 p95 p99] - broker["rtt"].keys
+        assert_empty %w[int_latency outbuf_latency throttle state tx rx] - broker.keys
+        assert_empty broker.keys & %w[req toppars]
+        refute_includes partition, "desired"
       end
 
       test "facts of the member are asked for without the network" do

@@ -32,8 +32,9 @@ static const rule_t BROKER_RULES[] = {
     {"rx", COPY},           {"rxbytes", COPY},
     {"rxerrs", COPY},       {"rxidle", COPY},
     {"connects", COPY},     {"disconnects", COPY},
-    {"int_latency", COPY},  {"rtt", COPY},
-    {"throttle", COPY},     {NULL, DROP},
+    {"int_latency", COPY},  {"outbuf_latency", COPY},
+    {"rtt", COPY},          {"throttle", COPY},
+    {NULL, DROP},
 };
 
 static const rule_t TOPICS_RULES[] = {{NULL, TOPIC}};

@@ -36,7 +36,9 @@ module Penstock
         assert_equal whole["cgrp"], kept["cgrp"]
         assert_equal whole["brokers"].keys, kept["brokers"].keys
         whole["brokers"].each do |name, broker|
-          %w[state rtt rxbytes connects].each { |key| assert_equal broker[key], kept["brokers"][name][key] }
+          %w[state rxbytes connects int_latency outbuf_latency rtt throttle].each { |key|
+            assert_equal broker.fetch(key), kept["brokers"][name][key]
+          }
           assert_empty kept["brokers"][name].keys & %w[toppars req]
         end
       end

@@ -1,0 +1,14 @@
+#ifndef PK_CONSUMER_STATS_H
+#define PK_CONSUMER_STATS_H
+
+#include <stddef.h>
+
+#include "consumer.h"
+
+/* Trims the client's statistics to what is about itself, its brokers, its group
+ * and the partitions it has lanes for: see pk_stats_trim. Writes at most size
+ * bytes into out and answers their number, or -1 when they can't be read. The
+ * loop thread's, inside; grows with the text, so better without the GVL. */
+long pk_consumer_trim_stats(const pk_consumer_t *consumer, const char *json, size_t size, char *out);
+
+#endif
