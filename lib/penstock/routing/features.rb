@@ -4,15 +4,28 @@ require_relative "../config/types"
 require_relative "../serialization/deserializers"
 require_relative "consumer_class"
 require_relative "feature"
+require_relative "features/adaptive_iterator"
 require_relative "features/assign"
-require_relative "features/multiplexing"
-require_relative "features/parallel_segments"
 require_relative "features/backoff_for"
+require_relative "features/batch"
 require_relative "features/breaker"
 require_relative "features/dead_letter_queue"
+require_relative "features/delay_by"
+require_relative "features/expire_in"
+require_relative "features/filter"
+require_relative "features/inline_insights"
+require_relative "features/interruptible"
 require_relative "features/isolate"
+require_relative "features/multiplexing"
+require_relative "features/offset_metadata"
+require_relative "features/parallel"
+require_relative "features/parallel_segments"
+require_relative "features/periodic_job"
 require_relative "features/quarantine"
 require_relative "features/retry_topics"
+require_relative "features/throttle"
+require_relative "features/time_limit"
+require_relative "features/window"
 require_relative "option_values"
 
 module Penstock
@@ -33,13 +46,26 @@ module Penstock
         def core
           [
             *parties, *inherited, *flags, pause, workers, declaration,
+            AdaptiveIterator.feature,
             Assign.feature,
             BackoffFor.feature,
+            Batch.feature,
             Breaker.feature,
             DeadLetterQueue.feature,
+            DelayBy.feature,
+            ExpireIn.feature,
+            Filter.feature,
+            InlineInsights.feature,
+            Interruptible.feature,
             Isolate.feature,
+            OffsetMetadata.feature,
+            Parallel.feature,
+            PeriodicJob.feature,
             Quarantine.feature,
-            RetryTopics.feature
+            RetryTopics.feature,
+            Throttle.feature,
+            TimeLimit.feature,
+            Window.feature
           ].freeze
         end
 

@@ -178,31 +178,31 @@ class RoutingBuilderTest < Penstock::TestCase
 
   test "a feature of somebody else's is a verb, typed options and checks, in one entry" do
     whole = Penstock::Config::Types::Whole.new(min: 1)
-    feature = Penstock::Routing::Feature.new(:throttle,
+    feature = Penstock::Routing::Feature.new(:ration,
       options: {limit: Penstock::Routing::Feature::Option.new(whole, Penstock::Routing::Feature::REQUIRED)},
       value: ->(limit:) { limit },
-      check: ->(topic, limit, _settings) { (limit.to_i > topic.max_messages) ? [["throttles nothing", "Lower it"]] : [] })
+      check: ->(topic, limit, _settings) { (limit.to_i > topic.max_messages) ? [["rations nothing", "Lower it"]] : [] })
     builder = Penstock::Routing::Builder.new(features: [*Penstock::Routing::Features.core, feature])
     builder.draw do
       topic(:a) {
         consumer C
-        throttle limit: 1_000
+        ration limit: 1_000
       }
       topic(:b) {
         consumer C
-        throttle
+        ration
       }
       topic(:c) {
         consumer C
-        throtle limit: 1
+        raton limit: 1
       }
     end
     drawn = builder.routes(settings)
 
-    assert_equal 1_000, drawn.find(:a).features[:throttle]
-    assert_equal ["routes: topic b: throttle limit: is missing. It must be an Integer of at least 1",
-      "routes: topic c: there is no option throtle. Did you mean throttle?",
-      "routes: topic a, consumer_group app: throttles nothing. Lower it"],
+    assert_equal 1_000, drawn.find(:a).features[:ration]
+    assert_equal ["routes: topic b: ration limit: is missing. It must be an Integer of at least 1",
+      "routes: topic c: there is no option raton. Did you mean ration?",
+      "routes: topic a, consumer_group app: rations nothing. Lower it"],
       drawn.problems.map { |problem| plain(problem.to_s) }
   end
 end

@@ -37,6 +37,7 @@ module Penstock
         def define(verb, feature)
           define_singleton_method(verb) do |*arguments, **keywords, &block|
             keywords = {feature.block => block, **keywords} if block && feature.block
+            report("#{verb} takes no block") if block && feature.block.nil?
             read = feature.read(arguments, keywords, verb) { |message, hint| report(message, hint) }
             keep(verb, feature, read)
             nil

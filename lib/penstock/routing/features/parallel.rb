@@ -51,7 +51,7 @@ module Penstock
 
         # @return [Feature] whose value is nil where records run in the partition's order
         def self.feature
-          Feature.new(:parallel, aliases: [:virtual_partitions], positional: :by,
+          Feature.new(:parallel, aliases: [:virtual_partitions], positional: :by, block: :by,
             renamed: {partitioner: :by, max: :max_partitions}, options: OPTIONS, check: CHECK, value: method(:value),
             description: "Runs records of a partition side by side, in order by key (`by: :key`, or a callable that answers a " \
                          "message's key) or in no order (`by: :message`); at most `max_partitions` at once a partition, " \

@@ -1,0 +1,36 @@
+# frozen_string_literal: true
+
+require_relative "../../config/types"
+require_relative "../feature"
+require_relative "../option_values"
+
+module Penstock
+  module Routing
+    # What the metadata of a committed offset becomes when a consumer reads it.
+    OffsetMetadata = Struct.new(:cache, :deserializer) do
+      include FrozenStruct
+
+      # @param metadata [String, nil]
+      # @return [Object, nil]
+      def read(metadata) = metadata.nil? ? nil : deserializer.call(metadata)
+    end
+
+    module Features
+      # `offset_metadata(deserializer: ->(string) { JSON.parse(string) })`
+      module OffsetMetadata
+        AS_IT_IS = ->(metadata) { metadata }
+        DEFAULT = Routing::OffsetMetadata.new(true, AS_IT_IS)
+
+        # @return [Feature]
+        def self.feature
+          Feature.new(:offset_metadata, absent: DEFAULT,
+            options: {cache: Feature::Option.new(Config::Types::Flag.new, true),
+                      deserializer: Feature::Option.new(Config::Types::Responding.new(:call, optional: false), AS_IT_IS)},
+            description: "What makes an object of the String that was committed with an offset, for the consumer's " \
+                         "`offset_metadata`. `cache` is accepted, without effect: it is in memory anyway.",
+            value: ->(cache:, deserializer:) { Routing::OffsetMetadata.new(cache, deserializer) })
+        end
+      end
+    end
+  end
+end

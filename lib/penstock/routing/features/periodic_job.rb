@@ -1,0 +1,59 @@
+# frozen_string_literal: true
+
+require_relative "../../config/types"
+require_relative "../feature"
+require_relative "../option_values"
+
+module Penstock
+  module Routing
+    # When `tick` is called: each `interval` ms in which a partition had nothing to do; `during_pause` while it is paused,
+    # `during_retry` while it waits for its next attempt too.
+    PeriodicJob = Struct.new(:interval, :during_pause, :during_retry) do
+      include FrozenStruct
+
+      alias_method :during_pause?, :during_pause
+      alias_method :during_retry?, :during_retry
+    end
+
+    module Features
+      # `periodic true`, `periodic(interval: 1_000)`
+      module PeriodicJob
+        CHECK = lambda do |topic, job, _settings|
+          next [] unless job
+          found = []
+          if job.during_retry? && !job.during_pause?
+            found << ["periodic during_retry: needs during_pause: a partition that waits for its next attempt is paused",
+              "Leave during_pause: out"]
+          end
+          found << [NO_TICK, "Define `def tick` in it"] unless ticks?(topic.consumer)
+          found
+        end
+        NO_TICK = "periodic calls tick, which the consumer doesn't have"
+        private_constant :NO_TICK
+
+        # @return [Feature] whose value is nil where it is off
+        def self.feature
+          flag = Config::Types::Flag.new
+          Feature.new(:periodic_job, aliases: [:periodic], positional: :active, check: CHECK,
+            options: {active: Feature::Option.new(flag, true),
+                      interval: Feature::Option.new(Config::Types::Milliseconds.new(min: 10), 5_000),
+                      during_pause: Feature::Option.new(flag, true), during_retry: Feature::Option.new(flag, false)},
+            description: "Calls the consumer's `tick` each `interval` ms in which its partition had nothing to do, messages or " \
+                         "not; never beside `consume`.",
+            value: method(:value))
+        end
+
+        def self.value(active:, interval:, during_pause:, during_retry:)
+          active ? Routing::PeriodicJob.new(interval, during_pause, during_retry) : nil
+        end
+
+        # What it inherits from the framework does nothing.
+        def self.ticks?(consumer)
+          return true unless consumer # told by itself
+          return false unless consumer.method_defined?(:tick) || consumer.private_method_defined?(:tick)
+          consumer.instance_method(:tick).owner.name != "Penstock::BaseConsumer"
+        end
+      end
+    end
+  end
+end
