@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "context"
+require_relative "marking_each"
 
 module Penstock
   # What an application's consumers inherit from: override {#consume}, and the hooks you need.
@@ -43,8 +44,14 @@ module Penstock
     def eofed
     end
 
+    # Called each interval in which the partition had nothing to do, with or without messages; the route says `periodic`. Never
+    # beside {#consume}. Errors are reported and not retried.
+    # @return [void]
+    def tick
+    end
+
     # Around every call of user code of this consumer; must yield.
-    # @param _action [Symbol] :consume, :revoked, :shutdown or :eofed
+    # @param _action [Symbol] :consume, :revoked, :shutdown, :eofed or :tick
     def wrap(_action)
       yield
     end
@@ -87,9 +94,12 @@ module Penstock
     # @return [Boolean] whether the process stops or the partition is being taken away: long loops should end
     def stopping? = revoked? || @penstock_context.link.stopping?
 
-    # Iterates the messages; an error is blamed on the one at hand.
+    # Iterates the messages; an error is blamed on the one at hand. With `adaptive_iterator` in the route it marks them too.
     # @yieldparam message [Message]
-    def each(&) = messages.each(&)
+    def each(&block)
+      iterator = topic.features[:adaptive_iterator]
+      (iterator && block) ? Consumer::MarkingEach.new(self, iterator).call(messages, &block) : messages.each(&block)
+    end
 
     # Marks the message and everything before it in the partition as complete. One write, no I/O.
     # @param message [Message] a message of this partition
@@ -129,11 +139,14 @@ module Penstock
     # @return [Boolean] whether the partition is still ours
     def store_offset_metadata(metadata) = @penstock_context.marks.store_metadata(metadata)
 
-    # @return [String, nil, false] offset metadata committed with this partition, by us or the owner before; false when the
-    #   partition is no longer ours
+    # @return [Object, nil, false] offset metadata committed with this partition, by us or the owner before: a String, or what
+    #   the route's `offset_metadata deserializer:` makes of it; false when the partition is no longer ours
     def offset_metadata
       marks = @penstock_context.marks
-      marks.owned? && (marks.metadata || @penstock_context.lane.adopted_metadata)
+      return false unless marks.owned?
+      metadata = marks.metadata || @penstock_context.lane.adopted_metadata
+      reader = topic.features[:offset_metadata]
+      reader ? reader.read(metadata) : metadata
     end
 
     %i[produce_async produce_sync produce_many_async produce_many_sync].each do |name|

@@ -1,0 +1,70 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "support/admission"
+require "penstock/consumer/marking_each"
+require "penstock/routing/features/adaptive_iterator"
+
+module Penstock
+  class MarkingEachTest < TestCase
+    include TestSupport::Admission
+
+    # A consumer that remembers what it was asked for.
+    class Asked
+      attr_accessor :revoked, :owned
+      attr_reader :marked, :sought
+
+      def initialize
+        @marked = []
+        @owned = true
+      end
+
+      def revoked? = revoked
+      def seek(offset) = @sought = offset
+
+      def mark_as_consumed(message)
+        @marked << message.offset
+        owned
+      end
+    end
+
+    def setup
+      @consumer = Asked.new
+      @messages = keyed("a", "b", "c")
+    end
+
+    def each(clean: true, &block)
+      Consumer::MarkingEach.new(@consumer, Routing::AdaptiveIterator.new(:mark_as_consumed, clean)).call(@messages, &block)
+    end
+
+    test "[adaptive iterator] each message is marked behind the block, and forgotten" do
+      seen = {}
+      each { |message| seen[message] = @consumer.marked.dup }
+      assert_equal [[], [0], [0, 1]], seen.values
+      assert_equal [0, 1, 2], @consumer.marked
+      assert seen.each_key.all?(&:cleaned?)
+    end
+
+    test "messages are kept where the route says so" do
+      kept = []
+      each(clean: false) { |message| kept << message }
+      assert kept.none?(&:cleaned?)
+    end
+
+    test "[adaptive iterator] it ends when the partition is being taken away; what is left is the next owner's" do
+      each { |message| @consumer.revoked = message.offset == 1 }
+      assert_equal [[0, 1], 2], [@consumer.marked, @consumer.sought]
+    end
+
+    test "it ends when the partition is lost" do
+      @consumer.owned = false
+      each { nil }
+      assert_equal [[0], nil], [@consumer.marked, @consumer.sought]
+    end
+
+    test "a message whose block raises isn't marked" do
+      assert_raises(RuntimeError) { each { |message| raise "broken" if message.offset == 1 } }
+      assert_equal [0], @consumer.marked
+    end
+  end
+end
