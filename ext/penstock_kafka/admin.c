@@ -156,11 +156,11 @@ static void admin_options(pk_admin_call_t *call) {
   char error[PK_ADMIN_ERROR_BYTES];
   int timeout_ms = call->timeout_ms > INT_MAX ? INT_MAX : (int)call->timeout_ms;
 
-  call->request_options = rd_kafka_AdminOptions_new(call->admin->handle.rk, call->op);
+  call->request_options = rd_kafka_AdminOptions_new(call->admin->handle.rk, call->request->op);
   if (rd_kafka_AdminOptions_set_request_timeout(call->request_options, timeout_ms, error, sizeof error)) {
     rb_raise(rb_eArgError, "timeout_ms: %s", error);
   }
-  if (call->options) call->options(call);
+  if (call->request->options) call->request->options(call);
 }
 
 typedef struct {
@@ -197,14 +197,14 @@ static VALUE admin_body(VALUE pointer) {
   pk_admin_call_t *call = (pk_admin_call_t *)pointer;
   VALUE result;
 
-  if (call->build) call->build(call);
+  if (call->request->build) call->request->build(call);
   admin_options(call);
-  call->send(call);
+  call->request->send(call);
   admin_wait(call);
   if (rd_kafka_event_error(call->event)) {
     pk_admin_raise_failed(call->admin, rd_kafka_event_error(call->event), rd_kafka_event_error_string(call->event));
   }
-  result = call->read(call);
+  result = call->request->read(call);
   pk_admin_forget_errors(call->admin);
   return result;
 }
@@ -224,12 +224,14 @@ static VALUE admin_cleanup(VALUE pointer) {
   return Qnil;
 }
 
-VALUE pk_admin_run(VALUE self, pk_admin_call_t *call) {
-  call->admin = admin_get(self);
-  if (call->timeout_ms < 0) rb_raise(rb_eArgError, "timeout_ms must not be negative");
-  pk_enter(&call->admin->handle, WHAT);
-  pk_admin_wait_begin(call->admin, &call->wait);
-  return rb_ensure(admin_body, (VALUE)call, admin_cleanup, (VALUE)call);
+VALUE pk_admin_run(VALUE self, const pk_admin_request_t *request, VALUE input, VALUE timeout_ms, VALUE flag) {
+  pk_admin_call_t call = {.request = request, .input = input, .timeout_ms = NUM2LL(timeout_ms), .flag = RTEST(flag)};
+
+  call.admin = admin_get(self);
+  if (call.timeout_ms < 0) rb_raise(rb_eArgError, "timeout_ms must not be negative");
+  pk_enter(&call.admin->handle, WHAT);
+  pk_admin_wait_begin(call.admin, &call.wait);
+  return rb_ensure(admin_body, (VALUE)&call, admin_cleanup, (VALUE)&call);
 }
 
 /* -- metadata --------------------------------------------------------------- */

@@ -5,19 +5,26 @@
 
 #include "core/admin.h"
 
+typedef struct pk_admin_call pk_admin_call_t;
+
+/* What one kind of request is made of; the steps run in this order. */
+typedef struct {
+  rd_kafka_admin_op_t op;
+  void (*build)(pk_admin_call_t *);   /* Ruby → items; optional */
+  void (*options)(pk_admin_call_t *); /* more than the timeout; optional */
+  void (*send)(pk_admin_call_t *);
+  VALUE (*read)(pk_admin_call_t *); /* event → Ruby */
+} pk_admin_request_t;
+
 /* One request of the Admin API on its way: what is sent, the wait, the answer.
  * Everything native in it is freed by the ensure of pk_admin_run, so the steps
  * in between may raise. */
-typedef struct pk_admin_call {
+struct pk_admin_call {
+  const pk_admin_request_t *request;
   pk_admin_t *admin;
   VALUE input;
   int64_t timeout_ms;
-  rd_kafka_admin_op_t op;
-  /* The steps, in this order. */
-  void (*build)(struct pk_admin_call *);   /* Ruby → items; optional */
-  void (*options)(struct pk_admin_call *); /* more than the timeout; optional */
-  void (*send)(struct pk_admin_call *);
-  VALUE (*read)(struct pk_admin_call *); /* event → Ruby */
+  bool flag; /* validate only, read committed, require stable: by request */
   /* What the ensure frees. */
   void **items;
   size_t count;
@@ -25,13 +32,12 @@ typedef struct pk_admin_call {
   rd_kafka_AdminOptions_t *request_options;
   pk_admin_wait_t wait;
   rd_kafka_event_t *event;
-  bool flag; /* validate only, read committed, require stable: by operation */
-} pk_admin_call_t;
+};
 
-/* Enters the handle, runs the steps, waits without the GVL; raises KafkaError
- * when the request as a whole failed, HandleClosedError when the handle is
- * closed meanwhile. */
-VALUE pk_admin_run(VALUE self, pk_admin_call_t *call);
+/* Enters the handle, runs the steps, waits without the GVL, and answers what read
+ * made of it; raises KafkaError when the request as a whole failed,
+ * HandleClosedError when the handle is closed meanwhile. */
+VALUE pk_admin_run(VALUE self, const pk_admin_request_t *request, VALUE input, VALUE timeout_ms, VALUE flag);
 
 /* Raises the error of the connection when that explains err (a request that
  * timed out because no broker could be reached), else err with its message. */

@@ -55,25 +55,24 @@ static VALUE read_committed(pk_admin_call_t *call) {
   return rows;
 }
 
+static const pk_admin_request_t group_offsets = {
+    .op = RD_KAFKA_ADMIN_OP_LISTCONSUMERGROUPOFFSETS,
+    .build = build_committed,
+    .options = set_require_stable,
+    .send = send_committed,
+    .read = read_committed,
+};
+
 /* group_offsets(group, [[topic, partition], …] or nil for all, timeout_ms, require_stable) →
  * [[topic, partition, offset (-1001: none), metadata or nil, leader_epoch, number], …] */
 static VALUE admin_group_offsets(int argc, VALUE *argv, VALUE self) {
   VALUE group, partitions, timeout_ms, require_stable, rows;
-  pk_admin_call_t call = {0};
 
   rb_scan_args(argc, argv, "31", &group, &partitions, &timeout_ms, &require_stable);
   pk_admin_needs_group(self);
   rows = NIL_P(partitions) ? Qnil : rb_Array(partitions);
-  call.timeout_ms = NUM2LL(timeout_ms);
-  call.flag = RTEST(require_stable);
   if (!NIL_P(rows) && RARRAY_LEN(rows) == 0) return rb_ary_new();
-  call.input = rb_ary_new_from_args(2, group, rows);
-  call.op = RD_KAFKA_ADMIN_OP_LISTCONSUMERGROUPOFFSETS;
-  call.build = build_committed;
-  call.options = set_require_stable;
-  call.send = send_committed;
-  call.read = read_committed;
-  return pk_admin_run(self, &call);
+  return pk_admin_run(self, &group_offsets, rb_ary_new_from_args(2, group, rows), timeout_ms, require_stable);
 }
 
 /* -- list ------------------------------------------------------------------- */
@@ -100,13 +99,15 @@ static VALUE read_list_groups(pk_admin_call_t *call) {
   return rows;
 }
 
+static const pk_admin_request_t list_groups = {
+    .op = RD_KAFKA_ADMIN_OP_LISTCONSUMERGROUPS,
+    .send = send_list_groups,
+    .read = read_list_groups,
+};
+
 /* list_groups(timeout_ms) → [[group, state, type], …] */
 static VALUE admin_list_groups(VALUE self, VALUE timeout_ms) {
-  pk_admin_call_t call = {.timeout_ms = NUM2LL(timeout_ms), .op = RD_KAFKA_ADMIN_OP_LISTCONSUMERGROUPS};
-
-  call.send = send_list_groups;
-  call.read = read_list_groups;
-  return pk_admin_run(self, &call);
+  return pk_admin_run(self, &list_groups, Qnil, timeout_ms, Qfalse);
 }
 
 /* -- describe --------------------------------------------------------------- */
@@ -174,18 +175,20 @@ static VALUE read_describe_groups(pk_admin_call_t *call) {
   return rows;
 }
 
+static const pk_admin_request_t describe_groups = {
+    .op = RD_KAFKA_ADMIN_OP_DESCRIBECONSUMERGROUPS,
+    .build = build_describe_groups,
+    .send = send_describe_groups,
+    .read = read_describe_groups,
+};
+
 /* describe_groups([group, …], timeout_ms) → [[group, number, message or nil,
  * state, type, assignor, coordinator, [[member, client, host, instance or nil,
  * [[topic, partition], …]], …]], …] */
 static VALUE admin_describe_groups(VALUE self, VALUE groups, VALUE timeout_ms) {
-  pk_admin_call_t call = {.input = rb_Array(groups), .timeout_ms = NUM2LL(timeout_ms)};
-
-  if (RARRAY_LEN(call.input) == 0) return rb_ary_new();
-  call.op = RD_KAFKA_ADMIN_OP_DESCRIBECONSUMERGROUPS;
-  call.build = build_describe_groups;
-  call.send = send_describe_groups;
-  call.read = read_describe_groups;
-  return pk_admin_run(self, &call);
+  groups = rb_Array(groups);
+  if (RARRAY_LEN(groups) == 0) return rb_ary_new();
+  return pk_admin_run(self, &describe_groups, groups, timeout_ms, Qfalse);
 }
 
 void pk_admin_define_groups(VALUE cAdmin) {

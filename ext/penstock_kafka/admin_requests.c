@@ -75,21 +75,20 @@ static VALUE read_create_topics(pk_admin_call_t *call) {
   return topic_rows(results, count);
 }
 
+static const pk_admin_request_t create_topics = {
+    .op = RD_KAFKA_ADMIN_OP_CREATETOPICS,
+    .build = build_new_topics,
+    .options = set_validate_only,
+    .send = send_create_topics,
+    .read = read_create_topics,
+};
+
 /* create_topics([[name, partitions, replication_factor, {config}], …], timeout_ms, validate_only) */
 static VALUE admin_create_topics(int argc, VALUE *argv, VALUE self) {
   VALUE topics, timeout_ms, validate_only;
-  pk_admin_call_t call = {0};
 
   rb_scan_args(argc, argv, "21", &topics, &timeout_ms, &validate_only);
-  call.input = rb_Array(topics);
-  call.timeout_ms = NUM2LL(timeout_ms);
-  call.flag = RTEST(validate_only);
-  call.op = RD_KAFKA_ADMIN_OP_CREATETOPICS;
-  call.build = build_new_topics;
-  call.options = set_validate_only;
-  call.send = send_create_topics;
-  call.read = read_create_topics;
-  return pk_admin_run(self, &call);
+  return pk_admin_run(self, &create_topics, rb_Array(topics), timeout_ms, validate_only);
 }
 
 static void free_delete_topic(void *item) {
@@ -118,15 +117,16 @@ static VALUE read_delete_topics(pk_admin_call_t *call) {
   return topic_rows(results, count);
 }
 
+static const pk_admin_request_t delete_topics = {
+    .op = RD_KAFKA_ADMIN_OP_DELETETOPICS,
+    .build = build_delete_topics,
+    .send = send_delete_topics,
+    .read = read_delete_topics,
+};
+
 /* delete_topics([name, …], timeout_ms) */
 static VALUE admin_delete_topics(VALUE self, VALUE names, VALUE timeout_ms) {
-  pk_admin_call_t call = {.input = rb_Array(names), .timeout_ms = NUM2LL(timeout_ms)};
-
-  call.op = RD_KAFKA_ADMIN_OP_DELETETOPICS;
-  call.build = build_delete_topics;
-  call.send = send_delete_topics;
-  call.read = read_delete_topics;
-  return pk_admin_run(self, &call);
+  return pk_admin_run(self, &delete_topics, rb_Array(names), timeout_ms, Qfalse);
 }
 
 static void free_new_partitions(void *item) {
@@ -160,15 +160,16 @@ static VALUE read_create_partitions(pk_admin_call_t *call) {
   return topic_rows(results, count);
 }
 
+static const pk_admin_request_t create_partitions = {
+    .op = RD_KAFKA_ADMIN_OP_CREATEPARTITIONS,
+    .build = build_new_partitions,
+    .send = send_create_partitions,
+    .read = read_create_partitions,
+};
+
 /* create_partitions([[name, total], …], timeout_ms) */
 static VALUE admin_create_partitions(VALUE self, VALUE topics, VALUE timeout_ms) {
-  pk_admin_call_t call = {.input = rb_Array(topics), .timeout_ms = NUM2LL(timeout_ms)};
-
-  call.op = RD_KAFKA_ADMIN_OP_CREATEPARTITIONS;
-  call.build = build_new_partitions;
-  call.send = send_create_partitions;
-  call.read = read_create_partitions;
-  return pk_admin_run(self, &call);
+  return pk_admin_run(self, &create_partitions, rb_Array(topics), timeout_ms, Qfalse);
 }
 
 /* -- offsets ---------------------------------------------------------------- */
@@ -238,24 +239,24 @@ static VALUE read_list_offsets(pk_admin_call_t *call) {
   return rows;
 }
 
+static const pk_admin_request_t list_offsets = {
+    .op = RD_KAFKA_ADMIN_OP_LISTOFFSETS,
+    .build = build_list_offsets,
+    .options = set_isolation,
+    .send = send_list_offsets,
+    .read = read_list_offsets,
+};
+
 /* list_offsets([[topic, partition, spec], …], timeout_ms, read_committed) →
  * [[topic, partition, offset, timestamp, leader_epoch, number], …]; spec is a
  * time in ms, -2 for the first offset, -1 for the end, -3 for the latest time. */
 static VALUE admin_list_offsets(int argc, VALUE *argv, VALUE self) {
   VALUE partitions, timeout_ms, read_committed;
-  pk_admin_call_t call = {0};
 
   rb_scan_args(argc, argv, "21", &partitions, &timeout_ms, &read_committed);
-  call.input = rb_Array(partitions);
-  call.timeout_ms = NUM2LL(timeout_ms);
-  call.flag = RTEST(read_committed);
-  if (RARRAY_LEN(call.input) == 0) return rb_ary_new();
-  call.op = RD_KAFKA_ADMIN_OP_LISTOFFSETS;
-  call.build = build_list_offsets;
-  call.options = set_isolation;
-  call.send = send_list_offsets;
-  call.read = read_list_offsets;
-  return pk_admin_run(self, &call);
+  partitions = rb_Array(partitions);
+  if (RARRAY_LEN(partitions) == 0) return rb_ary_new();
+  return pk_admin_run(self, &list_offsets, partitions, timeout_ms, read_committed);
 }
 
 /* -- the cluster ------------------------------------------------------------ */
@@ -278,13 +279,15 @@ static VALUE read_describe_cluster(pk_admin_call_t *call) {
   return rb_ary_new_from_args(2, pk_utf8(rd_kafka_DescribeCluster_result_cluster_id(result)), rows);
 }
 
+static const pk_admin_request_t describe_cluster = {
+    .op = RD_KAFKA_ADMIN_OP_DESCRIBECLUSTER,
+    .send = send_describe_cluster,
+    .read = read_describe_cluster,
+};
+
 /* describe_cluster(timeout_ms) → [cluster id or nil, [[id, host, port, rack or nil], …]] */
 static VALUE admin_describe_cluster(VALUE self, VALUE timeout_ms) {
-  pk_admin_call_t call = {.timeout_ms = NUM2LL(timeout_ms), .op = RD_KAFKA_ADMIN_OP_DESCRIBECLUSTER};
-
-  call.send = send_describe_cluster;
-  call.read = read_describe_cluster;
-  return pk_admin_run(self, &call);
+  return pk_admin_run(self, &describe_cluster, Qnil, timeout_ms, Qfalse);
 }
 
 void pk_admin_define_requests(VALUE cAdmin) {
