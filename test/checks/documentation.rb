@@ -4,7 +4,8 @@ require_relative "check"
 
 module Penstock
   module Checks
-    # Every public object is documented: YARD looks at the files that .yardopts lists, without `@api private`.
+    # Every public object is documented: YARD looks at the files that .yardopts lists, without `@api private`, the handlers of
+    # LoggerListener (named by their events, see docs/events.md) and inspect.
     class Documentation < Check
       private
 

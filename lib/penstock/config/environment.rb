@@ -1,10 +1,13 @@
 # frozen_string_literal: true
 
 module Penstock
+  # What `setup` takes, and the checks of it.
   module Config
     # Which environment this is. Answers `production?` and the like, and equals its name.
     class Environment
+      # Where the name comes from, the first that is set.
       VARIABLES = %w[PENSTOCK_ENV RACK_ENV RAILS_ENV].freeze
+      # Where none of them is set.
       DEFAULT = "development"
 
       # @return [String]
@@ -35,11 +38,13 @@ module Penstock
         @name == "test"
       end
 
+      # @return [String] the name
       def to_s
         @name
       end
       alias_method :to_str, :to_s
 
+      # Compares names, so a String will do.
       def ==(other)
         @name == other.to_s
       end

@@ -17,6 +17,7 @@ module Penstock
       # What `settings.admin` answers.
       Admin = Struct.new(:kafka, :group_id, :max_wait_time)
 
+      # @api private
       SECTIONS = {"pause" => Pause, "oauth" => OAuth, "admin" => Admin}.freeze
 
       Schema.in_section(nil).each { |setting| define_method(setting.name) { @values.fetch(setting.path) } }

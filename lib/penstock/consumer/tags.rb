@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 module Penstock
+  # The parts of a consumer; applications inherit from {BaseConsumer}.
   class Consumer
     # Short labels a consumer carries, shown with its jobs in logs and pages: `tags.add(:tenant, "acme")`.
     class Tags
@@ -14,11 +15,14 @@ module Penstock
       # @param value [#to_s]
       def add(name, value) = @tags[name] = value.to_s
 
-      # @param name [Symbol]
+      # @param names [Array<Symbol>]
       def delete(*names) = names.each { |name| @tags.delete(name) }
 
+      # Takes all off.
       def clear = @tags.clear
+      # @yieldparam tag [String]
       def each(&) = @tags.each_value(&)
+      # @return [Array<String>]
       def to_a = @tags.values
     end
   end

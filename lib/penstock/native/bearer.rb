@@ -3,6 +3,7 @@
 require_relative "../native"
 
 module Penstock
+  # The driver: what stands here by name is handed to applications, the rest is Penstock's own.
   module Native
     # What a listener for OAuth tokens gets: the one client that needs a token, and nothing of the client but that. Any thread may
     # answer, at once or later; a client that got no answer asks no second time, so a failure must be told too.

@@ -14,15 +14,20 @@ module Penstock
     # What `Producer.new { |config| … }` yields: a setter and a getter for every setting. {#finish!} checks all of them at
     # once and freezes it. Durations are Integer milliseconds, sizes bytes.
     class Settings
+      # @api private
       Types = Penstock::Config::Types
 
       # `default` may be a Proc, called for each producer.
       Setting = Struct.new(:name, :type, :default, :description)
 
+      # @api private
       ID = ->(*) { "penstock-#{SecureRandom.hex(3)}" }
+      # @api private
       LOGGER = ->(*) { Logger.new($stdout, level: Logger::WARN) }
+      # @api private
       MONITOR = ->(*) { Instrumentation::Monitor.new }
 
+      # @api private
       SETTINGS = [
         Setting.new(:id, Types::Name.new, ID, "Name of the producer in events."),
         Setting.new(:kafka, Types::Map.new, {}.freeze, "librdkafka's properties, with Symbols as keys."),

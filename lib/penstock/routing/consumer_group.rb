@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 module Penstock
+  # What is consumed by whom: the words of `routes.draw`, and what they come to.
   module Routing
     # A consumer group of Kafka's, with its topics and its connections. A frozen value.
     class ConsumerGroup

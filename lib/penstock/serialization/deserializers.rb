@@ -5,6 +5,7 @@ require_relative "json"
 require_relative "raw"
 
 module Penstock
+  # From bytes to objects.
   module Serialization
     # Deserializers that need no guard: ours, which name the record themselves or can't fail.
     Guard::SAFE = [JSON, Raw, RawKey, RawHeaders].freeze

@@ -14,11 +14,10 @@ module Penstock
       DIRECT = ::JSON::Parser.respond_to?(:parse)
       private_constant :DIRECT
 
-      # @!method call(message)
-      # @param message [Message]
-      # @return [Object, nil]
-      # @raise [DeserializationError] when the payload isn't JSON
       if DIRECT
+        # @param message [Message]
+        # @return [Object, nil]
+        # @raise [DeserializationError] when the payload isn't JSON
         def call(message)
           raw = message.raw_payload
           raw && ::JSON::Parser.parse(raw, nil)

@@ -4,6 +4,7 @@ require_relative "group"
 
 module Penstock
   module Routing
+    # The words of `routes.draw`.
     module Dsl
       # The inside of `routes.draw`. Topics outside of a consumer group are in the application's, `config.group_id`.
       class Draw < Group
