@@ -10,8 +10,8 @@ module Penstock
   # `autoload`: the parts of a class open it too, and opening a constant that is registered for autoload loads the whole.
   ON_DEMAND = {
     Admin: "penstock/admin", App: "penstock/app", Application: "penstock/application",
-    BaseConsumer: "penstock/consumer/base_consumer", Message: "penstock/messages/message",
-    Messages: "penstock/messages/messages", Producer: "penstock/producer"
+    BaseConsumer: "penstock/consumer/base_consumer", Filter: "penstock/processing/filters/base", Lint: "penstock/lint",
+    Message: "penstock/messages/message", Messages: "penstock/messages/messages", Producer: "penstock/producer"
   }.freeze
   private_constant :ON_DEMAND
 

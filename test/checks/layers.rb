@@ -13,7 +13,7 @@ module Penstock
         base native instrumentation config messages serialization routing producer admin consumer assignment processing
         execution runtime process swarm application
       ].freeze
-      LEAVES = %w[monitors outbox iterator scheduling rails active_job cli web testing compat].freeze
+      LEAVES = %w[monitors outbox iterator scheduling rails active_job cli web testing lint compat].freeze
       # Files that belong to a layer by another name.
       ALIASES = {"app" => "application"}.freeze
 

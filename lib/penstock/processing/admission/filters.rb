@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../../errors"
+require_relative "../filters/base"
 require_relative "block_filter"
 
 module Penstock

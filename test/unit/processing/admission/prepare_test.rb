@@ -2,6 +2,7 @@
 
 require "test_helper"
 require "support/admission"
+require "penstock/lint"
 require "penstock/processing/admission/prepare"
 require "penstock/processing/filters/base"
 
@@ -248,7 +249,7 @@ module Penstock
       Array.new(random.rand(1..3)) do
         out = random.rand(3)
         action, timeout = %i[skip pause seek].sample(random: random), [nil, 0, 40].sample(random: random)
-        Asking.new(action, timeout: timeout, at: random.rand(15)) { |message| message.offset % 3 == out }
+        Lint::Filter.new(Asking.new(action, timeout: timeout, at: random.rand(15)) { |message| message.offset % 3 == out })
       end
     end
   end

@@ -1,0 +1,15 @@
+# frozen_string_literal: true
+
+require_relative "errors"
+require_relative "lint/filter"
+require_relative "lint/partitioner"
+
+module Penstock
+  # The contracts of objects that applications hand in, as wrappers that can be run: each behaves like what it wraps and raises
+  # {Violation} when that breaks its contract. For an application's tests, or for a topic that behaves strangely:
+  #
+  #     filter Penstock::Lint::FilterFactory.new(->(topic, partition) { OfficeHours.new })
+  #     parallel by: Penstock::Lint::Partitioner.new(->(message) { message.headers["tenant"] })
+  module Lint
+  end
+end
