@@ -20,10 +20,8 @@ module Penstock
         return @unknown if defined?(@unknown)
 
         output, updated = run("timeout", "20", "bundle", "exec", "bundle-audit", "update", "--quiet")
-        @unknown = updated ? nil : <<~TEXT.chomp
-          the advisory database can't be fetched here (#{output.lines.last.to_s.strip})
-          run `bin/check security-audit` where that address can be reached, before a release and after a change of the gems
-        TEXT
+        @unknown = updated ? nil : "the advisory database can't be fetched here (#{output.lines.last.to_s.strip}): " \
+          "run `bin/check security-audit` where that address can be reached, before a release and when gems change"
       end
     end
   end
