@@ -4,7 +4,7 @@
 # Switches are environment variables, so that `gem install`, `rake compile` and `bundle install` all pass them on:
 #   PENSTOCK_PEDANTIC=1     warnings are errors, debug symbols, librdkafka's own assertions
 #   PENSTOCK_ASAN=1         AddressSanitizer and UndefinedBehaviorSanitizer, in librdkafka too
-#   PENSTOCK_NO_EVENTFD=1   wake through a pipe, as systems without eventfd do
+#   PENSTOCK_NO_EVENTFD=1   wake through pipes, as systems without eventfd and futex do
 #   PENSTOCK_NO_PIDFD=1     watch children without pidfd
 module BuildSettings
   SANITIZERS = "-fsanitize=address,undefined -fno-omit-frame-pointer -fno-sanitize-recover=undefined"
