@@ -3,6 +3,7 @@
 #include "penstock_core.h"
 
 #include "core/envelope.h"
+#include "ledger.h"
 
 static uint32_t place_of(VALUE cluster, VALUE topic) {
   if (!NIL_P(cluster)) Check_Type(cluster, T_STRING);
@@ -21,7 +22,7 @@ static VALUE pair_at(VALUE rows, long index) {
 }
 
 /* Arrays from ALLOCV belong to Ruby: whatever raises, they are collected. */
-static void fill_ranges(VALUE rows, pk_range_t *ranges) {
+void pk_fill_ranges(VALUE rows, pk_range_t *ranges) {
   for (long i = 0; i < RARRAY_LEN(rows); i++) {
     VALUE row = pair_at(rows, i);
 
@@ -66,7 +67,7 @@ static VALUE envelope_pack(VALUE self, VALUE base, VALUE cluster, VALUE topic, V
   envelope.attempt_count = (size_t)RARRAY_LEN(attempts);
   range_rows = ALLOCV_N(pk_range_t, range_buffer, envelope.range_count + 1);
   attempt_rows = ALLOCV_N(pk_attempt_t, attempt_buffer, envelope.attempt_count + 1);
-  fill_ranges(ranges, range_rows);
+  pk_fill_ranges(ranges, range_rows);
   fill_attempts(attempts, attempt_rows);
   envelope.ranges = range_rows;
   envelope.attempts = attempt_rows;

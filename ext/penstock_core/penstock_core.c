@@ -1,5 +1,4 @@
-/* The native code that needs no librdkafka. Stateless functions only; any thread,
- * with the GVL. */
+/* The native code that needs no librdkafka. Everything runs with the GVL. */
 #include "penstock_core.h"
 
 RUBY_FUNC_EXPORTED void Init_penstock_core(void) {
@@ -7,5 +6,6 @@ RUBY_FUNC_EXPORTED void Init_penstock_core(void) {
   VALUE mNative = rb_define_module_under(mPenstock, "Native");
 
   Init_pk_envelope(mNative);
+  Init_pk_ledger(mNative);
   Init_pk_stats_trim(mNative);
 }

@@ -5,6 +5,7 @@
 #include <ruby/encoding.h>
 
 void Init_pk_envelope(VALUE mNative);
+void Init_pk_ledger(VALUE mNative);
 void Init_pk_stats_trim(VALUE mNative);
 
 #endif

@@ -1,0 +1,403 @@
+/* Penstock::Native::Ledger: see core/ledger.h and native/ledger.rb. One ledger an
+ * object; whoever owns the lane calls it, with the GVL. It holds no Ruby objects. */
+#include "penstock_core.h"
+
+#include "core/envelope.h"
+#include "core/ledger.h"
+#include "ledger.h"
+
+typedef struct {
+  pk_ledger_t core;
+  size_t budget;
+} pk_rb_ledger_t;
+
+static VALUE cLedger;
+static ID id_size, id_offset;
+
+/* ---- memory ---- */
+
+static void ledger_free(void *ptr) {
+  pk_rb_ledger_t *ledger = ptr;
+
+  pk_ledger_free(&ledger->core);
+  xfree(ledger);
+}
+
+static size_t ledger_size(const void *ptr) {
+  const pk_rb_ledger_t *ledger = ptr;
+
+  return sizeof *ledger + pk_ledger_footprint(&ledger->core);
+}
+
+static const rb_data_type_t ledger_type = {
+    .wrap_struct_name = "Penstock::Native::Ledger",
+    .function = {.dfree = ledger_free, .dsize = ledger_size},
+    .flags = RUBY_TYPED_FREE_IMMEDIATELY | RUBY_TYPED_WB_PROTECTED,
+};
+
+static VALUE ledger_alloc(VALUE klass) {
+  pk_rb_ledger_t *ledger;
+  VALUE self = TypedData_Make_Struct(klass, pk_rb_ledger_t, &ledger_type, ledger);
+
+  ledger->budget = PK_ENVELOPE_MAX;
+  return self;
+}
+
+static pk_rb_ledger_t *data_of(VALUE self) {
+  return rb_check_typeddata(self, &ledger_type);
+}
+
+static const pk_ledger_t *reading(VALUE self) {
+  return &data_of(self)->core;
+}
+
+static pk_ledger_t *writing(VALUE self) {
+  rb_check_frozen(self);
+  return &data_of(self)->core;
+}
+
+const pk_ledger_t *pk_ledger_of(VALUE self) {
+  return reading(self);
+}
+
+size_t pk_ledger_budget_of(VALUE self) {
+  return data_of(self)->budget;
+}
+
+bool pk_is_ledger(VALUE object) {
+  return rb_typeddata_is_kind_of(object, &ledger_type);
+}
+
+/* ---- errors ---- */
+
+NORETURN(static void raise_discontinuity(const pk_ledger_t *ledger, int64_t from, int64_t to));
+static void raise_discontinuity(const pk_ledger_t *ledger, int64_t from, int64_t to) {
+  VALUE error = rb_path2class("Penstock::LaneDiscontinuity");
+
+  if (!ledger->known) rb_raise(error, "records %lld...%lld end before they begin", (long long)from, (long long)to);
+  rb_raise(error, "records %lld...%lld don't follow offset %lld, where the last take ended", (long long)from,
+           (long long)to, (long long)ledger->tail);
+}
+
+static void check(pk_ledger_status_t status, const pk_ledger_t *ledger, int64_t from, int64_t to) {
+  switch (status) {
+  case PK_LEDGER_OK:
+    return;
+  case PK_LEDGER_DISCONTINUITY:
+    raise_discontinuity(ledger, from, to);
+  case PK_LEDGER_INVALID:
+    rb_raise(rb_eArgError, "offsets must ascend, lie within %lld...%lld and not be negative", (long long)from,
+             (long long)to);
+  case PK_LEDGER_NO_MEMORY:
+    rb_memerror();
+  }
+}
+
+/* ---- where it stands ---- */
+
+static VALUE ledger_reset(VALUE self, VALUE base) {
+  int64_t offset = NIL_P(base) ? -1 : NUM2LL(base);
+
+  if (!NIL_P(base) && offset < 0) rb_raise(rb_eArgError, "no offset is negative: %lld", (long long)offset);
+  pk_ledger_reset(writing(self), offset);
+  return Qnil;
+}
+
+static VALUE ledger_initialize(int argc, VALUE *argv, VALUE self) {
+  VALUE base;
+
+  rb_scan_args(argc, argv, "01", &base);
+  if (NIL_P(base)) return Qnil;
+  ledger_reset(self, base);
+  return Qnil;
+}
+
+static VALUE ledger_known_p(VALUE self) {
+  return reading(self)->known ? Qtrue : Qfalse;
+}
+
+static VALUE ledger_base(VALUE self) {
+  const pk_ledger_t *ledger = reading(self);
+
+  return ledger->known ? LL2NUM(ledger->base) : Qnil;
+}
+
+static VALUE ledger_tail(VALUE self) {
+  const pk_ledger_t *ledger = reading(self);
+
+  return ledger->known ? LL2NUM(ledger->tail) : Qnil;
+}
+
+static VALUE ledger_committable(VALUE self) {
+  const pk_ledger_t *ledger = reading(self);
+
+  return ledger->known ? LL2NUM(pk_ledger_committable(ledger)) : Qnil;
+}
+
+static VALUE ledger_dry_p(VALUE self) {
+  const pk_ledger_t *ledger = reading(self);
+
+  return ledger->base == ledger->tail ? Qtrue : Qfalse;
+}
+
+static VALUE ledger_incomplete(VALUE self) {
+  return ULL2NUM(reading(self)->incomplete);
+}
+
+static VALUE ledger_span(VALUE self) {
+  const pk_ledger_t *ledger = reading(self);
+
+  return LL2NUM(ledger->tail - ledger->base);
+}
+
+static VALUE ledger_version(VALUE self) {
+  return ULL2NUM(reading(self)->version);
+}
+
+/* ---- taking in ---- */
+
+/* Positions among the records that are complete already; nil when none is. Asked
+ * before anything is changed, for it allocates. */
+static VALUE positions_of(const pk_ledger_t *ledger, const int64_t *offsets, long count) {
+  VALUE found = Qnil;
+
+  for (long i = 0; i < count; i++) {
+    const pk_range_t *run = pk_ledger_restored_at(ledger, offsets[i]);
+
+    if (!run) break;
+    if (run->from > offsets[i]) continue;
+    if (NIL_P(found)) found = rb_ary_new();
+    rb_ary_push(found, LONG2NUM(i));
+  }
+  return found;
+}
+
+static VALUE positions_within(const pk_ledger_t *ledger, int64_t from, int64_t to) {
+  const pk_range_t *run = pk_ledger_restored_at(ledger, from), *end = ledger->restored + ledger->restored_count;
+  VALUE found = Qnil;
+
+  for (; from < to && run && run < end && run->from < to; run++) {
+    if (NIL_P(found)) found = rb_ary_new();
+    for (int64_t at = run->from > from ? run->from : from; at < run->to && at < to; at++) {
+      rb_ary_push(found, LL2NUM(at - from));
+    }
+  }
+  return found;
+}
+
+/* A span that won't be admitted anyway is not looked into. */
+static void check_span(const pk_ledger_t *ledger, int64_t from, int64_t to) {
+  if (to < from || (ledger->known && from != ledger->tail)) raise_discontinuity(ledger, from, to);
+}
+
+static VALUE admit_all(pk_ledger_t *ledger, int64_t from, int64_t to) {
+  VALUE complete = ledger->restored_count ? positions_within(ledger, from, to) : Qnil;
+
+  check(pk_ledger_admit(ledger, from, to, NULL, 0), ledger, from, to);
+  return complete;
+}
+
+static VALUE admit_these(pk_ledger_t *ledger, int64_t from, int64_t to, const int64_t *offsets, long count) {
+  VALUE complete = ledger->restored_count ? positions_of(ledger, offsets, count) : Qnil;
+
+  check(pk_ledger_admit(ledger, from, to, offsets, (size_t)count), ledger, from, to);
+  return complete;
+}
+
+/* Offsets are read into a buffer of Ruby's first: reading may call anything, and
+ * the ledger is looked at again afterwards. */
+static VALUE ledger_admit(int argc, VALUE *argv, VALUE self) {
+  pk_ledger_t *ledger = writing(self);
+  VALUE first, end, rows, buffer = Qnil, complete;
+  int64_t from, to, *offsets;
+  long count;
+
+  rb_scan_args(argc, argv, "21", &first, &end, &rows);
+  from = NUM2LL(first), to = NUM2LL(end);
+  check_span(ledger, from, to);
+  if (NIL_P(rows)) return admit_all(ledger, from, to);
+  Check_Type(rows, T_ARRAY);
+  count = RARRAY_LEN(rows);
+  offsets = ALLOCV_N(int64_t, buffer, count + 1);
+  for (long i = 0; i < count; i++) offsets[i] = NUM2LL(rb_ary_entry(rows, i));
+  complete = admit_these(ledger, from, to, offsets, count);
+  ALLOCV_END(buffer);
+  return complete;
+}
+
+static VALUE ledger_admit_batch(VALUE self, VALUE first, VALUE end, VALUE batch) {
+  pk_ledger_t *ledger = writing(self);
+  int64_t from = NUM2LL(first), to = NUM2LL(end), *offsets;
+  VALUE buffer = Qnil, complete;
+  long count;
+
+  check_span(ledger, from, to);
+  count = NUM2LONG(rb_funcallv(batch, id_size, 0, NULL));
+  if (count < 0) rb_raise(rb_eArgError, "a batch of %ld records", count);
+  if (count == to - from) return admit_all(ledger, from, to);
+  offsets = ALLOCV_N(int64_t, buffer, count + 1);
+  for (long i = 0; i < count; i++) {
+    VALUE index = LONG2NUM(i);
+
+    offsets[i] = NUM2LL(rb_funcallv(batch, id_offset, 1, &index));
+  }
+  rb_check_frozen(self);
+  complete = admit_these(ledger, from, to, offsets, count);
+  ALLOCV_END(buffer);
+  return complete;
+}
+
+static VALUE ledger_restore(VALUE self, VALUE rows) {
+  pk_ledger_t *ledger = writing(self);
+  VALUE buffer = Qnil;
+  pk_range_t *ranges;
+  long count;
+  pk_ledger_status_t status;
+
+  Check_Type(rows, T_ARRAY);
+  if (!ledger->known) rb_raise(rb_eArgError, "runs can be restored above a base only, and none is known");
+  count = RARRAY_LEN(rows);
+  ranges = ALLOCV_N(pk_range_t, buffer, count + 1);
+  pk_fill_ranges(rows, ranges);
+  status = pk_ledger_restore(ledger, ranges, (size_t)count);
+  ALLOCV_END(buffer);
+  if (status == PK_LEDGER_INVALID) rb_raise(rb_eArgError, "runs must ascend and not touch");
+  if (status == PK_LEDGER_NO_MEMORY) rb_memerror();
+  return Qnil;
+}
+
+/* ---- completing ---- */
+
+static bool complete_one(pk_ledger_t *ledger, VALUE offset) {
+  bool changed;
+
+  if (pk_ledger_complete(ledger, NUM2LL(offset), &changed) != PK_LEDGER_OK) rb_memerror();
+  return changed;
+}
+
+static VALUE ledger_complete(VALUE self, VALUE offset) {
+  return complete_one(writing(self), offset) ? Qtrue : Qfalse;
+}
+
+static VALUE ledger_complete_many(VALUE self, VALUE offsets) {
+  pk_ledger_t *ledger = writing(self);
+  long count = 0;
+
+  Check_Type(offsets, T_ARRAY);
+  for (long i = 0; i < RARRAY_LEN(offsets); i++) count += complete_one(ledger, rb_ary_entry(offsets, i));
+  return LONG2NUM(count);
+}
+
+static VALUE ledger_complete_through(VALUE self, VALUE offset) {
+  return pk_ledger_complete_through(writing(self), NUM2LL(offset)) ? Qtrue : Qfalse;
+}
+
+/* ---- asking ---- */
+
+static VALUE ledger_complete_p(VALUE self, VALUE offset) {
+  return pk_ledger_is_complete(reading(self), NUM2LL(offset)) ? Qtrue : Qfalse;
+}
+
+static VALUE ledger_first_incomplete(VALUE self) {
+  const pk_ledger_t *ledger = reading(self);
+
+  return ledger->incomplete ? LL2NUM(ledger->base) : Qnil;
+}
+
+static long limit_of(int argc, VALUE *argv) {
+  VALUE limit;
+
+  rb_scan_args(argc, argv, "01", &limit);
+  return NIL_P(limit) ? LONG_MAX : NUM2LONG(limit);
+}
+
+static VALUE ledger_incomplete_offsets(int argc, VALUE *argv, VALUE self) {
+  const pk_ledger_t *ledger = reading(self);
+  long limit = limit_of(argc, argv);
+  VALUE rows = rb_ary_new();
+  int64_t at = 0;
+
+  while (limit-- > 0 && pk_ledger_next_incomplete(ledger, at, &at)) rb_ary_push(rows, LL2NUM(at++));
+  return rows;
+}
+
+/* The walk stands still while Ruby allocates: nothing of Ruby's can reach the
+ * ledger meanwhile, but a collection may run, and that moves no cells. */
+typedef struct {
+  VALUE rows;
+  long left;
+} rows_t;
+
+static bool push_range(void *context, int64_t from, int64_t to) {
+  rows_t *into = context;
+
+  if (into->left-- <= 0) return false;
+  rb_ary_push(into->rows, rb_assoc_new(LL2NUM(from), LL2NUM(to)));
+  return true;
+}
+
+static VALUE ledger_ranges(int argc, VALUE *argv, VALUE self) {
+  const pk_ledger_t *ledger = reading(self);
+  rows_t into = {rb_ary_new(), limit_of(argc, argv)};
+
+  pk_ledger_ranges(ledger, push_range, &into);
+  return into.rows;
+}
+
+/* ---- the budget of its commits ---- */
+
+static VALUE ledger_budget(VALUE self) {
+  return SIZET2NUM(data_of(self)->budget);
+}
+
+static VALUE ledger_set_budget(VALUE self, VALUE bytes) {
+  long budget = NUM2LONG(bytes);
+
+  rb_check_frozen(self);
+  if (budget < 0) rb_raise(rb_eArgError, "a budget of %ld bytes", budget);
+  data_of(self)->budget = budget > PK_ENVELOPE_MAX ? PK_ENVELOPE_MAX : (size_t)budget;
+  return bytes;
+}
+
+/* map_bound(ceiling) → bytes of the envelope, before they become text */
+static VALUE ledger_map_bound(VALUE self, VALUE ceiling) {
+  return SIZET2NUM(pk_ledger_map_bound(reading(self), NUM2SIZET(ceiling)));
+}
+
+/* ---- */
+
+static void define_readers(void) {
+  rb_define_method(cLedger, "known?", ledger_known_p, 0);
+  rb_define_method(cLedger, "base", ledger_base, 0);
+  rb_define_method(cLedger, "tail", ledger_tail, 0);
+  rb_define_method(cLedger, "committable", ledger_committable, 0);
+  rb_define_method(cLedger, "dry?", ledger_dry_p, 0);
+  rb_define_method(cLedger, "incomplete", ledger_incomplete, 0);
+  rb_define_method(cLedger, "span", ledger_span, 0);
+  rb_define_method(cLedger, "version", ledger_version, 0);
+  rb_define_method(cLedger, "complete?", ledger_complete_p, 1);
+  rb_define_method(cLedger, "first_incomplete", ledger_first_incomplete, 0);
+  rb_define_method(cLedger, "incomplete_offsets", ledger_incomplete_offsets, -1);
+  rb_define_method(cLedger, "ranges", ledger_ranges, -1);
+  rb_define_method(cLedger, "budget", ledger_budget, 0);
+  rb_define_method(cLedger, "map_bound", ledger_map_bound, 1);
+}
+
+void Init_pk_ledger(VALUE mNative) {
+  id_size = rb_intern("size");
+  id_offset = rb_intern("offset");
+  cLedger = rb_define_class_under(mNative, "Ledger", rb_cObject);
+  rb_gc_register_mark_object(cLedger);
+  rb_define_alloc_func(cLedger, ledger_alloc);
+  rb_undef_method(cLedger, "initialize_copy");
+  rb_define_method(cLedger, "initialize", ledger_initialize, -1);
+  rb_define_method(cLedger, "reset", ledger_reset, 1);
+  rb_define_method(cLedger, "admit", ledger_admit, -1);
+  rb_define_method(cLedger, "admit_batch", ledger_admit_batch, 3);
+  rb_define_method(cLedger, "restore", ledger_restore, 1);
+  rb_define_method(cLedger, "complete", ledger_complete, 1);
+  rb_define_method(cLedger, "complete_many", ledger_complete_many, 1);
+  rb_define_method(cLedger, "complete_through", ledger_complete_through, 1);
+  rb_define_method(cLedger, "budget=", ledger_set_budget, 1);
+  define_readers();
+}

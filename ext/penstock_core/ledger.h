@@ -1,0 +1,14 @@
+/* What the binding of the envelope needs of the one of the ledger. */
+#ifndef PENSTOCK_LEDGER_H
+#define PENSTOCK_LEDGER_H
+
+#include "core/ledger.h"
+
+bool pk_is_ledger(VALUE object);
+const pk_ledger_t *pk_ledger_of(VALUE self);
+size_t pk_ledger_budget_of(VALUE self);
+
+/* Array of pairs into as many ranges; in envelope.c. */
+void pk_fill_ranges(VALUE rows, pk_range_t *ranges);
+
+#endif
