@@ -10,7 +10,7 @@ module Penstock
     class Filter
       ACTIONS = %i[skip pause seek].freeze
       METHODS = %i[apply! applied? action timeout cursor].freeze
-      private_constant :METHODS
+      private_constant :ACTIONS, :METHODS
 
       # @param filter [#apply!, #applied?, #action, #timeout, #cursor]
       # @raise [Violation] when it lacks something

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 module Penstock
+  # What decides about records, and what applications plug into it.
   module Processing
     # What applications' filters inherit from.
     module Filters
