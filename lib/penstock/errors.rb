@@ -270,6 +270,25 @@ module Penstock
     end
   end
 
+  # A strategy for dead letters answered something that isn't `:retry`, `:dispatch`, `:skip` or one of them with a topic.
+  class UnsupportedCaseError < StandardError
+    include Error
+  end
+
+  # A record is put away without having been looked at: each time it ran alone the process died.
+  class QuarantinedError < StandardError
+    include Error
+
+    # @return [Integer]
+    attr_reader :crashes
+
+    # @param crashes [Integer] how often the process died with it
+    def initialize(message = nil, crashes: 0)
+      @crashes = crashes
+      super(message || "the process died #{crashes} times while this record ran alone")
+    end
+  end
+
   # A take from a lane doesn't join the one before it. Nothing is lost: the lane is sought back to the expected offset.
   class LaneDiscontinuity < StandardError
     include Error

@@ -7,6 +7,7 @@ require_relative "producer/buffer"
 require_relative "producer/buffering"
 require_relative "producer/delivery/handle"
 require_relative "producer/delivery/report"
+require_relative "producer/dispatching"
 require_relative "producer/dry_client"
 require_relative "producer/message_rules"
 require_relative "producer/partition_counts"
@@ -40,6 +41,7 @@ module Penstock
   # message. A delivery error is final. A wait that times out says *unknown*: the message may still arrive.
   class Producer
     include Buffering
+    include Dispatching
     include Shutdown
     include Tombstones
 

@@ -9,6 +9,7 @@ require_relative "events/consumer"
 require_relative "events/rebalance"
 require_relative "events/producer"
 require_relative "events/errors"
+require_relative "events/failures"
 
 module Penstock
   module Instrumentation
@@ -25,8 +26,8 @@ module Penstock
         end
       end
 
-      AREAS = [Events::Application, Events::Connection, Events::Consumer, Events::Rebalance, Events::Producer,
-        Events::Errors].freeze
+      AREAS = [Events::Application, Events::Connection, Events::Consumer, Events::Failures, Events::Rebalance,
+        Events::Producer, Events::Errors].freeze
 
       # @return [Catalogue] a new one with all of Penstock's events
       def self.standard

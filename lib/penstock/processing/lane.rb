@@ -73,6 +73,7 @@ module Penstock
         @marks = Consumer::Marks.new
         @owned = true
         @out = 0
+        @letters = 0
         @ready = true
         @leaving = false
         @may_repeat = false
@@ -88,7 +89,14 @@ module Penstock
 
       def owned? = @owned
       def leaving? = @leaving
-      def idle? = @out.zero?
+
+      # @return [Boolean] whether nothing of it runs, and no dead letter is on its way
+      def idle? = @out.zero? && @letters.zero?
+
+      # A dead letter of this life is on its way; its record is incomplete until {#letter_done}.
+      def letter_sent = @letters += 1
+      def letter_done = @letters -= 1
+
       def in_flight = @out
 
       # The committed offset is known (nil: the group never committed here).
@@ -146,6 +154,15 @@ module Penstock
         return unless waiting?
         @out += 1
         @division.next_unit(self)
+      end
+
+      # @return [Boolean] whether a single record could be tried although the topic waits
+      def probe? = @holds.reasons == [:breaker] && !@leaving && owned? && @division.waiting?
+
+      # @return [Unit] of one record, although the topic waits
+      def probe
+        @out += 1
+        @division.probe(self)
       end
 
       # A worker is to ask user code about what waits first.
@@ -283,6 +300,7 @@ module Penstock
       # @param offset [Integer, nil] where the ledger begins; nil when the source tells
       def reincarnate(offset)
         @incarnation += 1
+        @letters = 0
         @ledger.reset(offset)
         @division.clear
         @intake.clear
@@ -307,6 +325,7 @@ module Penstock
       def disown!
         @leaving = true
         @owned = false
+        @letters = 0
         @marks.disown!
       end
 

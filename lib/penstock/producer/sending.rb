@@ -31,6 +31,17 @@ module Penstock
         fail_with(error, type, ProduceError, message, message: message)
       end
 
+      # Never waits.
+      #
+      # @param message [Hash] prepared
+      # @return [Delivery::Handle, nil] nil while the queue is full
+      # @raise [KafkaError]
+      def try(message)
+        offer(message)
+      rescue QueueFullError
+        nil
+      end
+
       # @param handles [Boolean]
       # @return [Array<Delivery::Handle>, Array<true>] one a message, in their order
       # @raise [ProduceManyError] whose `dispatched` are the handles of those accepted before the error

@@ -29,6 +29,16 @@ class ProducerSendingTest < Penstock::TestCase
     @events.select { |event| event.id == "error.occurred" }
   end
 
+  test "a try never waits: it answers nothing while the queue is full, and raises what the client refuses" do
+    @client.room = 0
+    assert_nil sending.try(record)
+    assert_empty @client.waits
+    @client.room = 1
+    assert_equal 0, sending.try(record).offset
+    @client.refusal = Penstock::KafkaError.build(number: -1, name: "_FAIL")
+    assert_raises(Penstock::KafkaError) { sending.try(record) }
+  end
+
   test "[Queue full wait] a full queue is waited for, told, and the message is sent when there is room" do
     @client.room = 0
     @client.room_after_waits = 3

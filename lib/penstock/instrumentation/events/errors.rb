@@ -20,6 +20,10 @@ module Penstock
           "consumer.revoked.error" => "the hook `revoked` raised",
           "consumer.eofed.error" => "the hook `eofed` raised",
           "consumer.shutdown.error" => "the hook `shutdown` raised",
+          "consumer.advice.error" => "a strategy, a block of `backoff_for`, or `enhance_dlq_message` raised, or a dead letter " \
+            "can't be sent as it is; the record is tried again",
+          "dead_letter_queue.dispatch.error" => "a dead letter was not acknowledged; it is sent again without its " \
+            "record being run again",
           "worker.process.error" => "a worker failed outside of user code",
           "connection.listener.fetch_loop.error" => "a poll loop failed; its connection is opened anew",
           "connection.client.poll.error" => "a client reported an error while it polled",

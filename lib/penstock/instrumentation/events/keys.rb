@@ -70,6 +70,7 @@ module Penstock
           thread: "name of the thread",
           time: "milliseconds it took, a Float",
           timeout: "milliseconds",
+          to: "name of the topic it was sent to",
           topic: "name of the topic",
           topics: "names of the topics",
           tpl: "`{topic => [partition, …]}`",

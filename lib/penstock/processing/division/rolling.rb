@@ -90,6 +90,14 @@ module Penstock
           out(unit_of(run, run.cut(@max), lane))
         end
 
+        # @param lane [Lane]
+        # @return [Unit] of the first record of the key whose turn it is; the next time it is another key's
+        def probe(lane)
+          run = @ready.first
+          isolate(run.key, run.messages.first.offset)
+          next_unit(lane)
+        end
+
         # @param time_ms [Integer] what a unit took
         def took_ms(time_ms)
           wanted = (time_ms < QUICK_MS) ? @look_ahead + 1 : @look_ahead / 2

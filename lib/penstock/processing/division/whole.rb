@@ -53,6 +53,13 @@ module Penstock
             lane.incarnation)
         end
 
+        # @param lane [Lane]
+        # @return [Unit] of the first record alone
+        def probe(lane)
+          @backlog.isolate_through(@backlog.first_offset)
+          next_unit(lane)
+        end
+
         # @param time_ms [Integer] what a unit took
         def took_ms(time_ms)
           @look_ahead = (time_ms < QUICK_MS) ? QUICK_LOOK_AHEAD : LOOK_AHEAD

@@ -20,12 +20,12 @@ module Penstock
         end
 
         def call(outcome, context)
-          return unless outcome.unit.consume? && GivenUp.decidable?(outcome)
+          return unless outcome.unit.consume?
 
-          blamed = @policy.blamed(outcome, context.rest(outcome.unit))
+          blamed = GivenUp.blamed(outcome, @policy, context) or return
           decided = decide(outcome, blamed, context)
           return if decided == :retry
-          return Skip.effects(outcome, @policy, context) if decided == :skip
+          return Skip.effects(outcome, blamed, @policy, context) if decided == :skip
 
           bury(outcome, blamed, context)
         end

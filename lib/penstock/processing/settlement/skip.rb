@@ -10,12 +10,16 @@ module Penstock
       # What to do with a failed record that is given up: what is left of its unit runs again, it doesn't.
       module GivenUp
         class << self
-          # @return [Boolean] whether the outcome is about a record that may be given up: the user's seek goes before, and where
-          #   nobody knows which of several records failed, they are first taken one by one
-          def decidable?(outcome)
-            return false if outcome.error.nil? || outcome.blamed.nil? || outcome.flow.is_a?(Consumer::Flow::Seek)
+          # The record the outcome is about, where it may be given up: the user's seek goes before; where nobody knows which of
+          # several records failed they are taken one by one first; and what was marked meanwhile is complete.
+          # @return [Integer, nil] its offset
+          def blamed(outcome, policy, context)
+            return if outcome.error.nil? || outcome.blamed.nil? || outcome.flow.is_a?(Consumer::Flow::Seek)
+            return unless outcome.unit.single? || outcome.unit.messages.cursor || !policy.isolate?
 
-            outcome.unit.single? || !outcome.unit.messages.cursor.nil?
+            rest = context.rest(outcome.unit)
+            offset = policy.blamed(outcome, rest)
+            offset if rest.size.times.any? { |index| rest.offset_at(index) == offset }
           end
 
           # @param blamed [Integer] its offset
@@ -50,18 +54,17 @@ module Penstock
         end
 
         def call(outcome, context)
-          return unless outcome.unit.consume? && GivenUp.decidable?(outcome)
-          return unless outcome.advice&.answer&.first == :skip
+          return unless outcome.unit.consume? && outcome.advice&.answer&.first == :skip
 
-          self.class.effects(outcome, @policy, context)
+          blamed = GivenUp.blamed(outcome, @policy, context) or return
+          self.class.effects(outcome, blamed, @policy, context)
         end
 
         # @return [Array<Effect>]
-        def self.effects(outcome, policy, context)
-          blamed = policy.blamed(outcome, context.rest(outcome.unit))
+        def self.effects(outcome, blamed, policy, context)
           attempt = context.lane.attempts.of(blamed) + 1
-          [*(Effect::CompleteEach.new(GivenUp.record(outcome.unit, blamed)) if policy.complete?),
-            *GivenUp.others(outcome, blamed, context),
+          completed = policy.complete? ? [Effect::CompleteEach.new(GivenUp.record(outcome.unit, blamed))] : []
+          [*completed, *GivenUp.others(outcome, blamed, context),
             context.wait(outcome.unit, :retry, context.now + policy.breath_ms),
             GivenUp.tell("consumer.skipped", outcome, blamed, attempt, context)]
         end

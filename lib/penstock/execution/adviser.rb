@@ -1,0 +1,142 @@
+# frozen_string_literal: true
+
+require "securerandom"
+require_relative "../errors"
+require_relative "../processing/failure/advice"
+require_relative "../processing/failure/message"
+require_relative "../processing/failure/policy"
+
+module Penstock
+  module Execution
+    # What user code has to say about a failed record, asked at the end of execution, on the worker: the strategy, a block for
+    # the back-off, `enhance_dlq_message`; and the message that is ready to be sent where the record may be given up. The poll
+    # loop only decides.
+    #
+    # Called by workers; keeps nothing but the topics' policies.
+    class Adviser
+      # @param monitor [Instrumentation::Monitor]
+      # @param clock [Clock]
+      # @param producer [#call] gives the application's producer
+      # @param critical [Array<Class>] errors that stop the process: nobody is asked about them
+      def initialize(monitor:, clock:, producer:, critical: [])
+        @monitor = monitor
+        @clock = clock
+        @producer = producer
+        @silent = [Interrupted, CriticalError, *critical].freeze
+        @policies = {}.compare_by_identity
+      end
+
+      # @param consumer [BaseConsumer]
+      # @param unit [Processing::Unit] that failed
+      # @param error [Exception]
+      # @param blamed [Integer] offset of the record
+      # @param errors [Consumer::ErrorsTracker] this error included
+      # @return [Processing::Failure::Advice, nil] nil when nobody has anything to say
+      def call(consumer, unit, error, blamed, errors)
+        policy = policy_of(unit.lane.topic)
+        return unless policy.gives_up? || policy.backoffs.asks?
+        return if blamed.nil? || @silent.any? { |klass| error.is_a?(klass) }
+
+        offset = policy.isolate? ? blamed : unit.messages.first_offset
+        advise(Case.new(policy, consumer, unit, error, offset, attempt_of(unit, offset), errors))
+      end
+
+      # A record that isn't to be run: its dead letter, made of its bytes, without user code but the producer's middleware.
+      # @param unit [Processing::Unit] of that record
+      # @param crashes [Integer]
+      # @return [Array(QuarantinedError, Processing::Failure::Advice)] what its outcome carries
+      def quarantine(unit, crashes)
+        error = QuarantinedError.new(crashes: crashes)
+        offset = unit.messages.first_offset
+        failed = Case.new(policy_of(unit.lane.topic), nil, unit, error, offset, unit.attempt, nil)
+        destination = failed.policy.without_retries
+        letter = ready(failed, destination) unless destination == :skip
+        [error, Processing::Failure::Advice.new(offset: offset, letter: letter).freeze]
+      end
+
+      # All that is known about one failure.
+      Case = Struct.new(:policy, :consumer, :unit, :error, :offset, :attempt, :errors) do
+        def record = @record ||= unit.messages.from_offset(offset).slice(0, 1).first
+        def lane = unit.lane
+        def trace_id = errors&.trace_id || SecureRandom.uuid
+        def reason = error.is_a?(QuarantinedError) ? "quarantined" : "failed"
+      end
+      private_constant :Case
+
+      private
+
+      def policy_of(topic) = @policies[topic] ||= Processing::Failure::Policy.new(topic)
+
+      # What failed in a unit of several has not failed before; retries run alone.
+      def attempt_of(unit, offset) = (unit.messages.first_offset == offset) ? unit.attempt : 1
+
+      def advise(failed)
+        answer = guarded(failed) { answer_of(failed) }
+        backoff_ms = guarded(failed) { failed.policy.backoffs.ask(failed.error, failed.attempt) }
+        destination = failed.policy.after(failed.attempt, answer)
+        letter = ready(failed, destination) unless destination.is_a?(Symbol)
+        Processing::Failure::Advice.new(offset: failed.offset, answer: answer, backoff_ms: backoff_ms, letter: letter).freeze
+      end
+
+      # Whatever the user's code raises here is told and changes nothing: the record is tried again.
+      def guarded(failed)
+        Thread.handle_interrupt(Exception => :immediate) { yield }
+      rescue Exception => error # rubocop:disable Lint/RescueException -- user code on a worker: the outcome must be handed back
+        report(failed, error)
+      end
+
+      def report(failed, error)
+        @monitor.instrument("error.occurred", {type: "consumer.advice.error", error: error, caller: failed.consumer,
+          topic: failed.lane.topic_name, partition: failed.lane.partition, offset: failed.offset, attempt: failed.attempt})
+        nil
+      end
+
+      def answer_of(failed)
+        strategy = failed.policy.strategy or return
+        answer = strategy.call(failed.errors, failed.attempt)
+        action, topic = answer
+        return [action, topic&.to_s] if known?(action, topic) && (action != :dispatch || topic || failed.policy.dead_letter_topic)
+
+        raise UnsupportedCaseError, "the strategy answered #{answer.inspect[0, 80]}: it may answer :retry, :skip, " \
+          "[:dispatch, topic], or :dispatch where dead_letter_queue names a topic"
+      end
+
+      def known?(action, topic)
+        %i[retry dispatch skip].include?(action) && (topic.nil? || topic.is_a?(String) || topic.is_a?(Symbol))
+      end
+
+      # A message that the user's changes made impossible to send goes as it would have gone without them.
+      def ready(failed, destination)
+        plain, producer = guarded(failed) { [message(failed, destination), producer_of(failed)] }
+        return unless plain
+
+        dispatch = enhanced(failed, destination, plain) { |changed| producer.ready(changed) }
+        dispatch ||= guarded(failed) { producer.ready(plain) } or return
+        Processing::Failure::Letter.new(record: failed.record, dispatch: dispatch, producer: producer, kind: destination.kind,
+          error: failed.error, attempt: failed.attempt, caller: failed.consumer).freeze
+      end
+
+      # A consumer's own, if it has one.
+      def producer_of(failed) = failed.consumer ? failed.consumer.producer : @producer.call
+
+      def message(failed, destination)
+        facts = {topic: destination.topic, group: failed.lane.topic.consumer_group_id, error: failed.error,
+                 attempt: failed.attempt, trace_id: failed.trace_id, now_ms: @clock.wall_ms}
+        return Processing::Failure::Message.dead_letter(failed.record, **facts, reason: failed.reason) if
+          destination.kind == :dead_letter
+
+        Processing::Failure::Message.retry(failed.record, **facts, delay_ms: destination.delay_ms)
+      end
+
+      def enhanced(failed, destination, plain)
+        return unless destination.kind == :dead_letter && failed.consumer.respond_to?(:enhance_dlq_message, true)
+
+        guarded(failed) do
+          changed = plain.merge(headers: plain[:headers].dup)
+          failed.consumer.__send__(:enhance_dlq_message, changed, failed.record)
+          yield changed
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,100 @@
+# frozen_string_literal: true
+
+module Penstock
+  module Processing
+    module Failure
+      # The headers that say where a dead letter comes from and why it is one. Names and form are fixed from the first version
+      # on, for they lie in clusters for years (test/formats/dead-letter-v1.json): `source_*` are the incumbent's, `penstock_*`
+      # ours. Every value is text and bounded, so that together they stay below 2 KiB.
+      module Provenance
+        VERSION = "1"
+        # Bytes of texts that somebody else has written.
+        LIMITS = {"penstock_error_class" => 200, "penstock_error_message" => 500, "penstock_error_place" => 200}.freeze
+        # What a message must not carry on when it is sent again.
+        PASSING = %w[penstock_attempt penstock_due_at].freeze
+        # Names of all of them but the count of replays, which stays with the message for good.
+        NAMES = %w[
+          source_topic source_partition source_offset source_consumer_group source_attempts source_trace_id
+          penstock_format penstock_reason penstock_error_class penstock_error_message penstock_error_place
+          penstock_failed_at penstock_source_timestamp
+        ].freeze
+        REPLAYS = "penstock_replays"
+
+        # What a header says that a message came with.
+        Source = Struct.new(:topic, :partition, :offset, :group, :attempts, :trace_id, :reason, :error_class, :error_message,
+          :error_place, :failed_at, :timestamp, keyword_init: true)
+
+        class << self
+          # @param record [Message]
+          # @param group [String] the consumer group
+          # @param error [Exception]
+          # @param attempt [Integer] failures in this topic, this one included
+          # @param trace_id [String]
+          # @param now_ms [Integer] ms since 1970
+          # @param reason [String] "failed", "quarantined" or "dispatched"
+          # @return [Hash{String => String}]
+          def headers(record, group:, error:, attempt:, trace_id:, now_ms:, reason: "failed")
+            why = {"penstock_format" => VERSION, "penstock_reason" => reason, **of_error(error),
+                   "penstock_failed_at" => now_ms.to_s}
+            {**origin(record, group), **attempts(record, attempt, trace_id), **why}
+          end
+
+          # @param headers [Hash{String => String, Array, nil}]
+          # @return [Source, nil] nil for a message that isn't a dead letter
+          def read(headers)
+            text = ->(name) { Array(headers[name]).last }
+            number = ->(name) { text.call(name)&.then { |value| Integer(value, 10, exception: false) } }
+            return unless text.call("source_topic")
+
+            Source.new(topic: text.call("source_topic"), partition: number.call("source_partition"),
+              offset: number.call("source_offset"), group: text.call("source_consumer_group"),
+              attempts: number.call("source_attempts"), trace_id: text.call("source_trace_id"),
+              reason: text.call("penstock_reason"), error_class: text.call("penstock_error_class"),
+              error_message: text.call("penstock_error_message"), error_place: text.call("penstock_error_place"),
+              failed_at: number.call("penstock_failed_at"), timestamp: number.call("penstock_source_timestamp"))
+          end
+
+          # @param record [Message]
+          # @return [Integer] failures in topics it went through before this one
+          def earlier_attempts(record) = number(record, "penstock_attempt") || 0
+
+          # @param headers [Hash]
+          # @return [Integer, nil] ms since 1970 at which a record of a retry topic is due
+          def due_at(headers) = Array(headers["penstock_due_at"]).last.then { |text| text && Integer(text, 10, exception: false) }
+
+          # @return [String] at most so many bytes of UTF-8
+          def bounded(text, limit)
+            text = text.to_s.dup.force_encoding(Encoding::UTF_8).scrub("?")
+            (text.bytesize <= limit) ? text : "#{text.byteslice(0, limit - 3).scrub("")}…"
+          end
+
+          private
+
+          # A record of a retry topic still comes from where it came from first.
+          def origin(record, group)
+            kept = record.raw_headers.slice("source_topic", "source_partition", "source_offset", "source_consumer_group",
+              "penstock_source_timestamp")
+            return kept.transform_values { |value| Array(value).last } if retried?(record) && kept.size == 5
+
+            {"source_topic" => record.topic, "source_partition" => record.partition.to_s, "source_offset" => record.offset.to_s,
+             "source_consumer_group" => group, "penstock_source_timestamp" => record.timestamp_ms.to_s}
+          end
+
+          def attempts(record, attempt, trace_id)
+            {"source_attempts" => (earlier_attempts(record) + attempt).to_s, "source_trace_id" => trace_id}
+          end
+
+          def retried?(record) = record.raw_headers.key?("penstock_attempt")
+
+          def number(record, name) = Array(record.raw_headers[name]).last&.then { |text| Integer(text, 10, exception: false) }
+
+          def of_error(error)
+            texts = {"penstock_error_class" => error.class.name, "penstock_error_message" => error.message,
+                     "penstock_error_place" => error.backtrace&.first}
+            texts.compact.to_h { |name, text| [name, bounded(text, LIMITS.fetch(name))] }
+          end
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,41 @@
+# frozen_string_literal: true
+
+require_relative "../errors"
+
+module Penstock
+  class Producer
+    # Producing in two steps, for a thread that must never wait: {#ready} does all that may take time, on any thread; {#dispatch}
+    # only hands over, and the handle it answers is looked at now and then.
+    module Dispatching
+      # Runs middleware, checks the message, asks for partitions where a `partition_key` needs them, connects. May wait.
+      #
+      # @param message [Hash] see {Producer}
+      # @return [Hash] what {#dispatch} takes
+      # @raise [MessageInvalidError] it can't be sent
+      # @raise [ProducerClosedError, ForkedHandleError, ConfigurationError] the producer can't be used
+      def ready(message)
+        with_client do
+          prepare(message.except(:handle, :label)).tap { |prepared| @client.open_topic(prepared[:topic].to_s) }
+        end
+      end
+
+      # Hands a message over. Never waits, runs nobody's code, tells no listener.
+      #
+      # @param message [Hash] as {#ready} answered it
+      # @return [Delivery::Handle, nil] nil when the queue is full; every handle is resolved in the end, when the producer is
+      #   closed at the latest
+      # @raise [KafkaError] the client refused it
+      # @raise [ProducerClosedError] the producer is closed, or was never connected
+      def dispatch(message)
+        sending = @sending
+        raise ProducerClosedError, "the producer #{id} is #{status}" unless sending && status.connected?
+
+        sending.try(message)
+      rescue HandleClosedError => error
+        raise if error.is_a?(ProducerClosedError)
+
+        raise ProducerClosedError, "the producer #{id} is closed", cause: error
+      end
+    end
+  end
+end

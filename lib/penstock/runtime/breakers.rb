@@ -1,0 +1,80 @@
+# frozen_string_literal: true
+
+module Penstock
+  module Runtime
+    # Makes so what the topics' breakers say: while one is open its lanes are held, and one record at a time is sent to try.
+    # Runs on the poll loop's thread, behind the outcomes of a turn and before records are handed out.
+    class Breakers
+      # A topic's breaker, and the lane its probe runs on.
+      Entry = Struct.new(:breaker, :probing, :held)
+      private_constant :Entry
+
+      # @param session [Session]
+      # @param hand_out [#call] gives a unit of a lane to the run queue
+      def initialize(session, hand_out)
+        @session = session
+        @hand_out = hand_out
+        @entries = {}.compare_by_identity
+      end
+
+      # @param topic [Routing::Topic]
+      # @param breaker [Processing::Failure::Breaker]
+      def add(topic, breaker) = @entries[topic] = Entry.new(breaker, nil, false)
+
+      # @return [Integer, nil] monotonic ms of the next probe; one that is overdue waits for a record, not for a time
+      def next_due
+        now = @session.now
+        open = @entries.each_value.map(&:breaker).select { |breaker| breaker.state == :open }
+        open.map(&:due).select { |due| due > now }.min
+      end
+
+      # Goes on as far as it can.
+      def run
+        @entries.each { |topic, entry| entry.breaker.closed? ? let_go(topic, entry) : hold(topic, entry) }
+      end
+
+      private
+
+      def let_go(topic, entry)
+        return unless entry.held
+        entry.held = false
+        entry.probing = nil
+        lanes(topic).each { |lane| lane.holds.release(:breaker) }
+        @session.emit("breaker.closed", {topic: topic.name})
+      end
+
+      # Lanes that came meanwhile are held too.
+      def hold(topic, entry)
+        entry.held = true
+        lanes = lanes(topic)
+        lanes.each { |lane| close(lane) unless lane.holds.include?(:breaker) }
+        look_after(entry)
+        probe(entry, lanes)
+      end
+
+      # What was handed out and has not started comes back.
+      def close(lane)
+        lane.holds.add(:breaker)
+        @session.call_back(lane)
+      end
+
+      # Its outcome has been settled by now; if that told the breaker nothing, there was none.
+      def look_after(entry)
+        lane = entry.probing or return
+        return unless lane.idle? || !@session.current?(lane)
+        entry.probing = nil
+        entry.breaker.probe_lost
+      end
+
+      def probe(entry, lanes)
+        ready = lanes.select { |lane| lane.holds.reasons == [:breaker] && lane.probe? }.sort_by(&:key)
+        key = entry.breaker.probe(ready.map(&:key), @session.now) or return
+        lane = @session.lane(key)
+        entry.probing = lane
+        @hand_out.call(lane, lane.probe)
+      end
+
+      def lanes(topic) = @session.all.select { |lane| lane.topic.equal?(topic) && lane.owned? }
+    end
+  end
+end

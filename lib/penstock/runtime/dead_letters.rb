@@ -1,0 +1,135 @@
+# frozen_string_literal: true
+
+require_relative "../errors"
+require_relative "../processing/failure/effects"
+
+module Penstock
+  module Runtime
+    # Sends what the workers made of records that failed for good, and settles a record when its letter is acknowledged: the
+    # offset never moves before. Runs on the poll loop's thread; nothing in it waits, and user code isn't run again.
+    #
+    # A letter's states: waiting (until `due`) → sent (its handle is looked at) → acknowledged: settled, gone; or failed: told,
+    # and waiting again with a longer back-off. What may interrupt it, in any state: its lane is lost, or begins a new
+    # incarnation, or the connection is closed. Then it is dropped, and so is an acknowledgement that comes later: the record
+    # runs again where its partition is, and its letter may exist twice. Until then its lane isn't idle, so that a revocation
+    # and a stop wait for it as for a unit.
+    class DeadLetters
+      # Waits after a failed dispatch, and while the producer's queue is full.
+      BACKOFF_MS = (500..30_000)
+      FULL_MS = 100
+      # How soon, and how late, a handle is looked at again.
+      LOOK_MS = (1..50)
+
+      # One letter on its way.
+      Pending = Struct.new(:lane, :incarnation, :burial, :handle, :due, :wait_ms, :failures, :told_full) do
+        def letter = burial.letter
+        def counts? = lane.owned? && lane.incarnation == incarnation
+      end
+      private_constant :BACKOFF_MS, :FULL_MS, :LOOK_MS, :Pending
+
+      # @param session [Session]
+      # @param committer [Committer]
+      # @param ports [Ports] what effects are performed with
+      def initialize(session, committer, ports)
+        @session = session
+        @committer = committer
+        @ports = ports
+        @pending = []
+      end
+
+      # @param lane [Processing::Lane]
+      # @param burial [Processing::Failure::Burial]
+      def add(lane, burial)
+        lane.letter_sent
+        pending = Pending.new(lane, lane.incarnation, burial, nil, @session.now, 0, 0, false)
+        @pending << pending
+        advance(pending)
+      end
+
+      # @return [Integer, nil] monotonic ms at which to be run again
+      def next_due = @pending.map(&:due).min
+
+      # @return [Integer] letters that aren't acknowledged
+      def size = @pending.size
+
+      # Goes on with what is due.
+      def run
+        return if @pending.empty?
+        now = @session.now
+        @pending.select! { |pending| pending.counts? && (pending.due > now || advance(pending)) }
+      end
+
+      # The connection ends: nothing of it counts any more.
+      def close = @pending.clear
+
+      private
+
+      # @return [Boolean] whether it is still pending
+      def advance(pending)
+        pending.handle ? look(pending) : offer(pending)
+      rescue KafkaError, ProducerClosedError, ForkedHandleError => error
+        failed(pending, error)
+      end
+
+      def offer(pending)
+        pending.handle = pending.letter.producer.dispatch(pending.letter.dispatch)
+        return full(pending) unless pending.handle
+        look_again(pending, LOOK_MS.begin)
+      end
+
+      def look(pending)
+        return look_again(pending, pending.wait_ms * 2) unless pending.handle.done?
+        error = pending.handle.create_result.error
+        error ? failed(pending, error) : acknowledged(pending)
+      end
+
+      def look_again(pending, wait_ms)
+        pending.wait_ms = [wait_ms, LOOK_MS.end].min
+        pending.due = @session.now + pending.wait_ms
+        true
+      end
+
+      # Told once a letter: a queue that is full is full for all.
+      def full(pending)
+        tell_failure(pending, QueueFullError.new) unless pending.told_full
+        pending.told_full = true
+        pending.due = @session.now + FULL_MS
+        true
+      end
+
+      def failed(pending, error)
+        tell_failure(pending, error)
+        pending.handle = nil
+        pending.due = @session.now + [BACKOFF_MS.begin * (2**[pending.failures, 10].min), BACKOFF_MS.end].min
+        pending.failures += 1
+        true
+      end
+
+      def acknowledged(pending)
+        lane = pending.lane
+        lane.letter_done
+        pending.burial.acknowledged(lane, @session.now).each { |effect| effect.perform(lane, @ports) }
+        tell(pending)
+        pending.burial.commit ? @committer.want([lane]) : @committer.moved
+        false
+      end
+
+      def tell(pending)
+        letter = pending.letter
+        event = (letter.kind == :retry) ? "retry_topic.dispatched" : "dead_letter_queue.dispatched"
+        @session.emit(event, {**place(pending), message: letter.record, to: letter.topic, error: letter.error,
+                              caller: letter.caller})
+      end
+
+      def tell_failure(pending, error)
+        @session.emit("error.occurred", {type: "dead_letter_queue.dispatch.error", error: error, **place(pending),
+                                         failures: pending.failures + 1, caller: pending.letter.caller})
+      end
+
+      def place(pending)
+        {topic: pending.lane.topic_name, partition: pending.lane.partition, offset: pending.letter.offset,
+         attempt: pending.letter.attempt}
+      end
+    end
+  end
+end

@@ -1,0 +1,142 @@
+# frozen_string_literal: true
+
+require "penstock/processing/failure/advice"
+require "penstock/processing/failure/policy"
+require "penstock/processing/failure/breaker"
+require "penstock/processing/settlement/breaker"
+require "penstock/processing/settlement/dead_letter_after"
+require "penstock/processing/settlement/skip"
+require "penstock/routing/features/backoff_for"
+require "penstock/routing/features/dead_letter_queue"
+require "penstock/routing/features/retry_topics"
+require_relative "lanes"
+
+module Penstock
+  module TestSupport
+    # Lanes whose records fail and are given up, settled by the deciders as the assembly orders them.
+    module Failing
+      include Lanes
+
+      # Ports that also remember what was to be sent.
+      class Ports < Lanes::Ports
+        def letters = @letters ||= []
+        def dead_letter(_lane, burial) = letters << burial
+      end
+
+      # What a lane's route is asked about besides.
+      module Grouped
+        def consumer_group_id = "group"
+      end
+
+      def route(**options) = super.extend(Grouped)
+
+      def dead_letters(max_retries, topic: "dead", **options)
+        {dead_letter_queue: Routing::DeadLetterQueue.new(topic: topic, max_retries: max_retries, **options), breaker: false}
+      end
+
+      def filled(count, features, manual: false, **options)
+        lane(route(features: features, manual: manual, **options), committed: 0).tap { |lane|
+          admit(lane, batch(0...count, from: 0))
+        }
+      end
+
+      # @param keys [Array<String>] of the records
+      def rolling(keys, features, **options)
+        division = Processing::Division::Rolling.new(max: 1, width: 8, window_records: 100, window_bytes: 1 << 20)
+        topic = route(features: features, **options)
+        lane = Processing::Lane.new(topic: topic, topic_name: topic.name, partition: 0, epoch: 1, division: division)
+        lane.adopt(0)
+        rows = keys.each_with_index.map { |key, offset| Messages::MemoryBatch::Row.new(offset: offset, payload: "p", key: key) }
+        lane.ledger.admit(0, keys.size, nil)
+        lane.let_in(Messages.new(Messages::MemoryBatch.new("orders", 0, rows, from: 0)))
+        lane
+      end
+
+      def breaker_of(lane)
+        (@breakers ||= {}.compare_by_identity)[lane.topic] ||=
+          Processing::Failure::Breaker.new(policy_of(lane).breaker, Processing::Backoff.new(1_000, 30_000, true))
+      end
+
+      def policy_of(lane) = (@policies ||= {}.compare_by_identity)[lane.topic] ||= Processing::Failure::Policy.new(lane.topic)
+
+      # The order of delivery.md: lost, critical, skip, breaker, dead letter, retry, advance.
+      def deciders(lane)
+        policy = policy_of(lane)
+        settlement = Processing::Settlement
+        [settlement::Lost.new, settlement::Interrupt.new, settlement::Critical.new, settlement::Hooked.new,
+          settlement::Skip.new(policy), (settlement::Breaker.new(breaker_of(lane)) if policy.breaker),
+          settlement::DeadLetterAfter.new(policy), settlement::Retry.new, settlement::FlowRequested.new,
+          settlement::Advance.new].compact
+      end
+
+      def effects(lane, outcome, now)
+        lane.take_marks
+        context = Processing::Settlement::Context.new(lane: lane, now: now, critical_errors: [],
+          backoff: Processing::Backoff.new(1_000, 30_000, true))
+        deciders(lane).each { |decider| decider.call(outcome, context)&.then { |effects| return effects } }
+      end
+
+      def settled(lane, unit, error: nil, blamed: nil, advice: nil, flow: nil, now: 0, cursor: true)
+        lane.returned(unit)
+        unit.messages.cursor = (0...unit.messages.size).find { |index| unit.messages.offset_at(index) == blamed } if cursor
+        outcome = Processing::Outcome.new(unit: unit, error: error, blamed: blamed, advice: advice, flow: flow, finished: true,
+          time_ms: 1)
+        Ports.new.tap { |ports| effects(lane, outcome, now).each { |effect| effect.perform(lane, ports) } }
+      end
+
+      # As the worker would: with the letter, and the cursor on the blamed record.
+      # @return [Array<Processing::Failure::Burial>]
+      def fail_at(lane, unit, offset, now: 0, cursor: true)
+        settled(lane, unit, error: RuntimeError.new("no"), blamed: offset, advice: advice(unit, offset), now: now,
+          cursor: cursor).letters
+      end
+
+      def advice(unit, offset, answer: nil)
+        record = unit.messages.from_offset(offset).slice(0, 1).first
+        attempt = (unit.messages.first_offset == offset) ? unit.attempt : 1
+        letter = Processing::Failure::Letter.new(record: record, dispatch: {topic: "dead"}, kind: :dead_letter, attempt: attempt)
+        Processing::Failure::Advice.new(offset: offset, answer: answer, letter: letter)
+      end
+
+      def acknowledge(lane, burial, now:)
+        burial.acknowledged(lane, now).each { |effect| effect.perform(lane, Ports.new) }
+      end
+
+      # Runs everything that is at hand, well.
+      # @return [Array<Array<Integer>>] offsets a unit
+      def runs(lane)
+        seen = []
+        while lane.waiting? && (unit = lane.next_unit)
+          seen << offsets_of(unit)
+          settled(lane, unit)
+        end
+        seen
+      end
+
+      # Runs everything; records of these offsets fail.
+      # @return [Array] offset and attempt of each dead letter; offsets that were looked at
+      def run_with_poison(lane, poison)
+        now = 0
+        letters = []
+        ran = []
+        while next_at(lane, now += 40_000) && (unit = lane.next_unit)
+          bad = offsets_of(unit).find { |offset| poison.include?(offset) }
+          ran.concat(offsets_of(unit).take_while { |offset| bad.nil? || offset <= bad })
+          next settled(lane, unit) unless bad
+
+          fail_at(lane, unit, bad, now: now).each do |burial|
+            letters << [burial.letter.offset, burial.letter.attempt]
+            acknowledge(lane, burial, now: now + 2_000)
+          end
+        end
+        [letters, ran]
+      end
+
+      def next_at(lane, now)
+        lane.holds.expire(now)
+        lane.division.expire(now)
+        lane.waiting?
+      end
+    end
+  end
+end

@@ -1,0 +1,150 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "support/failing"
+require "support/virtual_clock"
+require "penstock/consumer/errors_tracker"
+require "penstock/execution/adviser"
+require "penstock/instrumentation/monitor"
+
+module Penstock
+  class AdviserTest < TestCase
+    include TestSupport::Failing
+
+    # Remembers what it was asked to make ready; refuses what the test says.
+    class Producer
+      attr_reader :asked
+      attr_accessor :refuses
+
+      def initialize = @asked = []
+
+      def ready(message)
+        @asked << message
+        raise MessageInvalidError, "no" if @refuses&.call(message)
+
+        message
+      end
+    end
+
+    Consumer = Struct.new(:producer)
+    Clock = Struct.new(:wall_ms)
+
+    def setup
+      @producer = Producer.new
+      @errors = []
+      @monitor = Instrumentation::Monitor.new
+      @monitor.subscribe("error.occurred") { |event| @errors << event.payload }
+      @tracker = Penstock::Consumer::ErrorsTracker.new("orders", 0)
+    end
+
+    def adviser
+      Execution::Adviser.new(monitor: @monitor, clock: Clock.new(9_000), producer: -> { @producer }, critical: [NoMemoryError])
+    end
+
+    # @param count [Integer] records of the unit; the first is blamed unless told
+    def advise(features, error: RuntimeError.new("no"), count: 1, blamed: 0, attempt: 1, consumer: Consumer.new(@producer))
+      lane = filled(count, features)
+      (attempt - 1).times { lane.attempts.fail(0) }
+      unit = lane.next_unit
+      @tracker << error
+      adviser.call(consumer, unit, error, blamed, @tracker)
+    end
+
+    test "nobody is asked where a route says nothing about failures, nor about critical errors and interrupts" do
+      assert_nil advise({})
+      assert_nil advise(dead_letters(0), error: NoMemoryError.new)
+      assert_nil advise(dead_letters(0), error: Interrupted.new)
+      assert_empty @producer.asked
+    end
+
+    test "a dead letter is made only when the record may be given up" do
+      assert_nil advise(dead_letters(2), attempt: 2).letter
+      letter = advise(dead_letters(2), attempt: 3).letter
+
+      assert_equal ["dead", :dead_letter, 3, 0], [letter.topic, letter.kind, letter.attempt, letter.offset]
+      assert_equal [@tracker.trace_id, "9000", "3"],
+        letter.dispatch[:headers].values_at("source_trace_id", "penstock_failed_at", "source_attempts")
+    end
+
+    test "the blamed record of a batch has failed once, whatever the batch's first record has behind it" do
+      letter = advise(dead_letters(0), count: 3, blamed: 2, attempt: 2).letter
+      assert_equal [2, 1], [letter.offset, letter.attempt]
+    end
+
+    test "[DLQ strategy] it gets the errors and the attempt, and decides with a topic or without" do
+      seen = []
+      answers = [:retry, :skip, [:dispatch, :elsewhere]]
+      strategy = ->(errors, attempt) { seen.push([errors.last.message, attempt]) && answers.shift }
+      found = Array.new(3) { advise(dead_letters(9, strategy: strategy)) }
+
+      assert_equal [["no", 1]] * 3, seen
+      assert_equal [[:retry, nil], [:skip, nil], [:dispatch, "elsewhere"]], found.map(&:answer)
+      assert_equal [nil, nil, "elsewhere"], found.map { |advice| advice.letter&.topic }
+    end
+
+    test "a strategy that raises or answers nonsense is told so, and the record is tried again" do
+      [->(*) { raise "broken" }, ->(*) { :later }, ->(*) { [:dispatch, 7] }].each do |strategy|
+        assert_nil advise(dead_letters(0, strategy: strategy)).letter
+      end
+      assert_nil advise(dead_letters(0, topic: :strategy, strategy: ->(*) { :dispatch })).letter
+      assert_equal [RuntimeError, UnsupportedCaseError, UnsupportedCaseError, UnsupportedCaseError],
+        @errors.map { |payload| payload[:error].class }
+      assert_equal ["consumer.advice.error"], @errors.map { |payload| payload[:type] }.uniq
+    end
+
+    test "[enhance_dlq_message] may change anything, also as a private method" do
+      consumer = Class.new(Consumer) do
+        private
+
+        def enhance_dlq_message(message, record)
+          message[:key] = "new"
+          message[:headers]["at"] = record.offset.to_s
+        end
+      end
+      letter = advise(dead_letters(0), consumer: consumer.new(@producer)).letter
+      assert_equal ["new", "0"], [letter.dispatch[:key], letter.dispatch[:headers]["at"]]
+    end
+
+    test "changes that raise, or make a message nobody can send, are told and left out" do
+      [->(_message) { raise "broken" }, ->(message) { message[:payload] = 5 }].each do |change|
+        consumer = Class.new(Consumer) { define_method(:enhance_dlq_message) { |message, _record| change.call(message) } }
+        @producer.refuses = ->(message) { message[:payload] == 5 }
+        assert_equal "p0", advise(dead_letters(0), consumer: consumer.new(@producer)).letter.dispatch[:payload]
+      end
+      assert_equal 2, @errors.size
+    end
+
+    test "a dead letter that can't be sent as it is leaves the record to be tried again" do
+      @producer.refuses = ->(_message) { true }
+      assert_nil advise(dead_letters(0)).letter
+      assert_instance_of MessageInvalidError, @errors.first[:error]
+    end
+
+    test "[producer override] the consumer's own producer sends its dead letters" do
+      own = Producer.new
+      assert_same own, advise(dead_letters(0), consumer: Consumer.new(own)).letter.producer
+    end
+
+    test "a block of backoff_for is asked on the worker" do
+      entry = Routing::BackoffFor.new([KeyError], 1, 2, false, ->(_error, attempt) { attempt * 100 })
+      assert_equal 200, advise({backoff_for: [entry]}, error: KeyError.new, attempt: 2).backoff_ms
+      assert_nil advise({backoff_for: [entry]}).backoff_ms
+    end
+
+    test "a record goes into its next retry topic with the time it is due" do
+      tiers = Routing::RetryTopics.new(nil, [500], "dead", 0)
+      dispatch = advise({retry_topics: tiers}).letter.dispatch
+      assert_equal ["orders.retry.1", "9500", "1"],
+        [dispatch[:topic], *dispatch[:headers].values_at("penstock_due_at", "penstock_attempt")]
+    end
+
+    test "a quarantined record's dead letter is made of its bytes, without the consumer" do
+      lane = filled(1, dead_letters(3))
+      error, advice = adviser.quarantine(lane.next_unit, 3)
+
+      assert_equal [3, "quarantined", "p0"],
+        [error.crashes, advice.letter.dispatch[:headers]["penstock_reason"], advice.letter.dispatch[:payload]]
+      assert_nil adviser.quarantine(filled(1, {}).next_unit, 3).last.letter
+    end
+  end
+end

@@ -1,0 +1,112 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "support/failing"
+
+module Penstock
+  # Whatever a unit's outcome is and whatever the route says about failures: its effects name every record of it that isn't
+  # complete, once.
+  class AccountingTest < TestCase
+    include TestSupport::Failing
+
+    RUNS = 600
+    ERRORS = [RuntimeError, KeyError, Errno::ECONNREFUSED, NoMemoryError, Interrupted, QuarantinedError].freeze
+
+    test "the union of what the effects name is the unit, in order and by key" do
+      random = Random.new(7_411)
+      RUNS.times do |run|
+        lane = random.rand(2).zero? ? in_order(random) : side_by_side(random)
+        3.times { check(lane, random, run) if lane.waiting? }
+      end
+    end
+
+    private
+
+    def in_order(random)
+      filled(random.rand(1..6), features(random), manual: random.rand(4).zero?, max_messages: random.rand(1..6))
+    end
+
+    def side_by_side(random)
+      rolling(Array.new(random.rand(1..6)) { %w[a b].sample(random: random) }, features(random))
+    end
+
+    def features(random)
+      {dead_letter_queue: queue(random), isolate: random.rand(4).positive?, retry_topics: tiers(random),
+       breaker: random.rand(2).zero? && Routing::Breaker.new(2, 1, ["Errno::ECONNREFUSED"])}
+    end
+
+    def queue(random)
+      return if random.rand(4).zero?
+
+      Routing::DeadLetterQueue.new(topic: ["dead", false].sample(random: random), max_retries: random.rand(0..2),
+        strategy: [nil, -> {}].sample(random: random), mark_after_dispatch: [nil, true, false].sample(random: random))
+    end
+
+    def tiers(random) = random.rand(6).zero? ? Routing::RetryTopics.new("orders", [5], "dead", random.rand(0..1)) : nil
+
+    def check(lane, random, run)
+      unit = lane.next_unit
+      mark(lane, unit, random)
+      outcome = outcome(unit, random)
+      lane.returned(unit)
+      effects = effects(lane, outcome, 0)
+      assert_equal lane.incomplete_of(unit).offsets.sort, named(effects, lane, outcome).sort,
+        "run #{run}: #{effects.map(&:class)} of #{outcome.error.class}, #{lane.topic.features}"
+      assert_equal [], twice(effects, lane, outcome), "run #{run}: what is settled doesn't run again"
+      perform(lane, effects)
+    end
+
+    def mark(lane, unit, random)
+      return unless random.rand(3).zero?
+
+      (unit.marks || lane.marks).mark(unit.messages.offsets.sample(random: random))
+    end
+
+    def outcome(unit, random)
+      error = random.rand(4).zero? ? nil : ERRORS.sample(random: random).new
+      blamed = unit.messages.offsets.sample(random: random) if error
+      known = random.rand(5).positive?
+      unit.messages.cursor = known ? unit.messages.offsets.index(blamed) : nil
+      Processing::Outcome.new(unit: unit, error: error, blamed: blamed, finished: true, time_ms: 1,
+        advice: (advise(unit, blamed, random) if error && random.rand(5).positive?))
+    end
+
+    def advise(unit, blamed, random)
+      offset = random.rand(6).zero? ? unit.messages.first_offset : blamed
+      made = advice(unit, offset, answer: [nil, [:retry], [:skip], [:dispatch, "x"]].sample(random: random))
+      random.rand(5).zero? ? made.dup.tap { |one| one.letter = nil } : made
+    end
+
+    # What stays in a consumer's hands without being marked is said by nobody: manual offsets, and a record put away unmarked.
+    def named(effects, lane, outcome)
+      offsets = effects.flat_map { |effect| offsets_named(effect, lane, outcome) }.uniq
+      offsets |= lane.incomplete_of(outcome.unit).offsets if effects.empty?
+      offsets & lane.incomplete_of(outcome.unit).offsets
+    end
+
+    def twice(effects, lane, outcome)
+      acting = effects.grep_v(Processing::Effect::Emit)
+      acting.flat_map { |effect| offsets_named(effect, lane, outcome) }.tally.select { |_offset, count| count > 1 }.keys
+    end
+
+    def offsets_named(effect, lane, outcome)
+      case effect
+      when Processing::Effect::Complete then outcome.unit.messages.offsets.select { |offset| offset < effect.offset }
+      when Processing::Effect::CompleteEach then effect.messages.map(&:offset)
+      when Processing::Effect::Requeue then effect.messages.offsets
+      when Processing::Effect::DeadLetter then [effect.burial.letter.offset]
+      when Processing::Effect::Emit then (effect.event == "consumer.skipped") ? [effect.payload[:offset]] : []
+      else []
+      end
+    end
+
+    def perform(lane, effects)
+      ports = Ports.new
+      effects.each { |effect| effect.perform(lane, ports) }
+      ports.letters.each { |burial| acknowledge(lane, burial, now: 10_000) }
+      next_at(lane, 99_999_999)
+      lane.holds.release(:breaker)
+      lane.holds.release(:critical)
+    end
+  end
+end
