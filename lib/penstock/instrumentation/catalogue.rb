@@ -5,6 +5,7 @@ require_relative "../nearest"
 require_relative "events/keys"
 require_relative "events/application"
 require_relative "events/connection"
+require_relative "events/admission"
 require_relative "events/consumer"
 require_relative "events/rebalance"
 require_relative "events/producer"
@@ -26,8 +27,8 @@ module Penstock
         end
       end
 
-      AREAS = [Events::Application, Events::Connection, Events::Consumer, Events::Failures, Events::Rebalance,
-        Events::Producer, Events::Errors].freeze
+      AREAS = [Events::Application, Events::Connection, Events::Consumer, Events::Admission, Events::Failures,
+        Events::Rebalance, Events::Producer, Events::Errors].freeze
 
       # @return [Catalogue] a new one with all of Penstock's events
       def self.standard

@@ -112,6 +112,10 @@ module Penstock
         @logger.debug { "#{Lines.lane(event)}: the hook eofed ran in #{Lines.took(event)}" }
       end
 
+      def on_consumer_ticked(event)
+        @logger.debug { "#{Lines.lane(event)}: the hook tick ran in #{Lines.took(event)}" }
+      end
+
       def on_consumer_consuming_pause(event)
         for_how_long = event[:timeout] ? "for #{Lines.duration(event[:timeout])}" : "until it is resumed"
         who = event[:manual] ? "by the consumer" : "before a retry"
@@ -126,6 +130,23 @@ module Penstock
 
       def on_consumer_consuming_seek(event)
         @logger.info { "#{Lines.lane(event)}: the consumer seeks to #{Lines.target(event[:message])}" }
+      end
+
+      def on_filtering_throttled(event)
+        @logger.info do
+          "#{Lines.lane(event)}: waits at offset #{event[:offset]} for #{Lines.duration(event[:timeout])}#{Lines.reason(event)}"
+        end
+      end
+
+      def on_filtering_seek(event)
+        @logger.info { "#{Lines.lane(event)}: a filter seeks to offset #{event[:offset]}" }
+      end
+
+      def on_filtering_dropped(event)
+        @logger.debug do
+          "#{Lines.lane(event)}: not consumed: #{Lines.count(event[:count], "message")} (#{Lines.offsets(event)})" \
+            "#{Lines.reason(event)}"
+        end
       end
 
       def on_consumer_offset_reset(event)

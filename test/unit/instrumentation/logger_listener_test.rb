@@ -12,7 +12,7 @@ class LoggerListenerTest < Penstock::TestCase
     connection.listener.starting connection.listener.running connection.listener.quieting connection.listener.quiet
     connection.listener.stopping connection.listener.stopped connection.listener.before_fetch_loop
     connection.listener.fetch_loop connection.listener.after_fetch_loop client.events_poll statistics.emitted
-    consumer.initialize consumer.initialized consumer.revoke consumer.eof consumer.shutting_down consumer.wrap
+    consumer.initialize consumer.initialized consumer.revoke consumer.eof consumer.tick consumer.shutting_down consumer.wrap
     consumer.wrapped consumer.before_schedule_consume consumer.before_schedule_revoked consumer.before_schedule_eofed
     consumer.before_schedule_shutdown rebalance.partitions_assign rebalance.partitions_revoke producer.closing
     message.acknowledged message.purged message.buffered messages.buffered].freeze

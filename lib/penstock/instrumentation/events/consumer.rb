@@ -27,6 +27,7 @@ module Penstock
             pair(catalogue, "revoke", "revoked", "`revoked`")
             pair(catalogue, "eof", "eofed", "`eofed`")
             pair(catalogue, "shutting_down", "shutdown", "`shutdown`")
+            pair(catalogue, "tick", "ticked", "`tick`")
           end
 
           def pair(catalogue, before, after, hook)

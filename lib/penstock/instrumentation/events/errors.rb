@@ -20,6 +20,12 @@ module Penstock
           "consumer.revoked.error" => "the hook `revoked` raised",
           "consumer.eofed.error" => "the hook `eofed` raised",
           "consumer.shutdown.error" => "the hook `shutdown` raised",
+          "consumer.tick.error" => "the hook `tick` raised; it is called again when it is due",
+          "filtering.error" => "a filter raised; the same messages are filtered again behind a back-off",
+          "virtual_partitions.partitioner.error" => "a partitioner or reducer raised (the same messages are asked for again " \
+            "behind a back-off), or answered two keys for one message",
+          "parallel_segments.partitioner.error" => "a partitioner raised; the message is the first segment's",
+          "parallel_segments.reducer.error" => "a reducer raised; the message is the first segment's",
           "consumer.advice.error" => "a strategy, a block of `backoff_for`, or `enhance_dlq_message` raised, or a dead letter " \
             "can't be sent as it is; the record is tried again",
           "dead_letter_queue.dispatch.error" => "a dead letter was not acknowledged; it is sent again without its " \
