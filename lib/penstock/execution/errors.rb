@@ -1,0 +1,57 @@
+# frozen_string_literal: true
+
+require_relative "../errors"
+
+module Penstock
+  # A process of the pool (`run_on :processes`) has died while it ran a record: killed, out of memory, crashed in native code, or
+  # ended by `exit!`. Which record that was is known; it is tried again like any other that failed.
+  class WorkerDied < StandardError
+    include Error
+
+    # @return [Integer] process id
+    attr_reader :pid
+    # @return [Integer, nil] number of the signal that ended it
+    attr_reader :signal
+    # @return [Integer, nil] its exit code, where no signal ended it
+    attr_reader :exit_code
+    # @return [String]
+    attr_reader :topic
+    # @return [Integer]
+    attr_reader :partition
+    # @return [Integer, nil] the record it stood on
+    attr_reader :offset
+
+    # @param signal [Integer, nil]
+    # @param exit_code [Integer, nil]
+    # @return [String] how a process ended
+    def self.reason(signal, exit_code)
+      return "ended by SIG#{Signal.signame(signal) || signal}" if signal
+      exit_code ? "ended with exit code #{exit_code}" : "ended, nobody knows how"
+    end
+
+    def initialize(pid:, topic:, partition:, offset:, signal: nil, exit_code: nil)
+      @pid = pid
+      @signal = signal
+      @exit_code = exit_code
+      @topic = topic
+      @partition = partition
+      @offset = offset
+      super("process #{pid} #{self.class.reason(signal, exit_code)} while it ran #{topic}/#{partition} at offset #{offset}")
+    end
+  end
+
+  # User code in a process of the pool raised an error of a class that this process doesn't know.
+  class RemoteError < StandardError
+    include Error
+
+    # @return [String] the class as the other process knows it, "" for one without a name
+    attr_reader :remote_class
+
+    # @param remote_class [String]
+    # @param message [String]
+    def initialize(remote_class, message)
+      @remote_class = remote_class
+      super("#{remote_class.empty? ? "an error without a class name" : remote_class}: #{message}")
+    end
+  end
+end

@@ -1,0 +1,98 @@
+# frozen_string_literal: true
+
+require_relative "../../errors"
+require_relative "lookout"
+require_relative "reactor"
+
+module Penstock
+  module Execution
+    module Fibers
+      # Runs units in fibers: for user code that waits. Thousands of them share a thread (a reactor of the `async` gem); whenever
+      # one waits for a socket, a timer, a lock or a commit, another goes on. Code that computes, or waits in a way the gem
+      # doesn't see, keeps all others of its thread waiting: {Lookout} tells.
+      #
+      # As many threads as `size`, born when there is work. Ends with {#close}.
+      class Pool
+        # Loads the gem, which isn't a dependency of ours.
+        # @raise [ConfigurationError] it isn't there
+        def self.load
+          require "async"
+        rescue LoadError
+          raise ConfigurationError.new([Problem.new(nil, "run_on :fibers needs the gem async, which isn't installed",
+            "Add `gem \"async\"` to the Gemfile")])
+        end
+
+        # @return [Object] where its units wait
+        attr_reader :queue
+
+        # @param queue [#take, #finished]
+        # @param runner [#call, #broken] runs a unit, see {UnitRunner}
+        # @param threads [#start] where threads are born
+        # @param size [Integer] reactor threads
+        # @param most [Integer] units each may have at once
+        # @param report [#call] receives the name and payload of an event
+        def initialize(queue:, runner:, threads:, size:, most:, report:)
+          self.class.load
+          @queue = queue
+          @runner = runner
+          @threads = threads
+          @size = size
+          @most = most
+          @lock = Mutex.new
+          @reactors = {}
+          @lookout = Lookout.new(method(:reactors), report)
+        end
+
+        # One more reactor, if one more is allowed and those that are there have nobody to take a unit.
+        # @param count [Integer] how many units would find somebody
+        def grow(count = 1)
+          @lock.synchronize do
+            @reactors.select! { |thread, _reactor| thread.alive? }
+            next unless count.positive? && @reactors.size < @size
+            @lookout.start(@threads)
+            add_locked
+          end
+        end
+
+        # Raises an error in user code of these units, where it waits; code that has ended is not touched.
+        # @param lanes [Array<Processing::Lane>]
+        # @param error [Exception]
+        # @return [Array<Processing::Unit>] units that will be interrupted
+        def interrupt(lanes, error = Interrupted.new)
+          reactors.flat_map { |reactor| reactor.interrupt(lanes, error) }
+        end
+
+        # @return [Array<Array(Thread, Processing::Unit)>] what runs now
+        def running
+          @lock.synchronize { @reactors.to_a }.flat_map { |thread, reactor| reactor.units.map { |unit| [thread, unit] } }
+        end
+
+        # @return [Integer]
+        def size = @reactors.size
+
+        # Lets idle reactors go, and waits for the others.
+        # @param timeout_s [Float]
+        # @return [Boolean] whether all have ended
+        def close(timeout_s)
+          @queue.close
+          ends = now + timeout_s
+          ended = @lock.synchronize { @reactors.keys }.all? { |thread| thread.join([ends - now, 0].max) }
+          @lookout.close
+          ended
+        end
+
+        private
+
+        def reactors = @lock.synchronize { @reactors.values }
+
+        # Must be called with the lock held.
+        def add_locked
+          reactor = Reactor.new(queue: @queue, runner: @runner, most: @most, busy: @lookout.method(:wake))
+          @reactors[@threads.start("penstock fibers #{@reactors.size}") { reactor.run }] = reactor
+        end
+
+        def now = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC)
+      end
+    end
+  end
+end

@@ -1,0 +1,70 @@
+# frozen_string_literal: true
+
+require_relative "frame"
+
+module Penstock
+  module Execution
+    module Processes
+      # One end of the socket between the application and a child. Any thread may send; one thread reads. Frames may be
+      # collected and sent together, so that small units share one call into the kernel.
+      class Channel
+        READ_BYTES = 256 * 1024
+        private_constant :READ_BYTES
+
+        # @param socket [UNIXSocket]
+        def initialize(socket)
+          @socket = socket
+          @parser = Frame::Parser.new
+          @lock = Mutex.new
+          @collected = "".b
+        end
+
+        # @return [UNIXSocket]
+        attr_reader :socket
+
+        # Sends a frame, behind what was collected.
+        # @param type [Symbol]
+        # @param body [String]
+        # @return [void]
+        # @raise [SystemCallError, IOError] the other end is gone
+        def send_frame(type, body = "".b)
+          collect(type, body)
+          flush
+        end
+
+        # @param value [Object] see {Frame.encode_value}
+        def send_value(type, value) = send_frame(type, Marshal.dump(value))
+
+        # Keeps a frame until {#flush}.
+        def collect(type, body)
+          @lock.synchronize { @collected << Frame.encode(type, body) }
+        end
+
+        # @return [void]
+        def flush
+          @lock.synchronize do
+            next if @collected.empty?
+            bytes, @collected = @collected, "".b
+            @socket.write(bytes)
+          end
+        end
+
+        # Reads what is there, waiting for it.
+        # @param timeout_s [Float, nil]
+        # @yieldparam type [Symbol]
+        # @yieldparam body [String]
+        # @return [Boolean, nil] whether frames may follow: false at the end of the stream; nil when nothing came in time
+        # @raise [Frame::Damaged]
+        def read(timeout_s = nil, &)
+          return unless timeout_s.nil? || @socket.wait_readable(timeout_s)
+          @parser.feed(@socket.readpartial(READ_BYTES), &)
+          true
+        rescue IOError, Errno::ECONNRESET # EOFError is one
+          false
+        end
+
+        def close = @socket.close
+      end
+    end
+  end
+end

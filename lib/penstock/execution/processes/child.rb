@@ -1,0 +1,162 @@
+# frozen_string_literal: true
+
+require_relative "../../consumer/context"
+require_relative "../../errors"
+require_relative "../../messages/context"
+require_relative "../../processing/unit"
+require_relative "../unit_runner"
+require_relative "channel"
+require_relative "child_lane"
+require_relative "child_link"
+require_relative "failure"
+require_relative "flows"
+require_relative "inbox"
+require_relative "order_batch"
+require_relative "order_messages"
+require_relative "page"
+require_relative "recorder"
+require_relative "unit_codec"
+
+module Penstock
+  module Execution
+    module Processes
+      # A process of the pool, from the inside: takes units off its socket and runs them one after another, each with a consumer
+      # made for it. It has no connection to Kafka but a producer of its own, if user code asks for one.
+      #
+      # Two threads: one runs units, one reads. The reading one interrupts, calls back what hasn't begun, and ends the process
+      # when the application is gone. Ends with `exit!`: what the application registered with `at_exit` isn't this process's.
+      class Child
+        # What small units share a reply for.
+        TOGETHER_MS = 0.5
+        PRODUCER_MS = 5_000
+        ORPHANED = 3
+        FAILED = 70
+        private_constant :TOGETHER_MS, :PRODUCER_MS, :ORPHANED, :FAILED
+
+        # @param kit [Kit]
+        # @param socket [UNIXSocket]
+        # @param file [File] of the page
+        def initialize(kit, socket, file)
+          @kit = kit
+          @channel = Channel.new(socket)
+          @page = Page.new(file)
+          @recorder = Recorder.new(kit.monitor)
+          @link = ChildLink.new(@channel, kit.producer)
+          @runner = UnitRunner.new(monitor: @recorder, onion: kit.onion, clock: kit.clock, critical: kit.critical)
+          @inbox = Inbox.new
+          @flushed_at = 0
+        end
+
+        # Never returns.
+        def run
+          @kit.adopt.call(@recorder)
+          @kit.monitor.instrument("process_pool.after_fork", {pid: ::Process.pid})
+          @kit.threads.start("penstock child reader") { read }
+          worker = @kit.threads.start("penstock child") { work }
+          worker.join
+          finish
+        ensure
+          exit!(@done ? 0 : FAILED)
+        end
+
+        private
+
+        def finish
+          @kit.close_producer.call(PRODUCER_MS)
+          @channel.flush
+          [$stdout, $stderr].each(&:flush)
+        end
+
+        # Whatever is raised at this thread from outside takes effect in user code only.
+        def work
+          Thread.handle_interrupt(Exception => :never) do
+            while (order = @inbox.begin)
+              run_unit(order)
+              @inbox.ended
+              flush
+            end
+          end
+          @done = true
+        end
+
+        # Small units share a call into the kernel.
+        def flush
+          now = now_ms
+          return if !@inbox.empty? && now - @flushed_at < TOGETHER_MS
+          @channel.flush
+          @flushed_at = now
+        end
+
+        def now_ms = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC, :float_millisecond)
+
+        def run_unit(order)
+          @page.begin(order.id)
+          @link.unit = order.id
+          lane = lane(order)
+          unit = unit(order, lane)
+          slot = ChildSlot.new(Consumer::Context.new(lane, @link))
+          started = now_ms
+          outcome = @runner.call(slot, unit)
+          values = done(order, slot.context, outcome).merge!(took_ms: now_ms - started)
+          @channel.collect(:done, Marshal.dump(values))
+        ensure
+          lane&.marks&.disown!
+          @page.clear
+        end
+
+        def lane(order)
+          topic = @kit.topics.fetch(order.route)
+          topic = topic.discover(order.topic_name) if topic.pattern?
+          marks = ChildMarks.new(@page, @link.method(:metadata))
+          @inbox.tell(order.id, marks)
+          ChildLane.new(topic, order.topic_name, order.partition, marks)
+        end
+
+        def unit(order, lane)
+          batch = OrderBatch.new(order, @page)
+          batch.context = Messages::Context.new(lane.topic.deserializers, order.received_ms, lane.marks)
+          messages = OrderMessages.new(batch, scheduled_ms: order.scheduled_ms)
+          Processing::Unit.new(lane, order.action, messages, nil, order.attempt, 0)
+        end
+
+        def done(order, context, outcome)
+          events, dropped = @recorder.take
+          {unit: order.id, error: outcome.error && Failure.dump(outcome.error), blamed: outcome.blamed, time_ms: outcome.time_ms,
+           finished: outcome.finished, flow: Flows.dump(outcome.flow), through: context.marks.through,
+           tags: context.tags.to_a, consumer: context.consumer&.id, events: events, dropped: dropped}
+        end
+
+        # The end of the stream is the end of the application: there is nobody to work for.
+        def read
+          nil while @channel.read { |type, body| obey(type, body) }
+          exit!(ORPHANED) unless @inbox.closed?
+        rescue Frame::Damaged
+          exit!(FAILED)
+        end
+
+        def obey(type, body)
+          case type
+          when :unit then @inbox << UnitCodec.decode(body)
+          when :interrupt then interrupt(*Frame.value(body))
+          when :recall then @channel.send_value(:returned, @inbox.recall)
+          when :changed then changed(*Frame.value(body))
+          when :answer then @link.answered(*Frame.value(body))
+          when :stop then @inbox.close
+          end
+        end
+
+        # @param values [Hash] the error to be raised in user code, see {Failure}
+        def interrupt(unit, values)
+          return if @inbox.interrupt(unit) { Failure.load(values) }
+          @channel.send_value(:returned, @inbox.recall(unit))
+        end
+
+        def changed(unit, what)
+          return @link.stopping! if what == :stopping
+          marks = @inbox.marks(unit) or return
+          (what == :disowned) ? marks.disown! : marks.leave!
+        end
+      end
+    end
+  end
+end

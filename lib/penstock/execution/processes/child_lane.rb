@@ -1,0 +1,44 @@
+# frozen_string_literal: true
+
+require_relative "../../consumer/marks"
+
+module Penstock
+  module Execution
+    module Processes
+      # Marks inside a child: written where the application sees them at once, also when this process doesn't live to tell.
+      class ChildMarks < Consumer::Marks
+        # @param page [Page]
+        # @param tell [#call] takes metadata to the application
+        def initialize(page, tell)
+          super()
+          @page = page
+          @tell = tell
+        end
+
+        def mark(offset, metadata = nil)
+          return false unless super
+          @page.marked(through)
+          @tell.call(metadata) if metadata
+          true
+        end
+
+        def store_metadata(metadata)
+          super.tap { @tell.call(metadata) }
+        end
+      end
+
+      # A partition as a child knows it, for the length of one unit.
+      ChildLane = Struct.new(:topic, :topic_name, :partition, :marks, :adopted_metadata) do
+        def key = [topic_name, partition]
+      end
+
+      # What a unit runner needs to know about the place of a unit: one consumer, made for it.
+      ChildSlot = Struct.new(:context) do
+        def pool = self
+        def take(_unit) = context
+        def give_back(_context) = nil
+        def used = []
+      end
+    end
+  end
+end

@@ -1,0 +1,110 @@
+# frozen_string_literal: true
+
+require "io/wait"
+require "socket"
+require_relative "channel"
+require_relative "child"
+require_relative "orphans"
+
+module Penstock
+  module Execution
+    module Processes
+      # The process from which the pool's processes are forked, from the inside: a copy of the application as it was when it was
+      # loaded and had opened nothing. It runs no unit and no thread of its own; it forks, waits for its children by their
+      # numbers, and says what became of them. It ends when the application closes its socket, or is gone.
+      class Mold
+        # What arrives at a whole process group is the application's to answer: it ends us by closing the socket.
+        SIGNALS = %w[INT TERM QUIT HUP USR1 USR2 TTIN TSTP].freeze
+        ENDING_S = 5.0
+        private_constant :SIGNALS, :ENDING_S
+
+        # @param kit [Kit]
+        # @param socket [UNIXSocket] to the application; with each request come a child's socket and its page
+        def initialize(kit, socket)
+          @kit = kit
+          @socket = socket
+          @channel = Channel.new(socket)
+          @children = {}
+        end
+
+        # Never returns.
+        def run
+          ::Process.setproctitle("penstock mold of #{::Process.ppid}")
+          # A handler, not "IGNORE": that would be inherited by programs user code starts.
+          SIGNALS.each { |name| trap(name) {} }
+          @ended, wake = IO.pipe
+          trap("CHLD") { wake.write_nonblock(".", exception: false) }
+          warm_up
+          turn while @socket
+          finish
+        ensure
+          exit!(0)
+        end
+
+        private
+
+        # Pages that are written now are shared later.
+        def warm_up
+          ::Process.respond_to?(:warmup) ? ::Process.warmup : GC.start
+        end
+
+        def turn
+          ready, = IO.select([@socket, @ended])
+          reap if ready.include?(@ended)
+          request if ready.include?(@socket)
+        end
+
+        def request
+          socket = @socket.recv_io(UNIXSocket)
+          page = @socket.recv_io(File, "r+b")
+          mold = ::Process.pid
+          pid = fork { child(mold, socket, page) }
+          @children[pid] = true
+          @channel.send_value(:forked, pid)
+        rescue SocketError, SystemCallError, IOError # nothing came: the other end is closed
+          @socket = nil
+        ensure
+          [socket, page].each { |io| io&.close }
+        end
+
+        def child(mold, socket, page)
+          trap("CHLD", "DEFAULT")
+          Orphans.die_with_parent(mold)
+          ::Process.setproctitle("penstock process of #{mold}")
+          [@socket, @ended].each(&:close)
+          Child.new(@kit, socket, page).run
+        ensure
+          exit!(70)
+        end
+
+        def reap
+          @ended.read_nonblock(1_024, exception: false)
+          @children.keys.each do |pid|
+            _, status = ::Process.wait2(pid, ::Process::WNOHANG)
+            ended(pid, status) if status
+          end
+        end
+
+        def ended(pid, status)
+          @children.delete(pid)
+          @channel.send_value(:ended, [pid, status.termsig, status.exitstatus])
+        rescue SystemCallError, IOError
+          @socket = nil
+        end
+
+        # Their sockets are closed with the application's: they end by themselves, or are ended.
+        def finish
+          @socket = nil
+          ends = now + ENDING_S
+          while @children.any? && now < ends
+            @ended.wait_readable(ends - now)
+            reap
+          end
+          @children.each_key { |pid| ::Process.kill(:KILL, pid) && ::Process.wait(pid) }
+        end
+
+        def now = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC)
+      end
+    end
+  end
+end

@@ -1,0 +1,144 @@
+# frozen_string_literal: true
+
+require "socket"
+require_relative "../../errors"
+require_relative "channel"
+require_relative "child_handle"
+require_relative "mold"
+require_relative "page"
+
+module Penstock
+  module Execution
+    module Processes
+      # The mold as the application sees it: asks for children, hears what became of them. The mold is forked by {.fork}, from
+      # the main thread, before anything was opened that doesn't survive a fork.
+      #
+      # Any thread may ask; a thread of its own reads. Ends with {#close}.
+      class MoldHandle
+        CLOSING_S = 8.0
+        FORKING_S = 30.0
+        private_constant :CLOSING_S, :FORKING_S
+
+        # @param kit [Kit]
+        # @return [MoldHandle]
+        def self.fork(kit)
+          ours, theirs = UNIXSocket.pair
+          pid = ::Process.fork do
+            ours.close
+            Mold.new(kit, theirs).run
+          ensure
+            exit!(70)
+          end
+          theirs.close
+          new(pid, ours)
+        end
+
+        # @return [Integer]
+        attr_reader :pid
+
+        # @param pid [Integer]
+        # @param socket [UNIXSocket]
+        def initialize(pid, socket)
+          @pid = pid
+          @socket = socket
+          @channel = Channel.new(socket)
+          @lock = Mutex.new
+          @asking = Mutex.new
+          @changed = ConditionVariable.new
+          @forked = []
+          @ended = {}
+          @gone = false
+          @closing = false
+        end
+
+        # @param threads [#start] where threads are born
+        # @param lost [#call] called when the mold is gone and nobody closed it
+        def start(threads, &lost)
+          @lost = lost
+          @reader = threads.start("penstock mold") { read }
+        end
+
+        # Makes a process.
+        # @return [ChildHandle]
+        # @raise [InternalError] the mold is gone
+        def child
+          ours, theirs = UNIXSocket.pair
+          page = Page.create
+          pid = @asking.synchronize { ask(theirs, page) }
+          ChildHandle.new(pid, Channel.new(ours), page, self)
+        rescue SystemCallError, IOError, InternalError
+          [ours, page].each { |io| io&.close }
+          raise InternalError, "no process can be made: the process they are forked from (#{@pid}) is gone"
+        ensure
+          theirs&.close
+        end
+
+        # @param pid [Integer]
+        # @param timeout_s [Float]
+        # @return [Array(Integer, Integer), nil] signal and exit code of a child that ended; nil while it lives
+        def ended(pid, timeout_s)
+          ends = now + timeout_s
+          @lock.synchronize do
+            @changed.wait(@lock, ends - now) until @ended.key?(pid) || @gone || now >= ends
+            @ended.delete(pid)
+          end
+        end
+
+        # Children end when their own sockets are closed; the mold waits for them, and is waited for here.
+        def close
+          @closing = true
+          @socket.close_write
+          @reader&.join(CLOSING_S)
+          @socket.close
+          reap
+        end
+
+        private
+
+        def ask(theirs, page)
+          @socket.send_io(theirs)
+          @socket.send_io(page.file)
+          ends = now + FORKING_S
+          @lock.synchronize do
+            @changed.wait(@lock, ends - now) until @forked.any? || @gone || now >= ends
+            @forked.shift || raise(InternalError, "the mold doesn't answer")
+          end
+        end
+
+        def read
+          nil while @channel.read { |type, body| heard(type, Frame.value(body)) }
+        ensure
+          @lock.synchronize do
+            @gone = true
+            @changed.broadcast
+          end
+          @lost&.call unless @closing
+        end
+
+        def heard(type, value)
+          @lock.synchronize do
+            case type
+            when :forked then @forked << value
+            when :ended then @ended[value.first] = value.drop(1)
+            end
+            @changed.broadcast
+          end
+        end
+
+        # By its number, and with an end: it ends by itself within a few seconds.
+        def reap
+          ends = now + CLOSING_S
+          until ::Process.wait(@pid, ::Process::WNOHANG)
+            ::Process.kill(:KILL, @pid) if now > ends
+            Thread.pass
+            IO.select(nil, nil, nil, 0.01)
+          end
+        rescue Errno::ECHILD
+          nil
+        end
+
+        def now = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC)
+      end
+    end
+  end
+end

@@ -1,0 +1,72 @@
+# frozen_string_literal: true
+
+module Penstock
+  module Execution
+    module Processes
+      # The records of a unit inside a child, with the interface of a native batch. Bytes are cut out of the frame when they are
+      # looked at; whatever iterates says which record it stands on.
+      class OrderBatch
+        NOTHING = {}.freeze
+        private_constant :NOTHING
+
+        attr_accessor :context
+
+        # @return [Integer, nil] offset of the end of the partition, where it came with these records
+        attr_reader :eof
+
+        # @param order [UnitCodec::Order]
+        # @param page [Page]
+        def initialize(order, page)
+          @order = order
+          @body = order.body
+          @records = order.records
+          @page = page
+          @eof = @records.last.offset + 1 if order.at_end && @records.any?
+        end
+
+        def topic = @order.topic_name
+        def partition = @order.partition
+        def size = @records.size
+        def offset(index) = @records[index].offset
+        def timestamp(index) = @records[index].timestamp
+        def timestamp_type(_index) = :create
+        def leader_epoch(index) = @records[index].epoch
+
+        def key(index)
+          record = @records[index]
+          @body.byteslice(record.key_at, record.key_bytes).freeze unless record.key_bytes.negative?
+        end
+
+        def payload(index)
+          record = @records[index]
+          @body.byteslice(record.payload_at, record.payload_bytes).freeze unless record.payload_bytes.negative?
+        end
+
+        def headers(index)
+          record = @records[index]
+          return NOTHING if record.headers_bytes.zero?
+          Frame.value(@body.byteslice(record.headers_at, record.headers_bytes)).each_value(&:freeze).freeze
+        end
+
+        def bytesize(index)
+          record = @records[index]
+          record.end - record.key_at
+        end
+
+        # Yields views one after another; the owner's cursor and the page follow.
+        def each_view(klass, owner, first, count)
+          first.upto(first + count - 1) do |index|
+            owner.cursor = index
+            yield klass.new(self, index)
+          end
+        end
+
+        def raw_payloads(first, count) = Array.new(count) { |index| payload(first + index) }
+        def each_raw(first, count, &) = raw_payloads(first, count).each(&)
+
+        # Called with each step of an iteration, before user code sees the record.
+        def looked_at(index) = @page.at(@records[index].offset)
+      end
+    end
+  end
+end

@@ -1,0 +1,27 @@
+# frozen_string_literal: true
+
+require_relative "../../messages/messages"
+
+module Penstock
+  module Execution
+    module Processes
+      # The messages of a unit inside a child: each step of an iteration is told to the page before user code sees the record.
+      class OrderMessages < Messages
+        def cursor=(index)
+          @cursor = index
+          @batch.looked_at(index)
+        end
+
+        private
+
+        def each_known
+          views.each_with_index do |view, index|
+            self.cursor = @first_index + index
+            yield view
+          end
+          self
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,83 @@
+# frozen_string_literal: true
+
+require_relative "failure"
+
+module Penstock
+  module Execution
+    module Processes
+      # Stands in for the application's monitor inside a child: events that somebody in the application listens to are kept as
+      # values and go home with the unit's outcome. Everything else about the monitor is as it was.
+      #
+      # Used by any thread of the child.
+      class Recorder
+        # Beyond this many a unit's events are counted only.
+        MOST = 1_000
+        PLAIN = [String, Symbol, Numeric, TrueClass, FalseClass, NilClass].freeze
+        # What the application has itself, and better.
+        OWN = %i[caller messages message job jobs jobs_queue].freeze
+        # Told by the application itself: it knows when a unit came and went.
+        NOT_HERE = %w[worker.process worker.processed worker.completed].freeze
+        private_constant :MOST, :PLAIN, :OWN, :NOT_HERE
+
+        # @param monitor [Instrumentation::Monitor] the application's, as it was when the child was made
+        def initialize(monitor)
+          @monitor = monitor
+          @lock = Mutex.new
+          @events = []
+          @dropped = 0
+        end
+
+        # @see Instrumentation::Monitor#instrument
+        def instrument(name, payload = {})
+          return (yield if block_given?) unless subscribed?(name)
+          return keep(name, payload) unless block_given?
+          started = now_ms
+          result = yield
+          keep(name, payload.merge(time: now_ms - started))
+          result
+        end
+
+        def subscribed?(name) = !NOT_HERE.include?(name) && @monitor.subscribed?(name)
+        def subscribe(...) = @monitor.subscribe(...)
+        def unsubscribe(listener) = @monitor.unsubscribe(listener)
+        def register_event(...) = @monitor.register_event(...)
+        def available_events = @monitor.available_events
+        def notifications_bus = self
+
+        # @return [Array(Array<Array(String, Hash)>, Integer)] what was kept, and how many more there were
+        def take
+          @lock.synchronize do
+            taken = [@events, @dropped]
+            @events = []
+            @dropped = 0
+            taken
+          end
+        end
+
+        private
+
+        def keep(name, payload)
+          values = plain(payload)
+          @lock.synchronize { (@events.size < MOST) ? @events << [name.to_s, values] : @dropped += 1 }
+          nil
+        end
+
+        def plain(payload)
+          payload.except(*OWN).transform_values { |value| simple(value) }
+        end
+
+        def simple(value)
+          case value
+          when *PLAIN then value
+          when Exception then {failure: Failure.dump(value)}
+          when Array then value.map { |item| simple(item) }
+          when Hash then value.to_h { |key, item| [simple(key), simple(item)] }
+          else value.inspect[0, 200]
+          end
+        end
+
+        def now_ms = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC, :float_millisecond)
+      end
+    end
+  end
+end

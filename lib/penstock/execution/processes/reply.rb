@@ -1,0 +1,95 @@
+# frozen_string_literal: true
+
+require_relative "../../errors"
+require_relative "../errors"
+require_relative "../../processing/unit"
+require_relative "failure"
+require_relative "flows"
+require_relative "stand_in"
+
+module Penstock
+  module Execution
+    module Processes
+      # Makes outcomes of what children report, and events of what they recorded. Shared by all children's threads; keeps nothing.
+      class Reply
+        # @param monitor [Instrumentation::Monitor]
+        # @param clock [Clock]
+        # @param queue [#snapshot] what listeners of workers get to see
+        def initialize(monitor:, clock:, queue:)
+          @monitor = monitor
+          @clock = clock
+          @queue = queue
+        end
+
+        # The unit is sent off.
+        def began(unit)
+          unit.messages.processing!(@clock.wall_ms)
+          tell("worker.process", {job: unit, jobs_queue: @queue})
+        end
+
+        # @param entry [Flight::Entry]
+        # @param values [Hash{Symbol => Object}] what the child said
+        # @return [Processing::Outcome]
+        def outcome(entry, values)
+          unit = entry.unit
+          publish(unit, values)
+          error = values[:error] && Failure.load(values[:error])
+          build(unit, error: error, blamed: values[:blamed], flow: Flows.load(values[:flow]), finished: values[:finished],
+            time_ms: values[:time_ms])
+        end
+
+        # The child has died while it ran the unit.
+        # @param status [Array(Integer, Integer)] signal, exit code
+        # @param state [Page::State, nil] where it stood
+        def died(entry, pid, status, state)
+          unit = entry.unit
+          blamed = state&.offset || unit.messages.blamed_offset
+          error = WorkerDied.new(pid: pid, signal: status.first, exit_code: status.last, topic: unit.lane.topic_name,
+            partition: unit.lane.partition, offset: blamed)
+          failed(entry, error, blamed: blamed)
+        end
+
+        # The unit didn't run, or nobody knows how far.
+        def failed(entry, error, blamed: entry.unit.messages.blamed_offset)
+          unit = entry.unit
+          report(unit, error)
+          build(unit, error: error, blamed: blamed, finished: false, time_ms: 0)
+        end
+
+        # It was to be interrupted before it had begun.
+        def interrupted(entry)
+          build(entry.unit, error: entry.interrupt, blamed: entry.unit.messages.blamed_offset, finished: false, time_ms: 0)
+        end
+
+        private
+
+        def build(unit, **values)
+          tell("worker.processed", {job: unit, jobs_queue: @queue, time: values[:time_ms].to_f}) unless values[:error]
+          tell("worker.completed", {job: unit, jobs_queue: @queue})
+          Processing::Outcome.new(unit: unit, **values).freeze
+        end
+
+        # Events of the child are published here, where listeners live; the consumer is there, so somebody stands in for it.
+        def publish(unit, values)
+          return if values[:events].empty? && values[:dropped].zero?
+          caller = StandIn.new(unit, values[:tags], values[:consumer])
+          values[:events].each { |name, payload| tell(name, revived(payload).merge(caller: caller)) }
+        end
+
+        def revived(payload)
+          payload.transform_values { |value| (value.is_a?(Hash) && value.key?(:failure)) ? Failure.load(value[:failure]) : value }
+        end
+
+        def report(unit, error)
+          lane = unit.lane
+          tell("error.occurred", {type: "consumer.#{unit.action}.error", error: error, topic: lane.topic_name,
+            partition: lane.partition, caller: StandIn.new(unit, [], nil)})
+        end
+
+        def tell(name, payload)
+          @monitor.instrument(name, payload) if @monitor.subscribed?(name)
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,93 @@
+# frozen_string_literal: true
+
+require_relative "frame"
+
+module Penstock
+  module Execution
+    module Processes
+      # A unit as bytes: who it is, then its records one behind the other, as they came from the broker. Nothing is deserialized
+      # on the way: that is user code, and runs where the rest of it runs.
+      module UnitCodec
+        ACTIONS = %i[consume eofed].freeze
+        # Unit, route, partition, attempt, action, at the end?, ms of cut and receipt, bytes of the topic's name, records.
+        HEAD = "Q>NNNCCq>q>nN"
+        HEAD_BYTES = 8 + 4 * 3 + 2 + 8 * 2 + 2 + 4
+        # Offset, timestamp, leader epoch, bytes of key and payload (-1: nil) and of headers.
+        RECORD = "q>q>l>l>l>N"
+        RECORD_BYTES = 8 * 2 + 4 * 4
+        private_constant :HEAD, :HEAD_BYTES, :RECORD, :RECORD_BYTES
+
+        # What a child knows of a unit.
+        Order = Struct.new(:id, :route, :partition, :attempt, :action, :at_end, :scheduled_ms, :received_ms, :topic_name,
+          :body, :records)
+
+        # Where a record lies in the body.
+        Record = Struct.new(:offset, :timestamp, :epoch, :key_bytes, :payload_bytes, :headers_bytes, :key_at) do
+          def payload_at = key_at + [key_bytes, 0].max
+          def headers_at = payload_at + [payload_bytes, 0].max
+          def end = headers_at + headers_bytes
+        end
+
+        class << self
+          # @param id [Integer] above zero
+          # @param route [Integer] which of the routed topics
+          # @param unit [Processing::Unit]
+          # @return [String] a frame's body
+          def encode(id, route, unit)
+            messages = unit.messages
+            lane = unit.lane
+            bytes = [id, route, lane.partition, unit.attempt, ACTIONS.index(unit.action), messages.at_end? ? 1 : 0,
+              *times(messages), lane.topic_name.bytesize, messages.size].pack(HEAD) << lane.topic_name.b
+            messages.size.times { |index| add(bytes, messages[index]) }
+            bytes
+          end
+
+          # @param body [String]
+          # @return [Order]
+          # @raise [Frame::Damaged]
+          def decode(body)
+            *head, name_bytes, count = body.unpack(HEAD)
+            name = body.byteslice(HEAD_BYTES, name_bytes) if count
+            damaged("its head is cut") unless name && name.bytesize == name_bytes
+            action = ACTIONS[head[4]] || damaged("action #{head[4]} is unknown")
+            Order.new(*head[0..3], action, head[5] == 1, *head[6..], name.force_encoding(Encoding::UTF_8), body,
+              records(body, HEAD_BYTES + name_bytes, count))
+          end
+
+          private
+
+          def times(messages)
+            return [0, 0] if messages.empty?
+            [messages.metadata.scheduled_at, messages[0].received_at].map { |time| (time.to_r * 1000).to_i }
+          end
+
+          def add(bytes, message)
+            key, payload, headers = message.raw_key, message.raw_payload, headers(message.raw_headers)
+            bytes << [message.offset, message.timestamp_ms, message.leader_epoch, size(key), size(payload),
+              headers.bytesize].pack(RECORD)
+            bytes << key if key
+            bytes << payload if payload
+            bytes << headers
+          end
+
+          def size(text) = text ? text.bytesize : -1
+          def headers(headers) = (headers.nil? || headers.empty?) ? "" : Marshal.dump(headers)
+
+          # Each record takes at least its own head: a count that lies ends at once.
+          def records(body, at, count)
+            damaged("it can't hold #{count} records") if count * RECORD_BYTES > body.bytesize
+            Array.new(count) do
+              damaged("a record is cut") if at + RECORD_BYTES > body.bytesize
+              record = Record.new(*body.unpack(RECORD, offset: at), at + RECORD_BYTES)
+              at = record.end
+              damaged("a record is cut") if at > body.bytesize
+              record
+            end
+          end
+
+          def damaged(reason) = raise(Frame::Damaged, "a unit can't be read: #{reason}")
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,98 @@
+# frozen_string_literal: true
+
+require_relative "failure"
+require_relative "flows"
+
+module Penstock
+  module Execution
+    module Processes
+      # What is passed on between a partition and the unit of it that a child runs: marks one way; interrupts, the partition's
+      # loss and the process's stop the other way; and what user code asks of the poll loop. Belongs to the child's {Minder}.
+      class Watch
+        LOOK_MS = 50
+        private_constant :LOOK_MS
+
+        # @param child [ChildHandle]
+        # @param flight [Flight]
+        def initialize(child, flight)
+          @child = child
+          @flight = flight
+          @looked_at = now
+          @stopping = false
+        end
+
+        # Nothing came from the child for a while: what waits behind the unit that takes so long goes elsewhere.
+        def silent
+          look(force: true)
+          @child.tell(:recall, nil) if @flight.size > 1
+        end
+
+        # @param force [Boolean] whether it is time or not
+        def look(force: false)
+          return if !force && now - @looked_at < LOOK_MS
+          @looked_at = now
+          state = @child.state
+          entry = state && @flight[state.unit]
+          entry&.mark(state.through)
+          tell_about(entry) if entry
+          interrupt
+        end
+
+        # User code waits for an answer.
+        # @param number [Integer]
+        # @param unit [Integer]
+        def question(number, unit, kind, *arguments)
+          look(force: true)
+          entry = @flight[unit]
+          answer = entry ? answer(entry, kind, *arguments) : false
+          @child.tell(:answer, [number, answer])
+        end
+
+        # User code wants something and goes on.
+        # @param wish [Symbol, Array] :commit, :metadata with its text, or a flow
+        def wish(unit, wish, text = nil)
+          entry = @flight[unit] or return
+          return entry.lane.marks.store_metadata(text) if wish == :metadata
+          look(force: true) if wish == :commit
+          entry.link.request(entry.lane, wish.is_a?(Array) ? Flows.load(wish) : wish)
+        end
+
+        private
+
+        def answer(entry, kind, *arguments)
+          case kind
+          when :commit then entry.link.commit(entry.lane)
+          when :offset_at then entry.link.offset_at(entry.lane, *arguments)
+          end
+        rescue => error
+          Failure.dump(error)
+        end
+
+        def tell_about(entry)
+          marks = entry.lane.marks
+          once(entry, :leaving) if marks.leaving?
+          once(entry, :disowned) unless marks.owned?
+          return if @stopping || !entry.link.stopping?
+          @stopping = true
+          @child.tell(:changed, [entry.id, :stopping])
+        end
+
+        def once(entry, what)
+          return if entry.told.include?(what)
+          entry.told << what
+          @child.tell(:changed, [entry.id, what])
+        end
+
+        def interrupt
+          @flight.to_a.each do |entry|
+            next unless entry.interrupt && !entry.told.include?(:interrupt)
+            entry.told << :interrupt
+            @child.tell(:interrupt, [entry.id, Failure.dump(entry.interrupt)])
+          end
+        end
+
+        def now = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC, :millisecond)
+      end
+    end
+  end
+end

@@ -1,0 +1,120 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "penstock/execution/fibers/gate"
+require "penstock/execution/fibers/pool"
+require_relative "execution_contract"
+
+module Penstock
+  class ExecutionInFibersTest < TestCase
+    include TestSupport::Executing
+
+    ExecutionContract.add_to(self)
+
+    def executor(onion, _size, threads: 1, most: 1_000)
+      @blocked = Thread::Queue.new
+      Execution::Fibers::Pool.new(queue: @queue, runner: runner(Execution::Fibers::Gate.new(onion)), threads: @threads,
+        size: threads, most: most, report: ->(name, payload) { @blocked << [name, payload] })
+    end
+
+    test "a thousand units wait at once on one thread" do
+      executing do
+        def consume = sleep
+      end
+      place = lane
+      wide = slot(place, width: 1_000)
+      1_000.times { |offset| push(place, unit(place, [offset]), wide) }
+      wait_until(10, "all of them") { @executor.running.size == 1_000 }
+
+      assert_equal 1, @executor.running.map(&:first).uniq.size
+      @executor.interrupt([place])
+      assert_equal [Interrupted], Array.new(1_000) { outcome.error.class }.uniq
+    end
+
+    test "no more than the most run at once" do
+      executing(most: 3) do
+        def consume = until_stopping
+      end
+      place = lane
+      wide = slot(place, width: 10)
+      10.times { |offset| push(place, unit(place, [offset]), wide) }
+      wait_until(5, "three") { @executor.running.size == 3 }
+      observe_for(0.1)
+
+      assert_equal 3, @executor.running.size
+      @link.stopping = true
+      10.times { outcome }
+    end
+
+    test "several threads share the work" do
+      executing(threads: 2, most: 5) do
+        def consume = until_stopping
+      end
+      place = lane
+      wide = slot(place, width: 10)
+      10.times { |offset| push(place, unit(place, [offset]), wide) }
+      wait_until(5, "ten on two threads") { @executor.running.size == 10 }
+
+      assert_equal 2, @executor.running.map(&:first).uniq.size
+      @link.stopping = true
+      10.times { outcome }
+    end
+
+    test "user code that keeps the thread is told once, with its place" do
+      executing do
+        def consume = Thread.current[:penstock_place].then { computes(Clock::SYSTEM.monotonic_ms + 2_500) }
+
+        def computes(ends)
+          nil while Clock::SYSTEM.monotonic_ms < ends
+        end
+      end
+      run_unit([0])
+      name, event = @blocked.pop
+
+      assert_equal ["fibers.blocked", "orders", 0], [name, event[:topic], event[:partition]]
+      assert_operator event[:waited_ms], :>=, 1_000
+      assert(event[:backtrace].any? { |line| line.include?("computes") })
+      assert_predicate @blocked, :empty?
+    end
+
+    test "a unit that ends its thread fails with all others of the thread, and the next have another one" do
+      executing do
+        def consume
+          sleep(0.01) until partition == 1 || stopping?
+          Thread.exit if partition == 1
+        end
+      end
+      first = lane(0)
+      push(first, unit(first, [0]))
+      wait_until(5, "the first") { @executor.running.size == 1 }
+      second = lane(1)
+      push(second, unit(second, [0]))
+      errors = [outcome, outcome].to_h { |one| [one.unit.lane, one.error] }
+
+      assert_instance_of InternalError, errors[second]
+      refute_nil errors[first]
+      @link.stopping = true
+      assert_nil run_unit([1], lane: lane(2)).error
+    end
+
+    test "a timeout in user code ends what it waits for, and nothing else" do
+      executing do
+        def consume
+          Timeout.timeout(0.05) { sleep }
+        rescue Timeout::Error
+          log("too long")
+        end
+      end
+
+      assert_nil run_unit([0]).error
+      assert_equal "too long", told
+    end
+
+    test "an interrupt that comes before user code has begun waits for it" do
+      place = Execution::Fibers::Gate::Place.new(nil, nil)
+      place.interrupt(Interrupted.new)
+
+      assert_raises(Interrupted) { place.open }
+    end
+  end
+end
