@@ -1,0 +1,173 @@
+# frozen_string_literal: true
+
+require "support/consuming"
+
+module Penstock
+  # What stands between a partition and `consume`, on any broker. Whoever includes it says `kafka` (settings for the broker).
+  module AdmissionContract
+    def self.rule(name, &body) = RULES << [name, body]
+    RULES = []
+    def self.add_to(base) = RULES.each { |name, body| base.test(name, &body) }
+
+    # Asks for what it is told to, once, at an offset.
+    class Once < Filter
+      attr_reader :action, :timeout, :asked
+
+      def initialize(action, at, timeout: nil)
+        super()
+        @action, @at, @timeout, @asked = action, at, timeout, 0
+      end
+
+      def apply!(messages)
+        @cursor = messages.find { |message| message.offset >= @at }
+        @applied = !@cursor.nil? && @asked.zero?
+        return unless applied?
+        @asked += 1
+        messages.reject! { |message| message.offset < @at }
+      end
+    end
+
+    rule "[filter apply] what a filter takes out isn't consumed, and the rest is, in order" do
+      topic, seen = topic_with(50), queue
+      running = consuming(topic, ->(_) { filter { |message| message.raw_payload.to_i.even? } }) do
+        messages.each { |message| seen << message.offset }
+      end
+
+      assert_equal (0...50).step(2).to_a, take(seen, 25)
+      assert_equal 0, running.stop
+      assert_equal 50, committed(topic)
+      assert_empty seen
+    end
+
+    rule "[filter marking] when everything is filtered the offset moves and no user code runs, with manual offsets too" do
+      topic, seen, dropped = topic_with(20), queue, queue
+      running = consuming(topic, ->(_) { [manual_offset_management(true), filter { false }] }) { seen << messages.size }
+      running.application.monitor.subscribe("filtering.dropped") { |event| dropped << event[:last_offset] }
+      wait_until(10, "all are dropped", state: -> { running.application.snapshot }) { !dropped.empty? && dropped.pop == 19 }
+      running.stop
+
+      assert_equal 20, committed(topic)
+      assert_empty seen
+    end
+
+    rule "[filter pause/seek] a pause holds what it says, without user code, and then it goes on there" do
+      topic, seen, began = topic_with(10), queue, Clock::SYSTEM.monotonic_ms
+      filter = Once.new(:pause, 4, timeout: 400)
+      consuming(topic, ->(_) { filter ->(_topic, _partition) { filter } }) do
+        messages.each { |message| seen << [message.offset, Clock::SYSTEM.monotonic_ms] }
+      end
+      offsets, times = take(seen, 6).transpose
+
+      assert_equal (4..9).to_a, offsets
+      assert_operator times.min - began, :>=, 400
+    end
+
+    rule "[filter pause/seek] a seek goes on at its cursor, also back" do
+      topic, seen = topic_with(10), queue
+      filter = Once.new(:seek, 7)
+      running = consuming(topic, ->(_) { filter ->(_topic, _partition) { filter } }) do
+        messages.each { |message| seen << message.offset }
+      end
+
+      assert_equal [7, 8, 9], take(seen, 3)
+      running.stop
+      assert_equal 10, committed(topic)
+    end
+
+    rule "a filter that raises loses nothing" do
+      topic, seen, failures = topic_with(10), queue, [1, 2]
+      running = consuming(topic, ->(_) { filter { |_message| failures.pop ? raise("no database") : true } }) do
+        messages.each { |message| seen << message.offset }
+      end
+
+      assert_equal (0..9).to_a, take(seen, 10)
+      assert_equal ["filtering.error"] * 2, Array.new(2) { running.errors.pop[:type] }
+    end
+
+    rule "[VP partitioner error] a partitioner that raises loses nothing" do
+      topic, seen, failures = topic_with(10), queue, [1, 2]
+      running = consuming(topic, ->(_) { parallel { |message| failures.pop ? raise("no tenant") : message.offset % 3 } }) do
+        messages.each { |message| seen << message.offset }
+      end
+
+      assert_equal (0..9).to_a, take(seen, 10).sort
+      assert_equal ["virtual_partitions.partitioner.error"] * 2, Array.new(2) { running.errors.pop[:type] }
+    end
+
+    rule "[delay_by] no record before it is due" do
+      topic, seen = topic_with(5), queue
+      consuming(topic, ->(_) { delay_by 600 }) do
+        messages.each { |message| seen << [message.offset, Clock::SYSTEM.wall_ms - message.timestamp_ms] }
+      end
+      offsets, ages = take(seen, 5).transpose
+
+      assert_equal (0..4).to_a, offsets
+      assert_operator ages.min, :>=, 600
+    end
+
+    rule "[expire_in] what is too old isn't consumed, and the offset moves" do
+      topic, seen, dropped = topic_with(5), queue, queue
+      observe_for(0.3)
+      running = consuming(topic, ->(_) { expire_in 200 }) { messages.each { |message| seen << message.offset } }
+      running.application.monitor.subscribe("filtering.dropped") { |event| dropped << event[:reason] }
+      assert_equal %w[expired], take(dropped, 1)
+      produce(topic, %w[fresh])
+
+      assert_equal [5], take(seen, 1)
+      running.stop
+      assert_equal 6, committed(topic)
+    end
+
+    rule "[expire_in] a record that became too old before its next attempt isn't tried again" do
+      topic, seen = topic_with(0), queue
+      running = consuming(topic, ->(_) { [expire_in(500), pause(timeout: 700, max_timeout: 700, exponential: false)] }) do
+        seen << messages.first.raw_payload
+        raise "no" if messages.first.raw_payload == "poison"
+      end
+      produce(topic, %w[poison])
+      take(seen, 1)
+      produce(topic, %w[next])
+      observe_for(0.8)
+      produce(topic, %w[last])
+
+      assert_equal "last", take(seen, 1).first
+      running.stop
+      assert_equal 3, committed(topic)
+    end
+
+    rule "[throttle] never more than the limit in any interval" do
+      topic, seen = topic_with(20), queue
+      consuming(topic, ->(_) { throttle limit: 5, interval: 300 }) do
+        messages.each { |message| seen << [message.offset, Clock::SYSTEM.monotonic_ms] }
+      end
+      offsets, times = take(seen, 20).transpose
+
+      assert_equal (0...20).to_a, offsets
+      assert_operator times.last - times.first, :>=, 3 * 300 - 50, "four times five records need three intervals"
+    end
+
+    rule "a partition that waits keeps no other from being consumed" do
+      topic, seen = unique("topic"), queue
+      create_topic(topic, 2)
+      produce(topic, %w[a], partition: 0)
+      produce(topic, %w[b], partition: 1)
+      filter = ->(_topic, partition) { partition.zero? ? Once.new(:pause, 0, timeout: 60_000) : Once.new(:skip, 99) }
+      running = consuming(topic, ->(_) { filter filter }) { messages.each { |message| seen << message.raw_payload } }
+
+      assert_equal %w[b], take(seen, 1)
+      assert_equal 0, running.stop
+      assert_empty seen
+    end
+
+    rule "a stop doesn't wait for what waits, and loses none of it" do
+      topic, seen = topic_with(5), queue
+      running = consuming(topic, ->(_) { delay_by 60_000 }) { seen << messages.size }
+      observe_for(0.3)
+      assert_equal 0, running.stop
+      assert_includes [nil, -1001, 0], committed(topic)
+      consuming(topic) { messages.each { |message| seen << message.offset } }
+
+      assert_equal (0..4).to_a, take(seen, 5)
+    end
+  end
+end
