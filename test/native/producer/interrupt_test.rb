@@ -58,38 +58,42 @@ class NativeProducerInterruptTest < Penstock::TestCase
   ALONE = <<~RUBY
     require "penstock/native/producer"
     Thread.list.size == 1 or abort("not alone")
-    wait, timeout, ending = *ARGV
-    signal = ending == "handled" ? "USR2" : "INT"
+    wait, timeout = *ARGV
     rung = 0
     trap("USR2") { rung += 1 }
     native = Penstock::Native::Producer.new({"bootstrap.servers" => "127.0.0.1:1"})
     native.open_topic("things")
     delivery = native.dispatch({topic: "things", payload: "x"})
-    pid = spawn("sh", "-c", "for i in 1 2 3; do sleep 0.2; kill -\#{signal} \#{::Process.pid} || exit 0; done")
+    $stdout.sync = true
+    puts "waits"
     begin
       resolved = wait == "sync_wait" ? native.sync_wait(delivery, timeout.to_i) : delivery.wait(timeout.to_i)
-      puts "waited: \#{resolved}, handled: \#{rung}"
+      puts "resolved: \#{resolved}, handled: \#{rung}"
     rescue Interrupt
       puts "interrupted"
-      trap("INT", "IGNORE")
     end
-    ::Process.wait(pid)
     native.close(0)
   RUBY
 
+  # @return [String] what it says after it was sent the signals, each while it waits
+  def ring(signals, *arguments)
+    IO.popen([*Penstock::TestSupport::RubyProgram.command("-e", ALONE, *arguments), {err: %i[child out]}]) do |program|
+      assert_equal "waits\n", program.gets
+      signals.each do |signal|
+        observe_for(0.2)
+        ::Process.kill(signal, program.pid)
+      end
+      program.read
+    end
+  end
+
   {"Delivery#wait" => "wait", "sync_wait" => "sync_wait"}.each do |name, call|
     test "Ctrl-C ends #{name} of a process with one thread" do
-      output, result = Penstock::TestSupport::RubyProgram.run(ALONE, call, "60000", "raised")
-
-      assert_equal "interrupted\n", output
-      assert_predicate result, :success?
+      assert_equal "interrupted\n", ring(%i[INT], call, "60000")
     end
 
     test "signals that are handled leave #{name} of a process with one thread to its deadline" do
-      output, result = Penstock::TestSupport::RubyProgram.run(ALONE, call, "1500", "handled")
-
-      assert_equal "waited: false, handled: 3\n", output
-      assert_predicate result, :success?
+      assert_equal "resolved: false, handled: 3\n", ring(%i[USR2] * 3, call, "1500")
     end
   end
 
