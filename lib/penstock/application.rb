@@ -20,6 +20,7 @@ require_relative "routing/builder"
 require_relative "runtime/commit_codec"
 require_relative "runtime/connector"
 require_relative "runtime/host"
+require_relative "runtime/multiplexer"
 require_relative "runtime/poll_loop"
 
 module Penstock
@@ -175,10 +176,12 @@ module Penstock
 
     def server(groups)
       host = host(groups)
-      connector = Runtime::Connector.new(host, method(:properties))
-      loops = groups.map { |group| Runtime::PollLoop.new(group, host, connector.method(:call)) }
-      @server = ServerProcess::Server.new(host: host, loops: loops, lifecycle: @lifecycle, signals: @signals = ServerProcess::Signals.new,
-        close_producer: method(:close_producer))
+      connect = Runtime::Connector.new(host, method(:properties)).method(:call)
+      multiplexer = Runtime::Multiplexer.new(clock: host.clock, reporter: host.reporter,
+        make: ->(group) { Runtime::PollLoop.new(group, host, connect) })
+      @server = ServerProcess::Server.new(host: host, loops: groups.flat_map { |group| multiplexer.loops(group) },
+        lifecycle: @lifecycle, signals: @signals = ServerProcess::Signals.new, close_producer: method(:close_producer),
+        multiplexer: multiplexer)
     end
 
     def host(groups)

@@ -63,6 +63,14 @@ module Penstock
         event[:exists] ? @logger.info { line } : @logger.warn { line }
       end
 
+      def on_multiplexing_up(event)
+        @logger.info { "#{Lines.group(event)}: one connection more, #{event[:connections]} in all" }
+      end
+
+      def on_multiplexing_down(event)
+        @logger.info { "#{Lines.group(event)}: has no partitions and is closed, #{event[:connections]} left" }
+      end
+
       def on_connection_partition_missing(event)
         @logger.warn do
           "#{Lines.lane(event)}: named by assign, but the topic has #{Lines.count(event[:partitions], "partition")}"

@@ -6,7 +6,7 @@ module Penstock
     module ExitCodes
       # Everything ended in order.
       OK = 0
-      # It could not boot, or its configuration is wrong.
+      # It could not boot, its configuration is wrong, or another process uses its static member id.
       CONFIGURATION = 1
       # The stop's time was over, or it was told to end at once.
       FORCED = 2

@@ -1,6 +1,8 @@
 # frozen_string_literal: true
 
 require_relative "../deadline"
+require_relative "../errors"
+require_relative "../runtime/multiplexer"
 require_relative "../runtime/poll_loop"
 require_relative "exit_codes"
 require_relative "signals"
@@ -24,21 +26,25 @@ module Penstock
       LoopEnded = Struct.new(:poll_loop)
 
       # @param host [Runtime::Host]
-      # @param loops [Array<Runtime::PollLoop>]
+      # @param loops [Array<Runtime::PollLoop>] those to begin with
       # @param lifecycle [Lifecycle]
       # @param signals [Signals]
       # @param close_producer [#call] closes the application's producer within the ms given
+      # @param multiplexer [Runtime::Multiplexer, nil] asks for loops to come and go
       # @param exit_now [#call] ends the process at once with a code
-      def initialize(host:, loops:, lifecycle:, signals:, close_producer:, exit_now: ->(code) { exit!(code) })
+      def initialize(host:, loops:, lifecycle:, signals:, close_producer:, multiplexer: nil, exit_now: ->(code) { exit!(code) })
         @host = host
         @loops = loops
         @lifecycle = lifecycle
         @signals = signals
         @close_producer = close_producer
+        @multiplexer = multiplexer
         @exit_now = exit_now
         @stops = 0
         @deadline = nil
         @ended = []
+        @leaving = []
+        @fenced = false
         @code = ExitCodes::OK
       end
 
@@ -68,12 +74,15 @@ module Penstock
 
       def start
         @lifecycle.enter(:running)
-        @threads = @loops.map do |poll_loop|
-          @host.threads.start("penstock #{poll_loop.group.id}") do
-            poll_loop.run
-          ensure
-            @signals.post(LoopEnded.new(poll_loop))
-          end
+        @threads = @loops.map { |poll_loop| thread(poll_loop) }
+        @multiplexer&.watch(@host.threads) { |change| @signals.post(change) }
+      end
+
+      def thread(poll_loop)
+        @host.threads.start("penstock #{poll_loop.group.id}") do
+          poll_loop.run
+        ensure
+          @signals.post(LoopEnded.new(poll_loop))
         end
       end
 
@@ -95,6 +104,7 @@ module Penstock
         when :stop then stop
         when "TTIN" then notice(message) { dump }
         when LoopEnded then loop_ended(message.poll_loop)
+        when Runtime::Multiplexer::Change then scale(message)
         when Exception then stop_because(message)
         end
       end
@@ -102,6 +112,19 @@ module Penstock
       def notice(name)
         @host.monitor.instrument("process.notice_signal", {signal: name.to_sym})
         yield
+      end
+
+      # A process that comes to rest stays as it is.
+      def scale(change)
+        return if @lifecycle.done?
+        return leave(change.poll_loop) if change.direction == :down
+        @loops << change.poll_loop
+        @threads << thread(change.poll_loop)
+      end
+
+      def leave(poll_loop)
+        @leaving << poll_loop
+        poll_loop.stop(Deadline.in(@host.settings.shutdown_timeout, clock: @host.clock))
       end
 
       def quiet
@@ -135,8 +158,9 @@ module Penstock
         end
       end
 
-      # A loop ends by itself only through a defect: half a process is worse than one that is started anew.
+      # A loop that wasn't told to ends only through a defect: half a process is worse than one that is started anew.
       def loop_ended(poll_loop)
+        return @loops.delete(poll_loop) if @leaving.delete(poll_loop) && @stops.zero?
         @ended << poll_loop
         stop if @stops.zero? && @ended.size < @loops.size
       end
@@ -144,6 +168,7 @@ module Penstock
       # An error that concerns the whole process. One stop, however many units report it.
       def stop_because(error)
         return if @stops.positive?
+        @fenced = error.is_a?(FencedError)
         @host.reporter.emit("error.occurred", {type: "app.critical.error", error: error})
         stop
       end
@@ -168,6 +193,7 @@ module Penstock
       end
 
       def finish
+        @multiplexer&.close
         forced = @ended.size < @loops.size || @loops.any?(&:forced)
         report_forced if forced
         @lifecycle.enter(:stopped)
@@ -181,6 +207,7 @@ module Penstock
       def left_ms = @deadline&.remaining_ms || @host.settings.shutdown_timeout
 
       def code
+        return ExitCodes::CONFIGURATION if @fenced
         clean = @loops.all? { |poll_loop| poll_loop.finished? && !poll_loop.cut_short? }
         clean ? ExitCodes::OK : ExitCodes::INTERNAL
       end

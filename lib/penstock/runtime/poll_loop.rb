@@ -76,6 +76,13 @@ module Penstock
         @mailbox.post(:stop)
       end
 
+      # @return [Array(Integer, Boolean)] how many partitions it has, and whether nothing of its membership is under way. Any
+      #   thread
+      def standing
+        parts = @parts or return [0, false]
+        [parts.session.lanes.size, parts.rebalances.at_rest?]
+      end
+
       # @return [Hash] for dumps; read from other threads, so each value may be of another moment
       def snapshot
         parts = @parts

@@ -15,6 +15,10 @@ module Penstock
       # ms a revocation may be kept waiting; the unpatched library stops every lane of the member meanwhile.
       DRAIN_MS = {eager: 5_000, cooperative: 30_000, unpatched: 2_000}.freeze
 
+      # Under KIP-848 nobody tells a member that it gets nothing: after so long that is what it got.
+      JOINED_MS = 10_000
+      private_constant :JOINED_MS
+
       # @param session [Session]
       # @param committer [Committer]
       # @param opening [Opening]
@@ -27,6 +31,7 @@ module Penstock
         @lanes = lanes
         @hooks = hooks
         @events = []
+        @opened_at = session.now
         @revocation = nil
       end
 
@@ -47,6 +52,13 @@ module Penstock
 
       # @return [Boolean] whether a revocation waits for its answer
       def pending? = !@revocation.nil? || @events.any?
+
+      # @return [Boolean] whether the group has given out what it has to give, and nothing of it is under way. Any thread may
+      #   ask; the answer may be that of a moment ago
+      def at_rest?
+        (@session.epoch.positive? || @session.now - @opened_at >= JOINED_MS) && !pending? &&
+          @session.all.none? { |lane| lane.holds.include?(:opening) }
+      end
 
       # @return [Integer, nil] when to be run again, whatever happens
       def next_due = @revocation&.deadline_ms

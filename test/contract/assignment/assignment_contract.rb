@@ -3,7 +3,8 @@
 require "support/consuming"
 
 module Penstock
-  # Who reads which partitions, on any broker. Whoever includes it says `kafka` (settings for the broker).
+  # Who reads which partitions, on any broker. Whoever includes it says `kafka` (settings for the broker) and what
+  # only some brokers show: `assert_members`, `assert_once`.
   module AssignmentContract
     def self.rule(name, &body) = RULES << [name, body]
     RULES = []
@@ -25,16 +26,6 @@ module Penstock
       yield_running(application)
     end
 
-    def members
-      admin = Admin.new(kafka: kafka)
-      info = admin.group_info(group)
-      info ? info[:members].size : 0
-    rescue KafkaError
-      0
-    ensure
-      admin&.close
-    end
-
     # A topic with one record a partition: its number.
     def numbered_topic(partitions)
       unique("topic").tap do |name|
@@ -49,7 +40,7 @@ module Penstock
       running = run_routes { topic(topic) { [consumer(recorder), assign(true)] } }
 
       assert_equal [[0, "0"], [1, "1"], [2, "2"]], take(seen, 3).sort
-      assert_equal 0, members
+      assert_members 0
       assert_equal 0, running.stop
       assert_equal [1, 1, 1], [0, 1, 2].map { |partition| committed(topic, partition) }
     end
@@ -78,6 +69,81 @@ module Penstock
       assert_equal [[topic, 1, 1]], take(told, 1).map { |event| event.payload.values_at(:topic, :partition, :partitions) }
       observe_for(1.5)
       assert_empty told
+    end
+
+    # How many partitions each connection of the applications here has, ascending.
+    def shares
+      @running.select(&:alive?).flat_map { |running| running.application.snapshot.map { |one| one[:lanes].size } }.sort
+    end
+
+    def await_shares(*expected)
+      seen = nil
+      wait_until(40, "shares #{expected}", state: -> { seen }) { (seen = shares) == expected }
+    end
+
+    # Everything that was seen when all of this had been.
+    def take_all(seen, *expected)
+      got = []
+      wait_until(40, expected.inspect, state: -> { got }) do
+        got << seen.pop until seen.empty?
+        (expected - got).empty?
+      end
+      got
+    end
+
+    rule "[multiplexing fixed] max 2 is two members in the group, with ids of their own, and each record is consumed once" do
+      topic, seen, running = numbered_topic(4), queue, queue
+      recorder = recorder(seen)
+      run_routes(listen: {"connection.listener.running" => running}) do
+        subscription_group(:many) { [multiplexing(max: 2), topic(topic) { consumer recorder }] }
+      end
+      got = take_all(seen, [0, "0"], [1, "1"], [2, "2"], [3, "3"])
+      await_shares(2, 2)
+      assert_members 2
+      ids = take(running, 2).map { |event| event[:subscription_group].id }
+      assert_equal ["#{group}_many_0_0", "#{group}_many_0_1"], ids.sort
+      4.times { |partition| produce(topic, ["next"], partition: partition) }
+      got += take_all(seen, [0, "next"], [1, "next"], [2, "next"], [3, "next"])
+      observe_for(0.2)
+      assert_once got + Array.new(seen.size) { seen.pop }
+    end
+
+    QUICK = {"heartbeat.interval.ms": 200}.freeze
+
+    rule "[multiplexing dynamic] where a connection has several partitions one is added, a delay apart" do
+      topic, seen, changes = numbered_topic(3), queue, queue
+      recorder = recorder(seen)
+      run_routes(listen: {"multiplexing.up" => changes, "multiplexing.down" => changes}, kafka: QUICK) do
+        subscription_group(:many) do
+          [multiplexing(min: 1, max: 5, boot: 1, scale_delay: 4_000), topic(topic) { consumer recorder }]
+        end
+      end
+      got = take_all(seen, [0, "0"], [1, "1"], [2, "2"])
+      assert_equal [2, 3], take(changes, 2, 60).map { |event| event[:connections] }
+      await_shares(1, 1, 1)
+      3.times { |partition| produce(topic, ["next"], partition: partition) }
+      got += take_all(seen, [0, "next"], [1, "next"], [2, "next"])
+      observe_for(1.5)
+      assert_once got + Array.new(seen.size) { seen.pop }
+      assert_empty changes
+    end
+
+    rule "[multiplexing dynamic] a connection without partitions goes, never below min" do
+      topic, seen, changes = numbered_topic(1), queue, queue
+      recorder = recorder(seen)
+      running = run_routes(listen: {"multiplexing.up" => changes, "multiplexing.down" => changes}, kafka: QUICK) do
+        subscription_group(:many) do
+          [multiplexing(min: 2, max: 5, boot: 4, scale_delay: 1_000), topic(topic) { consumer recorder }]
+        end
+      end
+      assert_equal ["0"], take(seen, 1).map(&:last)
+      assert_equal [3, 2], take(changes, 2, 60).map { |event| event[:connections] }
+      await_shares(0, 1)
+      observe_for(1.5)
+      assert_empty changes
+      produce(topic, ["next"])
+      assert_equal ["next"], take(seen, 1).map(&:last)
+      assert_equal 0, running.stop
     end
   end
 end

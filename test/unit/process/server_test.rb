@@ -133,6 +133,41 @@ module Penstock
       assert_equal ["app.critical.error"], types
     end
 
+    test "a process whose static member id another one has taken stops with the code of a wrong configuration" do
+      server = server([Loop.new])
+      thread = run_in_thread(server)
+      wait_until { @lifecycle.running? }
+      server.stop!(KafkaError.build(number: 82, name: "FENCED_INSTANCE_ID", fatal: true))
+      assert_equal 1, thread.value
+    end
+
+    test "loops come and go while the process runs, and it stops with those it has then" do
+      first, second = Loop.new, Loop.new
+      server = server([first])
+      thread = run_in_thread(server)
+      wait_until { @lifecycle.running? }
+      @signals.post(Runtime::Multiplexer::Change.new(:up, second))
+      wait_until { server.snapshot.size == 2 }
+      @signals.post(Runtime::Multiplexer::Change.new(:down, first))
+      wait_until { server.snapshot.size == 1 }
+      assert thread.alive?
+      assert_equal [true, nil], [first.finished?, second.finished? || nil]
+      server.stop!
+      assert_equal [0, true], [thread.value, second.finished?]
+      assert_equal 0, second.orders.size
+    end
+
+    test "a loop that is asked for while the process comes to rest isn't started" do
+      late = Loop.new
+      server = server([Loop.new])
+      thread = run_in_thread(server)
+      wait_until { @lifecycle.running? }
+      server.quiet!
+      @signals.post(Runtime::Multiplexer::Change.new(:up, late))
+      server.stop!
+      assert_equal [0, false], [thread.value, late.finished?]
+    end
+
     test "[TTIN] a dump names every thread" do
       server = server([Loop.new])
       thread = run_in_thread(server)

@@ -17,6 +17,7 @@ module Penstock
           client: "name of the client",
           client_id: "`client.id` of the client",
           committed: "committed offset, nil when there is none",
+          connections: "how many connections the subscription group has now",
           consumer_group: "the consumer group",
           consumer_group_id: "its id",
           count: "how many",

@@ -19,8 +19,17 @@ module Penstock
               optional: %i[lost])
             catalogue.event("rebalance.unit_left_running", "A unit of a revoked partition didn't end in time and runs on: " \
               "the next owner runs its records again.", :topic, :partition, :first_offset, :last_offset, :waited_ms)
+            multiplexing(catalogue)
             catalogue.event("rebalance.over_budget", "More partitions are assigned than the memory for prefetched records " \
               "was divided by.", :subscription_group_id, :lanes, :budget_bytes)
+          end
+
+          private
+
+          def multiplexing(catalogue)
+            keys = %i[subscription_group consumer_group_id connections]
+            catalogue.event("multiplexing.up", "A subscription group got one connection more.", *keys)
+            catalogue.event("multiplexing.down", "A connection had no partitions and is closed.", *keys)
           end
         end
       end

@@ -1,0 +1,79 @@
+# frozen_string_literal: true
+
+module Penstock
+  module Assignment
+    # Whether a subscription group should have one connection more or less. Pure: it is told what each connection has, and
+    # answers what to do; somebody else does it and says so.
+    #
+    # A connection without partitions goes, never below the least; where one has several partitions and there may be more
+    # connections, one comes. One change a `scale_delay`, and none while partitions move: a cooperative group comes to rest only
+    # after several rebalances, between which nothing seems to be under way. What turned out useless isn't tried again for a
+    # while: with as many partitions, a connection more than others had use for would only come and go.
+    class Scaling
+      # One connection: how many partitions it has, and whether its membership is at rest.
+      Standing = Struct.new(:number, :partitions, :settled)
+      # In `scale_delay`s.
+      USELESS_FOR = 10
+      # ms without a change after which a group counts as being at rest; less where `scale_delay` is less.
+      REST_MS = 10_000
+      private_constant :USELESS_FOR, :REST_MS
+
+      # @return [Integer] monotonic ms of the last change of its own
+      attr_reader :changed_at
+
+      # @param multiplexing [Routing::Multiplexing]
+      # @param now [Integer] monotonic ms
+      def initialize(multiplexing, now)
+        @multiplexing = multiplexing
+        @changed_at = @disturbed_at = now
+        @useless = nil
+        @seen = nil
+        @seen_since = now
+      end
+
+      # @param standings [Array<Standing>] of all connections
+      # @return [Array(Symbol, Integer), nil] :up or :down, and the connection's number
+      def call(standings, now)
+        return unless at_rest?(standings, now) && now - @disturbed_at >= @multiplexing.scale_delay
+        down(standings, now) || up(standings, now)
+      end
+
+      # It was done.
+      def changed(now) = @changed_at = @disturbed_at = now
+
+      # Another subscription group of the same consumer group changed: they rebalance together.
+      def disturbed(now) = @disturbed_at = now
+
+      private
+
+      def at_rest?(standings, now)
+        unless standings == @seen
+          @seen = standings
+          @seen_since = now
+        end
+        standings.all?(&:settled) && now - @seen_since >= [REST_MS, @multiplexing.scale_delay].min
+      end
+
+      def down(standings, now)
+        return if standings.size <= @multiplexing.min
+        idle = standings.select { |standing| standing.partitions.zero? }.max_by(&:number) or return
+        @useless = [total(standings), standings.size, now + USELESS_FOR * @multiplexing.scale_delay]
+        [:down, idle.number]
+      end
+
+      def up(standings, now)
+        return if standings.size >= @multiplexing.max || standings.none? { |standing| standing.partitions > 1 }
+        return if useless?(standings, now)
+        [:up, ((0..standings.size).to_a - standings.map(&:number)).first]
+      end
+
+      def useless?(standings, now)
+        return false unless @useless
+        partitions, connections, until_ms = @useless
+        now < until_ms && total(standings) == partitions && standings.size + 1 >= connections
+      end
+
+      def total(standings) = standings.sum(&:partitions)
+    end
+  end
+end

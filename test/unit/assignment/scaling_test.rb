@@ -1,0 +1,76 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "penstock/assignment/scaling"
+
+module Penstock
+  class ScalingTest < TestCase
+    Multiplexing = Struct.new(:min, :max, :boot, :scale_delay)
+    Standing = Assignment::Scaling::Standing
+
+    def scaling(min: 1, max: 3, delay: 1_000)
+      @now = 0
+      @scaling = Assignment::Scaling.new(Multiplexing.new(min, max, min, delay), 0)
+    end
+
+    # What is decided when connections have had so many partitions for a while.
+    # @param partitions [Array<Integer, nil>] by number of the connection; nil where there is none
+    def decided(*partitions, after: 1_000, settled: true)
+      standings = partitions.each_with_index.filter_map { |count, number| Standing.new(number, count, settled) if count }
+      @scaling.call(standings.map(&:dup), @now)
+      @scaling.call(standings, @now += after).tap { |decision| @scaling.changed(@now) if decision }
+    end
+
+    test "[multiplexing dynamic] it scales up and down one per delay, never below min nor above max" do
+      scaling
+      assert_nil decided(4, after: 999)
+      assert_equal [:up, 1], decided(4, after: 1)
+      assert_nil decided(2, 2, after: 999)
+      assert_equal [:up, 2], decided(2, 2, after: 1)
+      assert_nil decided(2, 1, 1, after: 20_000)
+      assert_equal [:down, 2], decided(1, 0, 0)
+      assert_equal [:down, 0], decided(0, 1)
+      assert_nil decided(0, after: 20_000)
+    end
+
+    test "a number that is free again is the next one's" do
+      scaling
+      assert_equal [:up, 1], decided(2, nil, 1)
+    end
+
+    test "nothing changes while a rebalance is under way, nor before partitions have stopped moving" do
+      scaling
+      assert_nil decided(4, settled: false, after: 20_000)
+      assert_nil decided(2, 0, after: 999)
+      assert_nil decided(1, 1, after: 20_000)
+      scaling(delay: 60_000)
+      assert_nil decided(1, 1, after: 55_000)
+      assert_nil decided(2, 0, after: 9_999)
+      assert_equal [:down, 1], decided(2, 0, after: 1)
+    end
+
+    test "a change of another group of the same members counts for the delay, not for the turn" do
+      scaling
+      @scaling.disturbed(5_000)
+      assert_nil decided(4, after: 5_999)
+      assert_equal 0, @scaling.changed_at
+      assert_equal [:up, 1], decided(4, after: 1)
+    end
+
+    test "a connection that turned out useless isn't tried again until the partitions are others, or for long" do
+      scaling
+      assert_equal [:down, 1], decided(2, 0)
+      assert_nil decided(2)
+      assert_equal [:up, 1], decided(3)
+      scaling
+      assert_equal [:down, 1], decided(2, 0)
+      assert_equal [:up, 1], decided(2, after: 10_000)
+    end
+
+    test "fewer connections than turned out useless are tried" do
+      scaling(max: 4)
+      assert_equal [:down, 2], decided(1, 1, 0)
+      assert_equal [:up, 1], decided(2)
+    end
+  end
+end
