@@ -9,6 +9,8 @@ class VirtualClock
     @wall_ms = wall_ms
   end
 
+  def monotonic_us = monotonic_ms * 1_000
+
   # Lets `duration_ms` pass on both clocks.
   def advance(duration_ms)
     @monotonic_ms += duration_ms

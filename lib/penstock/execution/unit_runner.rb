@@ -57,7 +57,7 @@ module Penstock
       private
 
       def worked_on(context, unit)
-        started = @clock.monotonic_ms
+        started = @clock.monotonic_us
         unit.messages.processing!(@clock.wall_ms)
         context.consumer = nil if unit.consume? && !unit.lane.topic.consumer_persistence
         context.begin_unit(unit)
@@ -151,7 +151,7 @@ module Penstock
       def outcome(context, unit, error, started)
         Processing::Outcome.new(
           unit: unit, error: error, blamed: error && unit.messages.blamed_offset, flow: context.take_flow,
-          finished: unit.messages.finished?, time_ms: @clock.monotonic_ms - started
+          finished: unit.messages.finished?, time_ms: (took = @clock.monotonic_us - started) / 1_000, time_us: took
         ).freeze
       end
 

@@ -84,7 +84,7 @@ module Penstock
       # @param now [Integer] monotonic ms
       # @return [Array<Effect>] in the order in which they are to be performed
       def settle(lane, outcome, now)
-        lane.take_marks(marks_limit(outcome.flow)) if lane.owned? && outcome.unit.incarnation == lane.incarnation
+        lane.take_marks(marks_limit(outcome.flow), outcome.unit) if lane.owned? && outcome.unit.incarnation == lane.incarnation
         context = context(lane, now)
         @deciders.each do |decider|
           effects = decider.call(outcome, context)

@@ -132,8 +132,8 @@ module Penstock
         (wanted.positive? && rolling? && pressed?) ? 0 : wanted
       end
 
-      # What is complete beyond the base must fit into a commit's metadata: before it doesn't, nothing more is taken until the base
-      # moves.
+      # What is complete beyond the base must fit into a commit's metadata: before it doesn't, nothing more is taken until the
+      # base moves.
       # @return [Boolean]
       def pressed?
         return @pressed if @pressed_version == @ledger.version
@@ -188,9 +188,9 @@ module Penstock
       end
 
       # @param unit [Unit]
-      # @param time_ms [Integer] what it took
-      def took_ms(unit, time_ms)
-        @division.took_ms(time_ms) if unit.consume?
+      # @param time_us [Integer] what it took
+      def unit_took(unit, time_us)
+        @division.took(time_us) if unit.consume?
       end
 
       # Units that were handed out and never started come back, in order.
@@ -236,8 +236,9 @@ module Penstock
 
       # Reads the user's marks.
       # @param limit [Integer, nil] marks count only below it (a seek's target)
-      def take_marks(limit = nil)
-        return take_unit_marks(limit) if rolling?
+      # @param unit [Unit, nil] where keys run side by side: only what was marked in this unit
+      def take_marks(limit = nil, unit = nil)
+        return unit ? marked(unit, limit) : @division.each_mark { |each| marked(each, limit) } if rolling?
         through = [@marks.through, limit].compact.min
         complete_through(through) if through >= 0
       end
@@ -366,13 +367,12 @@ module Penstock
 
       private
 
-      def take_unit_marks(limit)
-        @division.each_mark do |unit|
-          through = [unit.marks.through, limit && (limit - 1)].compact.min
-          next if through < unit.messages.first_offset || unit.incarnation != @incarnation
-          complete(unit.messages.to_a.take_while { |message| message.offset <= through })
-          @division.done(unit) if through >= unit.messages.last_offset
-        end
+      def marked(unit, limit)
+        through = unit.marks&.through || -1
+        return if through.negative? || unit.incarnation != @incarnation
+        through = limit - 1 if limit && limit <= through
+        complete(unit.messages.to_a.take_while { |message| message.offset <= through })
+        @division.done(unit) if through >= unit.messages.last_offset
       end
 
       # With nothing incomplete the base moves to the end: transactional topics end in markers that never reach us.

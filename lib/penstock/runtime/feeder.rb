@@ -104,7 +104,9 @@ module Penstock
           announce(unit)
           units << unit
         end
-        @session.pool.grow(@session.queue.push(lane.slot, *units)) unless units.empty?
+        return if units.empty?
+        lane.slot.quick = lane.division.quick?
+        @session.pool.grow(@session.queue.push(lane.slot, *units))
       end
 
       def announce(unit)

@@ -21,8 +21,9 @@ module Penstock
       # The consumer queue must be polled more often than a member may stay silent.
       LONGEST_WAIT_MS = 1_000
       SLOW_TURN_MS = 50
+      NUDGE_MS = 2
       REOPEN_MS = (500..60_000)
-      private_constant :LONGEST_WAIT_MS, :SLOW_TURN_MS, :REOPEN_MS
+      private_constant :LONGEST_WAIT_MS, :SLOW_TURN_MS, :NUDGE_MS, :REOPEN_MS
 
       attr_reader :group, :mailbox
 
@@ -117,6 +118,7 @@ module Penstock
         measure(:events) { handle_events }
         measure(:outcomes) { read_mailbox }
         measure(:timers) { run_timers }
+        relieve
         measure(:feeding) { @parts.feeder.run }
       end
 
@@ -124,7 +126,17 @@ module Penstock
         return 0 if @parts.feeder.hungry?
         now = @parts.session.now
         due = @parts.next_due
-        due ? (due - now).clamp(0, @longest_wait) : @longest_wait
+        longest = @host.queue.starving? ? NUDGE_MS : @longest_wait
+        due ? (due - now).clamp(0, longest) : longest
+      end
+
+      # Quick units are left to the worker that is at it; one of them may turn out to be slow.
+      def relieve
+        queue = @host.queue
+        return @starving = nil unless queue.starving?
+        now = @parts.session.now
+        return @starving = [queue.taken, now] unless @starving && @starving[0] == queue.taken
+        queue.nudge if now - @starving[1] >= NUDGE_MS
       end
 
       def handle_events

@@ -5,8 +5,8 @@ module Penstock
     # Where units wait for a worker. Fair between lanes (each gets its turn) and between topics (where several are routed, one
     # topic never takes the last worker).
     #
-    # A slot's units start in the order in which they were pushed, so many at once as it is wide. Where it is one, the second waits
-    # behind the first and starts only when the first went smoothly: one that failed, or asked to pause or seek, *stalls* the
+    # A slot's units start in the order in which they were pushed, so many at once as it is wide. Where it is one, the second
+    # waits behind the first and starts only when the first went smoothly: one that failed, or asked to pause or seek, *stalls* the
     # slot, nothing of it starts until the loop has called back what waits and decided. Where keys run side by side units don't
     # depend on each other and nothing stalls. Hooks go before everything.
     #
@@ -16,6 +16,9 @@ module Penstock
       class Slot
         attr_reader :topic, :pool, :mailbox, :pending, :width
         attr_accessor :running, :queued, :stalled
+
+        # @return [Boolean] whether units are over before another worker would have begun: one worker after another then
+        attr_accessor :quick
 
         # @param topic [Object] equal for lanes that share a worker limit
         # @param pool [Consumer::Pool] the lane's consumers
@@ -48,6 +51,7 @@ module Penstock
         @running = Hash.new(0)
         @waiting = Hash.new(0)
         @idle = 0
+        @taken = 0
         @closed = false
       end
 
@@ -110,7 +114,30 @@ module Penstock
           slot.stalled ||= stall if slot.width == 1
           @running[slot.topic] -= 1
           enqueue_locked(slot)
-          @work.signal if @ready.any?
+        end
+      end
+
+      # @return [Integer] units taken so far
+      attr_reader :taken
+
+      # @return [Boolean] whether units that were left to a worker who would be back at once wait while others have nothing to do
+      def starving?
+        return false unless @idle.positive? && (slot = @ready.first)
+        slot.quick && allowed_locked?(slot)
+      end
+
+      # That worker isn't back: another one takes what waits.
+      def nudge
+        @lock.synchronize { @work.signal }
+      end
+
+      # A unit that was taken and didn't begin: it is the next of its slot again.
+      def put_back(slot, unit)
+        @lock.synchronize do
+          slot.running -= 1
+          @running[slot.topic] -= 1
+          slot.pending.unshift(unit)
+          enqueue_locked(slot)
         end
       end
 
@@ -159,12 +186,13 @@ module Penstock
         slot.queued = true
         @ready << slot
         @waiting[slot.topic] += 1
-        @work.signal
+        @work.signal unless slot.quick && slot.running.positive?
       end
 
       # Of a wide slot several units may start at once.
       def startable_locked(slot, added)
         return @ready.size if slot.width == 1
+        return (slot.running.positive? || added.zero?) ? 0 : 1 if slot.quick
         @ready.size - 1 + [added, slot.width - slot.running].min
       end
 
@@ -188,6 +216,7 @@ module Penstock
         @waiting[slot.topic] -= 1
         @running[slot.topic] += 1
         unit = slot.pending.shift
+        @taken += 1
         enqueue_locked(slot)
         [slot, unit]
       end

@@ -21,7 +21,7 @@ module Penstock
       def call(outcome)
         lane = outcome.unit.lane
         lane.returned(outcome.unit)
-        lane.took_ms(outcome.unit, outcome.time_ms)
+        lane.unit_took(outcome.unit, outcome.time_us) if outcome.time_us
         @session.call_back(lane, unstall: true) if called_back?(lane, outcome)
         return ended_elsewhere(lane, outcome.unit) unless @session.current?(lane)
         settle(lane, outcome)

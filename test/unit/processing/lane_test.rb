@@ -28,12 +28,12 @@ module Penstock
     test "units that end at once wait in greater numbers, slow ones don't" do
       lane = lane(route(max_messages: 1), committed: 0)
       admit(lane, batch(0..9, from: 0))
-      lane.division.took_ms(0)
+      lane.division.took(0)
       units = Array.new(4) { lane.next_unit }
       assert units.all?
       assert_nil lane.next_unit
       units.first(3).each { |unit| lane.returned(unit) }
-      lane.took_ms(units.first, 50)
+      lane.unit_took(units.first, 50_000)
       refute_nil lane.next_unit
       assert_nil lane.next_unit
     end

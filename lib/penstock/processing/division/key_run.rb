@@ -3,8 +3,8 @@
 module Penstock
   module Processing
     module Division
-      # The records of one key that are at hand, in offset order, and why they may not run now: a unit of the key is out, the key is
-      # parked (until a time, or until it is released), or a unit of an earlier assignment still runs with it.
+      # The records of one key that are at hand, in offset order, and why they may not run now: a unit of the key is out, the key
+      # is parked (until a time, or until it is released), or a unit of an earlier assignment still runs with it.
       class KeyRun
         attr_reader :key, :messages
         attr_accessor :queued

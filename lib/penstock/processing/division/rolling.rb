@@ -9,17 +9,20 @@ require_relative "parking"
 module Penstock
   module Processing
     module Division
-      # Keys side by side, each in its own order, with no barrier between takes. A unit is what is at hand of *one* key; as long as
-      # it is out nothing else of that key is. A key that fails is parked with its own back-off while the others go on. By message
-      # it is the same with every record as a key of its own.
+      # Keys side by side, each in its own order, with no barrier between takes. A unit is what is at hand of *one* key; as long
+      # as it is out nothing else of that key is. A key that fails is parked with its own back-off while the others go on. By
+      # message it is the same with every record as a key of its own.
       #
-      # How many records are at hand is bounded by the window: what is admitted and incomplete, whether it waits, runs or is parked.
-      # Owned by its lane.
+      # How many records are at hand is bounded by the window: what is admitted and incomplete, whether it waits, runs or is
+      # parked. Owned by its lane.
       class Rolling
-        # Units handed out beyond those that may run. It grows while units are quick, because a turn of the loop costs more than
-        # they do, and shrinks at once when they aren't.
-        LOOK_AHEAD = (2..512)
-        QUICK_MS = 1
+        # Units handed out beyond those that may run: one a worker and a few, so that none waits for a turn of the loop. It grows
+        # while units are quick, because a turn costs more than they do, and shrinks at once when they aren't.
+        SPARE = 2
+        MOST_AHEAD = 512
+        QUICK_US = 1_000
+        # Units that take less than this wait for nothing: another worker would only take turns with the first.
+        BUSY_US = 150
 
         # @param max [Integer] most records of a unit
         # @param width [Integer] units that may run at once
@@ -37,9 +40,13 @@ module Penstock
           @parking = Parking.new
           @out = {}.compare_by_identity
           @unmarked = {}.compare_by_identity
-          @look_ahead = LOOK_AHEAD.begin
+          @look_ahead = @least_ahead = width + SPARE
           @bytes = 0
+          @time_us = QUICK_US
         end
+
+        # @return [Boolean] whether units are over before another worker would have begun
+        def quick? = @time_us < BUSY_US
 
         def rolling? = true
 
@@ -76,7 +83,7 @@ module Penstock
         # Takes when what is ready runs low, and enough at once to be worth a turn.
         # @return [Integer] records to take from the source
         def wanted(lane)
-          return 0 if @ready.size >= @width + LOOK_AHEAD.begin || @bytes >= @window_bytes
+          return 0 if @ready.size >= @least_ahead || @bytes >= @window_bytes
           room = @window_records - lane.ledger.incomplete
           (room.positive? && (room * 4 >= @window_records || @ready.empty?)) ? room : 0
         end
@@ -98,10 +105,11 @@ module Penstock
           next_unit(lane)
         end
 
-        # @param time_ms [Integer] what a unit took
-        def took_ms(time_ms)
-          wanted = (time_ms < QUICK_MS) ? @look_ahead + 1 : @look_ahead / 2
-          @look_ahead = wanted.clamp(LOOK_AHEAD.begin, LOOK_AHEAD.end)
+        # @param time_us [Integer] what a unit took
+        def took(time_us)
+          @time_us += (time_us - @time_us) / 8
+          wanted = (time_us < QUICK_US) ? @look_ahead + 1 : @look_ahead / 2
+          @look_ahead = wanted.clamp(@least_ahead, [MOST_AHEAD, @least_ahead].max)
         end
 
         # A unit came back, run or not. With manual offsets its cell counts as long as something of it is unmarked.

@@ -13,7 +13,7 @@ module Penstock
         LOOK_AHEAD = 1
         # Units that end within a millisecond or so wait in greater numbers: a turn of the loop costs more than they do.
         QUICK_LOOK_AHEAD = 3
-        QUICK_MS = 2
+        QUICK_US = 2_000
 
         # @return [Integer] units that may wait behind the one that runs
         attr_reader :look_ahead
@@ -25,6 +25,9 @@ module Penstock
           @out = 0
           @look_ahead = LOOK_AHEAD
         end
+
+        # One worker is enough for one unit at a time.
+        def quick? = false
 
         # Units of one lane run one after another; one that went wrong holds up those behind it until the loop has decided.
         def rolling? = false
@@ -60,9 +63,9 @@ module Penstock
           next_unit(lane)
         end
 
-        # @param time_ms [Integer] what a unit took
-        def took_ms(time_ms)
-          @look_ahead = (time_ms < QUICK_MS) ? QUICK_LOOK_AHEAD : LOOK_AHEAD
+        # @param time_us [Integer] what a unit took
+        def took(time_us)
+          @look_ahead = (time_us < QUICK_US) ? QUICK_LOOK_AHEAD : LOOK_AHEAD
         end
 
         # A unit came back, run or not.

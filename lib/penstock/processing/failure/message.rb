@@ -14,7 +14,7 @@ module Penstock
           # @param facts as for {Provenance.headers}
           # @return [Hash] as the producer takes it
           def dead_letter(record, topic:, **facts)
-            headers = record.raw_headers.except(*Provenance::PASSING)
+            headers = Provenance.headers_of(record).except(*Provenance::PASSING)
             message(record, topic, {**headers, **Provenance.headers(record, **facts)})
           end
 
@@ -22,7 +22,7 @@ module Penstock
           # @return [Hash] as the producer takes it
           def retry(record, topic:, delay_ms:, **facts)
             provenance = Provenance.headers(record, **facts, reason: "retried")
-            message(record, topic, {**record.raw_headers, **provenance, "penstock_attempt" => provenance["source_attempts"],
+            message(record, topic, {**Provenance.headers_of(record), **provenance, "penstock_attempt" => provenance["source_attempts"],
               "penstock_due_at" => (facts.fetch(:now_ms) + delay_ms).to_s})
           end
 
@@ -30,7 +30,7 @@ module Penstock
           # @return [Hash] as the producer takes it
           def replay(record, topic: nil)
             source = Provenance.read(record.raw_headers)
-            headers = record.raw_headers.except(*Provenance::NAMES, *Provenance::PASSING)
+            headers = Provenance.headers_of(record).except(*Provenance::NAMES, *Provenance::PASSING)
             headers[Provenance::REPLAYS] = (replays(record) + 1).to_s
             {topic: topic || source.topic, payload: record.raw_payload, key: key(record), headers: headers,
              timestamp: stamp(record)}.compact.merge(payload: record.raw_payload)
@@ -38,7 +38,7 @@ module Penstock
 
           # @return [Integer] how often it was replayed
           def replays(record)
-            text = Array(record.raw_headers[Provenance::REPLAYS]).last
+            text = Array(Provenance.headers_of(record)[Provenance::REPLAYS]).last
             (text && Integer(text, 10, exception: false)) || 0
           end
 

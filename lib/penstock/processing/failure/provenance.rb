@@ -39,9 +39,10 @@ module Penstock
             {**origin(record, group), **attempts(record, attempt, trace_id), **why}
           end
 
-          # @param headers [Hash{String => String, Array, nil}]
+          # @param headers [Hash{String => String, Array, nil}, nil]
           # @return [Source, nil] nil for a message that isn't a dead letter
           def read(headers)
+            return unless headers
             text = ->(name) { Array(headers[name]).last }
             number = ->(name) { text.call(name)&.then { |value| Integer(value, 10, exception: false) } }
             return unless text.call("source_topic")
@@ -58,9 +59,13 @@ module Penstock
           # @return [Integer] failures in topics it went through before this one
           def earlier_attempts(record) = number(record, "penstock_attempt") || 0
 
-          # @param headers [Hash]
+          # @param record [Message]
+          # @return [Hash] a record without headers has none
+          def headers_of(record) = record.raw_headers || {}
+
+          # @param record [Message]
           # @return [Integer, nil] ms since 1970 at which a record of a retry topic is due
-          def due_at(headers) = Array(headers["penstock_due_at"]).last.then { |text| text && Integer(text, 10, exception: false) }
+          def due_at(record) = number(record, "penstock_due_at")
 
           # @return [String] at most so many bytes of UTF-8
           def bounded(text, limit)
@@ -72,7 +77,7 @@ module Penstock
 
           # A record of a retry topic still comes from where it came from first.
           def origin(record, group)
-            kept = record.raw_headers.slice("source_topic", "source_partition", "source_offset", "source_consumer_group",
+            kept = headers_of(record).slice("source_topic", "source_partition", "source_offset", "source_consumer_group",
               "penstock_source_timestamp")
             return kept.transform_values { |value| Array(value).last } if retried?(record) && kept.size == 5
 
@@ -84,9 +89,9 @@ module Penstock
             {"source_attempts" => (earlier_attempts(record) + attempt).to_s, "source_trace_id" => trace_id}
           end
 
-          def retried?(record) = record.raw_headers.key?("penstock_attempt")
+          def retried?(record) = headers_of(record).key?("penstock_attempt")
 
-          def number(record, name) = Array(record.raw_headers[name]).last&.then { |text| Integer(text, 10, exception: false) }
+          def number(record, name) = Array(headers_of(record)[name]).last&.then { |text| Integer(text, 10, exception: false) }
 
           def of_error(error)
             texts = {"penstock_error_class" => error.class.name, "penstock_error_message" => error.message,

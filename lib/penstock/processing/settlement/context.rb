@@ -5,8 +5,8 @@ require_relative "../effects/effects"
 module Penstock
   module Processing
     module Settlement
-      # What deciders may look at beside the outcome: the lane, the time (monotonic ms) and the topic's policy. The only place that
-      # knows whether waiting concerns the whole lane or one key of it.
+      # What deciders may look at beside the outcome: the lane, the time (monotonic ms) and the topic's policy. The only place
+      # that knows whether waiting concerns the whole lane or one key of it.
       Context = Struct.new(:lane, :now, :backoff, :critical_errors, :assembly, keyword_init: true) do
         # @return [Boolean] whether the outcome belongs to the lane's present life
         def current?(unit) = unit.incarnation == lane.incarnation
