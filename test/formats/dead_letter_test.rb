@@ -37,7 +37,10 @@ module Penstock
       assert_nil Failure::Provenance.read({})
       source = Failure::Provenance.read("source_topic" => ["a", "b"], "source_partition" => "x", "source_offset" => nil)
       assert_equal ["b", nil, nil], [source.topic, source.partition, source.offset]
-      assert_nil Failure::Provenance.due_at("penstock_due_at" => "soon")
+      [{"penstock_due_at" => "soon"}, {}, nil].each do |headers|
+        assert_nil Failure::Provenance.due_at(Struct.new(:raw_headers).new(headers))
+      end
+      assert_nil Failure::Provenance.read(nil)
     end
 
     test "texts of others are bounded, valid, and cut between characters" do

@@ -1,0 +1,48 @@
+# frozen_string_literal: true
+
+require_relative "../dead/command"
+
+module Penstock
+  module CLI
+    module Commands
+      # Sends dead letters back to where they came from.
+      class DeadReplay < Dead::Command
+        command "dead replay", "Sends dead letters back to the topics they came from", usage: "TOPIC [options]",
+          arguments: 1..1
+        details <<~TEXT
+          Payload, key, time stamp and the headers they had are those of the first day; the header penstock_replays counts how
+          often a message was sent back. What was sent isn't listed any more. Every consumer group of the topic gets it.
+
+            penstock dead replay orders.dead --error Timeout::Error --dry-run
+        TEXT
+
+        private
+
+        def define(parser)
+          define_change(parser, "all letters of the topic")
+          parser.value(:to, "--to TOPIC", "send them there instead")
+        end
+
+        def call(words)
+          session = session(words.first)
+          letters = chosen(session)
+          lost = letters.reject { |letter| letter.source || options[:to] }
+          return no_way_back(lost) if lost.any?
+          return print_letters(letters) if options[:dry_run] || letters.empty?
+          return ExitCodes::FAILED unless agreed?("Send #{letters.size} messages to #{destinations(letters)}?")
+
+          session.replay(letters, options[:to])
+          options[:json] ? print_letters(letters) : say("replayed #{letters.size} messages to #{destinations(letters)}")
+        end
+
+        def destinations(letters) = options[:to] || letters.map { |letter| letter.source.topic }.uniq.join(", ")
+
+        def no_way_back(letters)
+          warn_user "#{letters.size} of the messages don't say where they came from, the first is #{letters.first.record.uid}: " \
+            "name a topic with --to, or leave them out with --topic"
+          ExitCodes::FAILED
+        end
+      end
+    end
+  end
+end

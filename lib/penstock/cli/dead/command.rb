@@ -1,0 +1,77 @@
+# frozen_string_literal: true
+
+require_relative "../command"
+require_relative "../table"
+require_relative "../target"
+
+module Penstock
+  module CLI
+    module Dead
+      # What the commands about dead letters share: the topic, the filters, asking before anything is done.
+      class Command < CLI::Command
+        private
+
+        def define_target(parser)
+          Target.define_with_timeout(parser)
+          require_relative "filter"
+          Filter.define(parser)
+          parser.flag(:json, "--json", "as JSON")
+        end
+
+        def define_change(parser, all)
+          define_target(parser)
+          parser.flag(:everything, "--everything", all)
+          parser.flag(:dry_run, "--dry-run", "say what would be done, and do nothing")
+          parser.flag(:yes, "--yes", "don't ask")
+        end
+
+        def session(topic, **more)
+          target = Target.new(context, options)
+          require_relative "session"
+          Session.new(target, topic, {**options, **more})
+        rescue ArgumentError => error
+          fail_usage error.message
+        end
+
+        # @return [Array<Letter>] those a change is about
+        def chosen(session)
+          fail_usage "say which letters (--topic, --error, --since, --partition with --offset, …), or --everything" if
+            session.filter.empty? && !options[:everything]
+
+          session.enum_for(:each).to_a
+        end
+
+        # @return [Boolean] whether to go on
+        def agreed?(question)
+          return true if options[:yes]
+          fail_usage "this asks before it does anything; say --yes where nobody can be asked" unless context.stdin.tty?
+
+          context.stdout.print("#{question} Type yes: ")
+          context.stdout.flush
+          context.stdin.gets.to_s.strip == "yes"
+        end
+
+        def print_letters(letters)
+          return say_json(letters.map(&:to_h)) if options[:json]
+          return say("no dead letters") if letters.empty?
+
+          say Table.new(%w[partition offset from error attempts failed replays], letters.map { |letter| row(letter) })
+        end
+
+        def row(letter)
+          source = letter.source
+          [letter.partition, letter.offset, letter.origin, source&.error_class, source&.attempts, letter.time, letter.replays]
+        end
+
+        # Nothing typed by others drives the terminal.
+        def printable(bytes)
+          return "-" if bytes.nil?
+
+          text = bytes.dup.force_encoding(Encoding::UTF_8)
+          text = bytes.inspect[1..-2] unless text.valid_encoding?
+          text.gsub(/[[:cntrl:]&&[^\n\t]]/) { |character| character.inspect[1..-2] }
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,77 @@
+# frozen_string_literal: true
+
+module Penstock
+  module CLI
+    module Dead
+      # Which dead letters a command is about: those that fit everything that was said. A value made of the command's options.
+      class Filter
+        NAMES = %i[topic error since until partition offset key].freeze
+        UNITS = {"s" => 1_000, "m" => 60_000, "h" => 3_600_000, "d" => 86_400_000}.freeze
+        private_constant :UNITS
+
+        # Declares the options that {new} reads.
+        #
+        # @param parser [Arguments]
+        def self.define(parser)
+          parser.value(:topic, "--topic NAME", "that came from this topic")
+          parser.value(:error, "--error CLASS", "that failed with this class, or with one of this last name")
+          parser.value(:since, "--since TIME", "that failed then or later: 30s, 15m, 2h, 7d ago, or a time")
+          parser.value(:until, "--until TIME", "that failed before")
+          parser.value(:partition, "--partition N", Integer, "in this partition of the dead letter topic")
+          parser.value(:offset, "--offset N", Integer, "at this offset of it")
+          parser.value(:key, "--key KEY", "with this key")
+        end
+
+        # @param options [Hash]
+        # @param now_ms [Integer] ms since 1970
+        # @raise [ArgumentError] a time that is none
+        def initialize(options, now_ms)
+          @options = options
+          @since = time(options[:since], now_ms)
+          @until = time(options[:until], now_ms)
+        end
+
+        # @return [Boolean] whether nothing was said
+        def empty? = (@options.keys & NAMES).empty?
+
+        # @return [Integer, nil]
+        def partition = @options[:partition]
+
+        # @param letter [Letter]
+        # @return [Boolean]
+        def fits?(letter)
+          place?(letter) && source?(letter) && time?(letter) && (@options[:key].nil? || letter.record.raw_key == @options[:key].b)
+        end
+
+        private
+
+        def place?(letter)
+          (partition.nil? || letter.partition == partition) && (@options[:offset].nil? || letter.offset == @options[:offset])
+        end
+
+        def source?(letter)
+          topic, error = @options.values_at(:topic, :error)
+          (topic.nil? || letter.source&.topic == topic) && (error.nil? || error?(letter.source&.error_class.to_s, error))
+        end
+
+        def error?(name, wanted) = name == wanted || name.end_with?("::#{wanted}")
+
+        def time?(letter)
+          (@since.nil? || letter.failed_at >= @since) && (@until.nil? || letter.failed_at < @until)
+        end
+
+        def time(text, now_ms)
+          return unless text
+
+          number, unit = text.match(/\A(\d+)([smhd])\z/)&.captures
+          return now_ms - (Integer(number, 10) * UNITS.fetch(unit)) if number
+
+          require "time"
+          (Time.parse(text).to_r * 1_000).to_i
+        rescue ArgumentError
+          raise ArgumentError, "#{text.inspect} is no time: write 15m, 2h, 7d, or 2026-01-31T12:00:00Z"
+        end
+      end
+    end
+  end
+end

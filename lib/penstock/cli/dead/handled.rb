@@ -1,0 +1,98 @@
+# frozen_string_literal: true
+
+require_relative "../../deadline"
+require_relative "../../errors"
+require_relative "../../native/consumer"
+require_relative "../../native/envelope"
+require_relative "../../native/ledger"
+
+module Penstock
+  module CLI
+    module Dead
+      # Which dead letters were replayed or dropped: kept where every consumer keeps what it has done, as committed offsets with
+      # a ledger in their metadata, of a group of its own. Kafka has no way to delete one message.
+      class Handled
+        GROUP = "penstock-dead"
+
+        # @param admin [Admin]
+        # @param topic [String]
+        # @param bounds [Hash{Integer => Array(Integer, Integer)}] first offset and end of each partition
+        def initialize(admin, topic, bounds)
+          @topic = topic
+          committed = admin.read_committed_offsets(GROUP, {topic => bounds.keys}).to_h { |row| [row[:partition], row] }
+          @ledgers = bounds.to_h { |partition, ends| [partition, ledger(committed[partition], ends)] }
+          @changed = []
+        end
+
+        # @param letter [Message, Letter]
+        # @return [Boolean]
+        def include?(letter) = @ledgers.fetch(letter.partition).complete?(letter.offset)
+
+        # @param letter [Letter]
+        def add(letter)
+          @ledgers.fetch(letter.partition).complete(letter.offset)
+          @changed |= [letter.partition]
+        end
+
+        # Writes down what was added.
+        # @param settings [Hash{String => String}] librdkafka's, of a consumer
+        # @raise [KafkaError, WaitTimeoutError]
+        def save(settings, timeout_ms)
+          return if @changed.empty?
+
+          consumer = Native::Consumer.new({**settings, "group.id" => GROUP, "enable.auto.commit" => "false"})
+          consumer.commit(1, @changed.map { |partition| row(partition) })
+          answered(consumer, Deadline.in(timeout_ms))
+          @changed = []
+        ensure
+          consumer&.close(2_000)
+        end
+
+        private
+
+        # What is below the first offset is gone.
+        def ledger(row, ends)
+          low, high = ends
+          base = [row && row[:offset], low].compact.max
+          Native::Ledger.new(base).tap do |ledger|
+            ledger.admit(base, [high, base].max, nil)
+            complete(row).each { |from, to| ledger.complete_many(([from, base].max...[to, high].min).to_a) }
+          end
+        end
+
+        def complete(row)
+          return [] unless row && row[:offset]
+
+          Native::Envelope.decode(row[:metadata], base: row[:offset], topic: @topic).completed
+        end
+
+        def row(partition)
+          ledger = @ledgers.fetch(partition)
+          [@topic, partition, ledger.base, metadata(ledger, partition), -1]
+        end
+
+        def metadata(ledger, partition)
+          Native::Envelope.encode(base: ledger.base, topic: @topic, clean: true, completed: ledger.ranges) ||
+            raise(ArgumentError, "#{@topic}/#{partition}: too many letters lie scattered between those that are left to remember " \
+              "all of them; take the oldest first")
+        end
+
+        def answered(consumer, deadline)
+          until deadline.expired?
+            consumer.wait(100)
+            while (event = consumer.poll_event)
+              return checked(event) if event.first == :commit
+            end
+          end
+          raise WaitTimeoutError, "no answer to the commit of #{GROUP}: what was done may be shown as not done"
+        end
+
+        def checked(event)
+          number, rows = event.values_at(2, -1)
+          failed = number.zero? ? rows.map(&:last).find { |one| !one.zero? } : number
+          raise Native.error_for(failed, "what was done with the letters can't be written down for #{GROUP}") if failed
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,81 @@
+# frozen_string_literal: true
+
+require_relative "../../deadline"
+require_relative "../../errors"
+require_relative "../../messages/message"
+require_relative "../../native/consumer"
+
+module Penstock
+  module CLI
+    module Dead
+      # Reads partitions from their beginning to where they end now, without joining a group or committing. One use, on the
+      # command's thread.
+      class Reader
+        MOST = 1_000
+        BYTES = 4 * 1024 * 1024
+        private_constant :MOST, :BYTES
+
+        # @param settings [Hash{String => String}] librdkafka's, of a consumer
+        # @param timeout_ms [Integer] longest time without a record
+        def initialize(settings, timeout_ms)
+          @settings = {**settings, "auto.offset.reset" => "earliest", "enable.partition.eof" => "true",
+                                   "enable.auto.commit" => "false", "enable.auto.offset.store" => "false"}
+          @timeout_ms = timeout_ms
+        end
+
+        # @param topic [String]
+        # @param ends [Hash{Integer => Integer}] offset up to which each partition is read
+        # @yieldparam message [Message]
+        # @raise [WaitTimeoutError] nothing came for too long
+        def each(topic, ends, &block)
+          left = ends.select { |_partition, offset| offset.positive? }
+          return if left.empty?
+
+          open(topic, left.keys) { read(left, &block) }
+        end
+
+        private
+
+        def open(topic, partitions)
+          @consumer = Native::Consumer.new(@settings)
+          keys = partitions.map { |partition| [topic, partition] }
+          @lanes = keys.map { |key| @consumer.lane(*key) }
+          refused = @consumer.assign(keys)
+          raise KafkaError.build(number: refused[0], name: "assign", message: refused[1]) if refused
+
+          yield
+        ensure
+          @consumer&.close(2_000)
+        end
+
+        def read(left, &block)
+          deadline = Deadline.in(@timeout_ms)
+          until left.empty?
+            if deadline.expired?
+              raise WaitTimeoutError,
+                "nothing came from partitions #{left.keys.join(", ")} for #{@timeout_ms} ms"
+            end
+
+            deadline = Deadline.in(@timeout_ms) if turn(left, &block)
+          end
+        end
+
+        # @return [Boolean] whether anything came
+        def turn(left, &block)
+          @consumer.wait(100)
+          nil while @consumer.poll_event
+          batches = @consumer.take(@lanes.flat_map { |lane| [lane, MOST, BYTES] }).compact
+          batches.each { |batch| show(batch, left, &block) }
+          batches.any?
+        end
+
+        def show(batch, left)
+          batch.size.times do |index|
+            yield Message.new(batch, index) if batch.offset(index) < left.fetch(batch.partition, 0)
+          end
+          left.delete(batch.partition) if batch.eof || batch.to >= left.fetch(batch.partition, 0)
+        end
+      end
+    end
+  end
+end

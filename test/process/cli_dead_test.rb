@@ -1,0 +1,137 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "json"
+require "penstock/testing/cluster"
+require "penstock/messages/memory_batch"
+require "penstock/messages/message"
+require "penstock/native/admin"
+require "penstock/processing/failure/message"
+require "penstock/producer"
+require "support/command_line"
+
+# `penstock dead`, as a user runs it, on the embedded broker.
+class CommandLineDeadTest < Penstock::TestCase
+  include Penstock::TestSupport::CommandLine
+
+  class << self
+    attr_reader :cluster
+
+    def before_all
+      @cluster = Penstock::Testing::Cluster.start(topics: {"orders" => 2})
+    end
+
+    def after_all
+      @cluster.stop
+    end
+  end
+
+  def setup
+    super
+    @topic = "dead-#{object_id}"
+    self.class.cluster.create_topic(@topic, partitions: 2)
+  end
+
+  test "what lies there is listed with its source and its error, and filtered" do
+    bury(1, "a", KeyError.new("no total"))
+    bury(2, "b", ArgumentError.new("no name"), at: Time.now - 7_200)
+
+    assert_equal [["a", 1, "KeyError"], ["b", 2, "ArgumentError"]], listed.map { |one| [one["key"], *about(one)] }.sort
+    assert_equal [1], listed("--error", "KeyError").map { |one| one["source"]["offset"] }
+    assert_equal [1], listed("--since", "1h").map { |one| one["source"]["offset"] }
+    assert_equal [2], listed("--until", "1h").map { |one| one["source"]["offset"] }
+    assert_equal [2], listed("--key", "b").map { |one| one["source"]["offset"] }
+    assert_empty listed("--topic", "others")
+    assert_includes on_cluster("dead", "list", @topic).out, "orders/0/1"
+    assert_includes on_cluster("dead", "list", @topic, "--since", "soon").err, "is no time"
+  end
+
+  test "show prints what the letter carries, and no byte that drives the terminal" do
+    bury(7, "k\e[2J", RuntimeError.new("no"), payload: "{\"total\": 9}")
+    shown = on_cluster("dead", "show", @topic, "0", "0")
+
+    assert_equal 0, shown.code, shown.err
+    ["from orders/0/7", "penstock_error_message: no", "{\"total\": 9}", "tag: web"].each { |part|
+      assert_includes shown.out, part
+    }
+    refute_includes shown.out, "\e"
+    assert_equal 1, on_cluster("dead", "show", @topic, "0", "99").code
+  end
+
+  test "replay sends back what was chosen, counts it, and takes it off the list" do
+    source = "source-#{object_id}"
+    self.class.cluster.create_topic(source, partitions: 1)
+    3.times { |offset| bury(offset, "k#{offset}", (offset == 1) ? KeyError.new("x") : IOError.new("y"), topic: source) }
+
+    dry = on_cluster("dead", "replay", @topic, "--error", "IOError", "--dry-run", "--json")
+    assert_equal [0, 2], JSON.parse(dry.out).map { |one| one["source"]["offset"] }.sort
+    assert_equal 3, listed.size, "a dry run does nothing"
+
+    done = on_cluster("dead", "replay", @topic, "--error", "IOError", "--yes")
+    assert_equal ["replayed 2 messages to #{source}\n", 0], [done.out, done.code], done.err
+    sent = on_cluster("tail", source, "--from-beginning", "--count", "2", "--json").out.lines.map { |line| JSON.parse(line) }
+    assert_equal [["k0", {"tag" => "web", "penstock_replays" => "1"}], ["k2", {"tag" => "web", "penstock_replays" => "1"}]],
+      sent.map { |one| one.values_at("key", "headers") }
+    assert_equal [1], listed.map { |one| one["source"]["offset"] }
+    assert_equal [true, false, true], listed("--all").sort_by { |one| one["offset"] }.map { |one| one["handled"] }
+  end
+
+  test "drop takes letters off the list for good, and asks before it does" do
+    3.times { |offset| bury(offset, "k", IOError.new("y")) }
+
+    assert_includes on_cluster("dead", "drop", @topic, "--everything").err, "say --yes"
+    assert_includes on_cluster("dead", "drop", @topic, "--yes").err, "say which letters"
+    assert_equal "dropped 1 dead letters\n", on_cluster("dead", "drop", @topic, "--partition", "0", "--offset", "1", "--yes").out
+    assert_equal [0, 2], listed.map { |one| one["offset"] }
+    assert_equal 0, on_cluster("dead", "drop", @topic, "--everything", "--yes").code
+    assert_empty listed
+  end
+
+  test "a message that doesn't say where it came from is sent back only where one says" do
+    assert_equal 0, on_cluster("produce", @topic, "strange").code
+    assert_includes on_cluster("dead", "replay", @topic, "--everything", "--yes").err, "--to"
+    assert_equal 0, on_cluster("dead", "replay", @topic, "--everything", "--yes", "--to", "orders").code
+  end
+
+  test "a topic that isn't there is a failure that says so" do
+    failed = on_cluster("dead", "list", "nowhere")
+    assert_equal 1, failed.code
+    assert_includes failed.err, "nowhere"
+  end
+
+  private
+
+  def on_cluster(*argv) = penstock(*argv, "--bootstrap", self.class.cluster.bootstrap_servers)
+
+  def listed(*options)
+    result = on_cluster("dead", "list", @topic, "--json", *options)
+    assert_equal 0, result.code, result.err
+    letters = JSON.parse(result.out)
+    letters.each { |letter| letter["key"] = keys[[letter["partition"], letter["offset"]]] }
+  end
+
+  def keys = @keys ||= {}
+  def about(letter) = letter["source"].values_at("offset", "error_class")
+
+  # A letter on partition 0, as a worker makes it.
+  def bury(offset, key, error, payload: "p", topic: "orders", at: Time.now)
+    record = record(topic, offset, key, payload)
+    message = Penstock::Processing::Failure::Message.dead_letter(record, topic: @topic, group: "g", error: error, attempt: 4,
+      trace_id: "t", now_ms: (at.to_f * 1_000).to_i)
+    report = producing { |producer| producer.produce_sync({**message.except(:partition_key), partition: 0}) }
+    keys[[0, report.offset]] = key
+  end
+
+  def record(topic, offset, key, payload)
+    row = Penstock::Messages::MemoryBatch::Row.new(offset: offset, payload: payload, key: key, headers: {"tag" => "web"},
+      timestamp: 1_700_000_000_000)
+    Penstock::Message.new(Penstock::Messages::MemoryBatch.new(topic, 0, [row]), 0)
+  end
+
+  def producing
+    producer = Penstock::Producer.new { |config| config.kafka = self.class.cluster.kafka }
+    yield producer
+  ensure
+    producer&.close
+  end
+end
