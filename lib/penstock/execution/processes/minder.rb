@@ -64,7 +64,7 @@ module Penstock
         end
 
         def fill
-          return unless @pace.hungry?(@flight.size)
+          return unless @flight.empty? || (!@stuck && @pace.hungry?(@flight.size))
           accept(@queue.take) if @flight.empty?
           while !@flight.empty? && @pace.room?(@flight.size) && (pair = @queue.take(wait: false))
             accept(pair)
@@ -94,9 +94,16 @@ module Penstock
           @child.kill if @killed
           case @child.read(SLICE_S) { |type, body| heard(type, body) }
           when false then buried
-          when nil then @watch.silent
+          when nil then silent
           else @watch.look
           end
+        end
+
+        # Nothing for a while: what waits behind the unit that takes so long is for others, and so is what comes.
+        def silent
+          @stuck = true
+          @watch.look(force: true)
+          @child.tell(:recall, nil) if @flight.size > 1
         end
 
         def heard(type, body)
@@ -112,6 +119,7 @@ module Penstock
         def done(values)
           entry = @flight[values[:unit]] or return
           @unlucky = 0
+          @stuck = false
           @pace.took(values[:took_ms])
           entry.mark(values[:through])
           outcome = @reply.outcome(entry, values)
@@ -157,6 +165,7 @@ module Penstock
         def forget
           @child&.close
           @child = @watch = nil
+          @stuck = false
         end
 
         # A defect of ours, or no child to be had: units that were on their way have failed, and are tried again as others are.

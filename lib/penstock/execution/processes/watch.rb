@@ -21,12 +21,6 @@ module Penstock
           @stopping = false
         end
 
-        # Nothing came from the child for a while: what waits behind the unit that takes so long goes elsewhere.
-        def silent
-          look(force: true)
-          @child.tell(:recall, nil) if @flight.size > 1
-        end
-
         # @param force [Boolean] whether it is time or not
         def look(force: false)
           return if !force && now - @looked_at < LOOK_MS

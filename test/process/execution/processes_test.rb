@@ -1,0 +1,193 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "penstock/execution/processes/kit"
+require "penstock/execution/processes/pool"
+require "support/child"
+require "support/executing"
+
+module Penstock
+  class ExecutionProcessesTest < TestCase
+    include TestSupport::Executing
+
+    # Mold and children are ended by their own ways, within seconds.
+    def grace_seconds = 6
+
+    def executor(onion, size)
+      @lost = Thread::Queue.new
+      kit = Execution::Processes::Kit.new(topics: [@topic], onion: onion, monitor: @monitor, clock: Clock::SYSTEM,
+        critical: [SystemExit], producer: -> {}, close_producer: ->(_ms) {}, threads: @threads, adopt: ->(_) {})
+      Execution::Processes::Pool.new(kit: kit, queue: @queue, size: size, local: runner(onion), lost: ->(error) { @lost << error })
+    end
+
+    def alive?(pid)
+      ::Process.kill(0, pid)
+      true
+    rescue Errno::ESRCH
+      false
+    end
+
+    def mold = @executor.instance_variable_get(:@mold).pid
+    def descriptors = Dir.children("/proc/self/fd").size
+
+    test "[worker killed] a record that kills its process is blamed by offset and signal; marks before it count; the next runs" do
+      executing do
+        def consume
+          messages.each do |message|
+            ::Process.kill(:KILL, ::Process.pid) if message.offset == 6
+            mark_as_consumed(message)
+          end
+        end
+      end
+      place = lane
+      result = run_unit([4, 5, 6, 7], lane: place)
+
+      assert_instance_of WorkerDied, result.error
+      assert_equal [9, nil, 6], [result.error.signal, result.error.exit_code, result.error.offset]
+      assert_equal [6, 6], [result.blamed, place.marks.through]
+      assert_match(/ended by SIGKILL while it ran orders\/0 at offset 6/, result.error.message)
+      assert_nil run_unit([7]).error
+    end
+
+    test "exit! is told with its code, without a cursor the last record is blamed" do
+      executing do
+        def consume = exit!(7)
+      end
+      result = run_unit([1, 2])
+
+      assert_equal [nil, 7, 2], [result.error.signal, result.error.exit_code, result.blamed]
+      assert_equal "consumer.consume.error", @errors.pop[:type]
+    end
+
+    test "what was sent along with a killer is run by somebody else, without being blamed" do
+      executing(size: 1) do
+        def consume
+          offset = messages.first.offset
+          ::Process.kill(:KILL, ::Process.pid) if offset == 150
+          log(offset)
+        end
+      end
+      place = lane
+      wide = slot(place, width: 1_000)
+      300.times { |offset| push(place, unit(place, [offset]), wide) }
+      outcomes = Array.new(300) { outcome }
+      failed = outcomes.select(&:error)
+
+      assert_equal [150], failed.map { |one| one.error.offset }
+      assert_equal (0...300).to_a, outcomes.map { |one| one.unit.messages.first_offset }.sort
+    end
+
+    test "what waits behind a unit that takes unexpectedly long goes to another process" do
+      executing(size: 2) do
+        def consume
+          until_stopping if messages.first.offset == 200
+        end
+      end
+      place = lane
+      wide = slot(place, width: 1_000)
+      400.times { |offset| push(place, unit(place, [offset]), wide) }
+      399.times { outcome }
+
+      assert_equal [[200]], @executor.running.map { |_thread, one| one.messages.map(&:offset) }
+      @link.stopping = true
+      outcome
+    end
+
+    test "twenty deaths leave no descriptor and no zombie" do
+      executing(size: 1) do
+        def consume = ::Process.kill(:KILL, ::Process.pid)
+      end
+      run_unit([0])
+      before = descriptors
+      20.times { |offset| assert_instance_of WorkerDied, run_unit([offset]).error }
+
+      assert_operator descriptors, :<=, before
+      states = Dir.glob("/proc/#{mold}/task/*/children").flat_map { |path| File.read(path).split }
+      assert_operator states.size, :<=, 1
+    end
+
+    test "user code that doesn't end in a stop's time is killed with its process" do
+      executing do
+        def consume
+          log("began")
+          Thread.handle_interrupt(Exception => :never) { sleep }
+        end
+      end
+      place = lane
+      push(place, unit(place, [3]))
+      told
+      @executor.interrupt([place])
+
+      refute @executor.close(0.3)
+      assert_instance_of WorkerDied, outcome.error
+      @executor = nil
+    end
+
+    test "without the mold units fail, children are gone, and the application is told" do
+      executing do
+        def consume = log(::Process.pid) && until_stopping
+      end
+      place = lane
+      push(place, unit(place, [0]))
+      child = Integer(told)
+      ::Process.kill(:KILL, mold)
+
+      refute_nil outcome.error
+      wait_until(5, "the child's end") { !alive?(child) }
+      assert_kind_of InternalError, @lost.pop
+      assert_kind_of InternalError, run_unit([1]).error
+    end
+
+    test "what user code writes into the socket ends its process, not the application" do
+      executing do
+        def consume
+          socket = ObjectSpace.each_object(UNIXSocket).reject(&:closed?).max_by(&:fileno)
+          socket.write("\x00garbage" * 10)
+          sleep
+        end
+      end
+
+      assert_instance_of WorkerDied, run_unit([0]).error
+    end
+
+    test "signals to the process group don't reach user code" do
+      executing do
+        def consume
+          %i[INT TERM QUIT HUP USR1 TSTP].each { |name| ::Process.kill(name, ::Process.pid) }
+          log("alive")
+        end
+      end
+
+      assert_nil run_unit([0]).error
+      assert_equal "alive", told
+    end
+
+    test "[orphans] when the application is killed mold and children end, also one that computes in C" do
+      pids = orphaned(<<~RUBY)
+        def consume
+          log(::Process.pid)
+          ("a" * 40) =~ /(a+)+$x/ while true
+        end
+      RUBY
+
+      wait_until(6, "the end of #{pids}", state: -> { pids.select { |pid| alive?(pid) } }) { pids.none? { |pid| alive?(pid) } }
+      assert_equal 2, pids.size
+    end
+
+    private
+
+    # Runs an application with a pool in a process of its own, kills it, and gives the pids of mold and child.
+    def orphaned(consume)
+      out, into = IO.pipe
+      program = File.expand_path("support/orphans.rb", __dir__)
+      pid = ::Process.spawn({"CONSUME" => consume}, RbConfig.ruby, "-Itest", "-Ilib", program, out: into)
+      into.close
+      pids = Array.new(2) { Integer(out.gets) }
+      ::Process.kill(:KILL, pid)
+      ::Process.wait(pid)
+      pids
+    ensure
+      out&.close
+    end
+  end
+end

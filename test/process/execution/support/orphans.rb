@@ -1,0 +1,37 @@
+# frozen_string_literal: true
+
+# An application with a pool of one process, whose consumer is given in the environment; prints the mold's process id, and
+# the consumer prints its own. It waits to be killed.
+require "minitest"
+require "penstock/execution/processes/kit"
+require "penstock/execution/processes/pool"
+require "support/executing"
+
+class Program
+  include Penstock::TestSupport::Executing
+
+  def start
+    $stdout.sync = true
+    @monitor = Penstock::Instrumentation::Monitor.new
+    @link = Link.new
+    @mailbox = Mailbox.new
+    @threads = Penstock::Runtime::Threads.new(->(_name, error) { warn(error.full_message) })
+    @queue = Penstock::Runtime::RunQueue.new
+    executing(Class.new(Penstock::BaseConsumer) do
+      def log(text) = $stdout.puts(text)
+      class_eval(ENV.fetch("CONSUME"))
+    end)
+    puts @executor.instance_variable_get(:@mold).pid
+    place = lane
+    push(place, unit(place, [0]))
+    sleep
+  end
+
+  def executor(onion, size)
+    kit = Penstock::Execution::Processes::Kit.new(topics: [@topic], onion: onion, monitor: @monitor,
+      clock: Penstock::Clock::SYSTEM, critical: [], producer: -> {}, close_producer: ->(_ms) {}, threads: @threads, adopt: ->(_) {})
+    Penstock::Execution::Processes::Pool.new(kit: kit, queue: @queue, size: size, local: nil, lost: ->(_error) {})
+  end
+end
+
+Program.new.start
