@@ -24,7 +24,9 @@ module Penstock
 
       def facts_of(json)
         facts = JSON.parse(json, symbolize_names: true)
-        facts[:attempts] = (facts[:attempts] || {}).to_h { |offset, count| [Integer(offset.to_s), count] }
+        %i[attempts crashes].each do |name|
+          facts[name] = (facts[name] || {}).to_h { |offset, count| [Integer(offset.to_s), count] }
+        end
         facts
       end
 
@@ -35,6 +37,7 @@ module Penstock
         assert_nil decoded.ignored, text
         assert_equal [facts[:clean] || false, facts[:completed] || [], facts[:attempts]],
           decoded.to_h.values_at(:clean, :completed, :attempts)
+        assert_equal [facts[:unclean_adoptions] || 0, facts[:crashes]], [decoded.unclean_adoptions, decoded.crashes]
         facts[:user_metadata] ? assert_equal(facts[:user_metadata], decoded.user_metadata) : assert_nil(decoded.user_metadata)
       end
     end

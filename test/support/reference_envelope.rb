@@ -7,10 +7,14 @@ module Penstock
     module ReferenceEnvelope
       module_function
 
-      def encode(base:, topic:, clean: false, cluster_id: nil, completed: [], attempts: {}, user_metadata: nil)
+      def encode(base:, topic:, clean: false, cluster_id: nil, completed: [], attempts: {}, unclean_adoptions: 0,
+        crashes: {}, user_metadata: nil)
         binary = [clean ? 1 : 0, base, place(cluster_id, topic)].pack("CQ>N")
-        binary << section(*completed_section(base, completed)) unless completed.empty?
+        binary << completed_sections(base, completed)
         binary << section(3, attempts_body(base, attempts)) unless attempts.empty?
+        if unclean_adoptions.positive? || crashes.any?
+          binary << section(4, varint(unclean_adoptions) + attempts_body(base, crashes))
+        end
         binary << section(9, user_metadata.b) if user_metadata
         text = "pstk1:#{[binary + [crc32c("pstk1:#{binary}".b)].pack("N")].pack("m0").tr("+/", "-_").delete("=")}"
         text if text.bytesize <= 4_096
@@ -20,7 +24,8 @@ module Penstock
       def decode(text)
         binary = text.delete_prefix("pstk1:").tr("-_", "+/").unpack1("m")
         flags, base, place = binary.unpack("CQ>N")
-        fields = {clean: flags.odd?, base: base, place: place, completed: [], attempts: {}, user_metadata: nil}
+        fields = {clean: flags.odd?, base: base, place: place, completed: [], attempts: {}, unclean_adoptions: 0, crashes: {},
+                  user_metadata: nil}
         sections(binary[13...-4]) { |type, body| take(fields, type, body) }
         fields
       end
@@ -39,10 +44,38 @@ module Penstock
         [type, body.bytesize].pack("Cn") + body
       end
 
-      def completed_section(base, completed)
-        runs = runs_body(base, completed)
-        bitmap = bitmap_body(base, completed)
-        (runs.bytesize <= bitmap.bytesize) ? [1, runs] : [2, bitmap]
+      # The shortest way: runs alone, a bitmap alone, or the first so many as runs and the rest as a bitmap.
+      def completed_sections(base, completed)
+        return "" if completed.empty?
+
+        ways = [completed.size, *(0...completed.size)].map { |count| divided(base, completed, count) }
+        ways.compact.min_by.with_index { |way, index| [way.bytesize, index] }
+      end
+
+      def divided(base, completed, count)
+        runs = completed.first(count)
+        bits = completed.drop(count)
+        return if bits.any? && bits.last.last - bits.first.first > 40_000 # never the shortest
+
+        (runs.empty? ? "" : section(1, runs_body(base, runs))) + (bits.empty? ? "" : section(2, bitmap_body(base, bits)))
+      end
+
+      # How many offsets the best division covers in so many bytes, tried out.
+      def most_covered(base, completed, room)
+        (0..completed.size).map { |count| covered(base, completed, count, room) }.max
+      end
+
+      def covered(base, completed, count, room)
+        runs = completed.first(count)
+        room -= 3 + runs_body(base, runs).bytesize if count.positive?
+        return 0 if room.negative?
+
+        offsets = runs.sum { |from, to| to - from }
+        first = completed.drop(count).first&.first or return offsets
+        bits = (room - 3 - varint(first - base).bytesize) * 8
+        return offsets unless bits.positive?
+
+        offsets + completed.drop(count).sum { |from, to| [[to, first + bits].min - from, 0].max }
       end
 
       def runs_body(base, completed)
@@ -52,8 +85,6 @@ module Penstock
 
       def bitmap_body(base, completed)
         first = completed.first.first
-        return "\0" * 100_000 if completed.last.last - first > 400_000 # never the smaller one
-
         bits = completed.inject(0) { |map, (from, to)| map | (((1 << (to - from)) - 1) << (from - first)) }
         varint(first - base) + bits.digits(256).pack("C*")
       end
@@ -83,11 +114,17 @@ module Penstock
 
       def take(fields, type, body)
         case type
-        when 1 then fields[:completed] = runs(fields[:base], varints(body))
-        when 2 then fields[:completed] = bits(fields[:base], body)
+        when 1 then fields[:completed] += runs(fields[:base], varints(body))
+        when 2 then fields[:completed] += bits(fields[:base], body)
         when 3 then fields[:attempts] = tries(fields[:base], varints(body))
+        when 4 then take_crashes(fields, varints(body))
         when 9 then fields[:user_metadata] = body
         end
+      end
+
+      def take_crashes(fields, numbers)
+        fields[:unclean_adoptions], *pairs = numbers
+        fields[:crashes] = tries(fields[:base], pairs)
       end
 
       def varints(body)

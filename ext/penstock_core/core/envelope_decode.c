@@ -31,7 +31,7 @@ static bool forward(int64_t *offset, uint64_t distance) {
   return true;
 }
 
-/* -- walking ---------------------------------------------------------------- */
+/* -- walking: the completed records ----------------------------------------- */
 
 static bool take_run(const pk_decoded_t *decoded, pk_cursor_t *cursor, pk_range_t *range) {
   uint64_t gap, length;
@@ -50,32 +50,67 @@ static bool bit_at(const pk_decoded_t *decoded, size_t start, size_t bit) {
   return decoded->bitmap[start + bit / 8] & (1u << (bit % 8));
 }
 
-/* cursor->at counts bits here; the varint before them is read each time. */
+/* The varint before the bits is read each time. */
 static bool take_bits(const pk_decoded_t *decoded, pk_cursor_t *cursor, pk_range_t *range) {
   size_t start = 0, bits;
   uint64_t first;
 
   if (!take_varint(decoded->bitmap, decoded->bitmap_size, &start, &first)) return false;
   bits = (decoded->bitmap_size - start) * 8;
-  while (cursor->at < bits && !bit_at(decoded, start, cursor->at)) cursor->at++;
-  if (cursor->at >= bits) return false;
-  range->from = decoded->base + (int64_t)first + (int64_t)cursor->at;
-  while (cursor->at < bits && bit_at(decoded, start, cursor->at)) cursor->at++;
-  range->to = decoded->base + (int64_t)first + (int64_t)cursor->at;
+  while (cursor->bit < bits && !bit_at(decoded, start, cursor->bit)) cursor->bit++;
+  if (cursor->bit >= bits) return false;
+  range->from = decoded->base + (int64_t)first + (int64_t)cursor->bit;
+  while (cursor->bit < bits && bit_at(decoded, start, cursor->bit)) cursor->bit++;
+  range->to = decoded->base + (int64_t)first + (int64_t)cursor->bit;
   return true;
 }
 
-bool pk_envelope_next_range(const pk_decoded_t *decoded, pk_cursor_t *cursor, pk_range_t *range) {
-  if (decoded->bitmap) return take_bits(decoded, cursor, range);
-  if (!cursor->at) cursor->offset = decoded->base;
-  return cursor->at < decoded->runs_size && take_run(decoded, cursor, range);
+static bool is_empty(const pk_range_t *range) {
+  return range->from == range->to;
 }
 
-static bool take_attempt(const pk_decoded_t *decoded, pk_cursor_t *cursor, pk_attempt_t *attempt) {
+static void refill(const pk_decoded_t *decoded, pk_cursor_t *cursor) {
+  if (!cursor->at) cursor->offset = decoded->base;
+  if (is_empty(&cursor->run) && cursor->at < decoded->runs_size && !take_run(decoded, cursor, &cursor->run)) {
+    cursor->run = (pk_range_t){0, 0};
+  }
+  if (is_empty(&cursor->bits) && decoded->bitmap && !take_bits(decoded, cursor, &cursor->bits)) {
+    cursor->bits = (pk_range_t){0, 0};
+  }
+}
+
+/* The one that begins first, emptied. */
+static pk_range_t lower(pk_cursor_t *cursor) {
+  bool bits = is_empty(&cursor->run) || (!is_empty(&cursor->bits) && cursor->bits.from < cursor->run.from);
+  pk_range_t *source = bits ? &cursor->bits : &cursor->run, range = *source;
+
+  *source = (pk_range_t){0, 0};
+  return range;
+}
+
+static bool goes_on(const pk_range_t *next, const pk_range_t *range) {
+  return !is_empty(next) && next->from <= range->to;
+}
+
+bool pk_envelope_next_range(const pk_decoded_t *decoded, pk_cursor_t *cursor, pk_range_t *range) {
+  refill(decoded, cursor);
+  if (is_empty(&cursor->run) && is_empty(&cursor->bits)) return false;
+  *range = lower(cursor);
+  for (refill(decoded, cursor); goes_on(&cursor->run, range) || goes_on(&cursor->bits, range); refill(decoded, cursor)) {
+    pk_range_t next = lower(cursor);
+
+    if (next.to > range->to) range->to = next.to;
+  }
+  return true;
+}
+
+/* -- walking: records with a count ------------------------------------------ */
+
+static bool take_count(const uint8_t *bytes, size_t size, pk_cursor_t *cursor, pk_attempt_t *attempt) {
   uint64_t gap, count;
 
-  if (!take_varint(decoded->attempts, decoded->attempts_size, &cursor->at, &gap)) return false;
-  if (!take_varint(decoded->attempts, decoded->attempts_size, &cursor->at, &count) || count > UINT32_MAX) return false;
+  if (!take_varint(bytes, size, &cursor->at, &gap)) return false;
+  if (!take_varint(bytes, size, &cursor->at, &count) || count > UINT32_MAX) return false;
   attempt->offset = cursor->offset;
   if (!forward(&attempt->offset, gap) || attempt->offset == INT64_MAX) return false;
   attempt->count = (uint32_t)count;
@@ -85,17 +120,28 @@ static bool take_attempt(const pk_decoded_t *decoded, pk_cursor_t *cursor, pk_at
 
 bool pk_envelope_next_attempt(const pk_decoded_t *decoded, pk_cursor_t *cursor, pk_attempt_t *attempt) {
   if (!cursor->at) cursor->offset = decoded->base;
-  return cursor->at < decoded->attempts_size && take_attempt(decoded, cursor, attempt);
+  return cursor->at < decoded->attempts_size && take_count(decoded->attempts, decoded->attempts_size, cursor, attempt);
+}
+
+/* The number of unclean owners stands before them. */
+bool pk_envelope_next_crash(const pk_decoded_t *decoded, pk_cursor_t *cursor, pk_attempt_t *crash) {
+  uint64_t unclean;
+
+  if (!cursor->at) {
+    cursor->offset = decoded->base;
+    if (!take_varint(decoded->crashes, decoded->crashes_size, &cursor->at, &unclean)) return false;
+  }
+  return cursor->at < decoded->crashes_size && take_count(decoded->crashes, decoded->crashes_size, cursor, crash);
 }
 
 /* -- checking --------------------------------------------------------------- */
 
 static bool runs_are_sound(const pk_decoded_t *decoded) {
-  pk_cursor_t cursor = {0, 0};
+  pk_cursor_t cursor = {.offset = decoded->base};
   pk_range_t range;
 
   while (cursor.at < decoded->runs_size) {
-    if (!pk_envelope_next_range(decoded, &cursor, &range)) return false;
+    if (!take_run(decoded, &cursor, &range)) return false;
   }
   return true;
 }
@@ -110,7 +156,7 @@ static bool bitmap_is_sound(const pk_decoded_t *decoded) {
 }
 
 static bool attempts_are_sound(const pk_decoded_t *decoded) {
-  pk_cursor_t cursor = {0, 0};
+  pk_cursor_t cursor = {0};
   pk_attempt_t attempt;
 
   while (cursor.at < decoded->attempts_size) {
@@ -119,10 +165,23 @@ static bool attempts_are_sound(const pk_decoded_t *decoded) {
   return true;
 }
 
-static bool is_sound(const pk_decoded_t *decoded) {
-  if (decoded->runs && decoded->bitmap) return false;
+static bool crashes_are_sound(pk_decoded_t *decoded) {
+  pk_cursor_t cursor = {.offset = decoded->base};
+  pk_attempt_t crash;
+  uint64_t unclean;
+
+  if (!take_varint(decoded->crashes, decoded->crashes_size, &cursor.at, &unclean) || unclean > UINT32_MAX) return false;
+  decoded->unclean = (uint32_t)unclean;
+  while (cursor.at < decoded->crashes_size) {
+    if (!take_count(decoded->crashes, decoded->crashes_size, &cursor, &crash)) return false;
+  }
+  return true;
+}
+
+static bool is_sound(pk_decoded_t *decoded) {
   if (decoded->runs && !runs_are_sound(decoded)) return false;
   if (decoded->bitmap && !bitmap_is_sound(decoded)) return false;
+  if (decoded->crashes && !crashes_are_sound(decoded)) return false;
   return !decoded->attempts || attempts_are_sound(decoded);
 }
 
@@ -136,6 +195,9 @@ static void keep_section(pk_decoded_t *decoded, int type, const uint8_t *bytes, 
     break;
   case PK_SECTION_ATTEMPTS:
     decoded->attempts = bytes, decoded->attempts_size = size;
+    break;
+  case PK_SECTION_CRASHES:
+    decoded->crashes = bytes, decoded->crashes_size = size;
     break;
   case PK_SECTION_USER:
     decoded->user = bytes, decoded->user_size = size;

@@ -55,37 +55,13 @@ static void section_end(out_t *out, size_t began) {
   out->bytes[began - 1] = (uint8_t)size;
 }
 
-static size_t varint_size(uint64_t value) {
-  size_t size = 1;
-
-  while (value >>= 7) size++;
-  return size;
-}
-
-static size_t runs_size(const pk_envelope_t *envelope) {
+static void put_runs(out_t *out, const pk_envelope_t *envelope, size_t count) {
   int64_t end = envelope->base;
-  size_t size = 0;
+  size_t began;
 
-  for (size_t i = 0; i < envelope->range_count; i++) {
-    const pk_range_t *range = &envelope->ranges[i];
-
-    size += varint_size((uint64_t)(range->from - end)) + varint_size((uint64_t)(range->to - range->from));
-    end = range->to;
-  }
-  return size;
-}
-
-static size_t bitmap_size(const pk_envelope_t *envelope) {
-  int64_t first = envelope->ranges[0].from, last = envelope->ranges[envelope->range_count - 1].to;
-
-  return varint_size((uint64_t)(first - envelope->base)) + (size_t)((uint64_t)(last - first) + 7) / 8;
-}
-
-static void put_runs(out_t *out, const pk_envelope_t *envelope) {
-  size_t began = section_begin(out, PK_SECTION_RUNS);
-  int64_t end = envelope->base;
-
-  for (size_t i = 0; i < envelope->range_count; i++) {
+  if (!count) return;
+  began = section_begin(out, PK_SECTION_RUNS);
+  for (size_t i = 0; i < count; i++) {
     put_varint(out, (uint64_t)(envelope->ranges[i].from - end));
     put_varint(out, (uint64_t)(envelope->ranges[i].to - envelope->ranges[i].from));
     end = envelope->ranges[i].to;
@@ -93,44 +69,56 @@ static void put_runs(out_t *out, const pk_envelope_t *envelope) {
   section_end(out, began);
 }
 
-static void put_bitmap(out_t *out, const pk_envelope_t *envelope) {
-  size_t began = section_begin(out, PK_SECTION_BITMAP), bits;
-  int64_t first = envelope->ranges[0].from;
+static void put_bits(out_t *out, size_t start, uint64_t from, uint64_t to) {
+  for (uint64_t bit = from; bit < to; bit++) {
+    while (!out->full && out->size <= start + bit / 8) put_number(out, 0, 1);
+    if (out->full) return;
+    out->bytes[start + bit / 8] |= (uint8_t)(1u << (bit % 8));
+  }
+}
 
+static void put_bitmap(out_t *out, const pk_envelope_t *envelope, const pk_map_plan_t *plan) {
+  size_t began, start;
+  int64_t first;
+
+  if (!plan->bits) return;
+  began = section_begin(out, PK_SECTION_BITMAP);
+  first = envelope->ranges[plan->runs].from;
   put_varint(out, (uint64_t)(first - envelope->base));
-  bits = out->size;
-  for (size_t i = 0; i < envelope->range_count && !out->full; i++) {
-    for (int64_t offset = envelope->ranges[i].from; offset < envelope->ranges[i].to; offset++) {
-      size_t bit = (size_t)(offset - first);
+  start = out->size;
+  for (size_t i = plan->runs; i < envelope->range_count; i++) {
+    uint64_t from = (uint64_t)(envelope->ranges[i].from - first), to = (uint64_t)(envelope->ranges[i].to - first);
 
-      while (!out->full && out->size <= bits + bit / 8) put_number(out, 0, 1);
-      if (out->full) break;
-      out->bytes[bits + bit / 8] |= (uint8_t)(1u << (bit % 8));
-    }
+    if (from >= plan->bits) break;
+    put_bits(out, start, from, to < plan->bits ? to : plan->bits);
   }
   section_end(out, began);
 }
 
-static void put_completed(out_t *out, const pk_envelope_t *envelope) {
-  if (!envelope->range_count) return;
-  if (runs_size(envelope) <= bitmap_size(envelope)) {
-    put_runs(out, envelope);
-  } else {
-    put_bitmap(out, envelope);
+static void put_counts(out_t *out, const pk_envelope_t *envelope, const pk_attempt_t *counts, size_t count) {
+  int64_t end = envelope->base;
+
+  for (size_t i = 0; i < count; i++) {
+    put_varint(out, (uint64_t)(counts[i].offset - end));
+    put_varint(out, counts[i].count);
+    end = counts[i].offset + 1;
   }
 }
 
-static void put_attempts(out_t *out, const pk_envelope_t *envelope) {
-  int64_t end = envelope->base;
+static void put_attempts(out_t *out, const pk_envelope_t *envelope, size_t count) {
   size_t began;
 
-  if (!envelope->attempt_count) return;
+  if (!count) return;
   began = section_begin(out, PK_SECTION_ATTEMPTS);
-  for (size_t i = 0; i < envelope->attempt_count; i++) {
-    put_varint(out, (uint64_t)(envelope->attempts[i].offset - end));
-    put_varint(out, envelope->attempts[i].count);
-    end = envelope->attempts[i].offset + 1;
-  }
+  put_counts(out, envelope, envelope->attempts, count);
+  section_end(out, began);
+}
+
+static void put_crashes(out_t *out, const pk_envelope_t *envelope, size_t count) {
+  size_t began = section_begin(out, PK_SECTION_CRASHES);
+
+  put_varint(out, envelope->unclean);
+  put_counts(out, envelope, envelope->crashes, count);
   section_end(out, began);
 }
 
@@ -149,6 +137,16 @@ static void put_checksum(out_t *out) {
   put_number(out, pk_crc32c(crc, out->bytes, out->size), PK_CHECKSUM_BYTES);
 }
 
+/* -- checking --------------------------------------------------------------- */
+
+static bool counts_ascend(const pk_attempt_t *counts, size_t count, int64_t end) {
+  for (size_t i = 0; i < count; i++) {
+    if (counts[i].offset < end || counts[i].offset == INT64_MAX) return false;
+    end = counts[i].offset + 1;
+  }
+  return true;
+}
+
 static bool ascending(const pk_envelope_t *envelope) {
   int64_t end = envelope->base;
 
@@ -157,12 +155,8 @@ static bool ascending(const pk_envelope_t *envelope) {
     if (envelope->ranges[i].from <= end || envelope->ranges[i].to <= envelope->ranges[i].from) return false;
     end = envelope->ranges[i].to;
   }
-  end = envelope->base;
-  for (size_t i = 0; i < envelope->attempt_count; i++) {
-    if (envelope->attempts[i].offset < end || envelope->attempts[i].offset == INT64_MAX) return false;
-    end = envelope->attempts[i].offset + 1;
-  }
-  return true;
+  return counts_ascend(envelope->attempts, envelope->attempt_count, envelope->base) &&
+         counts_ascend(envelope->crashes, envelope->crash_count, envelope->base);
 }
 
 uint32_t pk_envelope_place(const char *cluster, size_t cluster_size, const char *topic, size_t topic_size) {
@@ -171,21 +165,92 @@ uint32_t pk_envelope_place(const char *cluster, size_t cluster_size, const char 
   return pk_crc32c(pk_crc32c(crc, "", 1), topic, topic_size);
 }
 
-pk_envelope_status_t pk_envelope_encode(const pk_envelope_t *envelope, char *text, size_t *size) {
+/* -- sharing the room out --------------------------------------------------- */
+
+/* Bytes of binary that a text of that size holds, less what is always there. */
+static size_t room_of(const pk_envelope_t *envelope) {
+  size_t budget = envelope->budget && envelope->budget < PK_ENVELOPE_MAX ? envelope->budget : PK_ENVELOPE_MAX;
+  size_t prefix = sizeof PK_PREFIX - 1, used = PK_HEAD_BYTES + PK_CHECKSUM_BYTES;
+  size_t bytes = budget > prefix ? (budget - prefix) * 3 / 4 : 0;
+
+  if (envelope->user) used += PK_SECTION_HEAD_BYTES + envelope->user_size;
+  return bytes > used ? bytes - used : 0;
+}
+
+static void take_room(size_t *room, size_t size) {
+  *room -= size;
+}
+
+/* How many of the counts fit the room behind `head` bytes; takes what they need. */
+static size_t counts_that_fit(const pk_envelope_t *envelope, const pk_attempt_t *counts, size_t count, size_t head,
+                              size_t *room) {
+  int64_t end = envelope->base;
+  size_t fit = 0, size = head;
+
+  for (; fit < count; fit++) {
+    size_t more = pk_varint_size((uint64_t)(counts[fit].offset - end)) + pk_varint_size(counts[fit].count);
+
+    if (size + more > *room) break;
+    size += more;
+    end = counts[fit].offset + 1;
+  }
+  if (fit) take_room(room, size);
+  return fit;
+}
+
+typedef struct {
+  bool crash_section;
+  size_t crashes, attempts;
+  pk_map_plan_t map;
+} shares_t;
+
+static shares_t share_out(const pk_envelope_t *envelope) {
+  size_t room = room_of(envelope), head = PK_SECTION_HEAD_BYTES + pk_varint_size(envelope->unclean);
+  shares_t shares = {.crash_section = (envelope->unclean || envelope->crash_count) && head <= room};
+
+  if (shares.crash_section) {
+    shares.crashes = counts_that_fit(envelope, envelope->crashes, envelope->crash_count, head, &room);
+    if (!shares.crashes) take_room(&room, head);
+  }
+  shares.map = pk_map_plan(envelope->base, envelope->ranges, envelope->range_count, room);
+  take_room(&room, shares.map.size);
+  shares.attempts =
+      counts_that_fit(envelope, envelope->attempts, envelope->attempt_count, PK_SECTION_HEAD_BYTES, &room);
+  return shares;
+}
+
+static pk_left_out_t left_out_by(const pk_envelope_t *envelope, const shares_t *shares) {
+  pk_left_out_t left_out = {.attempts = envelope->attempt_count - shares->attempts,
+                            .crashes = envelope->crash_count - shares->crashes};
+
+  for (size_t i = 0; i < envelope->range_count; i++) {
+    left_out.offsets += (uint64_t)(envelope->ranges[i].to - envelope->ranges[i].from);
+  }
+  left_out.offsets -= shares->map.covered;
+  return left_out;
+}
+
+pk_envelope_status_t pk_envelope_encode(const pk_envelope_t *envelope, char *text, size_t *size,
+                                        pk_left_out_t *left_out) {
   out_t out = {.size = 0};
   size_t prefix = sizeof PK_PREFIX - 1;
+  shares_t shares;
 
   if (envelope->user_size > PK_ENVELOPE_USER_MAX) return PK_ENVELOPE_TOO_LARGE;
   if (!ascending(envelope)) return PK_ENVELOPE_DAMAGED;
+  shares = share_out(envelope);
   put_number(&out, envelope->clean ? PK_FLAG_CLEAN : 0, 1);
   put_number(&out, (uint64_t)envelope->base, 8);
   put_number(&out, envelope->place, 4);
-  put_completed(&out, envelope);
-  put_attempts(&out, envelope);
+  put_runs(&out, envelope, shares.map.runs);
+  put_bitmap(&out, envelope, &shares.map);
+  put_attempts(&out, envelope, shares.attempts);
+  if (shares.crash_section) put_crashes(&out, envelope, shares.crashes);
   put_user(&out, envelope);
   put_checksum(&out);
   if (out.full || prefix + (out.size * 4 + 2) / 3 > PK_ENVELOPE_MAX) return PK_ENVELOPE_TOO_LARGE;
   memcpy(text, PK_PREFIX, prefix);
   *size = prefix + pk_base64_encode(out.bytes, out.size, text + prefix);
+  if (left_out) *left_out = left_out_by(envelope, &shares);
   return PK_ENVELOPE_OK;
 }

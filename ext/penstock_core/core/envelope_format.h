@@ -15,9 +15,31 @@ enum {
   PK_SECTION_RUNS = 1,
   PK_SECTION_BITMAP = 2,
   PK_SECTION_ATTEMPTS = 3,
+  PK_SECTION_CRASHES = 4,
   PK_SECTION_USER = 9,
   PK_SECTION_MUST = 128
 };
+
+/* Bytes of a value as a varint. */
+static inline size_t pk_varint_size(uint64_t value) {
+  size_t size = 1;
+
+  while (value >>= 7) size++;
+  return size;
+}
+
+/* How the completed ranges are written: the first `runs` of them as runs, then as a
+ * bitmap those that end within `bits` from the next one's first offset on. */
+typedef struct {
+  size_t runs;
+  uint64_t bits;    /* 0: no bitmap */
+  uint64_t covered; /* offsets that are in it */
+  size_t size;      /* bytes of both sections, heads included */
+} pk_map_plan_t;
+
+/* The smallest one with everything in it; when none fits the room, one that has the
+ * most in it. */
+pk_map_plan_t pk_map_plan(int64_t base, const pk_range_t *ranges, size_t count, size_t room);
 
 /* base64url without padding. Encode needs room for (size * 4 + 2) / 3; decode
  * for size * 3 / 4 and answers -1 for anything encode would not have written. */

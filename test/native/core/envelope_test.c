@@ -44,13 +44,14 @@ static size_t sample(char *text) {
   static const pk_attempt_t attempts[] = {{42, 3}, {55, 1}};
   pk_envelope_t envelope = {.clean = true, .base = 42, .ranges = ranges, .range_count = 3};
   size_t size = 0;
+  pk_left_out_t left_out;
 
   envelope.place = pk_envelope_place("c", 1, "orders", 6);
   envelope.attempts = attempts;
   envelope.attempt_count = 2;
   envelope.user = "mine";
   envelope.user_size = 4;
-  CHECK(pk_envelope_encode(&envelope, text, &size) == PK_ENVELOPE_OK);
+  CHECK(pk_envelope_encode(&envelope, text, &size, &left_out) == PK_ENVELOPE_OK);
   return size;
 }
 
@@ -58,7 +59,7 @@ static void what_goes_in_comes_out(void) {
   char text[PK_ENVELOPE_MAX];
   size_t size = sample(text);
   pk_decoded_t decoded;
-  pk_cursor_t cursor = {0, 0};
+  pk_cursor_t cursor = {0};
   pk_range_t range;
   pk_attempt_t attempt;
 
@@ -69,19 +70,19 @@ static void what_goes_in_comes_out(void) {
   CHECK(pk_envelope_next_range(&decoded, &cursor, &range) && range.from == 51 && range.to == 52);
   CHECK(pk_envelope_next_range(&decoded, &cursor, &range) && range.from == 60 && range.to == 90);
   CHECK(!pk_envelope_next_range(&decoded, &cursor, &range));
-  cursor = (pk_cursor_t){0, 0};
+  cursor = (pk_cursor_t){0};
   CHECK(pk_envelope_next_attempt(&decoded, &cursor, &attempt) && attempt.offset == 42 && attempt.count == 3);
   CHECK(pk_envelope_next_attempt(&decoded, &cursor, &attempt) && attempt.offset == 55 && attempt.count == 1);
   CHECK(!pk_envelope_next_attempt(&decoded, &cursor, &attempt));
 }
 
 static void walk(const pk_decoded_t *decoded) {
-  pk_cursor_t cursor = {0, 0};
+  pk_cursor_t cursor = {0};
   pk_range_t range;
   pk_attempt_t attempt;
 
   while (pk_envelope_next_range(decoded, &cursor, &range)) CHECK(range.from > decoded->base && range.to > range.from);
-  cursor = (pk_cursor_t){0, 0};
+  cursor = (pk_cursor_t){0};
   while (pk_envelope_next_attempt(decoded, &cursor, &attempt)) CHECK(attempt.offset >= decoded->base);
 }
 
@@ -128,21 +129,21 @@ static void limits_hold(void) {
   static char user[PK_ENVELOPE_USER_MAX + 1];
   char text[PK_ENVELOPE_MAX];
   size_t size = 0;
+  pk_left_out_t left_out;
   pk_envelope_t envelope = {.base = 0, .ranges = ranges, .user = user};
 
   for (int64_t i = 0; i < 4000; i++) ranges[i] = (pk_range_t){1000 * (i + 1), 1000 * (i + 1) + 1};
   for (envelope.range_count = 1; envelope.range_count <= 4000; envelope.range_count += 7) {
-    pk_envelope_status_t status = pk_envelope_encode(&envelope, text, &size);
-
-    CHECK(status == PK_ENVELOPE_TOO_LARGE || (status == PK_ENVELOPE_OK && size <= PK_ENVELOPE_MAX));
+    CHECK(pk_envelope_encode(&envelope, text, &size, &left_out) == PK_ENVELOPE_OK && size <= PK_ENVELOPE_MAX);
+    CHECK(left_out.offsets == 0 || size > PK_ENVELOPE_MAX - 8);
   }
   envelope.range_count = 4000;
-  CHECK(pk_envelope_encode(&envelope, text, &size) == PK_ENVELOPE_TOO_LARGE);
+  CHECK(pk_envelope_encode(&envelope, text, &size, &left_out) == PK_ENVELOPE_OK && left_out.offsets > 2000);
   envelope.range_count = 0;
   envelope.user_size = PK_ENVELOPE_USER_MAX;
-  CHECK(pk_envelope_encode(&envelope, text, &size) == PK_ENVELOPE_OK && size <= PK_ENVELOPE_MAX);
+  CHECK(pk_envelope_encode(&envelope, text, &size, &left_out) == PK_ENVELOPE_OK && size <= PK_ENVELOPE_MAX);
   envelope.user_size++;
-  CHECK(pk_envelope_encode(&envelope, text, &size) == PK_ENVELOPE_TOO_LARGE);
+  CHECK(pk_envelope_encode(&envelope, text, &size, &left_out) == PK_ENVELOPE_TOO_LARGE);
 }
 
 int main(void) {

@@ -99,7 +99,7 @@ module Penstock
         bad = [
           section(1, "\x00\x05"), section(1, "\x01\x00"), section(1, "\x01"), section(1, "\x81"), section(1, "\x81\x00\x01"),
           section(1, ("\xff" * 8) + "\x7f\x01"), section(2, "\x01"), section(2, "\x00\x01"), section(2, ""),
-          section(3, "\x01"), section(3, "\x00\xff\xff\xff\xff\x1f"), section(1, "\x01\x01") + section(2, "\x01\x01"),
+          section(3, "\x01"), section(3, "\x00\xff\xff\xff\xff\x1f"), section(4, ""), section(4, "\x00\x01"),
           section(1, "\x01\x01") + section(1, "\x01\x01"), section(9, "a") + section(1, "\x01\x01"), "\x01", "\x01\x00\x09ab"
         ]
 
@@ -115,7 +115,7 @@ module Penstock
 
       test "in C and in the reference, the same bytes for the same facts" do
         random = Random.new(11)
-        300.times do
+        150.times do
           facts = random_facts(random)
 
           assert_equal Reference.encode(**facts), Envelope.encode(**facts), facts.inspect
@@ -131,12 +131,70 @@ module Penstock
         assert_operator sparse.bytesize, :<, 50
       end
 
-      test "what doesn't fit is nil, never a commit that a broker refuses" do
+      test "what doesn't fit is left out and told, never a commit that a broker refuses" do
         runs = (1..2_000).map { |index| [index * 1_000, (index * 1_000) + 1] }
+        [{}, {attempts: {5 => 1}}, {user_metadata: "x" * Envelope::USER_MAX_BYTES}].each do |facts|
+          written = Envelope.write(base: 0, topic: "t", completed: runs, **facts)
+          decoded = Envelope.decode(written.text, base: 0, topic: "t")
 
-        assert_nil Envelope.encode(base: 0, topic: "t", completed: runs)
-        full = Envelope.encode(base: 0, topic: "t", completed: runs.first(200), user_metadata: "x" * Envelope::USER_MAX_BYTES)
-        assert_operator full.bytesize, :<=, Envelope::MAX_BYTES
+          assert_operator written.text.bytesize, :<=, Envelope::MAX_BYTES
+          assert_empty decoded.completed - runs
+          assert_equal [2_000 - decoded.completed.size, facts.fetch(:attempts, {}).size, facts[:user_metadata]],
+            [written.left_out_offsets, written.left_out_attempts, decoded.user_metadata]
+        end
+      end
+
+      test "runs up to where they grow long, then a bitmap; both are read as one" do
+        runs = [[1, 1_000_000], *(1_000_001..1_000_900).step(2).map { |offset| [offset, offset + 1] }]
+        written = Envelope.write(base: 0, topic: "t", completed: runs)
+
+        assert_predicate written, :whole?
+        assert_operator written.text.bytesize, :<, 220
+        assert_equal runs, Envelope.decode(written.text, base: 0, topic: "t").completed
+      end
+
+      test "runs and bitmaps that overlap or touch, from another writer, are joined" do
+        text = sealed(section(1, "\x02\x03\x02\x02") + section(2, "\x04\x0f\x01"))
+        # 44...47 and 49...51 as runs; 46...50 and 54 as bits
+
+        assert_equal [[44, 51], [54, 55]], decode(text).completed
+      end
+
+      test "crashes and owners that didn't end cleanly come back" do
+        decoded = decode(encode(unclean_adoptions: 2, crashes: {42 => 1, 900 => 2}, attempts: {50 => 3}))
+
+        assert_equal [2, {42 => 1, 900 => 2}, {50 => 3}], decoded.to_h.values_at(:unclean_adoptions, :crashes, :attempts)
+        assert_equal [1, {}], decode(encode(unclean_adoptions: 1)).to_h.values_at(:unclean_adoptions, :crashes)
+        assert_equal [0, {}], decode(encode).to_h.values_at(:unclean_adoptions, :crashes)
+      end
+
+      test "where the broker takes less, the map and then the attempts get what is left" do
+        facts = {attempts: (0...50).to_h { |index| [index * 2, 1] }, user_metadata: "mine", crashes: {7 => 1},
+                 completed: (1..300).map { |index| [index * 50, (index * 50) + 1] }}
+        [4_096, 2_048, 1_024, 512, 100, 64, 0].each do |budget|
+          written = Envelope.write(base: 0, topic: "t", budget: budget, **facts)
+          decoded = Envelope.decode(written.text, base: 0, topic: "t")
+
+          assert_operator written.text.bytesize, :<=, [budget, 38].max
+          assert_equal ["mine", nil], decoded.to_h.values_at(:user_metadata, :ignored)
+          assert_equal [300, 50, 1], [written.left_out_offsets + decoded.completed.size,
+            written.left_out_attempts + decoded.attempts.size, written.left_out_crashes + decoded.crashes.size]
+          assert_empty decoded.attempts unless written.left_out_offsets.zero?
+        end
+      end
+
+      test "of what doesn't fit no other division would cover more" do
+        random = Random.new(17)
+        60.times do
+          runs = random_runs(random, 0) + [[40_000, 40_001], [40_002, 40_100], [40_101, 40_102]]
+          [60, 75, 90, 120].each do |budget|
+            written = Envelope.write(base: 0, topic: "t", completed: runs, budget: budget)
+            most = Reference.most_covered(0, runs, ((budget - 6) * 3 / 4) - 17)
+
+            assert_equal most, runs.sum { |from, to| to - from } - written.left_out_offsets, [budget, runs].inspect
+            assert_operator written.text.bytesize, :<=, budget
+          end
+        end
       end
 
       test "the user's share is checked before anything is written" do
@@ -188,6 +246,7 @@ module Penstock
           base: base, topic: "topic-#{random.rand(10)}", clean: random.rand(2) == 1,
           cluster_id: [nil, "c-#{random.rand(9)}"].sample(random: random),
           completed: random_runs(random, base), attempts: random_attempts(random, base),
+          unclean_adoptions: random.rand(3), crashes: random_attempts(random, base),
           user_metadata: [nil, random.bytes(random.rand(40))].sample(random: random)
         }
       end
@@ -196,6 +255,13 @@ module Penstock
         Array.new(random.rand(0..30)) do
           from = base + random.rand(1..(2**random.rand(1..9)))
           [from, base = from + random.rand(1..(2**random.rand(1..9)))]
+        end + random_bits(random, base)
+      end
+
+      def random_bits(random, base)
+        Array.new([0, 0, random.rand(100)].sample(random: random)) do
+          from = base + random.rand(1..3)
+          [from, base = from + random.rand(1..2)]
         end
       end
 
@@ -213,8 +279,9 @@ module Penstock
         theirs = Reference.decode(text)
 
         assert_nil mine.ignored
-        assert_equal facts.values_at(:clean, :completed, :attempts), mine.to_h.values_at(:clean, :completed, :attempts)
-        assert_equal facts.values_at(:clean, :completed, :attempts), theirs.values_at(:clean, :completed, :attempts)
+        same = %i[clean completed attempts unclean_adoptions crashes]
+        assert_equal facts.values_at(*same), mine.to_h.values_at(*same)
+        assert_equal facts.values_at(*same), theirs.values_at(*same)
         assert_equal [facts[:user_metadata]&.b] * 2, [mine.user_metadata&.b, theirs[:user_metadata]&.b]
       end
     end
