@@ -10,6 +10,7 @@ require_relative "events/consumer"
 require_relative "events/rebalance"
 require_relative "events/producer"
 require_relative "events/errors"
+require_relative "events/execution"
 require_relative "events/failures"
 
 module Penstock
@@ -28,7 +29,7 @@ module Penstock
       end
 
       AREAS = [Events::Application, Events::Connection, Events::Consumer, Events::Admission, Events::Failures,
-        Events::Rebalance, Events::Producer, Events::Errors].freeze
+        Events::Execution, Events::Rebalance, Events::Producer, Events::Errors].freeze
 
       # @return [Catalogue] a new one with all of Penstock's events
       def self.standard

@@ -9,6 +9,7 @@ module Penstock
         DESCRIPTIONS = {
           actual: "offset at which the take began",
           attempt: "which try this is, 1 for the first",
+          backtrace: "lines of the thread's backtrace, where it stands now",
           bearer: "handle whose `oauthbearer_set_token` takes the new token",
           buffer: "messages in the producer's buffer",
           budget_bytes: "memory that prefetched records may take",
@@ -53,6 +54,7 @@ module Penstock
           offsets: "`[topic, partition, offset]` each",
           partition: "number of the partition",
           partitions: "how many partitions the topic has, nil when unknown",
+          pid: "process id",
           producer_id: "id of the producer",
           reason: "why, in words",
           repeated: "how often the same came since it was last told",
