@@ -80,6 +80,24 @@ module Penstock
         producer&.close(2_000)
       end
 
+      # @param pairs [Array<Array(String, String)>] key and payload
+      def produce_keyed(topic, pairs, partition: 0)
+        producer = Native::Producer.new(native.merge("linger.ms" => "0"))
+        pairs.each { |key, payload| producer.produce(topic, payload, key, partition: partition, handle: false) }
+        producer.flush(10_000) or raise "not delivered"
+      ensure
+        producer&.close(2_000)
+      end
+
+      # @return [Native::Envelope::Decoded] what the commit's metadata says
+      def committed_map(topic, partition = 0)
+        admin = Native::Admin.new(native)
+        _topic, _partition, offset, metadata = admin.committed_offsets(group, [[topic, partition]], 10_000).first
+        Native::Envelope.decode(metadata, base: offset, topic: topic)
+      ensure
+        admin&.close
+      end
+
       # Runs an application with one topic; the block is `consume`, evaluated on the consumer.
       def consuming(topic, options = ->(_route) {}, hooks: {}, config: ->(_config) {}, **settings, &consume)
         consumer = Class.new(BaseConsumer) { define_method(:consume, &consume) }

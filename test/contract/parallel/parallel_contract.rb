@@ -1,0 +1,216 @@
+# frozen_string_literal: true
+
+require "support/consuming"
+
+module Penstock
+  # Keys of one partition side by side, on any broker.
+  module ParallelContract
+    def self.rule(name, &body) = RULES << [name, body]
+    RULES = []
+    def self.add_to(base) = RULES.each { |name, body| base.test(name, &body) }
+
+    BY_KEY = ->(_route) { parallel by: :key }
+    MANUAL = lambda do |_route|
+      parallel by: :key
+      manual_offset_management true
+    end
+    private_constant :BY_KEY, :MANUAL
+
+    # `count` records over `keys` keys in turn.
+    def keyed_topic(count, keys)
+      unique("topic").tap do |name|
+        create_topic(name, 1)
+        produce_keyed(name, Array.new(count) { |index| ["k#{index % keys}", index.to_s] })
+      end
+    end
+
+    rule "[VP basic] records of one key run in order and never at once, and other keys beside them" do
+      topic, seen = keyed_topic(400, 8), queue
+      busy, lock, widest = Hash.new(0), Mutex.new, 0
+      consuming(topic, BY_KEY, concurrency: 4) do
+        messages.each do |message|
+          lock.synchronize do
+            busy[message.raw_key] += 1
+            widest = [widest, busy.values.sum].max
+          end
+          Thread.pass
+          seen << [message.raw_key, message.offset, busy[message.raw_key]]
+          lock.synchronize { busy[message.raw_key] -= 1 }
+        end
+      end
+      all = take(seen, 400)
+
+      assert_equal (0...400).to_a, all.map { |_key, offset| offset }.sort
+      all.group_by(&:first).each_value { |rows| assert_equal rows.map { |row| row[1] }.sort, rows.map { |row| row[1] } }
+      assert(all.all? { |_key, _offset, at_once| at_once == 1 })
+    end
+
+    rule "a key that waits for the world holds up no other" do
+      topic, seen, release = keyed_topic(40, 4), queue, queue
+      consuming(topic, BY_KEY, concurrency: 2) do
+        release.pop if messages.first.raw_key == "k1"
+        messages.each { |message| seen << message.offset }
+      end
+      others = take(seen, 30)
+
+      assert_empty others.select { |offset| offset % 4 == 1 }
+    ensure
+      10.times { release << true }
+    end
+
+    rule "what is complete beyond a stuck record is not run again after a clean restart" do
+      topic, seen, release = keyed_topic(60, 6), queue, queue
+      first = consuming(topic, BY_KEY, concurrency: 3, shutdown_timeout: 6_000) do
+        raise "not now" if messages.first.raw_key == "k2"
+        messages.each { |message| seen << message.offset }
+      end
+      done = take(seen, 50)
+      assert_equal 0, first.stop
+      assert_equal 2, committed(topic)
+      again = queue
+      consuming(topic, BY_KEY, concurrency: 3) { messages.each { |message| again << message.offset } }
+
+      assert_equal (0...60).to_a, (done + take(again, 10)).sort
+      observe_for(0.3) { assert_empty again }
+    ensure
+      release << true
+    end
+
+    rule "a key that fails is tried again with its own back-off while the others go on, and its attempts are counted" do
+      topic, seen, attempts = keyed_topic(30, 3), queue, queue
+      consuming(topic, BY_KEY, concurrency: 3) do
+        messages.each do |message|
+          if message.offset == 1
+            attempts << attempt
+            raise "not yet" if attempt < 4
+          end
+          seen << message.offset
+        end
+      end
+
+      assert_equal [1, 2, 3, 4], take(attempts, 4)
+      all = take(seen, 30)
+      assert_equal (0...30).to_a, all.sort
+      assert_operator all.index(1), :>, all.index(0)
+      assert_equal all.select { |offset| offset % 3 == 1 }.sort, all.select { |offset| offset % 3 == 1 }
+    end
+
+    rule "[VP marking] a mark stands for the record and what is before it in its unit, not for other keys" do
+      topic, seen = keyed_topic(12, 3), queue
+      first = consuming(topic, MANUAL, concurrency: 2) do
+        mark_as_consumed(messages.last) unless messages.first.raw_key == "k1"
+        messages.each { |message| seen << message.offset }
+      end
+      take(seen, 12)
+      first.stop
+      assert_equal 1, committed(topic)
+      again = queue
+      consuming(topic, MANUAL) { messages.each { |message| again << message.offset } }
+
+      assert_equal [1, 4, 7, 10], take(again, 4).sort
+    end
+
+    rule "a mark may come after consume has returned" do
+      topic, seen, kept = keyed_topic(4, 2), queue, queue
+      running = consuming(topic, MANUAL) do
+        messages.each do |message|
+          kept << [self, message]
+          seen << message.offset
+        end
+      end
+      take(seen, 4)
+      take(kept, 4).each { |consumer, message| assert consumer.mark_as_consumed(message) }
+      running.stop
+
+      assert_equal 4, committed(topic)
+    end
+
+    rule "by message every record is a unit of its own" do
+      topic, seen = topic_with(50), queue
+      consuming(topic, ->(_) { parallel by: :message }, concurrency: 4) { seen << [messages.size, messages.first.offset] }
+      all = take(seen, 50)
+
+      assert_equal [1], all.map(&:first).uniq
+      assert_equal (0...50).to_a, all.map(&:last).sort
+    end
+
+    rule "records without a key run alone and hold up nobody" do
+      topic, seen = topic_with(20), queue
+      consuming(topic, BY_KEY, concurrency: 2) do
+        raise "once" if messages.first.offset == 3 && attempt == 1
+        seen << [messages.size, messages.first.offset]
+      end
+      all = take(seen, 20)
+
+      assert_equal [1], all.map(&:first).uniq
+      assert_equal (0...20).to_a, all.map(&:last).sort
+    end
+
+    rule "a partitioner of the route's own says what belongs together" do
+      topic, seen = keyed_topic(40, 8), queue
+      consuming(topic, ->(_) { virtual_partitions(partitioner: ->(message) { message.raw_payload.to_i % 2 }) }, concurrency: 4) do
+        seen << messages.map(&:offset)
+      end
+      units = []
+      units << seen.pop until units.sum(&:size) == 40
+
+      assert(units.all? { |offsets| offsets.map { |offset| offset % 2 }.uniq.size == 1 })
+    end
+
+    rule "a seek from one key concerns the whole partition" do
+      topic, seen = keyed_topic(20, 4), queue
+      sought = false
+      consuming(topic, BY_KEY, concurrency: 2) do
+        messages.each { |message| seen << message.offset }
+        next if sought || messages.none? { |message| message.offset >= 16 }
+        sought = true
+        seek(10)
+      end
+      all = take(seen, 30)
+
+      assert_operator all.count(10), :>=, 2
+      assert_equal (0...20).to_a, all.uniq.sort
+    end
+
+    rule "a pause from one key holds the whole partition, and what the unit left runs after it" do
+      topic, seen = keyed_topic(8, 2), queue
+      paused = queue
+      consuming(topic, BY_KEY, concurrency: 2) do
+        if paused.empty? && messages.first.raw_key == "k0"
+          paused << true
+          pause(:consecutive, 300)
+          next
+        end
+        messages.each { |message| seen << message.offset }
+      end
+
+      assert_equal (0...8).to_a, take(seen, 8).sort
+    end
+
+    rule "a stop with keys running commits what they completed" do
+      topic, seen = keyed_topic(300, 30), queue
+      first = consuming(topic, BY_KEY, concurrency: 5) { messages.each { |message| seen << message.offset } }
+      take(seen, 50)
+      first.stop
+      before = Array.new(seen.size) { seen.pop }
+      done = before.size + 50
+      consuming(topic, BY_KEY, concurrency: 5) { messages.each { |message| seen << message.offset } }
+
+      assert_equal 300 - done, take(seen, 300 - done).size
+      observe_for(0.3) { assert_empty seen }
+    end
+
+    rule "hooks run once for each instance that worked" do
+      topic, seen, hooks = keyed_topic(40, 4), queue, queue
+      running = consuming(topic, BY_KEY, concurrency: 2, hooks: {shutdown: -> { hooks << self }}) do
+        messages.each { |message| seen << message.offset }
+      end
+      take(seen, 40)
+      running.stop
+      instances = Array.new(hooks.size) { hooks.pop }
+
+      refute_empty instances
+      assert_equal instances.size, instances.uniq(&:object_id).size
+    end
+  end
+end
