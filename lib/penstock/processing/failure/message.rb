@@ -22,7 +22,8 @@ module Penstock
           # @return [Hash] as the producer takes it
           def retry(record, topic:, delay_ms:, **facts)
             provenance = Provenance.headers(record, **facts, reason: "retried")
-            message(record, topic, {**Provenance.headers_of(record), **provenance, "penstock_attempt" => provenance["source_attempts"],
+            kept = Provenance.headers_of(record)
+            message(record, topic, {**kept, **provenance, "penstock_attempt" => provenance["source_attempts"],
               "penstock_due_at" => (facts.fetch(:now_ms) + delay_ms).to_s})
           end
 

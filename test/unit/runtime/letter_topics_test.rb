@@ -1,0 +1,72 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "logger"
+require "stringio"
+require "support/failing"
+require "penstock/runtime/letter_topics"
+
+module Penstock
+  class LetterTopicsTest < TestCase
+    include TestSupport::Failing
+
+    # A cluster that knows some topics and refuses to make others.
+    class Cluster
+      attr_reader :made
+
+      def initialize(known, refuses = {})
+        @known = known
+        @refuses = refuses
+        @made = []
+      end
+
+      def topics(**) = @known
+
+      def create_topic(name, partitions:)
+        raise KafkaError.build(number: 29, name: @refuses[name].to_s, message: "no") if @refuses[name]
+
+        @made << [name, partitions]
+      end
+    end
+
+    def check(cluster, *topics)
+      @log = StringIO.new
+      Runtime::LetterTopics.new(->(&block) { block.call(cluster) }, Logger.new(@log)).check!(topics)
+      cluster
+    end
+
+    def topic(**queue) = route(features: dead_letters(0, **queue))
+
+    test "what is missing is made, with as many partitions as the source" do
+      assert_equal [["dead", 6]], check(Cluster.new({"orders" => 6}), topic).made
+      assert_empty check(Cluster.new({"dead" => 1}), topic).made
+      tiers = route(features: {retry_topics: Routing::RetryTopics.new(nil, [5, 9], "dead", 0)})
+      assert_equal %w[orders.retry.1 orders.retry.2 dead], check(Cluster.new({}), tiers).made.map(&:first)
+    end
+
+    test "nobody is asked where nothing is put away, or into no topic" do
+      nobody = Class.new { def topics(**) = raise("asked") }.new
+      check(nobody, route, topic(topic: false), topic(topic: :strategy, strategy: -> {}))
+      assert_empty @log.string
+    end
+
+    test "a topic that can't be made is an error at boot, all of them at once" do
+      error = assert_raises(ConfigurationError) do
+        check(Cluster.new({}, "dead" => :topic_authorization_failed, "grave" => :policy_violation), topic, topic(topic: "grave"))
+      end
+      assert_equal 2, error.problems.size
+      assert_includes error.message, "its records go to dead when they fail"
+    end
+
+    test "one that another process makes meanwhile is there" do
+      check(Cluster.new({}, "dead" => :topic_already_exists), topic)
+      assert_empty @log.string
+    end
+
+    test "a cluster that is away doesn't keep the application from starting" do
+      away = Class.new { def topics(**) = raise(KafkaError.build(number: -195, name: "_TRANSPORT", message: "away")) }.new
+      check(away, topic)
+      assert_includes @log.string, "could not be asked"
+    end
+  end
+end
