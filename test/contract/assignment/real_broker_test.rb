@@ -66,5 +66,64 @@ module Penstock
       assert_equal [2], take(changes, 1, 60).map { |event| event[:connections] }
       await_shares(1, 1)
     end
+
+    # --- static members
+
+    test "a static member that comes back within its session gets its partitions again, without a rebalance" do
+      topic, seen = topic_with(1, partitions: 2), queue
+      run = -> { consuming(topic, config: ->(config) { config.static_membership = "a" }) { seen << messages.first.offset } }
+      other = consuming(topic, config: ->(config) { config.static_membership = "b" }) { seen << messages.first.offset }
+      first = run.call
+      take(seen, 1)
+      wait_until(40, "a partition each") { [first, other].map { |one| partitions_of(one).size } == [1, 1] }
+      before, kept = [first, other].map { |one| partitions_of(one) }
+      revoked = queue
+      other.application.monitor.subscribe("rebalance.partitions_revoke") { |event| revoked << event }
+      first.stop
+      second = run.call
+
+      wait_until(40, "the partition again") { partitions_of(second) == before }
+      assert_equal kept, partitions_of(other)
+      assert_empty revoked
+    end
+
+    test "[static membership ids] a member whose id another process takes says so and ends with code 1" do
+      topic, seen = topic_with(1), queue
+      twin = lambda do
+        consuming(topic, kafka: {"auto.commit.interval.ms": 100}, config: ->(config) { config.static_membership = "same" }) do
+          seen << messages.first.offset
+        end
+      end
+      first = twin.call
+      take(seen, 1)
+      wait_until(10, "a commit") { committed(topic) == 1 }
+      second = twin.call
+
+      assert_equal 1, first.code
+      errors = Array.new(first.errors.size) { first.errors.pop }
+      assert_includes errors.map { |event| event[:type] }, "app.critical.error"
+      assert_equal :fenced_instance_id, errors.find { |event| event[:type] == "app.critical.error" }[:error].code
+      produce(topic, ["next"])
+      assert_equal [1], take(seen, 1, 40)
+      assert second.alive?
+    end
+
+    test "[static membership ids] under KIP-848 the newcomer with an id that is in use ends with code 1" do
+      topic, seen = topic_with(1), queue
+      twin = lambda do
+        consuming(topic, kafka: {"group.protocol": "consumer"}, config: ->(config) { config.static_membership = "same" }) do
+          seen << messages.first.offset
+        end
+      end
+      first = twin.call
+      take(seen, 1)
+
+      assert_equal 1, twin.call.code
+      assert first.alive?
+    end
+
+    def partitions_of(running)
+      running.application.snapshot.flat_map { |one| one[:lanes].map { |lane| lane[:partition] } }.sort
+    end
   end
 end
