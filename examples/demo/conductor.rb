@@ -148,7 +148,8 @@ module Demo
       fallen = @children.find { |child| !child.running? && child != @killed && !(child == @producer && child.exit_code.zero?) }
       return unless fallen
 
-      log = File.readlines(path("#{fallen.name}.log")).last(12).join
+      # A backtrace says less to who runs the demo than the line above it.
+      log = File.readlines(path("#{fallen.name}.log")).grep_v(/\A\s+from /).last(12).join
       raise Failed, "#{fallen.name} ended with exit code #{fallen.exit_code}. It said:\n#{log}"
     end
 
