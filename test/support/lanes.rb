@@ -46,8 +46,8 @@ module Penstock
         assembly(topic).lane(topic.name, 0, 1).tap { |lane| lane.adopt(committed) }
       end
 
-      def assembly(topic = route, critical: [SystemExit, NoMemoryError])
-        Processing::Assembly.new(topic, critical_errors: critical)
+      def assembly(topic = route, critical: [SystemExit, NoMemoryError], **options)
+        Processing::Assembly.new(topic, critical_errors: critical, concurrency: 4, **options)
       end
 
       # @param offsets [Enumerable<Integer>]

@@ -144,6 +144,9 @@ module Penstock
       # @return [Boolean]
       def waiting? = open? && @division.waiting?
 
+      # @return [Unit, nil] with manual offsets and keys side by side: the oldest that ended with something unmarked
+      def oldest_unmarked = rolling? ? @division.oldest_unmarked : nil
+
       # Records may go into units, behind all that went before.
       # @param messages [Messages]
       # @param keys [Array<Object>, nil]

@@ -3,11 +3,14 @@
 module Penstock
   module Runtime
     # Says so when something takes unusually long: a unit longer than `max.poll.interval.ms` (nothing evicts the process for
-    # it, so somebody must say it), a lane whose records wait for a worker. Looks once a second while units run or wait; runs
-    # on the poll loop's thread.
+    # it, so somebody must say it), a lane whose records wait for a worker, a lane that stands still because records of units
+    # that have ended are not marked. Looks once a second while units run or wait; runs on the poll loop's thread.
     class Patience
       LOOK_MS = 1_000
       WAITING_MS = 5_000
+      UNMARKED_MS = 30_000
+      NONE = [].freeze
+      private_constant :NONE
 
       # @param session [Session]
       # @param limit_ms [Integer] what a unit may take
@@ -15,8 +18,9 @@ module Penstock
         @session = session
         @limit_ms = limit_ms
         @looked_at = session.now
-        @since = {}
-        @told = {}
+        @since = {}.compare_by_identity
+        @told = {}.compare_by_identity
+        @stood = {}.compare_by_identity
       end
 
       # @return [Integer, nil]
@@ -27,42 +31,64 @@ module Penstock
         now = @session.now
         return if now - @looked_at < LOOK_MS
         @looked_at = now
-        running = @session.pool.running.to_h { |_thread, unit| [unit.lane, unit] }
-        @session.all.each { |lane| running.key?(lane) ? works(lane, running[lane], now) : waits(lane, now) }
-        @since.delete_if { |lane, _since| !@session.current?(lane) }
+        running = @session.pool.running.map(&:last).group_by(&:lane)
+        @session.all.each { |lane| look(lane, running.fetch(lane, NONE), now) }
+        forget(running)
       end
 
       private
 
-      def watched?(lane) = !lane.idle? || lane.wanted.positive? || lane.waiting?
+      def watched?(lane) = !lane.idle? || lane.wanted.positive? || lane.waiting? || !lane.oldest_unmarked.nil?
+
+      def look(lane, units, now)
+        units.each { |unit| works(lane, unit, now) }
+        units.empty? ? waits(lane, now) : @since.delete(lane)
+        stands(lane, now)
+      end
 
       def works(lane, unit, now)
-        since = remember(lane, unit, now)
-        return if now - since < @limit_ms || !unit.consume? || told?(lane, unit)
+        return if now - since(unit, now) < @limit_ms || !unit.consume? || told?(unit)
         @session.emit("consumer.long_running", {topic: lane.topic_name, partition: lane.partition,
-          first_offset: unit.messages.first_offset, last_offset: unit.messages.last_offset, waited_ms: now - since})
+          first_offset: unit.messages.first_offset, last_offset: unit.messages.last_offset, waited_ms: now - since(unit, now)})
       end
 
       def waits(lane, now)
-        return @since.delete(lane) unless watched?(lane)
-        since = remember(lane, :waiting, now)
-        return if now - since < WAITING_MS || told?(lane, :waiting)
-        @session.emit("lane.waiting", {topic: lane.topic_name, partition: lane.partition, waited_ms: now - since})
+        return forget_wait(lane) unless watched?(lane)
+        return if now - since(lane, now) < WAITING_MS || told?(lane)
+        @session.emit("lane.waiting", {topic: lane.topic_name, partition: lane.partition, waited_ms: now - since(lane, now)})
       end
 
-      # @return [Integer] since when the lane is in this state
-      def remember(lane, state, now)
-        known, since = @since[lane]
-        return since if known.equal?(state)
-        @told.delete(lane)
-        @since[lane] = [state, now]
-        now
+      # With manual offsets, records of units that have ended fill the window until they are marked.
+      def stands(lane, now)
+        unit = lane.oldest_unmarked or return forget_wait(lane.marks)
+        offset = lane.ledger.base
+        @since.delete(lane.marks) && @told.delete(lane.marks) unless @stood[lane] == offset
+        @stood[lane] = offset
+        return if now - since(lane.marks, now) < UNMARKED_MS || told?(lane.marks)
+        @session.emit("lane.unmarked", {topic: lane.topic_name, partition: lane.partition, offset: unit.messages.first_offset,
+          waited_ms: now - since(lane.marks, now)})
+      end
+
+      # @param what [Unit, Lane, Marks]
+      # @return [Integer] since when it runs, waits or stands
+      def since(what, now) = @since[what] ||= now
+
+      def forget_wait(what)
+        @since.delete(what)
+        @told.delete(what)
+      end
+
+      def forget(running)
+        units = running.values.flatten
+        lanes = @session.all
+        known = [*units, *lanes, *lanes.map(&:marks)].each_with_object({}.compare_by_identity) { |each, all| all[each] = true }
+        [@since, @told, @stood].each { |table| table.delete_if { |what, _value| !known.key?(what) } }
       end
 
       # @return [Boolean] whether it was said already; it is now
-      def told?(lane, state)
-        return true if @told[lane].equal?(state)
-        @told[lane] = state
+      def told?(what)
+        return true if @told[what]
+        @told[what] = true
         false
       end
     end

@@ -72,6 +72,8 @@ module Penstock
               "in its group; somebody should look.", *LANE, :first_offset, :last_offset, :waited_ms)
             catalogue.event("lane.waiting", "Records of a partition wait for a worker for over 5 seconds.", *LANE,
               :waited_ms)
+            catalogue.event("lane.unmarked", "With manual offsets and keys side by side, a partition stands still for 30 " \
+              "seconds because a record whose unit has ended isn't marked.", *LANE, :offset, :waited_ms)
           end
         end
       end

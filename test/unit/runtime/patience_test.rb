@@ -1,0 +1,71 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "support/lanes"
+require "penstock/runtime/patience"
+
+module Penstock
+  class PatienceTest < TestCase
+    include TestSupport::Lanes
+
+    Parallel = Struct.new(:by, :max_partitions, :partitioner, :consistent?)
+    Pool = Struct.new(:units) do
+      def running = units.map { |unit| [nil, unit] }
+    end
+    Session = Struct.new(:now, :lanes, :pool, :told, keyword_init: true) do
+      def all = lanes.values
+      def current?(lane) = lanes.value?(lane)
+      def emit(name, payload) = told << [name, payload[:offset] || payload[:first_offset], payload[:waited_ms]]
+    end
+
+    def patience(lane, units, limit_ms: 10_000)
+      @session = Session.new(now: 0, lanes: {lane.key => lane}, pool: Pool.new(units), told: [])
+      @patience = Runtime::Patience.new(@session, limit_ms)
+    end
+
+    def run_until(time_ms)
+      while @session.now < time_ms
+        @session.now += 1_000
+        @patience.run
+      end
+    end
+
+    def keyed(**options) = route(features: {parallel: Parallel.new(:message, 4, nil, false)}, **options)
+
+    test "a unit beyond the limit is told once, each of several that run side by side" do
+      lane = lane(keyed, committed: 0)
+      assemble(lane, 0..2)
+      patience(lane, [lane.next_unit, lane.next_unit])
+      run_until(30_000)
+
+      assert_equal [["consumer.long_running", 0, 10_000], ["consumer.long_running", 1, 10_000]], @session.told
+    end
+
+    test "a lane whose records wait for a worker says so" do
+      lane = lane(committed: 0)
+      admit(lane, batch(0..2, from: 0))
+      patience(lane, [])
+      run_until(20_000)
+
+      assert_equal [["lane.waiting", nil, 5_000]], @session.told
+    end
+
+    test "with manual offsets, a record that isn't marked after its unit has ended is named" do
+      lane = lane(keyed(manual: true), committed: 0)
+      assemble(lane, 0..1)
+      first, second = lane.next_unit, lane.next_unit
+      [first, second].each { |unit| settle(lane, unit) }
+      second.marks.mark(1)
+      lane.take_marks
+      patience(lane, [])
+      run_until(60_000)
+
+      assert_includes @session.told, ["lane.unmarked", 0, 30_000]
+      assert_equal(1, @session.told.count { |name, *| name == "lane.unmarked" })
+    end
+
+    private
+
+    def assemble(lane, offsets) = admit(lane, batch(offsets, from: 0))
+  end
+end
