@@ -23,6 +23,7 @@ require_relative "features/parallel_segments"
 require_relative "features/periodic_job"
 require_relative "features/quarantine"
 require_relative "features/retry_topics"
+require_relative "features/run_on"
 require_relative "features/throttle"
 require_relative "features/time_limit"
 require_relative "features/window"
@@ -63,6 +64,7 @@ module Penstock
             PeriodicJob.feature,
             Quarantine.feature,
             RetryTopics.feature,
+            RunOn.feature,
             Throttle.feature,
             TimeLimit.feature,
             Window.feature
