@@ -99,13 +99,12 @@ module Penstock
       def ask(lane, flow, now) = Settlement::FlowRequested.effects(flow, nil, context(lane, now))
 
       # Records whose time may have come.
-      # @param hold [Array(Symbol, Integer), nil] why the rest of what was taken waits, and until when
       # @return [Array<Effect>]
-      def admit(lane, messages, keys, now, hold = nil)
-        return [Effect::LetIn.new(messages, keys), *waits(hold)] unless lane.pipeline
+      def admit(lane, messages, keys, now)
+        return [Effect::LetIn.new(messages, keys)] unless lane.pipeline
         run = lane.pipeline.call(messages, now, @clock.wall_ms, keys)
-        [Effect::PutBack.new(run.rest, run.rest_keys), Effect::LetIn.new(run.messages, run.keys), Effect::Drop.new(run.dropped),
-          *waits([run.hold, hold].compact.min_by(&:last)), *run.events.map { |event| Effect::Emit.new(*event) }]
+        [Effect::PutBack.new(run.rest, run.rest_keys, run.hold), Effect::LetIn.new(run.messages, run.keys),
+          Effect::Drop.new(run.dropped), *run.events.map { |event| Effect::Emit.new(*event) }]
       end
 
       private
@@ -132,8 +131,6 @@ module Penstock
         return [] unless lane.idle? && lane.division.empty?
         [Effect::Seek.new(lane.intake.seek_to, :filter)]
       end
-
-      def waits(hold) = hold ? [Effect::Wait.new(*hold)] : []
 
       # Marks of a unit that sought back count only below the target.
       def marks_limit(flow)

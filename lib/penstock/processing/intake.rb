@@ -5,10 +5,11 @@ module Penstock
     # Records of a lane that were taken and are not let into units yet: a worker asks the user's filters and partitioner about
     # them, or they wait for their time (delay, throttle, a filter's pause). In offset order; the ledger knows them as incomplete.
     #
-    # What waits here holds up nothing that was let in before. Owned by its lane.
+    # What waits here holds up nothing that was let in before. Each part waits for a reason of its own: a throttle that ends soon
+    # doesn't cut the pause a filter wants for what lies behind. Owned by its lane.
     class Intake
-      # `keys` beside the messages, and whether user code was asked already.
-      Entry = Struct.new(:messages, :keys, :prepared)
+      # `keys` beside the messages, whether user code was asked already, why it waits and until when.
+      Entry = Struct.new(:messages, :keys, :prepared, :reason, :due)
 
       def initialize
         @entries = []
@@ -22,16 +23,16 @@ module Penstock
       attr_accessor :seek_to
 
       # @return [Symbol, nil] why it waits
-      attr_reader :reason
+      def reason = @reason || first&.reason
 
       # @return [Integer, nil] monotonic ms at which it goes on
-      attr_reader :due
+      def due = [@due, first&.due].compact.max
 
       # @return [Boolean] whether nothing is here and nothing on its way
       def empty? = @entries.empty? && !@preparing && @seek_to.nil? && @due.nil?
 
       # @return [Boolean] whether something could be let in now
-      def waiting? = !@preparing && @due.nil? && (!@entries.empty? || !@seek_to.nil?)
+      def waiting? = !@preparing && due.nil? && (!@entries.empty? || !@seek_to.nil?)
 
       # @return [Integer] records
       def size = @entries.sum { |entry| entry.messages.size }
@@ -42,8 +43,9 @@ module Penstock
       end
 
       # @param messages [Messages] before everything that waits
-      def put_back(messages, keys = nil, prepared: false)
-        @entries.unshift(Entry.new(messages, keys, prepared)) unless messages.empty?
+      # @param hold [Array(Symbol, Integer), nil] why they wait, and until when
+      def put_back(messages, keys = nil, prepared: false, hold: nil)
+        @entries.unshift(Entry.new(messages, keys, prepared, *hold)) unless messages.empty?
       end
 
       # @return [Entry, nil] what is next
@@ -63,6 +65,7 @@ module Penstock
       # @param now [Integer] monotonic ms
       def expire(now)
         @due = @reason = nil if @due && @due <= now
+        @entries.each { |entry| entry.due = entry.reason = nil if entry.due && entry.due <= now }
       end
 
       # Nothing that waits counts any more; a worker's answer about older records is known by its incarnation.

@@ -35,28 +35,26 @@ module Penstock
         def perform(lane, _ports) = lane.division.release(key)
       end
 
-      # User code was asked about records: `rest` is to be asked about again; `seek_to` is where a filter wants to go on.
-      PrepareEnded = Struct.new(:rest, :seek_to) do
+      # User code was asked about records: `rest` is to be asked about again when `hold` has ended; `seek_to` is where a filter
+      # wants to go on: from there the source repeats what is left.
+      PrepareEnded = Struct.new(:rest, :seek_to, :hold) do
         def perform(lane, _ports)
-          lane.intake.preparing = false
-          lane.intake.put_back(rest)
-          lane.intake.seek_to = seek_to
+          intake = lane.intake
+          intake.preparing = false
+          return intake.put_back(rest, hold: hold) unless seek_to || rest.empty?
+          intake.seek_to = seek_to
+          intake.wait(*hold) if hold
         end
       end
 
       # Records whose time hasn't come wait before everything else that was taken.
-      PutBack = Struct.new(:messages, :keys) do
-        def perform(lane, _ports) = lane.intake.put_back(messages, keys, prepared: true)
+      PutBack = Struct.new(:messages, :keys, :hold) do
+        def perform(lane, _ports) = lane.intake.put_back(messages, keys, prepared: true, hold: hold)
       end
 
       # Records go into units.
       LetIn = Struct.new(:messages, :keys) do
         def perform(lane, _ports) = lane.let_in(messages, keys)
-      end
-
-      # Nothing more goes in before then; what is in goes on.
-      Wait = Struct.new(:reason, :at) do
-        def perform(lane, _ports) = lane.intake.wait(reason, at)
       end
 
       # A worker asks user code about what was taken.

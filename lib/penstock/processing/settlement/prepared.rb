@@ -13,8 +13,8 @@ module Penstock
           return unless unit.prepare?
           prepared = outcome.advice
           return again(outcome, context) unless prepared
-          [Effect::PrepareEnded.new(prepared.rest, prepared.seek_to), Effect::Drop.new(prepared.dropped),
-            *context.assembly.admit(context.lane, prepared.messages, prepared.keys, context.now, prepared.hold),
+          [Effect::PrepareEnded.new(prepared.rest, prepared.seek_to, prepared.hold), Effect::Drop.new(prepared.dropped),
+            *context.assembly.admit(context.lane, prepared.messages, prepared.keys, context.now),
             *prepared.events.map { |event| Effect::Emit.new(*event) }]
         end
 
