@@ -16,12 +16,8 @@ module Penstock
       def fibers? = kind == :fibers
       def processes? = kind == :processes
 
-      # @return [Integer] units at once, processes
-      def most = max || (fibers? ? MOST_FIBERS : Etc.nprocessors)
-
-      # A fiber costs some 20 KiB: more of them only where somebody says so.
-      MOST_FIBERS = 1_000
-      private_constant :MOST_FIBERS
+      # @return [Integer] units at once, processes; a fiber costs some 20 KiB: more of them only where somebody says so
+      def most = max || (fibers? ? 1_000 : Etc.nprocessors)
     end
 
     module Features
