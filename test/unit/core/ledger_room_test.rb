@@ -78,7 +78,7 @@ module Penstock
         ledger.admit(0, 1_000)
         200.times do
           stuck = ledger.incomplete_offsets(ledger.incomplete / 2).last
-          ledger.complete_many((ledger.incomplete_offsets.drop(1).sample(900, random: random) - [stuck]))
+          ledger.complete_many(ledger.incomplete_offsets.drop(1).sample(900, random: random) - [stuck])
           ledger.complete_through(ledger.base + 1) if ledger.incomplete > 1_000
           ledger.admit(ledger.tail, ledger.tail + 1_000 - ledger.incomplete) if ledger.incomplete < 1_000
         end
