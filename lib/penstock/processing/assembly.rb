@@ -107,6 +107,18 @@ module Penstock
           Effect::Drop.new(run.dropped), *run.events.map { |event| Effect::Emit.new(*event) }]
       end
 
+      # Narrows a unit to what may still run.
+      # @param unit [Unit] not handed out yet
+      # @return [Array<Effect>]
+      def again(lane, unit, now)
+        run = lane.pipeline.again(unit.messages, now, @clock.wall_ms)
+        return [] if run.dropped.empty?
+        gone = run.dropped.to_h { |offset| [offset, true] }
+        dropped = unit.messages.select { |message| gone.key?(message.offset) }
+        unit.messages = run.messages
+        [Effect::CompleteEach.new(dropped), *run.events.map { |event| Effect::Emit.new(*event) }]
+      end
+
       private
 
       def context(lane, now)

@@ -101,12 +101,23 @@ module Penstock
       def hand_out(lane)
         units = []
         while (lane.rolling? || units.empty? || !lane.idle?) && place?(lane) && (unit = lane.next_unit)
+          next unless still_wanted?(lane, unit)
           announce(unit)
           units << unit
         end
         return if units.empty?
         lane.slot.quick = lane.division.quick?
         @session.pool.grow(@session.queue.push(lane.slot, *units))
+      end
+
+      # Records that waited for others or for their next attempt may have become too old meanwhile.
+      def still_wanted?(lane, unit)
+        return true unless lane.pipeline&.again?
+        effects = @assemblies.fetch(lane.topic).again(lane, unit, @session.now)
+        effects.each { |effect| effect.perform(lane, @ports) }
+        return true unless unit.messages.empty?
+        lane.returned(unit)
+        false
       end
 
       def announce(unit)

@@ -23,8 +23,11 @@ module Penstock
         @applied = !@cursor.nil? && @asked.zero?
         return unless applied?
         @asked += 1
-        messages.reject! { |message| message.offset < @at }
+        messages.reject! { |message| message.offset < @at } unless @keep
       end
+
+      # Leaves what comes before in the batch.
+      def keeping = tap { @keep = true }
     end
 
     rule "[filter apply] what a filter takes out isn't consumed, and the rest is, in order" do
@@ -62,6 +65,19 @@ module Penstock
       assert_operator times.min - began, :>=, 400
     end
 
+    rule "[filter timeouts] a shorter wait of another kind doesn't cut a filter's pause" do
+      topic, seen, began = topic_with(10), queue, Clock::SYSTEM.monotonic_ms
+      filter = Once.new(:pause, 4, timeout: 800).keeping
+      consuming(topic, ->(_) { [throttle(limit: 2, interval: 50), filter(->(_topic, _partition) { filter })] }) do
+        messages.each { |message| seen << [message.offset, Clock::SYSTEM.monotonic_ms - began] }
+      end
+      times = take(seen, 10).to_h
+
+      assert_equal (0..9).to_a, times.keys
+      assert_operator times[3], :<, 800
+      assert_operator times[4], :>=, 800
+    end
+
     rule "[filter pause/seek] a seek goes on at its cursor, also back" do
       topic, seen = topic_with(10), queue
       filter = Once.new(:seek, 7)
@@ -72,6 +88,59 @@ module Penstock
       assert_equal [7, 8, 9], take(seen, 3)
       running.stop
       assert_equal 10, committed(topic)
+    end
+
+    # Goes back to the first message it ever saw, once, when it sees that offset.
+    class Back < Filter
+      def initialize(at)
+        super()
+        @at = at
+      end
+
+      def apply!(messages)
+        @cursor ||= messages.first
+        @applied = @at && messages.any? { |message| message.offset == @at }
+        @at = nil if applied?
+      end
+
+      def applied? = @applied || false
+      def action = :seek
+    end
+
+    rule "[filter pause/seek] a seek back repeats what lies behind it, and commits no further meanwhile" do
+      topic, seen = topic_with(5), queue
+      filter = Back.new(5)
+      running = consuming(topic, ->(_) { filter ->(_topic, _partition) { filter } }) do
+        messages.each { |message| seen << message.offset }
+      end
+      assert_equal (0..4).to_a, take(seen, 5)
+      produce(topic, %w[again])
+
+      assert_equal (0..5).to_a, take(seen, 6)
+      running.stop
+      assert_equal 6, committed(topic)
+    end
+
+    rule "[user beats system] a user's pause goes before a filter's seek" do
+      topic, seen, paused = topic_with(10), queue, [false]
+      filter = Once.new(:seek, 7).keeping
+      consuming(topic, ->(_) { filter ->(_topic, _partition) { filter } }) do
+        messages.each { |message| seen << message.offset }
+        pause(3, 50) unless paused.first
+        paused[0] = true
+      end
+
+      assert_equal [*0..6, *3..9], take(seen, 14)
+    end
+
+    rule "[LRJ + filter skip] a partition goes on behind what a filter took out" do
+      topic, seen = topic_with(5), queue
+      consuming(topic, ->(_) { [long_running_job(true), filter { |message| message.raw_payload == "more" }] }) do
+        messages.each { |message| seen << message.offset }
+      end
+      produce(topic, %w[more less more])
+
+      assert_equal [5, 7], take(seen, 2)
     end
 
     rule "a filter that raises loses nothing" do
@@ -133,6 +202,21 @@ module Penstock
       assert_equal "last", take(seen, 1).first
       running.stop
       assert_equal 3, committed(topic)
+    end
+
+    rule "[expire_in] by key too, and no other key waits for it" do
+      topic, seen = topic_with(0), queue
+      wait = {timeout: 700, max_timeout: 700, exponential: false}
+      running = consuming(topic, ->(_) { [expire_in(500), pause(**wait), parallel(by: :message)] }) do
+        seen << messages.first.raw_payload
+        raise "no" if messages.first.raw_payload == "poison"
+      end
+      produce(topic, %w[poison next])
+
+      assert_equal %w[next poison], take(seen, 2).sort
+      observe_for(0.9)
+      running.stop
+      assert_equal [2, true], [committed(topic), seen.empty?]
     end
 
     rule "[throttle] never more than the limit in any interval" do

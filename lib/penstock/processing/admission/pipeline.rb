@@ -32,6 +32,7 @@ module Penstock
         # @param steps [Array<#call>]
         def initialize(steps, topic_name:, partition:)
           @steps = steps
+          @again = steps.select(&:again?)
           @place = {topic: topic_name, partition: partition}.freeze
           @held_at = nil
         end
@@ -43,13 +44,13 @@ module Penstock
         # @return [Run] its hold always has an end
         def call(messages, now_ms, wall_ms, keys = nil) = narrow(@steps, messages, now_ms, wall_ms, keys)
 
-        # Looks again at records that went in before and wait for their next attempt. None of them waits any longer for it, but
-        # they may be dropped.
+        # Looks again at records that went in before and waited for others, or for their next attempt. None of them waits any
+        # longer for it, but they may be dropped.
         # @return [Run]
-        def again(messages, now_ms, wall_ms, keys = nil) = narrow(@steps.select(&:again?), messages, now_ms, wall_ms, keys)
+        def again(messages, now_ms, wall_ms, keys = nil) = narrow(@again, messages, now_ms, wall_ms, keys)
 
         # @return [Boolean] whether {#again} could drop anything
-        def again? = @steps.any?(&:again?)
+        def again? = !@again.empty?
 
         # The lane goes on elsewhere, after a seek or because its log went backwards.
         def reset
