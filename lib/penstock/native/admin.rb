@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../native"
+require_relative "handles"
 
 module Penstock
   module Native
@@ -29,6 +30,7 @@ module Penstock
         @readers = []
         @lock = Mutex.new
         connect(conf.except("group.id"))
+        Handles.opened(self)
       end
 
       # What a group has committed. Each call has a handle of its own, opened as a member of that group would open it

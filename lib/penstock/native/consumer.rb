@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../native"
+require_relative "handles"
 
 module Penstock
   module Native
@@ -23,6 +24,7 @@ module Penstock
       def initialize(conf)
         @opened_at = caller_locations(2, 8)
         open_handle(conf)
+        Handles.opened(self)
       end
 
       # Asks for what the group has committed; the answer is a `:committed` event with the token.

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../native"
+require_relative "handles"
 
 module Penstock
   module Native
@@ -26,6 +27,7 @@ module Penstock
       # @param brokers [Integer] 1 to 64; their ids are 1, 2, …
       def initialize(brokers: 1)
         listen(brokers)
+        Handles.opened(self)
       end
 
       # @param name [String]

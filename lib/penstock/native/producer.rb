@@ -3,6 +3,7 @@
 require_relative "../errors"
 require_relative "../native"
 require_relative "delivery"
+require_relative "handles"
 
 module Penstock
   module Native
@@ -25,6 +26,7 @@ module Penstock
       # @raise [KafkaError] `:invalid_arg` when librdkafka refuses the configuration
       def initialize(conf, delivery_class: Delivery, max_payload_bytes: MAX_PAYLOAD_BYTES, token_refresh: false)
         connect(conf, delivery_class, max_payload_bytes, token_refresh)
+        Handles.opened(self)
       end
 
       # One message in parts.
