@@ -5,11 +5,10 @@
  * incomplete is complete, gaps included. Beyond the tail there may be runs that a
  * former owner completed: records that turn up there are complete on arrival.
  *
- * Incomplete offsets stand in cells of 64, in ascending order and found by their
- * place: where offsets are dense that is a subtraction, else a binary search over
- * at most as many cells as records are incomplete (and as many again that are done
- * and not yet swept). Memory follows the number of incomplete records, not the
- * span: a record that is stuck for a day costs one cell.
+ * Incomplete offsets stand in cells of 64, in ascending order, and a cell is looked
+ * for where it would be if they were spread evenly, then near it. Cells that are done
+ * are swept when they are the half of all. So memory follows the number of incomplete
+ * records, not the span: a record that is stuck for a day costs one cell.
  *
  * One owner, one thread at a time. Functions that may need memory answer
  * PK_LEDGER_NO_MEMORY and have changed nothing then. */

@@ -12,16 +12,37 @@ static pk_cell_t *live(const pk_ledger_t *ledger) {
 
 /* -- finding ---------------------------------------------------------------- */
 
-/* Index of the last cell whose key isn't above; -1: none. Keys ascend by at least
- * 1, so none lies further back than its distance from the first. */
+/* Where the key would be if the keys were spread evenly, which they mostly are:
+ * exactly so where offsets are dense. The key lies between the first and the last. */
+static size_t guess(const pk_cell_t *cells, size_t count, int64_t key) {
+  double share = (double)(key - cells[0].key) / (double)(cells[count - 1].key - cells[0].key);
+  size_t index = (size_t)(share * (double)(count - 1));
+
+  return index < count ? index : count - 1;
+}
+
+/* From the guess in doubling steps until the key lies in [*low, *high): keys near the
+ * guess are found without a look at far away memory. */
+static void bracket(const pk_cell_t *cells, size_t count, int64_t key, size_t *low, size_t *high) {
+  size_t at = guess(cells, count, key), step = 1;
+
+  if (cells[at].key <= key) {
+    for (*low = at; at + step < count && cells[at + step].key <= key; step *= 2) *low = at + step;
+    *high = at + step < count ? at + step : count;
+  } else {
+    for (*high = at; step < at && cells[at - step].key > key; step *= 2) *high = at - step;
+    *low = step < at ? at - step : 0;
+  }
+}
+
+/* Index of the last cell whose key isn't above; -1: none. */
 static long last_not_above(const pk_ledger_t *ledger, int64_t key) {
   const pk_cell_t *cells = live(ledger);
-  size_t low = 0, high;
+  size_t low, high;
 
   if (!ledger->count || key < cells[0].key) return -1;
-  high = ledger->count - 1;
-  if ((uint64_t)(key - cells[0].key) < high) high = (size_t)(key - cells[0].key);
-  if (cells[high].key <= key) return (long)high;
+  if (cells[ledger->count - 1].key <= key) return (long)ledger->count - 1;
+  bracket(cells, ledger->count, key, &low, &high);
   while (high - low > 1) {
     size_t middle = low + (high - low) / 2;
 

@@ -1,0 +1,36 @@
+# frozen_string_literal: true
+
+# The ledger through Ruby: windows of records that complete in random order, as by key they do.
+require_relative "../probe"
+require "penstock/native/ledger"
+require "penstock/native/envelope"
+
+window = Probe["window"]
+stride = Probe["stride"]
+rounds = Probe["records"] / window
+order = (0...window).to_a.shuffle(random: Random.new(1))
+halves = [order.first(window / 2), order.drop(window / 2)]
+ledger = Penstock::Native::Ledger.new(0)
+spent = Hash.new(0)
+timed = lambda do |what, &body|
+  began = PROBE.now_ns
+  body.call
+  spent[what] += PROBE.now_ns - began
+end
+
+PROBE.first
+rounds.times do
+  from = ledger.tail
+  offsets = Array.new(window) { |index| from + (index * stride) }
+  todo = halves.map { |half| half.map { |index| offsets[index] } }
+  timed.call(:admit) { ledger.admit(from, from + (window * stride), offsets) }
+  timed.call(:complete) { todo.first.each { |offset| ledger.complete(offset) } }
+  timed.call(:pressure) { ledger.pressure(attempts: 10) }
+  timed.call(:encode) { Penstock::Native::Envelope.write(base: ledger.base, topic: "t", completed: ledger) }
+  timed.call(:complete) { todo.last.each { |offset| ledger.complete(offset) } }
+end
+records = rounds * window
+PROBE.finish({
+  admit_ns: spent[:admit].fdiv(records).round(1), complete_ns: spent[:complete].fdiv(records).round(1),
+  pressure_us: spent[:pressure].fdiv(rounds * 1_000).round(1), encode_us: spent[:encode].fdiv(rounds * 1_000).round(1)
+}, records: records)
