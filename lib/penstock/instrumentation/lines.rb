@@ -12,6 +12,17 @@ module Penstock
         "#{event[:topic]}/#{event[:partition]}"
       end
 
+      # @return [String] "orders/3 at offset 7"
+      def record(event)
+        "#{lane(event)} at offset #{event[:offset]}"
+      end
+
+      # @return [String] "ArgumentError: no total, attempt 4"
+      def failure(event)
+        error = event[:error]
+        "#{error.class}: #{error&.message.to_s.lines.first.to_s.strip[0, 200]}#{attempt(event)}"
+      end
+
       # @return [String] name of the subscription group
       def group(event)
         group = event[:subscription_group]

@@ -193,6 +193,31 @@ module Penstock
         end
       end
 
+      # @!group Records that fail
+
+      def on_dead_letter_queue_dispatched(event)
+        @logger.warn { "#{Lines.record(event)} went to the dead letters, #{event[:to]}: #{Lines.failure(event)}" }
+      end
+
+      def on_retry_topic_dispatched(event)
+        @logger.info { "#{Lines.record(event)} goes on in #{event[:to]}: #{Lines.failure(event)}" }
+      end
+
+      def on_consumer_skipped(event)
+        @logger.warn { "#{Lines.record(event)} was skipped: #{Lines.failure(event)}" }
+      end
+
+      def on_breaker_opened(event)
+        @logger.error do
+          "#{event[:topic]}: #{event[:count]} different records in a row failed with #{event[:error].class}, which looks like an " \
+            "outage. The topic waits; one record at a time is tried, the first in #{Lines.duration(event[:timeout])}"
+        end
+      end
+
+      def on_breaker_closed(event)
+        @logger.info { "#{event[:topic]}: a record succeeded, the topic goes on" }
+      end
+
       # @!group Offsets
 
       def on_offsets_committed(event)
