@@ -1,0 +1,52 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "support/failing"
+require "penstock/execution/dead_lettering"
+require "penstock/instrumentation/monitor"
+
+module Penstock
+  class DeadLetteringTest < TestCase
+    include TestSupport::Failing
+
+    # Remembers what it was to send.
+    class Producer
+      attr_reader :sent
+
+      def initialize = @sent = []
+      def produce_sync(message) = @sent << [:sync, message]
+      def produce_async(message) = @sent << [:async, message]
+    end
+
+    Consumer = Struct.new(:topic, :producer, :attempt)
+    Clock = Struct.new(:wall_ms)
+
+    def consumer(**queue)
+      features = queue.empty? ? {} : dead_letters(3, **queue)
+      @events = []
+      monitor = Instrumentation::Monitor.new.tap do |one|
+        one.subscribe("dead_letter_queue.dispatched") { |event| @events << event.payload }
+      end
+      kit = Execution::DeadLettering::Kit.new(features[:dead_letter_queue], monitor, Clock.new(7))
+      Consumer.new(route(features: features), Producer.new, 1).tap { |one| Execution::DeadLettering.equip(one, kit) }
+    end
+
+    def message = filled(1, {}).next_unit.messages.first
+
+    test "[DLQ event/manual dispatch] a consumer may put a message away by itself, and the event carries it" do
+      one = consumer(topic: "dead", dispatch_method: "produce_sync")
+      one.dispatch_to_dlq(message, reason: KeyError.new("odd"))
+      way, sent = one.producer.sent.first
+
+      assert_equal [:sync, "dead", "dispatched", "KeyError"],
+        [way, sent[:topic], *sent[:headers].values_at("penstock_reason", "penstock_error_class")]
+      assert_equal [0, "dead", one], [@events.first[:message].offset, @events.first[:to], @events.first[:caller]]
+    end
+
+    test "it is there only where the route has dead letters, and says so where it names no topic" do
+      refute_respond_to consumer, :dispatch_to_dlq
+      refute_respond_to consumer(topic: nil), :dispatch_to_dlq
+      assert_raises(ConfigurationError) { consumer(topic: false, dispatch_method: "produce_async").dispatch_to_dlq(message) }
+    end
+  end
+end
