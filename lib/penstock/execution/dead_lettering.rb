@@ -43,8 +43,9 @@ module Penstock
       def penstock_letter(message, kit, error)
         topic = kit.queue.topic_name or raise ConfigurationError,
           "dead_letter_queue of #{message.topic} names no topic, so dispatch_to_dlq doesn't know where to"
-        letter = Processing::Failure::Message.dead_letter(message, topic: topic, group: self.topic.consumer_group_id, error: error,
-          attempt: attempt, trace_id: SecureRandom.uuid, now_ms: kit.clock.wall_ms, reason: "dispatched")
+        facts = {topic: topic, group: self.topic.consumer_group_id, error: error, attempt: attempt, trace_id: SecureRandom.uuid,
+                 now_ms: kit.clock.wall_ms, reason: "dispatched"}
+        letter = Processing::Failure::Message.dead_letter(message, **facts)
         enhance_dlq_message(letter, message) if respond_to?(:enhance_dlq_message, true)
         letter
       end

@@ -31,11 +31,11 @@ module Penstock
       Consumer.new(route(features: features), Producer.new, 1).tap { |one| Execution::DeadLettering.equip(one, kit) }
     end
 
-    def message = filled(1, {}).next_unit.messages.first
+    def odd_one = filled(1, {}).next_unit.messages.first
 
     test "[DLQ event/manual dispatch] a consumer may put a message away by itself, and the event carries it" do
       one = consumer(topic: "dead", dispatch_method: "produce_sync")
-      one.dispatch_to_dlq(message, reason: KeyError.new("odd"))
+      one.dispatch_to_dlq(odd_one, reason: KeyError.new("odd"))
       way, sent = one.producer.sent.first
 
       assert_equal [:sync, "dead", "dispatched", "KeyError"],
@@ -46,7 +46,7 @@ module Penstock
     test "it is there only where the route has dead letters, and says so where it names no topic" do
       refute_respond_to consumer, :dispatch_to_dlq
       refute_respond_to consumer(topic: nil), :dispatch_to_dlq
-      assert_raises(ConfigurationError) { consumer(topic: false, dispatch_method: "produce_async").dispatch_to_dlq(message) }
+      assert_raises(ConfigurationError) { consumer(topic: false, dispatch_method: "produce_async").dispatch_to_dlq(odd_one) }
     end
   end
 end
