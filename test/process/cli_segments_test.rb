@@ -1,0 +1,110 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "json"
+require "penstock/native/consumer"
+require "penstock/testing/cluster"
+require_relative "../support/command_line"
+
+class CommandLineSegmentsTest < Penstock::TestCase
+  include Penstock::TestSupport::CommandLine
+
+  class << self
+    attr_reader :cluster
+
+    def before_all
+      @cluster = Penstock::Testing::Cluster.start(topics: {"orders" => 2, "clicks" => 1})
+    end
+
+    def after_all
+      @cluster.stop
+    end
+  end
+
+  def setup
+    super
+    @groups = %w[a b].map { |name| "#{name}#{object_id}" }
+    write("penstock.rb", <<~RUBY)
+      require "penstock"
+      class Seen < Penstock::BaseConsumer
+        def consume = nil
+      end
+      class PenstockApp < Penstock::App
+        setup { |config| config.kafka = #{self.class.cluster.kafka.inspect} }
+        routes.draw do
+          #{@groups.inspect}.each do |name|
+            consumer_group name do
+              parallel_segments(count: 2, partitioner: ->(message) { message.key })
+              topic(:orders) { consumer Seen }
+            end
+          end
+          topic(:clicks) { consumer Seen }
+        end
+      end
+    RUBY
+  end
+
+  # @param offsets [Hash{Integer => Integer}] of the topic "orders"
+  def commit(group, offsets)
+    consumer = Penstock::Native::Consumer.new({"bootstrap.servers" => self.class.cluster.kafka[:"bootstrap.servers"],
+      "group.id" => group})
+    consumer.commit(1, offsets.map { |partition, offset| ["orders", partition, offset] })
+    wait_until(10, "the commit") do
+      consumer.wait(50)
+      consumer.poll_event&.first == :commit
+    end
+  ensure
+    consumer&.close(1_000)
+  end
+
+  def segments(*words) = penstock("parallel_segments", *words)
+
+  def facts = JSON.parse(segments("plan", "--json").out)
+
+  def standing(group)
+    row = facts.find { |entry| entry["group"] == group }
+    row["partitions"].to_h { |one| [one["partition"], [one["origin"], *one["segments"]]] }
+  end
+
+  test "[segments CLI] distribute copies the group's offsets, refuses existing ones, and --force passes" do
+    one, other = @groups
+    commit(one, {0 => 5, 1 => 7})
+    commit(other, {0 => 3})
+    first = segments("distribute")
+    assert_equal 0, first.code, first.err
+    assert_equal({0 => [5, 5, 5], 1 => [7, 7, 7]}, standing(one))
+    assert_equal({0 => [3, 3, 3]}, standing(other))
+
+    commit(one, {0 => 6})
+    again = segments("distribute", one)
+    assert_equal 1, again.code
+    assert_match(/#{one}-parallel-0, #{one}-parallel-1 have offsets already.*\nNothing was changed. --force/, again.err)
+    assert_equal [6, 5, 5], standing(one)[0]
+
+    assert_equal 0, segments("distribute", one, "--force").code
+    assert_equal [6, 6, 6], standing(one)[0]
+  end
+
+  test "collapse writes the lowest offset, refuses where segments differ; every group that is named gets its turn" do
+    @groups.each { |group| 2.times { |segment| commit("#{group}-parallel-#{segment}", {0 => 5, 1 => 9 - segment}) } }
+    refused = segments("collapse", "--groups", @groups.join(","))
+    assert_equal 1, refused.code
+    @groups.each { |group| assert_match(%r{the segments of #{group} don't stand at one place in orders/1}, refused.err) }
+    assert_nil standing(@groups.first)[0].first
+
+    assert_equal 0, segments("collapse", "--force", *@groups).code
+    @groups.each { |group| assert_equal({0 => [5, 5, 5], 1 => [8, 9, 8]}, standing(group)) }
+    assert_equal 0, segments("reset", "--force", @groups.last).code
+    assert_equal({0 => [5, 5, 5], 1 => [8, 8, 8]}, standing(@groups.last))
+  end
+
+  test "plan shows where all stand; a group that isn't split is named with those that are" do
+    commit(@groups.first, {0 => 5})
+    shown = segments("plan", @groups.first).out
+    assert_match(/orders +0 +5 +- +-/, shown)
+    assert_match(/distribute: possible/, shown)
+    wrong = segments("plan", "app")
+    assert_equal 1, wrong.code
+    assert_match(/app: not split by parallel_segments; #{@groups.join(", ")} are/, wrong.err)
+  end
+end
