@@ -5,6 +5,7 @@ require_relative "../errors"
 require_relative "../processing/failure/advice"
 require_relative "../processing/failure/message"
 require_relative "../processing/failure/policy"
+require_relative "dead_lettering"
 
 module Penstock
   module Execution
@@ -52,6 +53,13 @@ module Penstock
         destination = failed.policy.without_retries
         letter = ready(failed, destination) unless destination == :skip
         [error, Processing::Failure::Advice.new(offset: offset, letter: letter).freeze]
+      end
+
+      # A consumer that was just made gets what its route gives it besides.
+      # @param consumer [BaseConsumer]
+      # @param topic [Routing::Topic]
+      def equip(consumer, topic)
+        DeadLettering.equip(consumer, DeadLettering::Kit.new(topic.features[:dead_letter_queue], @monitor, @clock))
       end
 
       # All that is known about one failure.
