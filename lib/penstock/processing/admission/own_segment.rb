@@ -13,6 +13,11 @@ module Penstock
         REDUCER_ERROR = "parallel_segments.reducer.error"
         FIRST = 0
 
+        # The reducer answered something that is no segment: without an owner the record would be lost.
+        class NoSegment < StandardError
+          include Error
+        end
+
         # @param segment [Routing::Segment]
         # @param place [Hash] topic and partition, for events
         def initialize(segment, place)
@@ -37,12 +42,18 @@ module Penstock
           type = PARTITIONER_ERROR
           key = undecodable.key?(message.offset) ? message.raw_key : @segment.partitioner.call(message)
           type = REDUCER_ERROR
-          @segment.reducer.call(key)
+          checked(@segment.reducer.call(key))
         rescue DeserializationError
           raise
         rescue StandardError, ScriptError, SystemStackError => error
           selection.event("error.occurred", {**@place, type: type, error: error, offset: message.offset})
           FIRST
+        end
+
+        def checked(answer)
+          return answer if answer.is_a?(Integer) && answer >= 0 && answer < @segment.count
+          raise NoSegment, "the reducer must answer an Integer from 0 to #{@segment.count - 1} (count - 1), " \
+            "is #{answer.inspect[0, 40]}"
         end
       end
     end

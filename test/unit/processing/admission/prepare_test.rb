@@ -223,6 +223,16 @@ module Penstock
       assert_equal %w[parallel_segments.partitioner.error filtering.dropped], names(first)
     end
 
+    test "a reducer that answers no segment doesn't lose the record: it is the first's, with an event" do
+      [7, -1, nil, "0"].each do |answer|
+        segments = Routing::ParallelSegments.new(2, ->(message) { message.raw_key }, ->(_key) { answer }, "-parallel-")
+        first, second = segments.segments("shop").map { |segment| prepare(segment: segment).call(keyed("a"), 0) }
+        assert_equal [[0], []], [first, second].map { |prepared| prepared.messages.offsets }
+        assert_equal "parallel_segments.reducer.error", names(first).first
+        assert_match(/an Integer from 0 to 1 .*is #{Regexp.escape(answer.inspect)}/, first.events.first.last[:error].message)
+      end
+    end
+
     test "[parallel segments] every record is in exactly one segment, before any filter sees it" do
       segments = Routing::ParallelSegments.new(3, ->(message) { message.raw_key }, ->(key) { key.sum % 3 }, "-parallel-")
       seen = []
