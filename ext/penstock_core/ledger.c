@@ -1,5 +1,5 @@
-/* Penstock::Native::Ledger: see core/ledger.h and native/ledger.rb. One ledger an
- * object; whoever owns the lane calls it, with the GVL. It holds no Ruby objects. */
+/* Penstock::Native::Ledger: see core/ledger.h and native/ledger.rb; what only reads
+ * is in ledger_readers.c. One ledger an object; whoever owns the lane calls it, with the GVL. It holds no Ruby objects. */
 #include "penstock_core.h"
 
 #include "core/envelope.h"
@@ -47,21 +47,13 @@ static pk_rb_ledger_t *data_of(VALUE self) {
   return rb_check_typeddata(self, &ledger_type);
 }
 
-static const pk_ledger_t *reading(VALUE self) {
-  return &data_of(self)->core;
-}
-
 static pk_ledger_t *writing(VALUE self) {
   rb_check_frozen(self);
   return &data_of(self)->core;
 }
 
 const pk_ledger_t *pk_ledger_of(VALUE self) {
-  return reading(self);
-}
-
-size_t pk_ledger_budget_of(VALUE self) {
-  return data_of(self)->budget;
+  return &data_of(self)->core;
 }
 
 bool pk_is_ledger(VALUE object) {
@@ -110,48 +102,6 @@ static VALUE ledger_initialize(int argc, VALUE *argv, VALUE self) {
   if (NIL_P(base)) return Qnil;
   ledger_reset(self, base);
   return Qnil;
-}
-
-static VALUE ledger_known_p(VALUE self) {
-  return reading(self)->known ? Qtrue : Qfalse;
-}
-
-static VALUE ledger_base(VALUE self) {
-  const pk_ledger_t *ledger = reading(self);
-
-  return ledger->known ? LL2NUM(ledger->base) : Qnil;
-}
-
-static VALUE ledger_tail(VALUE self) {
-  const pk_ledger_t *ledger = reading(self);
-
-  return ledger->known ? LL2NUM(ledger->tail) : Qnil;
-}
-
-static VALUE ledger_committable(VALUE self) {
-  const pk_ledger_t *ledger = reading(self);
-
-  return ledger->known ? LL2NUM(pk_ledger_committable(ledger)) : Qnil;
-}
-
-static VALUE ledger_dry_p(VALUE self) {
-  const pk_ledger_t *ledger = reading(self);
-
-  return ledger->base == ledger->tail ? Qtrue : Qfalse;
-}
-
-static VALUE ledger_incomplete(VALUE self) {
-  return ULL2NUM(reading(self)->incomplete);
-}
-
-static VALUE ledger_span(VALUE self) {
-  const pk_ledger_t *ledger = reading(self);
-
-  return LL2NUM(ledger->tail - ledger->base);
-}
-
-static VALUE ledger_version(VALUE self) {
-  return ULL2NUM(reading(self)->version);
 }
 
 /* ---- taking in ---- */
@@ -292,58 +242,6 @@ static VALUE ledger_complete_through(VALUE self, VALUE offset) {
   return pk_ledger_complete_through(writing(self), NUM2LL(offset)) ? Qtrue : Qfalse;
 }
 
-/* ---- asking ---- */
-
-static VALUE ledger_complete_p(VALUE self, VALUE offset) {
-  return pk_ledger_is_complete(reading(self), NUM2LL(offset)) ? Qtrue : Qfalse;
-}
-
-static VALUE ledger_first_incomplete(VALUE self) {
-  const pk_ledger_t *ledger = reading(self);
-
-  return ledger->incomplete ? LL2NUM(ledger->base) : Qnil;
-}
-
-static long limit_of(int argc, VALUE *argv) {
-  VALUE limit;
-
-  rb_scan_args(argc, argv, "01", &limit);
-  return NIL_P(limit) ? LONG_MAX : NUM2LONG(limit);
-}
-
-static VALUE ledger_incomplete_offsets(int argc, VALUE *argv, VALUE self) {
-  const pk_ledger_t *ledger = reading(self);
-  long limit = limit_of(argc, argv);
-  VALUE rows = rb_ary_new();
-  int64_t at = 0;
-
-  while (limit-- > 0 && pk_ledger_next_incomplete(ledger, at, &at)) rb_ary_push(rows, LL2NUM(at++));
-  return rows;
-}
-
-/* The walk stands still while Ruby allocates: nothing of Ruby's can reach the
- * ledger meanwhile, but a collection may run, and that moves no cells. */
-typedef struct {
-  VALUE rows;
-  long left;
-} rows_t;
-
-static bool push_range(void *context, int64_t from, int64_t to) {
-  rows_t *into = context;
-
-  if (into->left-- <= 0) return false;
-  rb_ary_push(into->rows, rb_assoc_new(LL2NUM(from), LL2NUM(to)));
-  return true;
-}
-
-static VALUE ledger_ranges(int argc, VALUE *argv, VALUE self) {
-  const pk_ledger_t *ledger = reading(self);
-  rows_t into = {rb_ary_new(), limit_of(argc, argv)};
-
-  pk_ledger_ranges(ledger, push_range, &into);
-  return into.rows;
-}
-
 /* ---- the budget of its commits ---- */
 
 static VALUE ledger_budget(VALUE self) {
@@ -359,29 +257,7 @@ static VALUE ledger_set_budget(VALUE self, VALUE bytes) {
   return bytes;
 }
 
-/* map_bound(ceiling) → bytes of the envelope, before they become text */
-static VALUE ledger_map_bound(VALUE self, VALUE ceiling) {
-  return SIZET2NUM(pk_ledger_map_bound(reading(self), NUM2SIZET(ceiling)));
-}
-
 /* ---- */
-
-static void define_readers(void) {
-  rb_define_method(cLedger, "known?", ledger_known_p, 0);
-  rb_define_method(cLedger, "base", ledger_base, 0);
-  rb_define_method(cLedger, "tail", ledger_tail, 0);
-  rb_define_method(cLedger, "committable", ledger_committable, 0);
-  rb_define_method(cLedger, "dry?", ledger_dry_p, 0);
-  rb_define_method(cLedger, "incomplete", ledger_incomplete, 0);
-  rb_define_method(cLedger, "span", ledger_span, 0);
-  rb_define_method(cLedger, "version", ledger_version, 0);
-  rb_define_method(cLedger, "complete?", ledger_complete_p, 1);
-  rb_define_method(cLedger, "first_incomplete", ledger_first_incomplete, 0);
-  rb_define_method(cLedger, "incomplete_offsets", ledger_incomplete_offsets, -1);
-  rb_define_method(cLedger, "ranges", ledger_ranges, -1);
-  rb_define_method(cLedger, "budget", ledger_budget, 0);
-  rb_define_method(cLedger, "map_bound", ledger_map_bound, 1);
-}
 
 void Init_pk_ledger(VALUE mNative) {
   id_size = rb_intern("size");
@@ -399,5 +275,6 @@ void Init_pk_ledger(VALUE mNative) {
   rb_define_method(cLedger, "complete_many", ledger_complete_many, 1);
   rb_define_method(cLedger, "complete_through", ledger_complete_through, 1);
   rb_define_method(cLedger, "budget=", ledger_set_budget, 1);
-  define_readers();
+  rb_define_method(cLedger, "budget", ledger_budget, 0);
+  pk_define_ledger_readers(cLedger);
 }

@@ -1,4 +1,4 @@
-/* What the binding of the envelope needs of the one of the ledger. */
+/* What the parts of the binding need of each other. */
 #ifndef PENSTOCK_LEDGER_H
 #define PENSTOCK_LEDGER_H
 
@@ -6,7 +6,7 @@
 
 bool pk_is_ledger(VALUE object);
 const pk_ledger_t *pk_ledger_of(VALUE self);
-size_t pk_ledger_budget_of(VALUE self);
+void pk_define_ledger_readers(VALUE cLedger);
 
 /* Array of pairs into as many ranges; in envelope.c. */
 void pk_fill_ranges(VALUE rows, pk_range_t *ranges);

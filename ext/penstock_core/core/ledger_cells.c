@@ -4,6 +4,7 @@
 #include <string.h>
 
 #define SMALLEST 16 /* cells */
+#define WORTH_SHRINKING 64
 #define FEW_DEAD 32
 
 static pk_cell_t *live(const pk_ledger_t *ledger) {
@@ -142,5 +143,7 @@ static void drop_dead(pk_ledger_t *ledger) {
 void pk_cells_sweep(pk_ledger_t *ledger) {
   if (ledger->dead > FEW_DEAD && ledger->dead > ledger->count / 2) drop_dead(ledger);
   if (!ledger->count) ledger->first = 0;
-  if (ledger->capacity > SMALLEST * 4 && ledger->count < ledger->capacity / 8) resize(ledger, ledger->capacity / 4);
+  if (ledger->capacity > WORTH_SHRINKING && ledger->count < ledger->capacity / 8) {
+    resize(ledger, ledger->count < SMALLEST ? WORTH_SHRINKING : ledger->count * 4);
+  }
 }

@@ -1,0 +1,102 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "objspace"
+require "penstock/native/ledger"
+
+module Penstock
+  module Native
+    # What the object around the ledger owes Ruby; what it says is compared with a plain one in ledger_property_test.rb.
+    class LedgerTest < TestCase
+      Records = Struct.new(:offsets) do
+        def size = offsets.size
+
+        def offset(index) = offsets[index]
+      end
+
+      test "a take that doesn't join the one before is refused with both places named, and changes nothing" do
+        ledger = Ledger.new(5)
+        error = assert_raises(LaneDiscontinuity) { ledger.admit(6, 9) }
+
+        assert_match(/6\.\.\.9 don't follow offset 5/, error.message)
+        assert_equal [5, 5, 0], [ledger.base, ledger.tail, ledger.incomplete]
+      end
+
+      test "a batch whose reader raises leaves the ledger as it was" do
+        ledger = Ledger.new(0)
+        broken = Struct.new(:size) { def offset(_index) = raise("gone") }.new(2)
+
+        assert_raises(RuntimeError) { ledger.admit_batch(0, 10, broken) }
+        assert_equal [0, 0], [ledger.tail, ledger.incomplete]
+      end
+
+      test "a batch that changes the ledger while it is read can't break it" do
+        ledger = Ledger.new(0)
+        meddler = Struct.new(:ledger) do
+          def size = 2
+
+          def offset(index) = (ledger.admit(0, 5) if index.zero?) || (index + 3)
+        end
+
+        assert_raises(LaneDiscontinuity) { ledger.admit_batch(0, 10, meddler.new(ledger)) }
+        assert_equal [0, 1, 2, 3, 4], ledger.incomplete_offsets
+      end
+
+      test "a batch without gaps isn't asked for its offsets" do
+        ledger = Ledger.new(0)
+        ledger.admit_batch(0, 3, Struct.new(:size).new(3))
+
+        assert_equal [0, 1, 2], ledger.incomplete_offsets
+      end
+
+      test "a record that a former owner completed is told by its position" do
+        ledger = Ledger.new(10)
+        ledger.restore([[12, 14], [20, 30]])
+
+        assert_nil ledger.admit(10, 12)
+        assert_equal [0, 1], ledger.admit(12, 15)
+        assert_equal [1], ledger.admit_batch(15, 22, Records.new([16, 21]))
+        assert_equal [[12, 14], [17, 30]], ledger.ranges
+      end
+
+      test "when all before it is complete, a restored run may be committed to its end" do
+        ledger = Ledger.new(10)
+        ledger.restore([[11, 14], [20, 30]])
+        ledger.admit(10, 11)
+        ledger.complete(10)
+
+        assert_equal [11, 14, [[20, 30]]], [ledger.base, ledger.committable, ledger.ranges]
+      end
+
+      test "it tells Ruby how much memory it has, and gives it back" do
+        ledger = Ledger.new(0)
+        ledger.admit(0, 10_000_000, (0...10_000).map { |index| index * 1_000 })
+        full = ObjectSpace.memsize_of(ledger)
+        ledger.complete_through(10_000_000)
+
+        assert_operator full, :>, 200_000
+        assert_operator ObjectSpace.memsize_of(ledger), :<, 5_000
+      end
+
+      test "frozen it can be read and not changed; a copy can't be made" do
+        ledger = Ledger.new(0).freeze
+
+        assert_equal 0, ledger.base
+        [[:admit, 0, 1], [:complete, 0], [:complete_through, 1], [:reset, 1], [:restore, []], [:budget=, 1]].each do |call|
+          assert_raises(FrozenError, call.inspect) { ledger.public_send(*call) }
+        end
+        assert_raises(NoMethodError) { ledger.dup }
+      end
+
+      test "offsets that can't be are refused" do
+        ledger = Ledger.new(0)
+        [[:admit, 0, 5, [3, 3]], [:admit, 0, 5, [5]], [:admit, 0, 5, [-1]], [:reset, -1], [:restore, [[4, 4]]],
+          [:restore, [[1, 3], [3, 5]]], [:budget=, -1]].each do |call|
+          assert_raises(ArgumentError, call.inspect) { ledger.public_send(*call) }
+        end
+        assert_raises(RangeError) { ledger.complete(2**64) }
+        assert_raises(TypeError) { ledger.complete(nil) }
+      end
+    end
+  end
+end
