@@ -7,6 +7,7 @@ require_relative "config/builder"
 require_relative "config/kafka_map"
 require_relative "config/validator"
 require_relative "errors"
+require_relative "execution/middleware"
 require_relative "instrumentation/logger_listener"
 require_relative "instrumentation/monitor"
 require_relative "instrumentation/statistics"
@@ -42,7 +43,7 @@ module Penstock
       @builder = Config::Builder.new
       @routes_builder = Routing::Builder.new
       @lifecycle = ServerProcess::Lifecycle.new(->(state) { announce(state) })
-      @layers = []
+      @middleware = Execution::Middleware.new
       @lock = ::Monitor.new
       setup(&block) if block
     end
@@ -77,11 +78,12 @@ module Penstock
     # @return [Producer] connects on first use, is closed with the application
     def producer = @lock.synchronize { @producer ||= config.producer || build_producer }
 
-    # Adds a layer around every call of user code: an object with `call(consumer, action) { }`.
-    # @return [self]
+    # Changes what is put around every call of user code, see {Execution::Middleware}; before {#run!}.
+    # @return [Execution::Middleware]
     def middleware(&block)
-      LayerRecorder.new(@layers).instance_exec(&block)
-      self
+      return @middleware unless block
+      raise ConfigurationError, "the application runs already: say its middleware before run!" if @server
+      @middleware.change(&block)
     end
 
     # Turns on debug lines of ours and of librdkafka, for consumers and the producer; before {#run!}.
@@ -137,20 +139,6 @@ module Penstock
     # @return [String]
     def inspect = "#<Penstock::Application #{@name} #{@lifecycle.state}>"
 
-    # What `middleware { use … }` is evaluated on.
-    class LayerRecorder
-      # @param layers [Array]
-      def initialize(layers)
-        @layers = layers
-      end
-
-      # @param layer [#call, Class] called around user code; a class is instantiated with the arguments
-      def use(layer, *args, **options)
-        @layers << (layer.is_a?(Class) ? layer.new(*args, **options) : layer)
-      end
-    end
-    private_constant :LayerRecorder
-
     private
 
     # An application that listens to nothing still says what goes wrong.
@@ -186,12 +174,21 @@ module Penstock
 
     def host(groups)
       Runtime::Host.new(settings: config, monitor: monitor, logger: logger, clock: Clock::SYSTEM,
-        codec: Runtime::CommitCodec.new, layers: @layers, producer: method(:producer), topics: groups.flat_map(&:topics),
-        properties: method(:properties), stop: ->(error) { @server.stop!(error) })
+        codec: Runtime::CommitCodec.new, layers: @middleware.to_a, producer: method(:producer), topics: groups.flat_map(&:topics),
+        properties: method(:properties), stop: ->(error) { @server.stop!(error) }, home: home)
     end
 
     def properties(group)
       (@properties ||= {})[group.id] ||= Config::KafkaMap.consumer(config, group).merge(@debug || {})
+    end
+
+    # What processes that are forked from this one work with.
+    def home = {producer: method(:producer), close_producer: method(:close_producer), adopt: method(:adopt)}
+
+    # Called in such a process: what is told there goes home with what it has done.
+    # @param monitor [#instrument]
+    def adopt(monitor)
+      @monitor = monitor
     end
 
     def close_producer(timeout_ms)

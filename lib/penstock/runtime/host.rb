@@ -34,7 +34,8 @@ module Penstock
       # @param topics [Array<Routing::Topic>] what is consumed
       # @param properties [#call] librdkafka's settings of a group
       # @param stop [#call] stops the process because of an error
-      def initialize(settings:, monitor:, logger:, clock:, codec:, layers:, producer:, topics:, properties:, stop:)
+      # @param home [Hash{Symbol => #call}, nil] what processes that are forked bring along of their application
+      def initialize(settings:, monitor:, logger:, clock:, codec:, layers:, producer:, topics:, properties:, stop:, home: nil)
         @settings = settings
         @monitor = monitor
         @logger = logger
@@ -48,14 +49,23 @@ module Penstock
         @threads = Threads.new(method(:thread_died))
         @reporter = Reporter.new(monitor, @threads)
         @queue = RunQueue.new(method(:worker_limit))
-        @pool = WorkerPool.new(queue: @queue, runner: runner(layers), threads: @threads, concurrency: settings.concurrency,
-          priority: settings.worker_thread_priority)
+        @pool = WorkerPool.new(queue: @queue, runner: runner(Execution::Onion.new(layers)), threads: @threads,
+          concurrency: settings.concurrency, priority: settings.worker_thread_priority)
+        place(topics, layers, home)
       end
 
       # Workers a topic may hold at once: where several topics are consumed one can't take them all.
       # @param topic_name [String]
       # @return [Integer]
       def worker_limit(topic_name) = @limits.fetch(topic_name, @default_limit)
+
+      # A topic that a pattern has discovered: what holds for the pattern holds for it.
+      # @param topic [Routing::Topic]
+      def discovered(topic)
+        return unless topic.discovered? && !@limits.key?(topic.name)
+        @limits = @limits.merge(topic.name => limit(topic))
+        @pool.know(topic) if @pool.respond_to?(:know)
+      end
 
       # @return [Boolean] whether the process is coming to rest
       def stopping? = @stopping
@@ -106,13 +116,32 @@ module Penstock
       private
 
       def limits(topics)
-        spare = (topics.size > 1) ? [@settings.concurrency - 1, 1].max : @settings.concurrency
-        @default_limit = spare
-        topics.to_h { |topic| [topic.name, topic.workers_max || spare] }
+        threaded = topics.count { |topic| elsewhere(topic).nil? }
+        @default_limit = (threaded > 1) ? [@settings.concurrency - 1, 1].max : @settings.concurrency
+        topics.to_h { |topic| [topic.name, limit(topic)] }
       end
 
-      def runner(layers)
-        Execution::UnitRunner.new(monitor: @monitor, onion: Execution::Onion.new(layers), clock: @clock,
+      # In fibers it is how many may wait at once; what a process has at hand is its own affair.
+      def limit(topic)
+        place = elsewhere(topic)
+        return topic.workers_max || @default_limit unless place
+        [topic.workers_max, place.fibers? ? place.most : Float::INFINITY].compact.min
+      end
+
+      def elsewhere(topic)
+        place = topic.features[:run_on]
+        place unless place.nil? || place.threads?
+      end
+
+      # Units that don't run on threads have run queues of their own.
+      def place(topics, layers, home)
+        return if topics.all? { |topic| elsewhere(topic).nil? }
+        require_relative "placement" # not before it is needed: it brings sockets along
+        @queue = @pool = Placement.new(self, topics, method(:runner), layers, home).build(@pool)
+      end
+
+      def runner(onion)
+        Execution::UnitRunner.new(monitor: @monitor, onion: onion, clock: @clock,
           critical: @settings.critical_errors, queue: @queue)
       end
 

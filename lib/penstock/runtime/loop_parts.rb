@@ -107,6 +107,7 @@ module Penstock
       # @return [Processing::Lane]
       def lane(topic, topic_name, partition, epoch, source)
         assembly = @assemblies[topic]
+        @host.discovered(topic)
         lane = assembly.lane(topic_name, partition, epoch, source)
         pool = Consumer::Pool.new(bound: assembly.bound?) { Consumer::Context.new(lane, @link) }
         lane.slot = RunQueue::Slot.new(topic.name, pool, @session.mailbox, width: assembly.width)

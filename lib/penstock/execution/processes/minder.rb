@@ -29,9 +29,9 @@ module Penstock
 
         # @param queue [#take, #finished, #put_back] where units wait
         # @param mold [MoldHandle]
-        # @param routes [Hash{String => Integer}] positions of topics in the kit, by id
+        # @param routes [#call] gives a topic's position in the kit
         # @param local [#call] runs what isn't for a child (the user's filters)
-        # @param settle [Reply]
+        # @param reply [Reply]
         # @param report [#call] receives the name and payload of an event
         def initialize(queue:, mold:, routes:, local:, reply:, report:)
           @queue = queue
@@ -64,7 +64,7 @@ module Penstock
         end
 
         def fill
-          return unless @flight.empty? || (!@stuck && @pace.hungry?(@flight.size))
+          return if @flight.size.positive? && (@stuck || !@pace.hungry?(@flight.size))
           accept(@queue.take) if @flight.empty?
           while !@flight.empty? && @pace.room?(@flight.size) && (pair = @queue.take(wait: false))
             accept(pair)
@@ -83,7 +83,7 @@ module Penstock
           entry = @flight.add(slot, unit)
           @reply.began(unit)
           @watch = Watch.new(@child = newborn, @flight) unless @child
-          @child.unit(UnitCodec.encode(entry.id, @routes.fetch(unit.lane.topic.id), unit))
+          @child.unit(UnitCodec.encode(entry.id, @routes.call(unit.lane.topic), unit))
         end
 
         def newborn

@@ -33,7 +33,7 @@ module Penstock
           @local = local
           @lock = Mutex.new
           @minders = {}
-          @routes = kit.topics.each_with_index.to_h { |topic, index| [topic.id, index] }
+          @routes = kit.topics.each_with_index.to_h { |topic, index| [Pool.key(topic), index] }
           @reply = Reply.new(monitor: kit.monitor, clock: kit.clock, queue: queue)
           @mold = MoldHandle.fork(kit)
           @mold.start(kit.threads) { lost.call(gone) }
@@ -77,8 +77,13 @@ module Penstock
           ended
         end
 
+        # What a topic that a pattern discovered has in common with its pattern.
+        # @api private
+        def self.key(topic) = topic.pattern ? [topic.consumer_group_id, topic.pattern.object_id] : topic.id
+
         private
 
+        def route(topic) = @routes.fetch(Pool.key(topic))
         def minders = @lock.synchronize { @minders.values }
 
         def joined?(timeout_s)
@@ -90,7 +95,8 @@ module Penstock
 
         # Must be called with the lock held.
         def add_locked
-          minder = Minder.new(queue: @queue, mold: @mold, routes: @routes, local: @local, reply: @reply, report: method(:report))
+          minder = Minder.new(queue: @queue, mold: @mold, routes: method(:route), local: @local, reply: @reply,
+            report: method(:report))
           @minders[@kit.threads.start("penstock process #{@minders.size}") { minder.run }] = minder
         end
 

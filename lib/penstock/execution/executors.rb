@@ -1,0 +1,82 @@
+# frozen_string_literal: true
+
+module Penstock
+  module Execution
+    # Several executors behind the face of one: units go to the one that their topic's route names, hooks to threads.
+    #
+    # Topics that a pattern discovers go where the pattern goes: whoever gives them out says so first ({#know}).
+    #
+    # An executor has a run queue of its own and, for everything else, the methods of {Runtime::WorkerPool}: `grow`,
+    # `interrupt`, `running`, `size`, `close`. Made at boot where a route says `run_on`; used by poll loops, owns no thread.
+    class Executors
+      # @param threads [Object] the executor of hooks, and of topics that say nothing
+      # @param by_topic [Hash{Routing::Topic => Object}] the others, by the topics that go there
+      def initialize(threads, by_topic)
+        @threads = threads
+        @lock = Mutex.new
+        @by_topic = by_topic.transform_keys(&:name).freeze
+        @by_pattern = by_topic.select { |topic, _executor| topic.pattern }.transform_keys(&:pattern).compare_by_identity
+        @all = [*by_topic.values.uniq, threads]
+      end
+
+      # @param topic [Routing::Topic] one that a pattern has discovered
+      def know(topic)
+        return unless topic.discovered? && !@by_topic.key?(topic.name)
+        executor = @by_pattern[topic.pattern] or return
+        @lock.synchronize { @by_topic = @by_topic.merge(topic.name => executor).freeze }
+      end
+
+      # @!group As a run queue
+
+      # Pushes units, and lets the executor grow if it isn't the threads, which grow by what is answered.
+      # @return [Integer] threads that could be used beside those that wait
+      def push(slot, *units)
+        executor = of(slot.topic)
+        return @threads.queue.push(slot, *units) if executor.equal?(@threads)
+        slot.quick = false # elsewhere it is never cheaper to leave units to one
+        executor.grow(executor.queue.push(slot, *units))
+        0
+      end
+
+      def push_hook(slot, unit) = @threads.queue.push_hook(slot, unit)
+      def withdraw(slot, unstall: false) = of(slot.topic).queue.withdraw(slot, unstall: unstall)
+      def waiting(topic) = of(topic).queue.waiting(topic)
+      def idle = @all.sum { |executor| executor.queue.idle }
+      def taken = @threads.queue.taken
+      def starving? = @threads.queue.starving?
+      def nudge = @threads.queue.nudge
+      def progress = @threads.queue.progress
+      def relieve = @threads.queue.relieve
+
+      # @return [Hash] counts for dumps
+      def snapshot = @all.map { |executor| executor.queue.snapshot }.reduce { |sum, one| sum.merge(one) { |_name, a, b| a + b } }
+
+      # @!endgroup
+
+      # @!group As an executor
+
+      def queue = self
+      def grow(count = 1) = @threads.grow(count)
+      def start_hook_worker = @threads.start_hook_worker
+      def interrupt(*arguments) = @all.flat_map { |executor| executor.interrupt(*arguments) }
+      def running = @all.flat_map(&:running)
+      def size = @all.sum(&:size)
+
+      # Lets all idle workers go at once, and waits for the others within one time.
+      # @param timeout_s [Float]
+      # @return [Boolean] whether all have ended
+      def close(timeout_s)
+        @all.each { |executor| executor.queue.close }
+        ends = now + timeout_s
+        @all.map { |executor| executor.close([ends - now, 0].max) }.all?
+      end
+
+      # @!endgroup
+
+      private
+
+      def of(topic) = @by_topic.fetch(topic, @threads)
+      def now = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC)
+    end
+  end
+end

@@ -1,0 +1,94 @@
+# frozen_string_literal: true
+
+module Penstock
+  module Execution
+    # The list of layers around user code, as `App.middleware { … }` makes it: outermost first. A layer is an object with
+    # `call(consumer, action) { }` that yields once; a class is instantiated here, with what follows it.
+    #
+    #     middleware do
+    #       use Tracing, sampling: 0.1
+    #       insert_before Tracing, Tenants
+    #     end
+    #
+    # Written at boot by one thread, read when the application starts.
+    class Middleware
+      def initialize
+        @layers = []
+      end
+
+      # Adds a layer within all others.
+      # @param layer [#call, Class]
+      # @return [self]
+      def use(layer, *arguments, **options)
+        @layers << built(layer, *arguments, **options)
+        self
+      end
+
+      # Adds a layer around all others.
+      # @return [self]
+      def prepend(layer, *arguments, **options)
+        @layers.unshift(built(layer, *arguments, **options))
+        self
+      end
+
+      # Adds a layer around another one.
+      # @param other [Class, Object] a layer, or its class
+      # @return [self]
+      # @raise [ArgumentError] there is no such layer
+      def insert_before(other, layer, *arguments, **options)
+        @layers.insert(place_of(other), built(layer, *arguments, **options))
+        self
+      end
+
+      # Adds a layer within another one.
+      # @param other [Class, Object] a layer, or its class
+      # @return [self]
+      # @raise [ArgumentError] there is no such layer
+      def insert_after(other, layer, *arguments, **options)
+        @layers.insert(place_of(other) + 1, built(layer, *arguments, **options))
+        self
+      end
+
+      # Takes a layer out.
+      # @param other [Class, Object] a layer, or its class
+      # @return [self]
+      # @raise [ArgumentError] there is no such layer
+      def delete(other)
+        @layers.delete_at(place_of(other))
+        self
+      end
+
+      # Evaluates a block in which the methods above need no receiver; one that takes an argument gets the list.
+      # @return [self]
+      def change(&block)
+        block.arity.zero? ? instance_exec(&block) : yield(self)
+        self
+      end
+
+      # @return [Array<#call>] outermost first
+      def to_a = @layers.dup
+
+      # @return [String]
+      def inspect = "#<#{self.class} #{names}>"
+
+      private
+
+      def built(layer, *arguments, **options)
+        layer = layer.new(*arguments, **options) if layer.is_a?(Class)
+        return layer if layer.respond_to?(:call)
+        raise ArgumentError, "#{layer.inspect[0, 80]} can't be middleware: it has no method call, which is given the consumer, " \
+          "the action and a block to yield to"
+      end
+
+      def place_of(other)
+        @layers.index { |layer| layer.equal?(other) || layer.instance_of?(other.is_a?(Class) ? other : NilClass) } ||
+          raise(ArgumentError, "#{other.inspect[0, 80]} is not in the middleware, which has #{names}")
+      end
+
+      def names
+        return "no layers" if @layers.empty?
+        @layers.map { |layer| layer.is_a?(Proc) ? "a block" : layer.class.name || "a layer without a name" }.join(", ")
+      end
+    end
+  end
+end
