@@ -145,5 +145,69 @@ module Penstock
       assert_equal ["next"], take(seen, 1).map(&:last)
       assert_equal 0, running.stop
     end
+
+    # --- parallel segments
+
+    def produce_keyed(topic, keys, partition: 0)
+      producer = Native::Producer.new(native.merge("linger.ms" => "0"))
+      keys.each { |key| producer.produce(topic, "of #{key}", key, partition: partition, handle: false) }
+      producer.flush(10_000) or raise "not delivered"
+    ensure
+      producer&.close(2_000)
+    end
+
+    def offset_of(group, topic, partition = 0)
+      Admin.open(kafka) { |admin| admin.read_committed_offsets(group, {topic => [partition]}).first[:offset] }
+    end
+
+    # A group split into three, each record told with the number of its segment.
+    def run_segments(topic, seen, partitioner: ->(message) { message.raw_key }, listen: {})
+      name = group
+      consumer = Class.new(BaseConsumer) do
+        define_method(:consume) { messages.each { |message| seen << [self.topic.group.segment_id, message.raw_key] } }
+      end
+      run_routes(listen: listen, kafka: {"auto.commit.interval.ms": 200}) do
+        consumer_group(name) do
+          parallel_segments(count: 3, partitioner: partitioner)
+          topic(topic) { consumer consumer }
+        end
+      end
+    end
+
+    rule "[parallel segments] the union of the segments is everything, nothing is in two, and what is foreign is complete" do
+      topic, seen = unique("topic"), queue
+      create_topic(topic, 1)
+      keys = Array.new(60) { |number| "key #{number % 20}" }
+      produce_keyed(topic, keys)
+      running = run_segments(topic, seen)
+      got = take(seen, 60)
+      observe_for(0.5)
+
+      assert_empty seen
+      assert_equal keys.sort, got.map(&:last).sort
+      assert_equal 20, got.uniq.size
+      assert_equal [0, 1, 2], got.map(&:first).uniq.sort
+      wait_until(20, "commits") { [0, 1, 2].all? { |id| offset_of("#{group}-parallel-#{id}", topic) == 60 } }
+      produce_keyed(topic, ["key 1"])
+      wait_until(20, "commits of a batch that is foreign to two") do
+        [0, 1, 2].all? { |id| offset_of("#{group}-parallel-#{id}", topic) == 61 }
+      end
+      assert_equal 1, seen.size
+      assert_equal 0, running.stop
+    end
+
+    rule "[segments partitioner error] the record is the first segment's, and an event says so" do
+      topic, seen, errors = unique("topic"), queue, queue
+      create_topic(topic, 1)
+      produce_keyed(topic, %w[a bad])
+      run_segments(topic, seen, listen: {"error.occurred" => errors},
+        partitioner: ->(message) { (message.raw_key == "bad") ? raise("no idea") : message.raw_key })
+
+      assert_includes take(seen, 2), [0, "bad"]
+      types = take(errors, 3).map { |event| [event[:type], event[:error].message] }
+      assert_equal [["parallel_segments.partitioner.error", "no idea"]], types.uniq
+      observe_for(0.3)
+      assert_empty seen
+    end
   end
 end
