@@ -8,6 +8,15 @@ require_relative "../support/command_line"
 class CommandLineProcessTest < Penstock::TestCase
   include Penstock::TestSupport::CommandLine
 
+  test "a message for a broker that isn't there is given up while somebody still looks, not after minutes" do
+    began = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC)
+    result = penstock("produce", "orders", "x", "--bootstrap", "127.0.0.1:1")
+
+    assert_equal 1, result.code
+    assert_includes result.err, "timed out"
+    assert_operator ::Process.clock_gettime(::Process::CLOCK_MONOTONIC) - began, :<, 40
+  end
+
   test "--help loads no application, no native extension and none of the runtime" do
     loaded = features_loaded("--help")
 

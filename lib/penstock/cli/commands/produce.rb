@@ -18,6 +18,8 @@ module Penstock
         TEXT
 
         BATCH = 500
+        # Who types a command waits no five minutes for a broker that isn't there; -X message.timeout.ms=… for who does.
+        PATIENCE = {"message.timeout.ms": Target::LIMIT_S * 1_000}.freeze
 
         private
 
@@ -34,6 +36,9 @@ module Penstock
           topic, payload = words
           @producer = open_producer(Target.new(context, options))
           (payload || options[:tombstone]) ? send_all(topic, [payload]) : send_lines(topic)
+        rescue SignalException
+          @producer&.close!(timeout_ms: 0) # who interrupts it doesn't wait for what may still be sent
+          raise
         ensure
           @producer&.close
         end
@@ -43,7 +48,7 @@ module Penstock
           require_relative "../../../penstock"
 
           Penstock::Producer.new do |config|
-            config.kafka = kafka
+            config.kafka = PATIENCE.merge(kafka)
             config.oauth.token_provider_listener = target.token_provider || false
           end
         end
