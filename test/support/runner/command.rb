@@ -14,16 +14,20 @@ module Penstock
 
           Kinds: #{KINDS.map(&:name).join(" ")}
           Without arguments all but #{KINDS.reject(&:by_default).map(&:name).join(" and ")} run.
+                 bin/test sim --seeds N [--from S] | --seconds N | --plan FILE [--trace]
         TEXT
+        OWN = {"sim" => "test/support/sim/command.rb"}.freeze
+        private_constant :OWN
 
         def initialize(arguments)
           @leg = nil
           @chroot = nil
-          @words = parser.parse(arguments)
+          @words = own?(arguments) ? arguments.dup : parser.parse(arguments)
         end
 
         # @return [Integer] the exit code
         def call
+          return exec(RbConfig.ruby, OWN.fetch(@words.shift), *@words) if own?(@words)
           return Chroot.new(@chroot).test(@words) ? 0 : 1 if @chroot
 
           Run.new(selection, leg: Leg.for(@leg)).call ? 0 : 1
@@ -36,6 +40,9 @@ module Penstock
         end
 
         private
+
+        # A kind with options is served by a program of its own.
+        def own?(words) = OWN.key?(words.first) && words[1].to_s.match?(/\A--(seeds|seconds|from|plan)/)
 
         def parser
           OptionParser.new(USAGE) do |options|

@@ -1,0 +1,114 @@
+# frozen_string_literal: true
+
+require_relative "group"
+
+module Penstock
+  module TestSupport
+    module FakeKafka
+      # The protocol of JoinGroup and SyncGroup, eager and cooperative. States as in the broker: :empty, :preparing (members are
+      # asked to join again), :completing (the assignment is on its way), :stable.
+      class ClassicGroup < Group
+        INITIAL_DELAY_MS = 30
+        private_constant :INITIAL_DELAY_MS
+
+        attr_reader :state, :generation
+
+        def initialize(...)
+          super
+          @state = :empty
+          @generation = 0
+          @round = 0
+        end
+
+        # A JoinGroup has come.
+        # @param member_id [String] empty for a newcomer
+        def join(driver, member_id, topics, owned)
+          member = @members[member_id]
+          return driver.unknown_member if member.nil? && !member_id.empty?
+          first = @members.empty?
+          member ||= add(driver, topics)
+          member.owned = owned unless @style == :eager
+          member.joined = true
+          prepare unless @state == :preparing
+          return @cluster.timeline.after(INITIAL_DELAY_MS) { complete_if_all } if first
+          complete_if_all
+        end
+
+        # A heartbeat, as far as anything is to be told with it.
+        def rebalance = (prepare unless @state == :preparing || @members.empty?)
+
+        # A commit waits behind its own member's JoinGroup.
+        def refusal(request)
+          return @trouble if @trouble
+          member = @members[request.member_id]
+          return :unknown_member_id unless member
+          return :illegal_generation unless request.epoch == @generation
+          :rebalance_in_progress if @state == :completing
+        end
+
+        private
+
+        def prepare
+          @state = :preparing
+          round = @round += 1
+          @members.each_value { |member| tell(member, round) unless member.joined }
+          @cluster.timeline.after(@rebalance_ms) { overdue if round == @round && @state == :preparing }
+        end
+
+        def tell(member, round)
+          @cluster.timeline.after(@cluster.random.rand(1..@heartbeat_ms)) do
+            next unless @state == :preparing && round == @round && !member.joined && @members.key?(member.id)
+            member.driver.from_broker { member.driver.rebalance_in_progress }
+            tell(member, round)
+          end
+        end
+
+        # Who hasn't come back in time is out.
+        def overdue
+          late = @members.values.reject(&:joined)
+          late.each { |member| expel(member) }
+          complete_if_all
+        end
+
+        def left(_member)
+          return @state = :empty if @members.empty?
+          (@state == :preparing) ? complete_if_all : prepare
+        end
+
+        def complete_if_all
+          complete if @state == :preparing && @members.any? && @members.each_value.all?(&:joined)
+        end
+
+        def complete
+          @state = :completing
+          @generation += 1
+          round = @round
+          plan = assignments
+          plan.each_key { |member| member.joined = false }
+          generation = @generation
+          plan.each do |member, keys|
+            member.driver.reply { member.driver.joined(member.id, generation) }
+            @cluster.timeline.after(8) { member.driver.reply { assigned(member, keys, round) } }
+          end
+          @cluster.timeline.after(10) { @state = :stable if round == @round && @state == :completing }
+          @pins.clear
+        end
+
+        # A SyncGroup that meets the next rebalance is told so instead.
+        def assigned(member, keys, round)
+          return member.driver.rebalance_in_progress unless round == @round
+          member.driver.assigned_by_group(keys)
+        end
+
+        # Cooperative: what moves is first taken from its owner, and given with the next generation.
+        def assignments
+          held = (@style == :eager) ? {} : @members.each_value.to_h { |member| [member, member.owned] }
+          target.to_h do |member, keys|
+            member.owned = keys - held.except(member).values.flatten(1)
+            [member, member.owned]
+          end
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,98 @@
+# frozen_string_literal: true
+
+require "penstock/native"
+require_relative "classic_group"
+require_relative "consumer_protocol_group"
+require_relative "log"
+
+module Penstock
+  module TestSupport
+    module FakeKafka
+      # The brokers: topics, groups, and how long it takes to reach them. One thread; everything happens on the timeline.
+      #
+      # Whoever wants to know what was committed or given to whom says so with `observer` (see {Observer}).
+      class Cluster
+        # What a cluster tells about; the simulator's checker overrides it.
+        class Observer
+          # A member handed a commit to its client.
+          def commit_sent(driver, rows, assigned) = nil
+          # An offset was stored.
+          # @param before [Group::Commit, nil]
+          def stored(group, key, before, commit, request) = nil
+          # A member's loop has got a revocation.
+          def revocation_begins(driver, keys, lost) = nil
+          # A member has answered an assignment.
+          def taken_over(driver, keys) = nil
+          # A member has answered a revocation.
+          def given_up(driver, keys, lost) = nil
+          # A client is closed, in order, with these partitions.
+          def closed(driver, keys) = nil
+          # The group throws a member out.
+          def expelled(driver) = nil
+          # Somebody reads what is committed.
+          def read(key) = nil
+          # An answer to a commit names errors.
+          def refused(driver, rows) = nil
+        end
+
+        # @return [Hash{Symbol => Integer}] numbers of the errors named here
+        def self.numbers
+          @numbers ||= Native.error_numbers.transform_keys { |name| name.downcase.delete_prefix("_").to_sym }.freeze
+        end
+
+        # @return [Integer]
+        def self.number(name) = numbers.fetch(name)
+
+        attr_reader :timeline, :random, :topics, :groups
+        attr_accessor :observer, :metadata_limit, :slowness
+
+        # @param timeline [Timeline]
+        # @param random [Random]
+        def initialize(timeline, random)
+          @timeline = timeline
+          @random = random
+          @topics = {}
+          @groups = {}
+          @observer = Observer.new
+          @metadata_limit = 4_096
+          @slowness = 1
+          @drivers = []
+        end
+
+        # @return [Array<Log>]
+        def create_topic(name, partitions) = @topics[name] = Array.new(partitions) { Log.new }
+
+        # @return [Log]
+        def log(topic, partition) = @topics.fetch(topic).fetch(partition)
+
+        # @return [Array<Array(String, Integer)>]
+        def partitions(topics)
+          topics.flat_map { |name| @topics.fetch(name, []).each_index.map { |index| [name, index].freeze } }
+        end
+
+        # @param style [Symbol] :eager, :cooperative or :consumer (KIP-848)
+        def create_group(id, style, **options)
+          @groups[id] = ((style == :consumer) ? ConsumerProtocolGroup : ClassicGroup).new(self, id, style, **options)
+        end
+
+        # Writes a record; who waits for it is told.
+        # @return [Record]
+        def produce(topic, partition, payload, **options)
+          record = log(topic, partition).append(payload, timestamp: @timeline.now, **options)
+          changed(topic, partition)
+          record
+        end
+
+        # A log has changed: clients that fetch from it look again.
+        def changed(topic, partition) = @drivers.each { |driver| driver.log_changed(topic, partition) }
+
+        # @return [Integer] ms that a message takes
+        def latency = 1 + @random.rand(6 * @slowness)
+
+        def opened(driver) = @drivers << driver
+        def gone(driver) = @drivers.delete(driver)
+        def inspect = "#<Cluster>"
+      end
+    end
+  end
+end

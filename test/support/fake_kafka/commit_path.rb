@@ -1,0 +1,130 @@
+# frozen_string_literal: true
+
+module Penstock
+  module TestSupport
+    module FakeKafka
+      # The way of a client's commits to the coordinator and back, with what may go wrong on it. The next commits' fates are put
+      # in by {#arrange}; without one a commit arrives, is stored and answered.
+      class CommitPath
+        # A commit as it was handed over, with the generation the client had then.
+        Request = Struct.new(:driver, :token, :rows, :member_id, :epoch, :sent_at)
+
+        REQUEST_TIMEOUT_MS = 1_500
+        private_constant :REQUEST_TIMEOUT_MS
+
+        # @return [Symbol, nil] how the last commit that went wrong did
+        attr_reader :trouble
+
+        # @param driver [Driver]
+        def initialize(driver)
+          @driver = driver
+          @cluster = driver.cluster
+          @fates = []
+          @parked = []
+          @outstanding = 0
+          @idle = []
+          @cut_until = 0
+          @behind = []
+        end
+
+        # @param fate [Symbol] :lost (never arrives), :unanswered (stored, no answer), :late, :resent (stored twice),
+        #   or the name of an error
+        def arrange(fate) = @fates << fate
+
+        # Nothing gets through until then; commits are kept and sent under the generation of that moment.
+        def cut(until_ms) = @cut_until = until_ms
+
+        # @return [Integer] ms
+        def cut_left = [@cut_until - @cluster.timeline.now, 0].max
+
+        def send_rows(token, rows)
+          request = Request.new(@driver, token, rows, @driver.member_id, @driver.epoch, @cluster.timeline.now)
+          @outstanding += 1
+          return park(request) if cut_left.positive?
+          return @behind << request if @driver.joining? && @driver.group.style != :consumer
+          travel(request, @fates.shift)
+          true
+        end
+
+        # The answer of JoinGroup has come: what was sent behind it is served now, under the generation it was sent with.
+        def behind_join
+          waiting, @behind = @behind, []
+          waiting.each { |request| travel(request, nil) }
+        end
+
+        # A JoinGroup of the eager protocol, and an unassign, wait for outstanding commits.
+        def when_idle(&block)
+          return yield if @outstanding.zero?
+          @idle << block
+        end
+
+        private
+
+        def travel(request, fate)
+          case fate
+          when nil then arrive(request, @cluster.latency)
+          when :lost then timed_out(request)
+          when :unanswered then arrive(request, @cluster.latency, answered: false)
+          when :late then arrive(request, @cluster.random.rand(500..6_000))
+          when :resent then resent(request)
+          else @cluster.timeline.after(@cluster.latency) { answer(request, Cluster.number(fate), {}) }
+          end
+        end
+
+        def arrive(request, delay, answered: true)
+          @cluster.timeline.after(delay) do
+            number, errors = @driver.group.commit(request)
+            answered ? answer(request, number, errors) : timed_out(request)
+          end
+        end
+
+        # The client has heard nothing and sends it once more.
+        def resent(request)
+          @cluster.timeline.after(@cluster.latency) { @driver.group.commit(request) }
+          arrive(request, @cluster.random.rand(200..2_000))
+        end
+
+        def timed_out(request)
+          @cluster.timeline.after(REQUEST_TIMEOUT_MS) { answer(request, Cluster.number(:timed_out), {}) }
+        end
+
+        # Sent when the coordinator can be reached, as the member that the client is then; given up after a session.
+        def park(request)
+          @cluster.timeline.at([@cut_until, @cluster.timeline.now + @driver.group.session_ms].min) do
+            next answer(request, Cluster.number(:timed_out), {}) if cut_left.positive?
+            request.member_id = @driver.member_id
+            request.epoch = @driver.epoch
+            arrive(request, @cluster.latency)
+          end
+          true
+        end
+
+        def answer(request, number, errors)
+          @driver.reply do
+            rows = request.rows.map { |row| [*row.first(3), errors.fetch(row.first(2), 0)] }
+            @cluster.observer.refused(@driver, request.rows) if number != 0 || errors.any?
+            done
+            react(number)
+            @driver.push([:commit, request.token, number, rows])
+          end
+        end
+
+        def done
+          @outstanding -= 1
+          return unless @outstanding.zero?
+          waiting, @idle = @idle, []
+          waiting.each(&:call)
+        end
+
+        # The library itself gives up its membership.
+        def react(number)
+          return if number.zero? || @driver.rebalancing?
+          unknown = number == Cluster.number(:unknown_member_id)
+          outdated = number == Cluster.number(:illegal_generation)
+          return if @driver.busy? || @driver.member_id.empty?
+          @driver.unknown_member(outdated: outdated) if unknown || outdated
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,365 @@
+# frozen_string_literal: true
+
+require_relative "cluster"
+require_relative "commit_path"
+require_relative "lane"
+
+module Penstock
+  module TestSupport
+    module FakeKafka
+      # A member's client, with the interface of Penstock::Native::Consumer. What librdkafka does on threads of its own
+      # (heartbeats, joining, fetching, sending) happens on the timeline, also while the poll loop is busy; a process that is
+      # stopped or dead (`host`) gets nothing until it runs again.
+      class Driver
+        NOBODY = ""
+        private_constant :NOBODY
+
+        # Processes that never stop, for who needs no simulated ones.
+        class Host
+          def run_when_awake = yield
+        end
+
+        attr_reader :name, :assigned, :member_id, :epoch, :group, :cluster, :lanes, :commits
+
+        # @param cluster [Cluster]
+        # @param group_id [String]
+        # @param host [#run_when_awake] the process it lives in
+        # @param waiter [#call] waits: driver, ms
+        def initialize(cluster, group_id, name:, host: Host.new, waiter: Waiter.new(cluster.timeline))
+          @cluster = cluster
+          @group = cluster.groups.fetch(group_id)
+          @name = name
+          @host = host
+          @waiter = waiter
+          @events = []
+          @pending = []
+          @assigned = []
+          @lanes = {}
+          @ready = []
+          @next_id = 0
+          @member_id = NOBODY
+          @epoch = -1
+          @closed = false
+          @commits = CommitPath.new(self)
+          @wanted = nil
+          @after = nil
+          @joining = @syncing = false
+          @woken = false
+          cluster.opened(self)
+        end
+
+        # Lets the timeline go on until there is something to do: for tests without a scheduler.
+        class Waiter
+          def initialize(timeline)
+            @timeline = timeline
+          end
+
+          def call(driver, timeout_ms)
+            ends = @timeline.now + timeout_ms
+            until driver.signalled?
+              due = @timeline.next_at
+              break if due.nil? || due > ends
+              @timeline.step
+            end
+            driver.signalled?
+          end
+        end
+
+        # --- the interface of the native consumer
+
+        def subscribe(topics)
+          @topics = topics
+          join
+        end
+
+        def wait(timeout_ms)
+          woken = @waiter.call(self, timeout_ms)
+          @woken = false
+          woken
+        end
+
+        def wakeup
+          @woken = true
+          @waiter.wake(self) if @waiter.respond_to?(:wake)
+        end
+
+        def signalled? = @woken || !@events.empty? || !@ready.empty?
+
+        def poll_event
+          event = @events.shift or return
+          return event unless %i[assign revoke].include?(event[0])
+          @pending << event
+          @cluster.observer.revocation_begins(self, event[1], event[2]) if event[0] == :revoke
+          event
+        end
+
+        def pending_rebalances = @pending.size
+
+        def lane(topic, partition)
+          @lanes.delete([topic, partition])&.close
+          @lanes[[topic, partition].freeze] = Lane.new(self, @next_id += 1, topic, partition, @cluster.log(topic, partition))
+        end
+
+        def ready_lanes
+          ids, @ready = @ready, []
+          ids
+        end
+
+        def take(triples) = triples.each_slice(3).map { |lane, most, _bytes| lane.take(most) }
+
+        def touch(lanes)
+          lanes.each { |lane| ready(lane) if lane.touch }
+          nil
+        end
+
+        def seek(lane, offset, _epoch = -1)
+          raise ArgumentError, "a lane of another consumer" unless @lanes[lane.key].equal?(lane)
+          lane.seek(offset)
+          nil
+        end
+
+        def answer(_list = nil)
+          event = @pending.shift or raise "nothing to answer"
+          (event[0] == :assign) ? took(event[1]) : gave_up(event[1], event[2])
+          repeat_some if @repeat
+          @lanes.each_value { |lane| ready(lane) if lane.touch }
+          go_on
+          nil
+        end
+
+        def commit(token, rows)
+          @cluster.observer.commit_sent(self, rows, @assigned)
+          @commits.send_rows(token, rows)
+        end
+
+        def fetch_committed(token, keys, require_stable: true, timeout_ms: 10_000)
+          request do
+            trouble = @group.trouble
+            answer = trouble ? [Cluster.number(trouble), trouble.to_s, []] : [0, nil, @group.offsets(keys)]
+            reply { push([:committed, token, *answer]) }
+          end
+          true
+        end
+
+        def rebalance_protocol = (@group.style == :eager) ? "EAGER" : "COOPERATIVE"
+        def assignment = @assigned.dup
+        def state = @closed ? :closed : :open
+        def closed? = @closed
+
+        def cached_watermarks(topic, partition)
+          log = @cluster.log(topic, partition)
+          [log.low, log.high]
+        end
+        alias_method :query_watermarks, :cached_watermarks
+
+        def offsets_for_times(rows, _timeout_ms)
+          rows.map do |topic, partition, time|
+            record = @cluster.log(topic, partition).records.find { |each| each.timestamp >= time }
+            [topic, partition, record ? record.offset : -1, 0]
+          end
+        end
+
+        def metadata(_topic, _timeout_ms)
+          topics = @cluster.topics.transform_values do |logs|
+            {error: 0, partitions: logs.each_index.to_h { |index| [index, {}] }}
+          end
+          {brokers: [], topics: topics, cluster_id: "fake"}
+        end
+
+        def close(_timeout_ms = 0)
+          return if @closed
+          @cluster.observer.closed(self, @assigned)
+          forget
+          @cluster.timeline.after(@cluster.latency) { @group.leave(self) }
+          nil
+        end
+
+        # --- what happens to it
+
+        # The process is gone, without a word to anybody.
+        def forget
+          @closed = true
+          @assigned = []
+          @lanes.each_value(&:close)
+          @cluster.gone(self)
+        end
+
+        # Runs what a broker's message does, when the process runs and the network carries.
+        def from_broker(&block)
+          @host.run_when_awake { yield unless @closed }
+        end
+
+        # The same, after the way it takes.
+        def reply(&block)
+          @cluster.timeline.after(@cluster.latency + @commits.cut_left) { from_broker(&block) }
+        end
+
+        # Something is sent to the coordinator.
+        def request(&block)
+          @cluster.timeline.after(@cluster.latency + @commits.cut_left, &block)
+        end
+
+        # @return [Boolean] whether a JoinGroup waits for its answer
+        def joining? = @joining
+
+        # @return [Boolean] whether a rebalance is under way of which the application doesn't know yet
+        def rebalancing? = @joining || @syncing
+
+        def joined(member_id, epoch)
+          @member_id = member_id
+          @epoch = epoch
+          @joining = false
+          @syncing = true
+          @commits.behind_join
+        end
+
+        # The heartbeat's answer: everybody joins again.
+        def rebalance_in_progress
+          @syncing = false
+          return if @joining || busy?
+          return join if @group.style == :cooperative || @assigned.empty?
+          @after = :join
+          push([:revoke, @assigned.dup, false])
+        end
+
+        # @param keys [Array] what the group says is ours now
+        def assigned_by_group(keys, epoch = nil)
+          @syncing = false
+          return @wanted = [keys, epoch] if busy?
+          @epoch = epoch if epoch
+          return push([:assign, keys]) if @group.style == :eager
+          incremental(@assigned - keys, keys - @assigned)
+        end
+
+        # The coordinator doesn't know us any more, or (`outdated`) has gone on without us.
+        def unknown_member(outdated: false)
+          @member_id = NOBODY unless outdated
+          @epoch = -1
+          @joining = @syncing = false
+          @wanted = nil
+          return @after = :lost if [*@pending, *@events].any? { |event| event[0] == :revoke }
+          lose
+        end
+
+        # @return [Boolean] whether a rebalance event waits
+        def busy? = !@pending.empty? || @events.any? { |event| event[0] == :assign || event[0] == :revoke }
+
+        def push(event)
+          @events << event
+          wakeup
+        end
+
+        def ready(lane)
+          return if @ready.include?(lane.id)
+          @ready << lane.id
+          wakeup
+        end
+
+        def fetch_later(&block)
+          @cluster.timeline.after(@cluster.latency) { from_broker(&block) }
+        end
+
+        def log_changed(topic, partition) = @lanes[[topic, partition]]&.wake
+
+        # With the next answer the streams of lanes that stay begin again a little earlier, as they do with an unpatched library.
+        def repeat_next_time = @repeat = true
+
+        def inspect = "#<Driver>"
+
+        private
+
+        def repeat_some
+          @repeat = false
+          @lanes.each_value { |lane| lane.repeat(@cluster.random.rand) }
+        end
+
+        def join
+          return if @joining
+          @joining = true
+          return ask_to_join if @group.style == :cooperative
+          @commits.when_idle { ask_to_join }
+        end
+
+        def ask_to_join
+          member = @member_id
+          owned = @assigned.dup
+          request { @group.join(self, member, @topics, owned) unless @closed }
+        end
+
+        def took(keys)
+          @cluster.observer.taken_over(self, keys)
+          @assigned |= keys
+          keys.each { |key| start(key) }
+        end
+
+        # The library reads by itself where the group stands.
+        def start(key)
+          lane = @lanes[key] or return
+          request do
+            next reply_start(key, lane) if @group.trouble || @group.unstable
+            offset = @group.committed[key]&.offset || -2
+            reply { lane.start(offset) if @lanes[key].equal?(lane) && !lane.closed? && !lane.started? }
+          end
+        end
+
+        def reply_start(key, lane)
+          @cluster.timeline.after(100) { start(key) if @lanes[key].equal?(lane) }
+        end
+
+        def gave_up(keys, lost)
+          @cluster.observer.given_up(self, keys, lost)
+          @assigned -= keys
+          keys.each { |key| @lanes[key]&.stop }
+        end
+
+        def incremental(revoked, added)
+          return push([:assign, added]) if revoked.empty?
+          @after = [:assign, added]
+          push([:revoke, revoked, false])
+        end
+
+        def lose
+          going = @assigned | @events.select { |event| event[0] == :assign }.flat_map { |event| event[1] } |
+            @pending.select { |event| event[0] == :assign }.flat_map { |event| event[1] }
+          return join if going.empty?
+          @after = :join
+          push([:revoke, going, true])
+        end
+
+        # What follows an answer; a partition is given back when outstanding commits are answered.
+        def go_on
+          return if busy?
+          after, @after = @after, nil
+          return later if after.nil?
+          @commits.when_idle { follow(after) unless @closed }
+        end
+
+        def follow(after)
+          case after
+          when :join then join
+          when :lost then lose
+          when Array then gave_back(after[1])
+          end
+        end
+
+        def gave_back(added)
+          return acknowledge if @group.style == :consumer
+          @after = :join
+          push([:assign, added])
+        end
+
+        def acknowledge
+          owned = @assigned.dup
+          member = @member_id
+          request { @group.acknowledge(member, owned) }
+          later
+        end
+
+        def later
+          wanted, @wanted = @wanted, nil
+          assigned_by_group(*wanted) if wanted
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,157 @@
+# frozen_string_literal: true
+
+module Penstock
+  module TestSupport
+    module FakeKafka
+      # A group as its coordinator sees it: members, who was given what, what was committed. Subclasses know how a rebalance goes.
+      class Group
+        # What stands in the offsets topic.
+        Commit = Struct.new(:offset, :metadata, :leader_epoch)
+
+        # One member. `owned`: what it was given and has not given back; `topics`: what it has subscribed to.
+        class Member
+          attr_reader :id, :driver, :topics
+          attr_accessor :epoch, :owned, :joined, :told
+
+          def initialize(id, driver, topics)
+            @id = id
+            @driver = driver
+            @topics = topics
+            @epoch = 0
+            @owned = []
+            @joined = @told = false
+          end
+
+          def inspect = "#<Member #{@id}>"
+        end
+
+        attr_reader :id, :style, :members, :committed
+
+        # Errors for all who ask or commit: coordinator away, offsets unstable.
+        # @return [Symbol, nil]
+        attr_accessor :trouble, :unstable
+
+        # @param heartbeat_ms [Integer] between two of a member
+        # @param session_ms [Integer] without one, until it is thrown out
+        # @param rebalance_ms [Integer] how long members may take to give partitions back
+        def initialize(cluster, id, style, heartbeat_ms: 100, session_ms: 3_000, rebalance_ms: 20_000)
+          @cluster = cluster
+          @id = id
+          @style = style
+          @heartbeat_ms = heartbeat_ms
+          @session_ms = session_ms
+          @rebalance_ms = rebalance_ms
+          @members = {}
+          @committed = {}
+          @serial = 0
+          @pins = {}
+        end
+
+        attr_reader :session_ms
+
+        # @return [Driver, nil] the member that holds the partition now
+        def owner(key) = @members.each_value.find { |member| member.owned.include?(key) }&.driver
+
+        # --- offsets
+
+        # @param request [Driver::CommitRequest]
+        # @return [Array(Integer, Hash)] error of all, and of each partition
+        def commit(request)
+          code = refusal(request)
+          return [Cluster.number(code), {}] if code
+          errors = {}
+          request.rows.each do |topic, partition, offset, metadata, epoch|
+            key = [topic, partition]
+            next errors[key] = Cluster.number(:offset_metadata_too_large) if metadata.to_s.bytesize > @cluster.metadata_limit
+            before = @committed[key]
+            @committed[key] = Commit.new(offset, metadata, epoch)
+            @cluster.observer.stored(self, key, before, @committed[key], request)
+          end
+          [0, errors]
+        end
+
+        # @return [Array<Array>] rows as the driver gives them
+        def offsets(keys)
+          (keys || @committed.keys).map do |topic, partition|
+            commit = @committed[[topic, partition]]
+            @cluster.observer.read([topic, partition]) if commit
+            number = @unstable ? Cluster.number(:unstable_offset_commit) : 0
+            [topic, partition, commit ? commit.offset : -1001, commit&.metadata, commit ? commit.leader_epoch : -1, number]
+          end
+        end
+
+        # Deleting a topic deletes what was committed for it.
+        def forget(key) = @committed.delete(key)
+
+        # --- members
+
+        # A member's client hasn't been heard of for as long as a session may be silent.
+        def silent(driver)
+          member = member_of(driver) or return
+          expel(member)
+        end
+
+        # @param driver [Driver] leaves in order
+        def leave(driver)
+          member = member_of(driver) or return
+          remove(member)
+        end
+
+        def member_of(driver) = @members.each_value.find { |member| member.driver.equal?(driver) }
+
+        # Moves a partition to another member at the next rebalance, and begins one.
+        def shuffle
+          @pins.clear
+          candidates = @members.values
+          return if candidates.size < 2
+          keys = @cluster.partitions(candidates.flat_map(&:topics).uniq)
+          keys.sample([keys.size / 2, 1].max, random: @cluster.random).each do |key|
+            @pins[key] = candidates[@cluster.random.rand(candidates.size)].id
+          end
+          rebalance
+        end
+
+        def inspect = "#<Group>"
+
+        private
+
+        def add(driver, topics)
+          member = Member.new("#{driver.name}-#{@serial += 1}", driver, topics)
+          @members[member.id] = member
+        end
+
+        def remove(member)
+          @members.delete(member.id)
+          left(member)
+        end
+
+        # It learns of it with its next heartbeat.
+        def expel(member)
+          driver = member.driver
+          @cluster.observer.expelled(driver)
+          driver.reply { driver.unknown_member if driver.member_id == member.id }
+          remove(member)
+        end
+
+        # Balanced, and as much as possible where it was; pinned partitions where they are pinned.
+        # @return [Hash{Member => Array}]
+        def target
+          members = @members.values
+          return {} if members.empty?
+          keys = @cluster.partitions(members.flat_map(&:topics).uniq)
+          most = (keys.size + members.size - 1) / members.size
+          most = keys.size unless @pins.empty?
+          plan = members.to_h { |member| [member, keys.select { |key| wants?(member, key) }.first(most)] }
+          (keys - plan.values.flatten(1)).each { |key| plan.min_by { |member, given| [given.size, member.id] }.last << key }
+          plan
+        end
+
+        def wants?(member, key)
+          pinned = @pins[key]
+          return member.id == pinned if pinned && @members.key?(pinned)
+          member.owned.include?(key)
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,182 @@
+# frozen_string_literal: true
+
+require_relative "batch"
+
+module Penstock
+  module TestSupport
+    module FakeKafka
+      # A partition's queue inside a client, with the interface of Penstock::Native::Lane, and what fetches into it.
+      #
+      # The client fetches while less than `prefetch` waits. An entry that lands in an empty queue gives the lane's only sign
+      # of readiness, as in the library; what waits already gives none.
+      class Lane
+        NO_OFFSET = -1001
+        PREFETCH = 40
+        FETCH = 25
+        private_constant :NO_OFFSET, :PREFETCH, :FETCH
+
+        attr_reader :id, :topic, :partition, :position
+        attr_accessor :cursor
+
+        # @param client [Driver]
+        # @param log [Log]
+        def initialize(client, id, topic, partition, log)
+          @client = client
+          @id = id
+          @topic = topic
+          @partition = partition
+          @log = log
+          @cursor = NO_OFFSET
+          @queue = []
+          @position = nil
+          @version = 0
+          @closed = false
+          @fetching = nil
+          @told_end = nil
+          @previous_from = nil
+        end
+
+        def key = @key ||= [@topic, @partition].freeze
+        def closed? = @closed
+        def length = @queue.size
+
+        def close
+          @closed = true
+          stop
+        end
+
+        # --- what the client does with it
+
+        # The partition is assigned and its position known.
+        # @param offset [Integer] logical ones too
+        def start(offset)
+          @life = @log.life
+          @position = resolve(offset)
+          fetch_soon
+        end
+
+        def started? = !@position.nil?
+
+        # No more fetching; what lies in the queue is stale.
+        def stop
+          @version += 1
+          @position = nil
+          @fetching = nil
+          @queue.clear
+        end
+
+        def seek(offset)
+          @version += 1
+          @queue.clear
+          @fetching = nil
+          @told_end = nil
+          @cursor = offset.negative? ? NO_OFFSET : offset
+          start(offset)
+        end
+
+        # A pause inside the library: what was prefetched is dropped, and the fetch begins where the application was thought
+        # to be, which may be before the last take.
+        # @param chance [Float] 0 is the last take's beginning, 1 its end
+        def repeat(chance)
+          return unless started? && @previous_from && @cursor >= 0
+          @version += 1
+          @queue.clear
+          @fetching = nil
+          @told_end = nil
+          @position = @previous_from + ((@cursor - @previous_from) * chance).floor
+          fetch_soon
+        end
+
+        # The log has grown, or changed otherwise.
+        def wake = fetch_soon
+
+        # Something of a partition other than a record.
+        # @param error [Array(Integer, String)]
+        def fail(error)
+          push(error) if started?
+        end
+
+        # @return [Batch, nil]
+        def take(max)
+          return if @closed
+          records, eof, error = shift(max)
+          return if records.empty? && eof.nil? && error.nil?
+          batch = Batch.new(self, records, eof: eof, error: error, full: records.size >= max || !error.nil?)
+          moved(batch) unless records.empty?
+          fetch_soon
+          batch
+        end
+
+        # @return [Boolean] whether something waits
+        def touch = !@queue.empty?
+
+        def inspect = "#<Lane>"
+
+        private
+
+        def moved(batch)
+          @previous_from = @cursor.negative? ? batch.records.first.offset : @cursor
+          @cursor = batch.to
+        end
+
+        def shift(max)
+          records = []
+          eof = nil
+          while records.size < max && (entry = @queue.shift)
+            case entry
+            when Record
+              records << entry
+              eof = nil
+            when Integer then eof = entry
+            else return [records, eof, entry]
+            end
+          end
+          [records, eof, nil]
+        end
+
+        def fetch_soon
+          return if @fetching || !started? || @queue.size >= PREFETCH || nothing_new?
+          version = @version
+          @fetching = @client.fetch_later { fetched if version == @version }
+        end
+
+        def nothing_new? = @position == @log.high && @told_end == @position && @log.life == @life
+
+        def fetched
+          @fetching = nil
+          return out_of_range if cut_off? || !@log.include?(@position)
+          @life = @log.life
+          records = @log.fetch(@position, FETCH)
+          records.each { |record| push(record) }
+          @position = (records.size < FETCH) ? @log.high : records.last.offset + 1
+          push(@told_end = @position) if @position == @log.high && @told_end != @position
+          fetch_soon
+        end
+
+        # What was fetched up to here is of a log that is no more: leader epochs tell.
+        def cut_off? = @life != @log.life && @position > @log.cut_at
+
+        # The policy is `earliest`; the library begins there without a word.
+        def out_of_range
+          @life = @log.life
+          @position = @log.low
+          @told_end = nil
+          fetch_soon
+        end
+
+        def resolve(offset)
+          case offset
+          when -2, NO_OFFSET then @log.low
+          when -1 then @log.high
+          else offset
+          end
+        end
+
+        def push(entry)
+          @queue << entry
+          @client.ready(self) if @queue.size == 1
+        end
+      end
+    end
+  end
+end

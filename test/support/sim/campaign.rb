@@ -1,0 +1,86 @@
+# frozen_string_literal: true
+
+require "fileutils"
+require_relative "shrinker"
+require_relative "world"
+
+module Penstock
+  module TestSupport
+    module Sim
+      # Runs many seeds, one after another, until a number or a time is reached or one fails; every so often a seed is run a second
+      # time, and its trace must be the same. Sums up what was covered.
+      class Campaign
+        TWICE_EVERY = 50
+        FAILED = File.expand_path("../../../tmp/sim", __dir__)
+        private_constant :TWICE_EVERY, :FAILED
+
+        attr_reader :coverage, :seeds, :steps
+
+        # @param from [Integer] first seed
+        # @param seeds [Integer, nil] how many
+        # @param seconds [Numeric, nil] or for how long
+        def initialize(from:, seeds: nil, seconds: nil)
+          @from = from
+          @most = seeds || Float::INFINITY
+          @seconds = seconds
+          @coverage = Coverage.new
+          @seeds = 0
+          @steps = 0
+        end
+
+        # @return [String, nil] what failed, with the way to see it again
+        def call
+          @began = now
+          until @seeds >= @most || over?
+            seed = @from + @seeds
+            problem = run(Plan.draw(seed))
+            return problem if problem
+          end
+        ensure
+          @took = now - @began
+        end
+
+        # @return [String]
+        def to_s
+          format("seeds %d to %d, %d events, %.1f s, %.1f ms a seed\n%s", @from, @from + @seeds - 1, @steps, @took,
+            @took * 1_000 / [@seeds, 1].max, @coverage)
+        end
+
+        private
+
+        def now = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC)
+        def over? = @seconds && now - @began >= @seconds
+
+        def run(plan)
+          world = World.new(plan)
+          violation = world.run
+          return failed(plan, violation) if violation
+          @coverage.merge(world.coverage)
+          @steps += world.timeline.steps
+          @seeds += 1
+          differs(plan, world) if (@seeds % TWICE_EVERY).zero?
+        end
+
+        def differs(plan, first)
+          again = World.new(plan)
+          again.run
+          return if again.digest == first.digest && again.timeline.steps == first.timeline.steps
+          "seed #{plan.seed}: two runs differ: something in it doesn't come from the seed"
+        end
+
+        def failed(plan, violation)
+          small = Shrinker.new(plan, violation).call
+          path = File.join(FAILED, "#{plan.seed}.json")
+          FileUtils.mkdir_p(FAILED)
+          File.write(path, small.to_json)
+          <<~TEXT
+            seed #{plan.seed}: #{violation}
+              again:    bin/test sim --seeds 1 --from #{plan.seed}
+              smaller:  bin/test sim --plan #{path.delete_prefix("#{Dir.pwd}/")} --trace
+              #{small.to_s.gsub("\n", "\n  ")}
+          TEXT
+        end
+      end
+    end
+  end
+end

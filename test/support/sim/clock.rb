@@ -1,0 +1,37 @@
+# frozen_string_literal: true
+
+require "penstock/clock"
+
+module Penstock
+  module TestSupport
+    module Sim
+      # The time of a simulated world, for all of its processes.
+      class Clock < Penstock::Clock
+        EPOCH_MS = 1_700_000_000_000
+        private_constant :EPOCH_MS
+
+        # @return [Integer] how far the wall clock has been moved
+        attr_accessor :jumped_ms
+
+        # @param timeline [FakeKafka::Timeline]
+        def initialize(timeline)
+          super()
+          @timeline = timeline
+          @jumped_ms = 0
+        end
+
+        def monotonic_ms = @timeline.now
+        def monotonic_us = @timeline.now * 1_000
+        def wall_ms = EPOCH_MS + @timeline.now + @jumped_ms
+
+        # Whoever was handed no clock and asks the machine's gets the world's while there is one.
+        module Everywhere
+          %i[monotonic_ms monotonic_us wall_ms].each do |name|
+            define_method(name) { (instance_of?(Penstock::Clock) && World.current&.clock&.public_send(name)) || super() }
+          end
+        end
+        Penstock::Clock.prepend(Everywhere)
+      end
+    end
+  end
+end

@@ -1,0 +1,60 @@
+# frozen_string_literal: true
+
+%w[../.. ../../../lib].each { |path| $LOAD_PATH.unshift(File.expand_path(path, __dir__)) }
+
+require "optparse"
+require "penstock"
+require_relative "campaign"
+
+module Penstock
+  module TestSupport
+    module Sim
+      # `bin/test sim --seeds N [--from S]`, `bin/test sim --plan FILE [--trace]`: long runs and replays.
+      class Command
+        def initialize(arguments)
+          @seeds = nil
+          @seconds = nil
+          @from = 1
+          @plan = nil
+          @trace = false
+          parser.parse!(arguments)
+        end
+
+        # @return [Integer] exit code
+        def call = (@plan || @seeds == 1) ? replay : campaign
+
+        private
+
+        def parser
+          OptionParser.new do |options|
+            options.on("--seeds N", Integer, "how many seeds") { |seeds| @seeds = seeds }
+            options.on("--seconds N", Float, "or for how long") { |seconds| @seconds = seconds }
+            options.on("--from S", Integer, "the first seed") { |seed| @from = seed }
+            options.on("--plan FILE", "one plan, as it was kept") { |path| @plan = Plan.parse(File.read(path)) }
+            options.on("--trace", "tells every step") { @trace = true }
+          end
+        end
+
+        def replay
+          plan = @plan || Plan.draw(@from)
+          world = World.new(plan, traced: @trace)
+          violation = world.run
+          puts plan, world.lines, violation || "#{world.timeline.steps} events, nothing broken"
+          violation ? 1 : 0
+        end
+
+        def campaign
+          campaign = Campaign.new(from: @from, seeds: @seeds, seconds: @seconds || (60 unless @seeds))
+          problem = campaign.call
+          puts campaign, problem
+          return 1 if problem
+          missing = (campaign.seeds >= 1_000) ? campaign.coverage.missing : []
+          puts "too seldom: #{missing.join(", ")}" unless missing.empty?
+          missing.empty? ? 0 : 1
+        end
+      end
+    end
+  end
+end
+
+exit Penstock::TestSupport::Sim::Command.new(ARGV).call if $PROGRAM_NAME == __FILE__

@@ -1,0 +1,203 @@
+# frozen_string_literal: true
+
+module Penstock
+  module TestSupport
+    module Sim
+      # Does to the world what a plan says: each fault has a method of its name. What lasts is over when the world heals.
+      class Faults
+        # @param world [World]
+        def initialize(world)
+          @world = world
+          @timeline = world.timeline
+          @cluster = world.cluster
+          @group = world.group
+          @coverage = world.coverage
+          @random = world.random
+          @ended = false
+        end
+
+        # @param fault [Plan::Fault]
+        def inject(fault)
+          @world.trace(:fault, fault.at, fault.who)
+          __send__(fault.kind, @world.instance(fault.who), fault)
+        end
+
+        # Ends what is still wrong.
+        def heal
+          @ended = true
+          @group.trouble = @group.unstable = nil
+          @cluster.metadata_limit = 4_096
+          @cluster.slowness = 1
+          @world.instances.each { |instance| go_on(instance) if instance.paused? }
+        end
+
+        private
+
+        # Runs the block later, unless everything was healed before.
+        def afterwards(delay_ms, &block)
+          @timeline.after(delay_ms) { yield unless @ended }
+        end
+
+        # --- processes
+
+        def crash(instance, fault)
+          return unless instance
+          @world.checker.crashed(instance)
+          driver = instance.driver
+          instance.crash
+          @timeline.after(@group.session_ms) { @group.silent(driver) } if driver
+          again(fault)
+        end
+
+        def stop(instance, fault)
+          return unless instance && !instance.stopping? && !instance.paused?
+          @coverage.hit("stop with units running") if instance.units.any?
+          @coverage.hit("stop during a rebalance") if instance.driver&.busy?
+          instance.stop(@world.plan.shutdown_ms)
+          again(fault)
+        end
+
+        def again(fault)
+          afterwards(fault.value + 50) { @world.start(fault.who) unless @world.instance(fault.who) } if fault.value
+        end
+
+        def join(instance, fault) = (@world.start(fault.who) unless instance)
+
+        def pause(instance, fault)
+          return unless instance && !instance.paused?
+          instance.pause
+          driver = instance.driver
+          afterwards(@group.session_ms) { thrown_out(instance, driver) if instance.paused? && driver }
+          afterwards(fault.value) { go_on(instance) }
+        end
+
+        def thrown_out(_instance, driver)
+          @coverage.hit("process stopped past its session")
+          @group.silent(driver)
+        end
+
+        def go_on(instance) = (instance.go_on if instance.paused? && !instance.dead?)
+
+        def slow_loop(instance, fault) = instance&.slow_until(@timeline.now + fault.value)
+
+        def connection(instance, _fault) = instance&.break_connection
+
+        def shuffle(_instance, _fault) = @group.shuffle
+
+        # --- the network and the coordinator
+
+        def cut(instance, fault)
+          driver = instance&.driver or return
+          driver.commits.cut(@timeline.now + fault.value)
+          afterwards(@group.session_ms) { @group.silent(driver) if driver.commits.cut_left.positive? }
+        end
+
+        def commit(instance, fault)
+          driver = instance&.driver or return
+          @coverage.hit("commit reply lost") if fault.value == :unanswered
+          @coverage.hit("commit late") if fault.value == :late
+          driver.commits.arrange(fault.value)
+        end
+
+        def metadata_limit(_instance, fault)
+          @cluster.metadata_limit = 20
+          afterwards(fault.value) { @cluster.metadata_limit = 4_096 }
+        end
+
+        def unstable(_instance, fault)
+          @coverage.hit("unstable offsets")
+          @group.unstable = true
+          @group.shuffle
+          afterwards(fault.value) { @group.unstable = nil }
+        end
+
+        def loading(_instance, fault)
+          @group.trouble = :coordinator_load_in_progress
+          afterwards(fault.value) { @group.trouble = nil }
+        end
+
+        def slow_network(_instance, fault)
+          @cluster.slowness = 40
+          afterwards(fault.value) { @cluster.slowness = 1 }
+        end
+
+        # --- partitions
+
+        def repeat(instance, _fault)
+          driver = instance&.driver or return
+          @coverage.hit("repeats after a rebalance")
+          driver.repeat_next_time
+        end
+
+        def retention(_instance, fault)
+          place = place(fault)
+          log = @cluster.log(*place)
+          @world.checker.gone(log.trim(log.low + ((log.high - log.low) * fault.value / 100)))
+          @cluster.changed(*place)
+        end
+
+        def compact(_instance, fault)
+          place = place(fault)
+          @coverage.hit("compaction")
+          @world.checker.gone(@cluster.log(*place).compact { @random.rand(100) < fault.value / 2 })
+        end
+
+        def truncate(_instance, fault)
+          cut_log(fault) { |log| log.truncate(log.low + ((log.high - log.low) * fault.value / 100)) }
+        end
+
+        def recreate(_instance, fault)
+          place = place(fault)
+          cut_log(fault, &:recreate)
+          @group.forget(place)
+        end
+
+        def cut_log(fault)
+          place = place(fault)
+          log = @cluster.log(*place)
+          @world.checker.cut(place, log.high)
+          @world.checker.gone(yield(log))
+          @cluster.changed(*place)
+        end
+
+        def leader(_instance, fault)
+          @cluster.log(*place(fault)).leader_epoch += 1
+        end
+
+        def partition_error(instance, fault)
+          instance&.driver&.lanes&.[](place(fault))&.fail([3, "simulated"])
+        end
+
+        def place(fault) = @world.places[fault.at % @world.places.size]
+
+        # --- users
+
+        # A seek from outside of a unit.
+        def seek(instance, fault)
+          consumer = consumer(instance, fault) or return
+          place = [consumer.topic.name, consumer.partition]
+          log = @cluster.log(*place)
+          target = log.low + ((log.high - log.low) * fault.value / 100)
+          @coverage.hit("seek from outside")
+          @world.checker.asked(consumer, :seek)
+          @world.checker.sought(place, target)
+          consumer.seek(target)
+        end
+
+        def hold(instance, fault)
+          consumer = consumer(instance, fault) or return
+          @world.checker.asked(consumer, :pause)
+          consumer.pause(:consecutive, fault.value)
+        end
+
+        def consumer(instance, fault)
+          return if instance.nil? || instance.paused?
+          used = instance.lanes.flat_map { |lane| lane.slot.pool.used }
+          used[fault.at % used.size]&.consumer unless used.empty?
+        end
+
+        def wall_jump(_instance, fault) = @world.clock.jumped_ms += fault.value
+      end
+    end
+  end
+end

@@ -1,0 +1,106 @@
+# frozen_string_literal: true
+
+require "penstock/runtime/mailbox"
+
+module Penstock
+  module TestSupport
+    module Sim
+      # A fiber that sleeps on the timeline instead of a thread that sleeps: a poll loop, or a worker with its unit. It can be
+      # woken before its time; after its process has died it never goes on.
+      class Sleeper
+        # @return [Instance] the process
+        attr_reader :instance
+
+        # @param instance [Instance]
+        def initialize(instance, &body)
+          @instance = instance
+          @timeline = instance.world.timeline
+          @fiber = Fiber.new(&body)
+          @due = nil
+          @key = nil
+          @born = false
+        end
+
+        def begin_after(delay_ms) = due_at(@timeline.now + delay_ms)
+
+        # Called by the fiber itself.
+        def sleep_until(time)
+          due_at(time)
+          Fiber.yield
+        end
+
+        # Called by others: it goes on at that time if it would not go on before.
+        def wake_at(time)
+          due_at(time) if @key && time < @due
+        end
+
+        # Whether it sleeps in the middle of something.
+        def asleep? = !@key.nil? && @born
+        def ended? = !@fiber.alive?
+
+        # An exception from outside, as Thread#raise.
+        def raise_in(error)
+          @timeline.cancel(@key) if @key
+          @key = nil
+          go { @fiber.raise(error) }
+        end
+
+        def inspect = "#<Sleeper>"
+
+        private
+
+        def due_at(time)
+          @timeline.cancel(@key) if @key
+          @due = time
+          @key = @timeline.at(time) do
+            @key = nil
+            @instance.run_when_awake { go { @fiber.resume } }
+          end
+        end
+
+        def go
+          before, @instance.world.running = @instance.world.running, self
+          @born = true
+          yield
+        ensure
+          @instance.world.running = before
+        end
+      end
+
+      # A worker that waits for a commit sleeps on the timeline.
+      module CommitWaiting
+        def wait(timeout_s)
+          sleeper = World.current&.running or return super
+          @sleeper = sleeper
+          sleeper.sleep_until(World.current.timeline.now + (timeout_s * 1_000).round) if @answer.nil?
+          @answer || false
+        end
+
+        def resolve(answer)
+          super
+          @sleeper&.wake_at(World.current.timeline.now)
+        end
+      end
+      Runtime::CommitWait.prepend(CommitWaiting)
+
+      # A poll loop without a connection waits for its mail on the timeline.
+      module MailWaiting
+        attr_writer :sleeper
+
+        def post(message)
+          super
+          @sleeper.wake_at(World.current.timeline.now) if @expecting
+        end
+
+        def wait(timeout_ms)
+          if @messages.empty?
+            @expecting = true
+            @sleeper.sleep_until(World.current.timeline.now + timeout_ms)
+            @expecting = false
+          end
+          shift
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,148 @@
+# frozen_string_literal: true
+
+require "logger"
+require "penstock/deadline"
+require "penstock/instrumentation/monitor"
+require "penstock/runtime/commit_codec"
+require "penstock/runtime/host"
+require "penstock/runtime/poll_loop"
+require_relative "fibers"
+require_relative "pool"
+
+module Penstock
+  module TestSupport
+    module Sim
+      # One life of one simulated process: the real poll loop with everything behind it, in a fiber, on a client of FakeKafka.
+      # It may be told to stop, be stopped by the system for a while, or die; what it had in memory is then gone.
+      class Instance
+        MONITOR = Instrumentation::Monitor.new
+        LOGGER = Logger.new(nil)
+        private_constant :MONITOR, :LOGGER
+
+        # Everything real but the threads.
+        class Host < Runtime::Host
+          def initialize(instance, application)
+            super(settings: application.settings, monitor: MONITOR, logger: LOGGER, clock: instance.world.clock,
+                  codec: Runtime::CommitCodec.new, layers: [], producer: -> {}, topics: application.group.topics,
+                  properties: ->(_group) { application.properties }, stop: ->(error) { instance.critical(error) })
+            @reporter = Reporter.new(instance)
+            @pool = Pool.new(instance, queue: @queue, runner: runner([]), concurrency: settings.concurrency)
+          end
+        end
+
+        # Events of the loop go to the checker at once.
+        class Reporter
+          def initialize(instance)
+            @instance = instance
+          end
+
+          def emit(name, payload) = @instance.world.checker.event(@instance, name, payload)
+          def subscribed?(name) = Checker::EVENTS.include?(name)
+          def dropped = 0
+        end
+
+        # @return [Integer] which process of the plan it is a life of
+        attr_reader :slot
+        # @return [Integer] number of the life
+        attr_reader :number
+        attr_reader :world, :loop, :host, :driver, :deadline
+
+        def initialize(world, slot, number, application)
+          @world = world
+          @slot = slot
+          @number = number
+          @host = Host.new(self, application)
+          @loop = Runtime::PollLoop.new(application.group, @host, method(:connect))
+          @loop.instance_variable_set(:@longest_wait, 10_000) # idle turns tell nothing here
+          @dead = false
+          @paused = false
+          @deferred = []
+          @slow_until = 0
+          @sleeper = Sleeper.new(self) { run }
+          @loop.mailbox.extend(MailWaiting)
+          @loop.mailbox.sleeper = @sleeper
+          @sleeper.begin_after(0)
+        end
+
+        def name = "p#{@slot}.#{@number}"
+        def dead? = @dead
+        def paused? = @paused
+        def ended? = @loop.finished?
+        def running? = !@dead && !ended?
+        def stopping? = !@deadline.nil?
+
+        # @return [Array<Processing::Unit>]
+        def units = @host.pool.running.map(&:last)
+
+        # @return [Array<Processing::Lane>] of the open connection
+        def lanes = @loop.instance_variable_get(:@parts)&.session&.all || []
+
+        # --- what is done to it
+
+        def stop(total_ms)
+          @deadline = Deadline.in(total_ms, clock: @world.clock)
+          @host.stopping!
+          @loop.stop(@deadline)
+        end
+
+        # User code had an error that concerns the whole process.
+        def critical(_error) = stop(@world.plan.shutdown_ms)
+
+        def crash
+          @dead = true
+          @driver&.forget
+          @deferred.clear
+        end
+
+        def pause = @paused = true
+
+        def go_on
+          @paused = false
+          waiting, @deferred = @deferred, []
+          waiting.each(&:call)
+        end
+
+        # The loop's thread gets no turn until then.
+        def slow_until(time) = @slow_until = time
+
+        # The connection fails: the next look at its events raises.
+        def break_connection = @driver&.push([:error, -150, "_FATAL", "simulated", true])
+
+        # @yield what happens inside the process: now, when it goes on, or never
+        def run_when_awake(&block)
+          return if @dead
+          @paused ? @deferred << block : yield
+        end
+
+        # --- the driver's wait
+
+        def call(driver, timeout_ms)
+          time = @world.timeline.now
+          time += driver.signalled? ? @world.quickly : timeout_ms
+          @world.trace(:turn, @number, time - @world.timeline.now)
+          @sleeper.sleep_until([time, @slow_until].max)
+          driver.signalled?
+        end
+
+        def wake(_driver)
+          @sleeper.wake_at([@world.timeline.now + @world.quickly, @slow_until].max) if @sleeper.asleep?
+        end
+
+        def inspect = "#<Instance>"
+
+        private
+
+        def run
+          @loop.run
+          @world.checker.ended(self)
+        end
+
+        def connect(group)
+          @driver = FakeKafka::Driver.new(@world.cluster, World::GROUP, name: name, host: self, waiter: self)
+          @driver.subscribe(group.subscription)
+          @driver
+        end
+      end
+    end
+  end
+end

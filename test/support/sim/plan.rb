@@ -1,0 +1,115 @@
+# frozen_string_literal: true
+
+require "json"
+
+module Penstock
+  module TestSupport
+    module Sim
+      # What one simulated run consists of, drawn from a number: shape of the group, load, and the faults with their times. A
+      # plain value, so that a failing one can be made smaller and kept.
+      class Plan
+        # One thing that goes wrong, or that somebody does.
+        Fault = Struct.new(:at, :kind, :who, :value) do
+          def to_s = "#{at} ms #{kind} #{who}#{" #{value}" if value}"
+        end
+
+        # What may happen, and how often beside the others.
+        FAULTS = {
+          crash: 6, pause: 6, stop: 5, join: 3, shuffle: 8, cut: 4, commit: 10, metadata_limit: 1, unstable: 3, loading: 3,
+          slow_loop: 4, repeat: 3, retention: 1, truncate: 1, recreate: 1, compact: 2, wall_jump: 1, connection: 2, seek: 3,
+          hold: 2, leader: 1, slow_network: 2, partition_error: 1
+        }.freeze
+        COMMIT_FATES = %i[lost unanswered late resent rebalance_in_progress coordinator_load_in_progress not_coordinator
+          request_timed_out illegal_generation].freeze
+        KINDS = FAULTS.flat_map { |kind, weight| [kind] * weight }.freeze
+        private_constant :FAULTS, :KINDS
+
+        NUMBERS = %i[seed members partitions topics workers records horizon_ms commit_interval_ms max_messages drain_ms
+          keys fail_percent poison_percent slow_percent mark_percent seek_percent shutdown_ms].freeze
+        attr_reader :style, :mode, :manual, :faults, *NUMBERS
+
+        def self.draw(seed) = new(**Draw.new(seed).values)
+
+        # @param text [String] as {#to_json} gives it
+        def self.parse(text)
+          hash = JSON.parse(text, symbolize_names: true)
+          faults = hash.delete(:faults).map { |at, kind, who, value| Fault.new(at, kind.to_sym, who, symbol(value)) }
+          new(faults: faults, **hash, style: hash.fetch(:style).to_sym, mode: hash.fetch(:mode).to_sym)
+        end
+
+        def self.symbol(value) = (value.is_a?(String) ? value.to_sym : value)
+
+        def initialize(faults:, **values)
+          @values = values
+          @faults = faults
+          values.each { |name, value| instance_variable_set(:"@#{name}", value) }
+        end
+
+        # @return [Plan] the same but for these
+        def with(**changes) = Plan.new(**@values, faults: @faults, **changes)
+
+        # @return [Array] equal for plans whose applications are configured alike
+        def configuration = [@topics, @mode, @workers, @max_messages, @manual, @drain_ms, @commit_interval_ms]
+
+        def to_json(*) = JSON.generate({**@values, faults: @faults.map(&:to_a)})
+        def to_s = [@values.map { |name, value| "#{name}=#{value}" }.join(" "), *@faults].join("\n  ")
+
+        # Draws a plan.
+        class Draw
+          def initialize(seed)
+            @seed = seed
+            @random = Random.new(seed)
+          end
+
+          def values
+            members = @random.rand(2..4)
+            {seed: @seed, members: members, **shape, **user_code, **timing, faults: faults(members)}
+          end
+
+          private
+
+          def shape
+            {partitions: @random.rand(3..8), topics: one_of(1, 1, 1, 2), workers: @random.rand(1..4),
+             records: @random.rand(60..110),
+             style: one_of(:eager, :cooperative, :cooperative, :consumer, :consumer), manual: one_of(false, false, false, true),
+             mode: one_of(:whole, :key, :key, :message),
+             max_messages: one_of(1, 3, 5, 10, 100), keys: one_of(1, 5, 20)}
+          end
+
+          def user_code
+            {fail_percent: one_of(0, 2, 8), poison_percent: one_of(0, 0, 3), slow_percent: one_of(0, 2, 6),
+             mark_percent: one_of(0, 10, 40), seek_percent: one_of(0, 0, 0, 4)}
+          end
+
+          def timing
+            @horizon = @random.rand(8_000..16_000)
+            {horizon_ms: @horizon, commit_interval_ms: one_of(200, 500, 1_500), drain_ms: one_of(300, 1_500, 3_000),
+             shutdown_ms: one_of(3_000, 8_000)}
+          end
+
+          def faults(members)
+            drawn = Array.new(@random.rand(3..10)) do
+              kind = one_of(*KINDS)
+              Fault.new(@random.rand(500..(@horizon - 500)), kind, @random.rand(members), value(kind))
+            end
+            drawn.sort_by(&:at)
+          end
+
+          def value(kind)
+            case kind
+            when :commit then one_of(*COMMIT_FATES)
+            when :pause, :cut then one_of(200, 1_000, 4_000, 6_000)
+            when :metadata_limit, :unstable, :loading, :slow_network, :hold then @random.rand(200..3_000)
+            when :slow_loop then @random.rand(50..1_500)
+            when :crash, :stop then one_of(nil, 100, 1_000, 5_000)
+            when :retention, :truncate, :compact, :seek then @random.rand(1..99)
+            when :wall_jump then @random.rand(-100_000..100_000)
+            end
+          end
+
+          def one_of(*choices) = choices[@random.rand(choices.size)]
+        end
+      end
+    end
+  end
+end

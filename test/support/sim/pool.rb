@@ -1,0 +1,99 @@
+# frozen_string_literal: true
+
+require "penstock/errors"
+
+module Penstock
+  module TestSupport
+    module Sim
+      # The workers of a simulated process, with the interface of Penstock::Runtime::WorkerPool: fibers that take units from the
+      # real run queue and run them with the real unit runner. A unit's start, its end and the arrival of its outcome are
+      # moments of their own on the timeline.
+      class Pool
+        attr_reader :queue, :size
+
+        # @param instance [Instance]
+        # @param queue [Runtime::RunQueue]
+        # @param runner [Execution::UnitRunner]
+        def initialize(instance, queue:, runner:, concurrency:)
+          @instance = instance
+          @world = instance.world
+          @queue = queue
+          @runner = runner
+          @size = concurrency
+          @running = {}
+          @hooks_running = 0
+          @looking = false
+        end
+
+        # Something runnable waits.
+        def grow(count = 1)
+          return if @looking || !count.positive?
+          @looking = true
+          @world.timeline.after(@world.quickly) { @instance.run_when_awake { look } }
+        end
+
+        # One more worker, for hooks.
+        def start_hook_worker
+          @world.timeline.after(@world.quickly) { @instance.run_when_awake { look_for_hook } }
+        end
+
+        # @return [Array<Processing::Unit>] units that are interrupted
+        def interrupt(lanes)
+          hit = @running.select { |_sleeper, unit| lanes.include?(unit.lane) }
+          hit.each_key { |sleeper| interrupt_later(sleeper) }
+          hit.values
+        end
+
+        # @return [Array<Array(Object, Processing::Unit)>]
+        def running = @running.to_a
+
+        def close(_timeout_s) = @running.empty?
+
+        private
+
+        def look
+          @looking = false
+          return if @running.size - @hooks_running >= @size
+          slot, unit = @queue.take(wait: false)
+          return unless unit
+          work(slot, unit)
+          grow
+        end
+
+        def look_for_hook
+          slot, unit = @queue.take_hook(0)
+          return unless unit
+          @hooks_running += 1
+          work(slot, unit) { @hooks_running -= 1 }
+          start_hook_worker
+        end
+
+        def work(slot, unit, &ended)
+          sleeper = Sleeper.new(@instance) do
+            outcome = @runner.call(slot, unit)
+            @running.delete(sleeper)
+            ended&.call
+            finished(slot, unit, outcome)
+          end
+          @running[sleeper] = unit
+          @world.checker.unit_taken(@instance, unit)
+          @world.trace(:unit, @instance.number, unit.lane.partition, unit.messages.size)
+          sleeper.begin_after(0)
+        end
+
+        # The outcome is on its way for a moment: other threads may come in between.
+        def finished(slot, unit, outcome)
+          @queue.finished(slot, unit, !outcome.smooth?)
+          @world.timeline.after(@world.quickly) { @instance.run_when_awake { slot.mailbox.post(outcome) } }
+          grow
+        end
+
+        def interrupt_later(sleeper)
+          @world.timeline.after(@world.quickly) do
+            @instance.run_when_awake { sleeper.raise_in(Interrupted) if @running.key?(sleeper) && sleeper.asleep? }
+          end
+        end
+      end
+    end
+  end
+end

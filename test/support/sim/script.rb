@@ -1,0 +1,123 @@
+# frozen_string_literal: true
+
+require "zlib"
+
+module Penstock
+  module TestSupport
+    module Sim
+      # What the users' code does with its records, by the plan's seed: it takes its time, fails, marks, seeks, pauses, leaves
+      # early. What a record does to it depends on the record and the attempt alone, so that a smaller plan behaves alike.
+      class Script
+        class Failure < StandardError; end
+
+        # @param world [World]
+        def initialize(world)
+          @world = world
+          @plan = world.plan
+          @checker = world.checker
+          @salt = (@plan.seed * 2_654_435_761) & 0xffff_ffff
+        end
+
+        # Runs inside `consume`.
+        def consume(consumer)
+          sleeper = @world.running
+          work = @checker.unit_begins(sleeper, consumer)
+          chance = chance(work.truths.first.uid, consumer.attempt)
+          run(consumer, work, chance)
+          wish(consumer, work, chance)
+          @checker.unit_ended(work)
+        rescue Exception => error # rubocop:disable Lint/RescueException -- told to the checker and raised again
+          @checker.unit_failed(work, error) if work
+          raise
+        end
+
+        # Runs inside `revoked` and `shutdown`.
+        def hook(consumer, name)
+          @checker.hook(consumer, name)
+          nap(chance(consumer.partition, name.size) % 50)
+        end
+
+        private
+
+        # Three numbers in one: when to sleep, how long, and what to wish for.
+        def chance(*parts) = Zlib.crc32(parts.join(":"), @salt)
+
+        def run(consumer, work, chance)
+          duration = duration(chance)
+          sleepy = (chance >> 8) % work.truths.size
+          index = 0
+          consumer.messages.each do |message|
+            truth = @checker.record_begins(work, message)
+            nap(duration) if index == sleepy && duration.positive?
+            fail_perhaps(truth)
+            @checker.record_ran(work, truth)
+            mark_perhaps(consumer, work, truth, message)
+            index += 1
+            break if leave_early?(consumer, chance)
+          end
+        end
+
+        def duration(chance)
+          return chance % 3 if @world.healed?
+          roll = chance % 100
+          return 1_500 + (chance % 7_000) if roll < @plan.slow_percent
+          return 0 if roll < 50
+          (roll < 85) ? chance % 60 : 100 + (chance % 700)
+        end
+
+        def nap(duration_ms)
+          sleeper = @world.running
+          sleeper.sleep_until(@world.timeline.now + duration_ms)
+        end
+
+        # Some records fail a few times, some now and then.
+        def fail_perhaps(truth)
+          return if @world.healed?
+          truth.tries += 1
+          roll = chance(truth.uid, :poison) % 100
+          poisoned = roll < @plan.poison_percent && truth.tries <= 2 + (roll % 4)
+          unlucky = chance(truth.uid, truth.tries) % 100 < @plan.fail_percent
+          raise Failure, "record #{truth.uid}" if poisoned || unlucky
+        end
+
+        def mark_perhaps(consumer, work, truth, message)
+          last = message.offset == work.truths.last.offset
+          roll = chance(truth.uid, truth.tries, :mark) % 100
+          return if roll >= @plan.mark_percent && !(@plan.manual && (last || @world.healed?))
+          wait = roll < @plan.mark_percent / 5 && !@world.healed?
+          return @checker.marked(work, truth, consumer.mark_as_consumed(message)) unless wait
+          @checker.marks(work, truth)
+          @checker.waited(work, truth, consumer.mark_as_consumed!(message))
+        end
+
+        # A loop of the user's that looks whether it should end: it marks what it did and asks for the rest again.
+        def leave_early?(consumer, chance)
+          return false unless (chance >> 4) % 3 == 0 && consumer.stopping?
+          @plan.mark_percent.positive? && !@plan.manual
+        end
+
+        def wish(consumer, work, chance)
+          return if @world.healed?
+          roll = (chance >> 12) % 100
+          return unless roll < @plan.seek_percent
+          case roll % 3
+          when 0 then seek(consumer, work, work.truths.first.offset + (chance % 12) - 6)
+          when 1 then pause(consumer, work, chance % 1_500)
+          else consumer.commit_offsets
+          end
+        end
+
+        def seek(consumer, work, target)
+          target = @checker.seekable(work, target)
+          @checker.seeks(work, target)
+          consumer.seek(target)
+        end
+
+        def pause(consumer, work, timeout_ms)
+          @checker.pauses(work)
+          consumer.pause(:consecutive, timeout_ms)
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,54 @@
+# frozen_string_literal: true
+
+module Penstock
+  module TestSupport
+    module Sim
+      # What really happened to one record.
+      class Truth
+        # Its number in the run: also its payload.
+        attr_reader :uid
+        # Topic and partition; the record as it was written.
+        attr_reader :place, :record
+        # User code has gone past it without an error; it counts as complete (automatic offsets: its unit ended well; manual: it
+        # was marked); it is gone from the log.
+        attr_accessor :ran, :done, :exempt
+        # How often it may run again although it is done; how often user code has begun it; whose client it was done with and
+        # when; when it failed last and has not run since.
+        # `redo`: it runs again, with a licence, until it is done once more.
+        attr_accessor :redo
+        attr_accessor :licences, :tries, :done_by, :done_at, :failed_at
+
+        def initialize(uid, place, record)
+          @uid = uid
+          @place = place
+          @record = record
+          @ran = @done = @exempt = @redo = false
+          @licences = @tries = 0
+          @done_by = @failed_at = nil
+        end
+
+        def offset = @record.offset
+        def open? = !@done && !@exempt
+        def inspect = "#<Truth #{@uid} #{@place.join("/")}/#{offset}>"
+      end
+
+      # A unit that runs: its process, client and records. `flow`: user code has asked for another flow.
+      class Work
+        attr_reader :instance, :place, :truths, :driver, :consumer
+        attr_accessor :flow, :begun_at
+
+        def initialize(instance, place, truths, consumer)
+          @instance = instance
+          @driver = instance.driver
+          @place = place
+          @truths = truths
+          @consumer = consumer
+          @flow = nil
+        end
+
+        def offsets = "#{@truths.first.offset}..#{@truths.last.offset}"
+        def inspect = "#<Work #{@instance.name} #{@place.join("/")} #{offsets}>"
+      end
+    end
+  end
+end

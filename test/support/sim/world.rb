@@ -1,0 +1,174 @@
+# frozen_string_literal: true
+
+require_relative "../fake_kafka/driver"
+require_relative "../fake_kafka/timeline"
+require_relative "application"
+require_relative "checker"
+require_relative "clock"
+require_relative "coverage"
+require_relative "faults"
+require_relative "instance"
+require_relative "plan"
+require_relative "script"
+
+module Penstock
+  module TestSupport
+    module Sim
+      # One simulated run of a plan: brokers, processes, users' code and faults on one timeline. Goes on until the faults have
+      # healed and everything is processed and committed, then stops all processes in order; ends early when an invariant breaks.
+      class World
+        GROUP = "group"
+        # Things that may happen before a run counts as one that doesn't come to rest.
+        STEPS = 40_000
+        HEALING_MS = 120_000
+        private_constant :STEPS, :HEALING_MS
+
+        class << self
+          # @return [World, nil] the one that runs
+          attr_accessor :current
+        end
+
+        attr_reader :plan, :timeline, :clock, :cluster, :group, :checker, :script, :coverage, :instances, :digest, :random
+        # @return [Sleeper, nil] whose code runs now
+        attr_accessor :running
+
+        # @param plan [Plan]
+        # @param traced [Boolean] whether to keep every step for reading
+        def initialize(plan, traced: false)
+          @plan = plan
+          @random = Random.new(plan.seed ^ 0x5eed)
+          @timeline = FakeKafka::Timeline.new(@random)
+          @clock = Clock.new(@timeline)
+          @coverage = Coverage.new
+          @lines = traced ? [] : nil
+          @digest = 0
+          @healed = false
+          make_cluster
+          @checker = Checker.new(self)
+          @cluster.observer = @checker
+          @script = Script.new(self)
+          @application = Application.for(plan)
+          @instances = []
+          @faults = Faults.new(self)
+        end
+
+        # @return [Checker::Violation, nil]
+        def run
+          World.current = self
+          begin_with
+          turn until over? || @checker.violation
+          @checker.violation
+        ensure
+          World.current = nil
+        end
+
+        # @return [Array<String>, nil]
+        attr_reader :lines
+
+        def healed? = @healed
+
+        # @return [Integer] ms that what happens at once takes
+        def quickly
+          roll = @random.rand(16)
+          (roll < 10) ? 0 : roll - 9
+        end
+
+        # What happened, as numbers: two runs of a plan must give the same.
+        def trace(kind, *numbers)
+          digest = @digest
+          numbers.each { |number| digest = ((digest * 1_000_003) ^ number ^ @timeline.now) & 0xff_ffff_ffff }
+          @digest = digest
+          @lines << "#{@timeline.now} #{kind} #{numbers.join(" ")}" if @lines
+        end
+
+        def places = @places ||= @cluster.partitions(@cluster.topics.keys)
+
+        # --- processes
+
+        # @param slot [Integer]
+        def start(slot)
+          @lives = (@lives || 0) + 1
+          @instances << Instance.new(self, slot, @lives, @application)
+        end
+
+        # @return [Instance, nil] the one that lives in this place
+        def instance(slot) = @instances.reverse_each.find { |instance| instance.slot == slot && instance.running? }
+
+        def instance_of(driver) = @instances.reverse_each.find { |instance| instance.driver.equal?(driver) }
+        def running_instances = @instances.select(&:running?)
+
+        # Whether units wait behind this one.
+        def waits?(work) = work.instance.host.queue.snapshot[:ready].positive?
+
+        def inspect = "#<World>"
+
+        private
+
+        def make_cluster
+          @cluster = FakeKafka::Cluster.new(@timeline, @random)
+          per_topic = (@plan.partitions + @plan.topics - 1) / @plan.topics
+          Application.topics(@plan).each { |name| @cluster.create_topic(name, per_topic) }
+          @group = @cluster.create_group(GROUP, @plan.style, session_ms: 2_500, rebalance_ms: 8_000)
+        end
+
+        def begin_with
+          @plan.members.times { |slot| @timeline.at(@random.rand(300)) { start(slot) } }
+          @plan.records.times { @timeline.at(@random.rand(@plan.horizon_ms)) { produce } }
+          @plan.faults.each { |fault| @timeline.at(fault.at) { @faults.inject(fault) } }
+          @timeline.at(@plan.horizon_ms) { heal }
+        end
+
+        def produce
+          place = places[@random.rand(places.size)]
+          payload = @checker.truths.size.to_s.freeze
+          record = @cluster.produce(*place, payload, key: key)
+          @checker.produced(place, record)
+          gap(place) if @random.rand(8).zero?
+        end
+
+        # One in twenty has none.
+        def key = @random.rand(20).zero? ? nil : "k#{@random.rand(@plan.keys)}"
+
+        # The marker of a transaction.
+        def gap(place)
+          @coverage.hit("gap at the end")
+          @cluster.log(*place).gap
+          @cluster.changed(*place)
+        end
+
+        def turn
+          return if @timeline.steps < STEPS && @timeline.step
+          @checker.fail("I9", "no rest after #{@timeline.steps} steps: #{@checker.unfinished}")
+        end
+
+        # Everything works again; whoever is down comes back.
+        def heal
+          @faults.heal
+          @healed = true
+          @plan.members.times { |slot| start(slot) unless instance(slot) }
+          @heal_ends = @timeline.now + HEALING_MS
+          look
+        end
+
+        def look
+          return stop_all if @checker.unfinished.nil?
+          if @timeline.now > @heal_ends
+            return @checker.fail("I9", "#{HEALING_MS} ms after the faults: #{@checker.unfinished}; #{state}")
+          end
+          @timeline.after(250) { look }
+        end
+
+        def state
+          running_instances.map { |each| [each.name, each.host.queue.snapshot, each.units.size, each.loop.snapshot] }.inspect
+        end
+
+        def stop_all
+          @stopped = true
+          running_instances.each { |instance| instance.stop(@plan.shutdown_ms) }
+        end
+
+        def over? = @stopped && running_instances.empty?
+      end
+    end
+  end
+end
