@@ -17,10 +17,12 @@ module Penstock
       # Used where neither user nor library says otherwise; librdkafka's own defaults.
       COMMIT_INTERVAL_MS = 5_000
       MAX_POLL_INTERVAL_MS = 300_000
+      # Most units a process of the pool is sent at once.
+      AT_HAND = 64
       # syslog's levels, as librdkafka uses them.
       SEVERITIES = [::Logger::FATAL, ::Logger::FATAL, ::Logger::FATAL, ::Logger::ERROR, ::Logger::WARN, ::Logger::INFO,
         ::Logger::INFO, ::Logger::DEBUG].freeze
-      private_constant :COMMIT_INTERVAL_MS, :MAX_POLL_INTERVAL_MS, :SEVERITIES
+      private_constant :AT_HAND, :COMMIT_INTERVAL_MS, :MAX_POLL_INTERVAL_MS, :SEVERITIES
 
       attr_reader :settings, :clock, :monitor, :threads, :reporter, :queue, :pool, :codec
 
@@ -58,6 +60,18 @@ module Penstock
       # @param topic_name [String]
       # @return [Integer]
       def worker_limit(topic_name) = @limits.fetch(topic_name, @default_limit)
+
+      # @param topic [Routing::Topic]
+      # @return [Integer] units that can run at once where the topic's run
+      def concurrency(topic) = elsewhere(topic)&.most || @settings.concurrency
+
+      # @param topic [Routing::Topic]
+      # @param width [Integer] units of a partition that may run at once
+      # @return [Integer] units of it that may be on their way: a process has small ones at hand before it runs them
+      def width(topic, width)
+        place = elsewhere(topic)
+        (place&.processes? && width >= place.most) ? width * AT_HAND : width
+      end
 
       # A topic that a pattern has discovered: what holds for the pattern holds for it.
       # @param topic [Routing::Topic]

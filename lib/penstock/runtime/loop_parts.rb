@@ -67,7 +67,10 @@ module Penstock
       end
 
       # Another process has taken this one's place in the group: opening again would only take it back, in turns.
-      def fenced(error) = @host.stop_because(error)
+      def fenced(error)
+        @rebalances.fenced
+        @host.stop_because(error)
+      end
 
       # The connection is about to be closed: nothing of it counts any more.
       def abandon
@@ -99,7 +102,7 @@ module Penstock
 
       def assembly(topic)
         settings = @host.settings
-        Processing::Assembly.new(topic, critical_errors: settings.critical_errors, concurrency: settings.concurrency,
+        Processing::Assembly.new(topic, critical_errors: settings.critical_errors, concurrency: @host.concurrency(topic),
           window: {records: settings.window_records, bytes: settings.window_bytes}, clock: @host.clock)
       end
 
@@ -110,7 +113,7 @@ module Penstock
         @host.discovered(topic)
         lane = assembly.lane(topic_name, partition, epoch, source)
         pool = Consumer::Pool.new(bound: assembly.bound?) { Consumer::Context.new(lane, @link) }
-        lane.slot = RunQueue::Slot.new(topic.name, pool, @session.mailbox, width: assembly.width)
+        lane.slot = RunQueue::Slot.new(topic.name, pool, @session.mailbox, width: @host.width(topic, assembly.width))
         lane.prepare_slot = RunQueue::Slot.new(topic.name, pool, @session.mailbox) if lane.prepare
         lane
       end
