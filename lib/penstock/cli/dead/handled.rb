@@ -5,6 +5,7 @@ require_relative "../../errors"
 require_relative "../../native/consumer"
 require_relative "../../native/envelope"
 require_relative "../../native/ledger"
+require_relative "../failure"
 
 module Penstock
   module CLI
@@ -72,9 +73,11 @@ module Penstock
         end
 
         def metadata(ledger, partition)
-          Native::Envelope.encode(base: ledger.base, topic: @topic, clean: true, completed: ledger.ranges) ||
-            raise(ArgumentError, "#{@topic}/#{partition}: too many letters lie scattered between those that are left to remember " \
-              "all of them; take the oldest first")
+          written = Native::Envelope.write(base: ledger.base, topic: @topic, clean: true, completed: ledger)
+          return written.text if written.whole?
+
+          raise Usage, "#{@topic}/#{partition}: what was done is too scattered to be remembered whole " \
+            "(#{written.left_out_offsets} letters too many); begin with the oldest"
         end
 
         def answered(consumer, deadline)
