@@ -38,8 +38,8 @@ module Penstock
 
       def route(**options)
         raw = Raw.new(->(message) { message.raw_payload }, ->(message) { message.raw_key }, ->(message) { message.raw_headers })
-        Route.new(name: "orders", max_messages: 100, manual: false, features: {}, pause: Pause.new(1_000, 30_000, true), deserializers: raw,
-          initial_offset: "earliest", **options)
+        Route.new(name: "orders", max_messages: 100, manual: false, features: {},
+          pause: Pause.new(1_000, 30_000, true), deserializers: raw, initial_offset: "earliest", **options)
       end
 
       def lane(topic = route, committed: nil)

@@ -22,6 +22,9 @@ module Penstock
       # The broker refuses the length of the metadata: the offset alone is sent.
       TOO_LARGE = :offset_metadata_too_large
       REPEAT_AFTER_MS = 60_000
+      # Bytes below which there is no room for a map worth having.
+      LEAST_BUDGET = 128
+      private_constant :LEAST_BUDGET
 
       # One partition's share of a commit.
       Entry = Struct.new(:lane, :offset, :metadata, :leader_epoch, :incarnation, :version)
@@ -79,8 +82,9 @@ module Penstock
 
       # @return [Entry]
       def entry(lane)
-        Entry.new(lane, lane.position, nil, lane.leader_epochs.below(lane.position), lane.incarnation,
-          lane.ledger.version)
+        position = lane.position
+        version = bare?(lane) ? nil : lane.ledger.version
+        Entry.new(lane, position, nil, lane.leader_epochs.below(position), lane.incarnation, version)
       end
 
       # @return [Boolean] whether the offset goes without metadata because the broker found it too long
@@ -126,6 +130,7 @@ module Penstock
         entries.each { |entry| count_outdated(entry.lane, results[entry.lane.key]) }
         sorted = entries.group_by { |entry| verdict(entry, results) }
         acknowledged = sorted.fetch(:ok, [])
+        acknowledged.each { |entry| went_alone(entry.lane) }
         acknowledged.each { |entry| entry.lane.committed!(entry.offset, entry.version) if entry.incarnation == entry.lane.incarnation }
         (entries - acknowledged).each { |entry| entry.lane.attempts.unwritten! }
         again(sorted.fetch(:again, []), now)
@@ -157,10 +162,17 @@ module Penstock
         :refused
       end
 
-      # Remembers that the lane's metadata is too long for this broker; once.
+      # The lane's metadata is too long for this broker: the offset goes alone, and from then on the lane has half the room. Below
+      # what any metadata needs it stays alone.
       def shortened?(lane, code)
         return false unless code == TOO_LARGE && !@bare.key?(lane)
+        lane.ledger.budget /= 2
         @bare[lane] = true
+      end
+
+      # The offset went alone; the next commit tries again with what room there is.
+      def went_alone(lane)
+        @bare.delete(lane) if lane.ledger.budget >= LEAST_BUDGET
       end
 
       def again(entries, now)

@@ -15,7 +15,9 @@ module Penstock
         consume: %w[consumer.consume consumer.consumed], eofed: %w[consumer.eof consumer.eofed],
         revoked: %w[consumer.revoke consumer.revoked], shutdown: %w[consumer.shutting_down consumer.shutdown]
       }.freeze
-      private_constant :EVENTS
+      AROUND = %w[worker.process worker.processed worker.completed].freeze
+      IN_USER_CODE = {Exception => :immediate}.freeze
+      private_constant :EVENTS, :AROUND, :IN_USER_CODE
 
       # @param monitor [Instrumentation::Monitor]
       # @param onion [#call] wraps the call of user code: `call(consumer, action) { }`
@@ -89,7 +91,7 @@ module Penstock
 
       # `worker.completed` follows whatever happened: the place to give back what a thread borrowed.
       def worked(unit)
-        return yield unless %w[worker.process worker.processed worker.completed].any? { |name| @monitor.subscribed?(name) }
+        return yield unless AROUND.any? { |name| @monitor.subscribed?(name) }
         @monitor.instrument("worker.process", {job: unit, jobs_queue: @queue})
         @monitor.instrument("worker.processed", {job: unit, jobs_queue: @queue}) { yield }
       ensure
@@ -117,7 +119,7 @@ module Penstock
         before, after = EVENTS.fetch(unit.action)
         @monitor.instrument(before, payload(consumer, unit)) if @monitor.subscribed?(before)
         done = false
-        Thread.handle_interrupt(Exception => :immediate) do
+        Thread.handle_interrupt(IN_USER_CODE) do
           @onion.call(consumer, unit.action) { perform(consumer, unit, after) }
           done = true
         end

@@ -188,8 +188,8 @@ module Penstock
 
       def on_lane_unmarked(event)
         @logger.warn do
-          "#{Lines.lane(event)}: offset #{event[:offset]} has not been marked for #{Lines.duration(event[:waited_ms])} although " \
-            "its job has ended; until it is, the partition can't go on: call mark_as_consumed"
+          "#{Lines.lane(event)}: offset #{event[:offset]} has not been marked for #{Lines.duration(event[:waited_ms])} " \
+            "although its job has ended; until it is, the partition can't go on: call mark_as_consumed"
         end
       end
 

@@ -46,6 +46,8 @@ module Penstock
         @clock = clock
         @admission = Admission::Take.new(clock)
         @deciders = SETTLEMENT.map(&:new).freeze
+        # Automatic offsets, and no decider that wants to hear of success.
+        @plain = !topic.manual_offset_management? && topic.features[:breaker].nil?
         @backoff = Backoff.new(topic.pause.timeout, topic.pause.max_timeout, topic.pause.exponential)
       end
 
@@ -86,6 +88,7 @@ module Penstock
       def settle(lane, outcome, now)
         lane.take_marks(marks_limit(outcome.flow), outcome.unit) if lane.owned? && outcome.unit.incarnation == lane.incarnation
         context = context(lane, now)
+        return context.complete(outcome.unit) if ended_well?(lane, outcome, context)
         @deciders.each do |decider|
           effects = decider.call(outcome, context)
           return effects if effects
@@ -120,6 +123,11 @@ module Penstock
       end
 
       private
+
+      # What nearly every outcome is: nobody has anything to say about it, so nobody is asked.
+      def ended_well?(lane, outcome, context)
+        outcome.smooth? && @plain && lane.owned? && context.current?(outcome.unit) && outcome.unit.consume?
+      end
 
       def context(lane, now)
         Settlement::Context.new(lane: lane, now: now, backoff: @backoff, critical_errors: @critical_errors, assembly: self)

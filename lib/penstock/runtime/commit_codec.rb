@@ -4,18 +4,17 @@ require_relative "../native/envelope"
 
 module Penstock
   module Runtime
-    # The metadata of a lane's commit: how often records above the offset were tried, and the user's own string, in an envelope.
-    # See docs/formats.md. Stateless; used on poll loops' threads.
+    # The metadata of a lane's commit: what is complete beyond the offset, how often records were tried, and the user's own
+    # string, in an envelope. See docs/formats.md. Stateless; used on poll loops' threads.
     class CommitCodec
       # @param lane [Processing::Lane]
       # @param offset [Integer]
       # @param clean [Boolean] the owner has ended with nothing running
-      # @return [String, nil] nil when it would be longer than brokers allow: the offset then goes alone
+      # @return [String] never longer than the lane's budget; what has no room is left out, and is run again if the owner dies
       def encode(lane, offset, clean:)
         attempts = lane.attempts.to_h.select { |failed, _count| failed >= offset }.sort.to_h
         Native::Envelope.encode(base: offset, topic: lane.topic_name, clean: clean, attempts: attempts,
-          completed: lane.ledger.ranges,
-          user_metadata: lane.marks.metadata || lane.adopted_metadata)
+          completed: lane.ledger, budget: lane.ledger.budget, user_metadata: lane.marks.metadata || lane.adopted_metadata)
       end
 
       # @param lane [Processing::Lane]

@@ -31,6 +31,15 @@ module Penstock
         @wake.call
       end
 
+      # As {#post}, for an outcome that others will follow at once: the last of them wakes the loop.
+      # @param message [Processing::Outcome]
+      def post_quietly(message)
+        @lock.synchronize { @messages << message unless @closed }
+      end
+
+      # The loop looks at what was posted quietly.
+      def wake_up = @wake.call
+
       # Nobody reads any more: who waits for an answer hears no.
       def close
         left = @lock.synchronize do
@@ -44,6 +53,18 @@ module Penstock
       def shift
         return if @messages.empty?
         @lock.synchronize { @messages.shift }
+      end
+
+      # @return [Array<Object>] everything that was posted, in order
+      def take_all
+        return [] if @messages.empty?
+        @lock.synchronize { @messages.slice!(0..) }
+      end
+
+      # What was taken and not dealt with, because dealing with one before it failed.
+      # @param messages [Array<Object>]
+      def put_back(messages)
+        @lock.synchronize { @messages.unshift(*messages) }
       end
 
       # Waits for a message; only while no connection is open, otherwise the loop waits in the driver.

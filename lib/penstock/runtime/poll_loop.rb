@@ -126,17 +126,19 @@ module Penstock
         return 0 if @parts.feeder.hungry?
         now = @parts.session.now
         due = @parts.next_due
-        longest = @host.queue.starving? ? NUDGE_MS : @longest_wait
+        longest = @host.queue.progress ? NUDGE_MS : @longest_wait
         due ? (due - now).clamp(0, longest) : longest
       end
 
       # Quick units are left to the worker that is at it; one of them may turn out to be slow.
       def relieve
-        queue = @host.queue
-        return @starving = nil unless queue.starving?
+        progress = @host.queue.progress
+        return if progress.nil? && @progress.nil?
         now = @parts.session.now
-        return @starving = [queue.taken, now] unless @starving && @starving[0] == queue.taken
-        queue.nudge if now - @starving[1] >= NUDGE_MS
+        moved = progress != @progress
+        @progress = progress
+        return @moved_at = now if moved || progress.nil?
+        @host.pool.grow if now - @moved_at >= NUDGE_MS && !@host.queue.relieve
       end
 
       def handle_events
@@ -148,7 +150,8 @@ module Penstock
       end
 
       def read_mailbox
-        while (message = @mailbox.shift)
+        messages = @mailbox.take_all
+        while (message = messages.shift)
           case message
           when Processing::Outcome then outcome(message)
           when CommitWait then @parts.committer.wait(message)
@@ -157,6 +160,8 @@ module Penstock
           when :stop then stop_now
           end
         end
+      ensure
+        @mailbox.put_back(messages) unless messages.nil? || messages.empty?
       end
 
       def outcome(outcome)

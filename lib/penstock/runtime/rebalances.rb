@@ -50,6 +50,17 @@ module Penstock
         run
       end
 
+      # Another process has taken this member's place. Its partitions are read elsewhere already, and no event says so.
+      def fenced
+        expelled
+        lanes = @session.all
+        lanes.each do |lane|
+          leave(lane, true)
+          give_up(lane, late: true)
+        end
+        tell("rebalance.partitions_revoked", lanes.map(&:key), lost: true) unless lanes.empty?
+      end
+
       # @return [Boolean] whether a revocation waits for its answer
       def pending? = !@revocation.nil? || @events.any?
 
@@ -167,7 +178,7 @@ module Penstock
         @committer.abandon(@revocation.lanes) if @committer.hopeless?(@revocation.lanes)
         revocation, @revocation = @revocation, nil
         revocation.unfinished.each { |lane| left_running(lane, revocation) }
-        revocation.lanes.each { |lane| give_up(lane, revocation) }
+        revocation.lanes.each { |lane| give_up(lane, late: revocation.lost? || !revocation.hooked?) }
         answer
         revocation.lanes.each { |lane| lane.source.close }
         stay
@@ -175,10 +186,11 @@ module Penstock
         true
       end
 
-      def give_up(lane, revocation)
+      # @param late [Boolean] whether its hook hasn't run yet
+      def give_up(lane, late:)
         lane.disown!
         @committer.forget(lane)
-        @hooks.late(:revoked, lane) if revocation.lost? || !revocation.hooked?
+        @hooks.late(:revoked, lane) if late
         @session.remove(lane)
       end
 

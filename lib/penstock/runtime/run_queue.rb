@@ -6,12 +6,16 @@ module Penstock
     # topic never takes the last worker).
     #
     # A slot's units start in the order in which they were pushed, so many at once as it is wide. Where it is one, the second
-    # waits behind the first and starts only when the first went smoothly: one that failed, or asked to pause or seek, *stalls* the
-    # slot, nothing of it starts until the loop has called back what waits and decided. Where keys run side by side units don't
+    # waits behind the first and starts only when the first went smoothly: one that failed, or asked to pause or seek, *stalls*
+    # the slot, nothing of it starts until the loop has called back what waits and decided. Where keys run side by side units don't
     # depend on each other and nothing stalls. Hooks go before everything.
     #
     # Loops push, workers take; one lock guards all, held for a few operations and never while calling out.
     class RunQueue
+      # Quick units a worker takes at once.
+      CHUNK = 32
+      private_constant :CHUNK
+
       # What the queue knows about a lane.
       class Slot
         attr_reader :topic, :pool, :mailbox, :pending, :width
@@ -19,6 +23,9 @@ module Penstock
 
         # @return [Boolean] whether units are over before another worker would have begun: one worker after another then
         attr_accessor :quick
+
+        # @return [Array<Processing::Unit>] quick units that one worker took together and has not begun
+        attr_accessor :chunk
 
         # @param topic [Object] equal for lanes that share a worker limit
         # @param pool [Consumer::Pool] the lane's consumers
@@ -30,10 +37,14 @@ module Penstock
           @mailbox = mailbox
           @width = width
           @pending = []
+          @chunk = []
           @running = 0
           @queued = false
           @stalled = false
         end
+
+        # @return [Boolean] whether quick units wait for the worker that is at it
+        def behind_one? = @quick && @running.positive? && !(@pending.empty? && @chunk.empty?)
 
         # @return [Boolean] whether a unit of it might start
         def startable? = @running < @width && !@stalled && !@pending.empty?
@@ -52,6 +63,7 @@ module Penstock
         @waiting = Hash.new(0)
         @idle = 0
         @taken = 0
+        @quick = []
         @closed = false
       end
 
@@ -92,6 +104,19 @@ module Penstock
         end
       end
 
+      # As {#take}, waits; quick units of a slot are taken together.
+      # @return [Array(Slot, Array<Processing::Unit>), nil] the units are shared: what isn't begun may be taken away again
+      def take_chunk
+        @lock.synchronize do
+          loop do
+            slot, unit = next_locked
+            return [slot, chunk_locked(slot, unit)] if unit
+            return if @closed
+            wait_locked
+          end
+        end
+      end
+
       # Waits for a hook: for the spare worker, so that hooks never have to wait behind user code. Those who wait here have a
       # condition of their own: they must not swallow the wake-up of a unit.
       # @param idle_s [Float] seconds without a hook after which the worker is to go
@@ -111,24 +136,37 @@ module Penstock
         @lock.synchronize do
           next if unit.hook?
           slot.running -= 1
+          @quick.delete(slot) if slot.running.zero?
           slot.stalled ||= stall if slot.width == 1
           @running[slot.topic] -= 1
           enqueue_locked(slot)
         end
       end
 
-      # @return [Integer] units taken so far
-      attr_reader :taken
-
-      # @return [Boolean] whether units that were left to a worker who would be back at once wait while others have nothing to do
-      def starving?
-        return false unless @idle.positive? && (slot = @ready.first)
-        slot.quick && allowed_locked?(slot)
+      # Where a worker was left alone with quick units, how far they have come.
+      # @return [Object, nil] equal as long as nothing was begun; nil where nobody is waited for
+      def progress
+        return if @quick.empty? || @quick.none?(&:behind_one?)
+        [@taken, @quick.sum { |slot| slot.chunk.size }]
       end
 
-      # That worker isn't back: another one takes what waits.
-      def nudge
-        @lock.synchronize { @work.signal }
+      # One of the units wasn't quick: others take what waits behind it.
+      # @return [Boolean] whether there is an idle worker to take it
+      def relieve
+        @lock.synchronize do
+          @quick.select(&:behind_one?).each do |slot|
+            slot.quick = false
+            put_back_locked(slot, slot.chunk.shift(slot.chunk.size))
+          end
+          @work.broadcast
+          @idle.positive?
+        end
+      end
+
+      # Units that were taken and didn't begin: they are the next of their slot again.
+      # @param units [Array<Processing::Unit>] emptied
+      def give_back(slot, units)
+        @lock.synchronize { put_back_locked(slot, units.shift(units.size)) }
       end
 
       # A unit that was taken and didn't begin: it is the next of its slot again.
@@ -219,6 +257,21 @@ module Penstock
         @taken += 1
         enqueue_locked(slot)
         [slot, unit]
+      end
+
+      # Only of a slot where units don't wait for each other.
+      def chunk_locked(slot, unit)
+        return [unit] unless slot.quick && slot.running == 1 && unit.consume?
+        @quick << slot unless @quick.include?(slot)
+        slot.chunk = [unit, *slot.pending.shift(CHUNK - 1)]
+        dequeue_locked(slot) if slot.pending.empty?
+        @taken += slot.chunk.size - 1
+        slot.chunk
+      end
+
+      def put_back_locked(slot, units)
+        slot.pending.unshift(*units)
+        enqueue_locked(slot)
       end
 
       def allowed_locked?(slot) = @running[slot.topic] < @limit_of.call(slot.topic)

@@ -29,8 +29,13 @@ module Penstock
         @lock = Mutex.new
         @workers = []
         @hook_workers = []
-        @running = {}
+        @posts = []
+        @interrupting = false
       end
+
+      # A worker thread, and the unit it runs. Written by its thread only.
+      Post = Struct.new(:thread, :unit)
+      private_constant :Post
 
       # Called by loops when something runnable waits and nobody is idle: more workers, as far as more are allowed.
       # @param count [Integer] how many could be used
@@ -57,14 +62,15 @@ module Penstock
       # @return [Array<Processing::Unit>] units that were interrupted
       def interrupt(lanes)
         @lock.synchronize do
-          hit = @running.select { |_thread, unit| lanes.include?(unit.lane) }
-          hit.each_key { |thread| thread.raise(Interrupted) }
-          hit.values
+          @interrupting = true
+          hit = running_locked.select { |_thread, unit| lanes.include?(unit.lane) }
+          hit.each { |thread, _unit| thread.raise(Interrupted) }
+          hit.map(&:last)
         end
       end
 
       # @return [Array<Array(Thread, Processing::Unit)>] what runs now
-      def running = @lock.synchronize { @running.to_a }
+      def running = @lock.synchronize { running_locked }
 
       # @return [Integer]
       def size = @workers.size
@@ -82,6 +88,9 @@ module Penstock
 
       private
 
+      # A unit may end while it is looked at: it is read once.
+      def running_locked = @posts.map { |post| [post.thread, post.unit] }.select(&:last)
+
       # Must be called with the lock held. Where no thread can be had (the process ends, or has as many as it may), those that
       # are there go on with the work.
       def add_locked(workers, name, priority, &block)
@@ -92,32 +101,65 @@ module Penstock
 
       # Whatever is raised at a worker from outside takes effect in user code only.
       def work
-        Thread.handle_interrupt(Exception => :never) do
-          while (slot, unit = @queue.take)
-            run(slot, unit)
+        at_post do |post|
+          while (slot, units = @queue.take_chunk)
+            run_all(post, slot, units)
           end
         end
       end
 
       def work_on_hooks
-        Thread.handle_interrupt(Exception => :never) do
+        at_post do |post|
           while (slot, unit = @queue.take_hook(HOOK_WORKER_IDLE_S))
-            run(slot, unit)
+            run_all(post, slot, [unit])
           end
         end
       end
 
-      # The unit is taken off the list before a late interrupt is looked for, so none can come after it. A lane is told that it
-      # stalls before its outcome is posted: the loop's answer lifts the stall.
-      def run(slot, unit)
-        @lock.synchronize { @running[Thread.current] = unit }
+      def at_post
+        post = Post.new(Thread.current, nil)
+        @lock.synchronize { @posts << post }
+        Thread.handle_interrupt(Exception => :never) { yield post }
+      ensure
+        @lock.synchronize { @posts.delete_if { |each| each.equal?(post) } }
+      end
+
+      # Quick units that were taken together may be taken away again between two of them; user code may end its thread. Either
+      # way the slot is told once that this worker is through, and what was not begun is another's.
+      # @param units [Array<Processing::Unit>] shared with the queue
+      def run_all(post, slot, units)
+        through = false
+        while !through && (unit = units.shift)
+          run(post, slot, last = unit) do |outcome|
+            through = units.empty?
+            through ? finish(slot, unit, outcome) : slot.mailbox.post_quietly(outcome)
+          end
+        end
+      ensure
+        break_off(slot, last, units) unless through || last.nil?
+      end
+
+      # The unit is taken off the post before a late interrupt is looked for, so none can come after it.
+      def run(post, slot, unit)
+        post.unit = unit
         outcome = @runner.call(slot, unit)
       ensure
-        @lock.synchronize { @running.delete(Thread.current) }
+        post.unit = nil
+        @lock.synchronize { nil } if @interrupting # somebody may be about to raise at us
         drop_late_interrupts
-        outcome ||= @runner.broken(unit)
+        yield outcome || @runner.broken(unit)
+      end
+
+      # A lane is told that it stalls before its outcome is posted: the loop's answer lifts the stall.
+      def finish(slot, unit, outcome)
         @queue.finished(slot, unit, !outcome.smooth?)
         slot.mailbox.post(outcome)
+      end
+
+      def break_off(slot, unit, units)
+        @queue.give_back(slot, units)
+        @queue.finished(slot, unit, false)
+        slot.mailbox.wake_up
       end
 
       def drop_late_interrupts
