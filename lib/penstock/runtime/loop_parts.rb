@@ -102,7 +102,7 @@ module Penstock
 
       def assembly(topic)
         settings = @host.settings
-        Processing::Assembly.new(topic, critical_errors: settings.critical_errors, concurrency: @host.concurrency(topic),
+        Processing::Assembly.new(topic, critical_errors: settings.critical_errors, concurrency: settings.concurrency,
           window: {records: settings.window_records, bytes: settings.window_bytes}, clock: @host.clock)
       end
 
@@ -113,7 +113,7 @@ module Penstock
         @host.discovered(topic)
         lane = assembly.lane(topic_name, partition, epoch, source)
         pool = Consumer::Pool.new(bound: assembly.bound?) { Consumer::Context.new(lane, @link) }
-        lane.slot = RunQueue::Slot.new(topic.name, pool, @session.mailbox, width: @host.width(topic, assembly.width))
+        lane.slot = RunQueue::Slot.new(topic.name, pool, @session.mailbox, width: assembly.width)
         lane.prepare_slot = RunQueue::Slot.new(topic.name, pool, @session.mailbox) if lane.prepare
         lane
       end

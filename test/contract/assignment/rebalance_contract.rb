@@ -1,0 +1,162 @@
+# frozen_string_literal: true
+
+require "support/consuming"
+
+module Penstock
+  # What becomes of partitions that come and go, on any broker. Whoever includes it says `kafka`, and what only its broker knows:
+  # `lose(member, topic)` takes the partitions of an application away without asking, which was run with what `loser` says;
+  # `assert_once` looks for doubles.
+  module RebalanceContract
+    def self.rule(name, &body) = RULES << [name, body]
+    RULES = []
+    def self.add_to(base) = RULES.each { |name, body| base.test(name, &body) }
+
+    HASTY = {"heartbeat.interval.ms": 200, "auto.commit.interval.ms": 100}.freeze
+
+    # One member of the group; `who` tells in the block who runs.
+    def member(topic, who, hooks: {}, kafka: {}, **settings, &consume)
+      consuming(topic, hooks: {who: -> { who }, **hooks}, kafka: {**HASTY, **kafka}, **settings, &consume)
+    end
+
+    # A topic of two partitions with as many records each.
+    def two_partitions(count)
+      topic_with(count, partitions: 2).tap { |topic| produce(topic, Array.new(count, &:to_s), partition: 1) }
+    end
+
+    def lanes_of(running) = running.application.snapshot.flat_map { |one| one[:lanes].map { |lane| lane[:partition] } }.sort
+
+    # @param expected [Array<Integer>] partitions of the members that run, in their order
+    def await_lanes(*expected)
+      wait_until(60, "#{expected} partitions", state: -> { @running.map { |running| lanes_of(running) } }) do
+        @running.select(&:alive?).map { |running| lanes_of(running).size } == expected
+      end
+    end
+
+    rule "a partition is handed over when what runs on it has ended, and the next owner goes on behind it" do
+      topic, begun, seen = two_partitions(1), queue, queue
+      work = proc do
+        messages.each do |message|
+          begun << who
+          TestSupport::Wait.observe_for(1)
+          seen << [who, message.partition, message.offset]
+        end
+      end
+      member(topic, :first, &work)
+      take(begun, 2)
+      member(topic, :second, &work)
+      await_lanes(1, 1)
+      2.times { |partition| produce(topic, %w[1], partition: partition) }
+      wait_until(20, "the new ones", state: -> { seen.size }) { seen.size >= 4 }
+      observe_for(1.2)
+      runs = Array.new(seen.size) { seen.pop }
+
+      assert_equal [[0, 0], [0, 1], [1, 0], [1, 1]], runs.map { |run| run[1, 2] }.uniq.sort
+      assert_equal %i[first second], runs.select { |run| run.last == 1 }.map(&:first).sort
+      assert_once(runs.map { |run| run[1, 2] })
+    end
+
+    rule "a unit that outlasts the drain runs on for nobody: it is told, its marks answer false, the next owner runs it again" do
+      topic, begun, marks, release, told = two_partitions(1), queue, queue, queue, queue
+      stuck = member(topic, :stuck, revocation_drain: 300) do
+        begun << [who, messages.first.partition]
+        release.pop
+        marks << [messages.first.partition, revoked?, mark_as_consumed(messages.first)]
+      end
+      stuck.application.monitor.subscribe("rebalance.unit_left_running") { |event| told << event }
+      take(begun, 2)
+      member(topic, :next) { begun << [who, messages.first.partition] }
+      who, moved = take(begun, 1, 60).first
+
+      assert_equal :next, who
+      assert_equal [[moved, 0]], take(told, 1).map { |event| event.payload.values_at(:partition, :first_offset) }
+      2.times { release << true }
+      assert_equal [[moved, true, false], [1 - moved, false, true]].sort_by(&:first), take(marks, 2).sort_by(&:first)
+    end
+
+    rule "partitions that are lost: revoked? turns at once, marks answer false, nothing is committed, the hook runs behind" do
+      topic, begun, release, seen = topic_with(1), queue, queue, queue
+      losing = member(topic, :losing, hooks: {revoked: -> { seen << [:hook, revoked?] }}, **loser) do
+        begun << true
+        TestSupport::Wait.wait_until(60, "revoked?") { revoked? }
+        seen << [:marks, mark_as_consumed(messages.first), mark_as_consumed!(messages.first)]
+        release.pop
+        seen << [:end]
+      end
+      take(begun, 1)
+      lose(losing, topic)
+      assert_equal [[:marks, false, false]], take(seen, 1, 60)
+      assert_operator committed(topic), :<=, 0
+      release << true
+      assert_equal [[:end], [:hook, true]], take(seen, 2)
+    ensure
+      5.times { release << true }
+    end
+
+    rule "a user's pause belongs to the assignment: it stays where the partition stays, and is gone where it left" do
+      topic, seen = two_partitions(2), queue
+      paused = {}
+      first = member(topic, :first, max_messages: 1) do
+        seen << [who, messages.first.partition, messages.first.offset]
+        mark_as_consumed(messages.first)
+        pause(1, 600_000) unless paused[messages.first.partition]
+        paused[messages.first.partition] = true
+      end
+      assert_equal [[:first, 0, 0], [:first, 1, 0]], take(seen, 2).sort
+      2.times { |partition| wait_until(10, "a commit") { committed(topic, partition) == 1 } }
+      second = member(topic, :second, max_messages: 1) { seen << [who, messages.first.partition, messages.first.offset] }
+      who, moved, offset = take(seen, 1, 60).first
+      assert_equal [:second, 1], [who, offset]
+      await_lanes(1, 1)
+      second.stop
+      await_lanes(2)
+      2.times { |partition| produce(topic, %w[2], partition: partition) }
+
+      assert_equal [[:first, moved, 2]], take(seen, 1)
+      observe_for(0.5)
+      assert_empty seen
+      assert_equal [0, 1], lanes_of(first)
+    end
+
+    rule "what is being retried keeps its attempts when its partition moves" do
+      topic, seen = two_partitions(1), queue
+      work = proc do
+        seen << [who, messages.first.partition, attempt]
+        raise "not yet"
+      end
+      member(topic, :first, **PATIENT, &work)
+      wait_until(20, "two attempts each") { seen.size >= 4 }
+      wait_until(10, "commits", state: -> { seen.size }) { [0, 1].all? { |partition| committed(topic, partition) == 0 } }
+      member(topic, :second, **PATIENT, &work)
+      runs = []
+      wait_until(60, "a run of the second", state: -> { runs }) do
+        runs << seen.pop until seen.empty?
+        runs.any? { |who, *| who == :second }
+      end
+      _who, moved, attempt = runs.find { |who, *| who == :second }
+
+      last = runs.select { |who, partition, _| who == :first && partition == moved }.map(&:last).max
+      assert_includes [last, last + 1], attempt
+      assert_operator attempt, :>=, 2
+    end
+
+    PATIENT = {config: lambda { |config|
+      config.pause.timeout = 300
+      config.pause.max_timeout = 600
+    }}.freeze
+
+    rule "after a seek the next owner begins where it was sought" do
+      topic, seen = topic_with(4), queue
+      sought = false
+      first = consuming(topic, ->(_) { manual_offset_management true }, kafka: HASTY) do
+        mark_as_consumed(messages.last) unless sought
+        seek(1) unless sought
+        sought = true
+      end
+      wait_until(20, "the commit of the seek") { committed(topic) == 1 }
+      first.stop
+      member(topic, :second) { seen << messages.first.offset }
+
+      assert_equal [1], take(seen, 1)
+    end
+  end
+end
