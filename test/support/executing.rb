@@ -36,6 +36,8 @@ module Penstock
       class Mailbox
         def initialize = @posts = Thread::Queue.new
         def post(message) = @posts << message
+        def post_quietly(message) = @posts << message
+        def wake_up = nil
         def empty? = @posts.empty?
         def shift = @posts.shift
       end

@@ -15,6 +15,7 @@ require_relative "order_batch"
 require_relative "order_messages"
 require_relative "page"
 require_relative "recorder"
+require_relative "report_codec"
 require_relative "unit_codec"
 
 module Penstock
@@ -97,8 +98,8 @@ module Penstock
           slot = ChildSlot.new(Consumer::Context.new(lane, @link))
           started = now_ms
           outcome = @runner.call(slot, unit)
-          values = done(order, slot.context, outcome).merge!(took_ms: now_ms - started)
-          @channel.collect(:done, Marshal.dump(values))
+          took_us = ((now_ms - started) * 1_000).to_i
+          @channel.collect(:done, ReportCodec.encode(report(order, slot.context, outcome, took_us)))
         ensure
           lane&.marks&.disown!
           @page.clear
@@ -119,11 +120,15 @@ module Penstock
           Processing::Unit.new(lane, order.action, messages, nil, order.attempt, 0)
         end
 
-        def done(order, context, outcome)
+        def report(order, context, outcome, took_us)
           events, dropped = @recorder.take
-          {unit: order.id, error: outcome.error && Failure.dump(outcome.error), blamed: outcome.blamed, time_ms: outcome.time_ms,
-           finished: outcome.finished, flow: Flows.dump(outcome.flow), through: context.marks.through,
-           tags: context.tags.to_a, consumer: context.consumer&.id, events: events, dropped: dropped}
+          rest = {blamed: outcome.blamed, flow: Flows.dump(outcome.flow), error: outcome.error && Failure.dump(outcome.error)}
+          rest[:events] = events unless events.empty?
+          rest[:dropped] = dropped if dropped.positive?
+          rest[:consumer] = context.consumer&.id unless events.empty?
+          rest[:tags] = context.tags.to_a
+          rest.delete_if { |_name, value| value.nil? || value == [] }
+          ReportCodec::Report.new(order.id, context.marks.through, took_us, outcome.finished, rest)
         end
 
         # The end of the stream is the end of the application: there is nobody to work for.

@@ -5,6 +5,7 @@ require_relative "../errors"
 require_relative "flight"
 require_relative "pace"
 require_relative "reply"
+require_relative "report_codec"
 require_relative "unit_codec"
 require_relative "watch"
 
@@ -42,6 +43,7 @@ module Penstock
           @report = report
           @flight = Flight.new
           @pace = Pace.new
+          @posted = []
           @unlucky = 0
         end
 
@@ -61,6 +63,8 @@ module Penstock
           listen unless @flight.empty?
         rescue => error
           give_up(error)
+        ensure
+          wake
         end
 
         def fill
@@ -99,6 +103,12 @@ module Penstock
           end
         end
 
+        # Once for all outcomes that came together: a turn of the loop costs more than a small unit.
+        def wake
+          @posted.each(&:wake_up)
+          @posted.clear
+        end
+
         # Nothing for a while: what waits behind the unit that takes so long is for others, and so is what comes.
         def silent
           @stuck = true
@@ -107,22 +117,21 @@ module Penstock
         end
 
         def heard(type, body)
-          value = Frame.value(body)
           case type
-          when :done then done(value)
-          when :returned then returned(value)
-          when :question then @watch.question(*value)
-          when :wish then @watch.wish(*value)
+          when :done then done(ReportCodec.decode(body))
+          when :returned then returned(Frame.value(body))
+          when :question then @watch.question(*Frame.value(body))
+          when :wish then @watch.wish(*Frame.value(body))
           end
         end
 
-        def done(values)
-          entry = @flight[values[:unit]] or return
+        def done(report)
+          entry = @flight[report.unit] or return
           @unlucky = 0
           @stuck = false
-          @pace.took(values[:took_ms])
-          entry.mark(values[:through])
-          outcome = @reply.outcome(entry, values)
+          @pace.took(report.took_us / 1_000.0)
+          entry.mark(report.through)
+          outcome = @reply.outcome(entry, report)
           @flight.delete(entry.id)
           finish(entry.slot, entry.unit, outcome)
         end
@@ -130,7 +139,8 @@ module Penstock
         # The run queue first: see RunQueue on stalls.
         def finish(slot, unit, outcome)
           @queue.finished(slot, unit, !outcome.smooth?)
-          slot.mailbox.post(outcome)
+          slot.mailbox.post_quietly(outcome)
+          @posted << slot.mailbox unless @posted.include?(slot.mailbox)
         end
 
         # They hadn't begun: somebody else may have them, unless nobody wants them any more.

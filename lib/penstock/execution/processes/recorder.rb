@@ -16,7 +16,7 @@ module Penstock
         # What the application has itself, and better.
         OWN = %i[caller messages message job jobs jobs_queue].freeze
         # Told by the application itself: it knows when a unit came and went.
-        NOT_HERE = %w[worker.process worker.processed worker.completed].freeze
+        NOT_HERE = %w[worker.process worker.processed worker.completed consumer.consume consumer.consumed].freeze
         private_constant :MOST, :PLAIN, :OWN, :NOT_HERE
 
         # @param monitor [Instrumentation::Monitor] the application's, as it was when the child was made

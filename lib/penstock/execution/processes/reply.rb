@@ -15,27 +15,31 @@ module Penstock
         # @param monitor [Instrumentation::Monitor]
         # @param clock [Clock]
         # @param queue [#snapshot] what listeners of workers get to see
-        def initialize(monitor:, clock:, queue:)
+        # @param size [Integer] processes: how often a unit ends is what the poll loop wants to know
+        def initialize(monitor:, clock:, queue:, size:)
           @monitor = monitor
           @clock = clock
           @queue = queue
+          @size = size
         end
 
         # The unit is sent off.
         def began(unit)
           unit.messages.processing!(@clock.wall_ms)
-          tell("worker.process", {job: unit, jobs_queue: @queue})
+          tell("worker.process") { {job: unit, jobs_queue: @queue} }
+          tell("consumer.consume") { batch(unit, StandIn.new(unit, [], nil)) } if unit.consume?
         end
 
         # @param entry [Flight::Entry]
-        # @param values [Hash{Symbol => Object}] what the child said
+        # @param report [ReportCodec::Report]
         # @return [Processing::Outcome]
-        def outcome(entry, values)
+        def outcome(entry, report)
           unit = entry.unit
-          publish(unit, values)
-          error = values[:error] && Failure.load(values[:error])
-          build(unit, error: error, blamed: values[:blamed], flow: Flows.load(values[:flow]), finished: values[:finished],
-            time_ms: values[:time_ms])
+          rest = report.rest
+          publish(unit, rest)
+          consumed(unit, report) if unit.consume? && !rest[:error]
+          build(unit, error: rest[:error] && Failure.load(rest[:error]), blamed: rest[:blamed], flow: Flows.load(rest[:flow]),
+            finished: report.finished, time_ms: report.took_us / 1_000, time_us: report.took_us / @size)
         end
 
         # The child has died while it ran the unit.
@@ -64,16 +68,28 @@ module Penstock
         private
 
         def build(unit, **values)
-          tell("worker.processed", {job: unit, jobs_queue: @queue, time: values[:time_ms].to_f}) unless values[:error]
-          tell("worker.completed", {job: unit, jobs_queue: @queue})
+          tell("worker.processed") { {job: unit, jobs_queue: @queue, time: values[:time_ms].to_f} } unless values[:error]
+          tell("worker.completed") { {job: unit, jobs_queue: @queue} }
           Processing::Outcome.new(unit: unit, **values).freeze
         end
 
         # Events of the child are published here, where listeners live; the consumer is there, so somebody stands in for it.
-        def publish(unit, values)
-          return if values[:events].empty? && values[:dropped].zero?
-          caller = StandIn.new(unit, values[:tags], values[:consumer])
-          values[:events].each { |name, payload| tell(name, revived(payload).merge(caller: caller)) }
+        def publish(unit, rest)
+          caller = StandIn.new(unit, rest[:tags] || [], rest[:consumer]) if rest[:events]
+          rest[:events]&.each { |name, payload| tell(name) { revived(payload).merge(caller: caller) } }
+        end
+
+        def consumed(unit, report)
+          tell("consumer.consumed") do
+            batch(unit, StandIn.new(unit, report.rest[:tags] || [], nil)).merge!(time: report.took_us / 1_000.0)
+          end
+        end
+
+        def batch(unit, caller)
+          lane = unit.lane
+          messages = unit.messages
+          {topic: lane.topic_name, partition: lane.partition, first_offset: messages.first_offset,
+           last_offset: messages.last_offset, messages_count: messages.size, attempt: unit.attempt, caller: caller}
         end
 
         def revived(payload)
@@ -82,12 +98,14 @@ module Penstock
 
         def report(unit, error)
           lane = unit.lane
-          tell("error.occurred", {type: "consumer.#{unit.action}.error", error: error, topic: lane.topic_name,
-            partition: lane.partition, caller: StandIn.new(unit, [], nil)})
+          tell("error.occurred") do
+            {type: "consumer.#{unit.action}.error", error: error, topic: lane.topic_name, partition: lane.partition,
+             caller: StandIn.new(unit, [], nil)}
+          end
         end
 
-        def tell(name, payload)
-          @monitor.instrument(name, payload) if @monitor.subscribed?(name)
+        def tell(name)
+          @monitor.instrument(name, yield) if @monitor.subscribed?(name)
         end
       end
     end
