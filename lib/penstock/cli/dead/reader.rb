@@ -31,12 +31,12 @@ module Penstock
           left = ends.select { |_partition, offset| offset.positive? }
           return if left.empty?
 
-          open(topic, left.keys) { read(left, &block) }
+          opened(topic, left.keys) { read(left, &block) }
         end
 
         private
 
-        def open(topic, partitions)
+        def opened(topic, partitions)
           @consumer = Native::Consumer.new(@settings)
           keys = partitions.map { |partition| [topic, partition] }
           @lanes = keys.map { |key| @consumer.lane(*key) }

@@ -61,7 +61,7 @@ module Penstock
       tiers = %w[orders orders.retry.1 orders.retry.2].map { |name| found.find(name).features[:retry_topics] }
 
       assert_equal [0, 1, 2], tiers.map(&:tier)
-      assert_equal ["orders.retry.1", "orders.retry.2", "dead"], tiers.map { |tier| tier.source ? tier.following : "orders.retry.1" }
+      assert_equal %w[orders.retry.1 orders.retry.2 dead], tiers.map { |tier| tier.of("orders").following }
       assert_equal [1_000, 5_000, nil], tiers.map(&:delay_ms)
       assert_equal RoutesSupport::Consumer, found.find("orders.retry.2").consumer
     end
