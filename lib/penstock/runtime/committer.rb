@@ -75,6 +75,9 @@ module Penstock
           .each { |lane| report(@commits.entry(lane), :illegal_generation) }
       end
 
+      # @return [Boolean] whether somebody waits for an acknowledgement
+      def awaited? = @waits.any? || @wanted.any?
+
       # @return [Integer, nil] when to be run again
       def next_due = @commits.next_due
 

@@ -50,6 +50,18 @@ module Penstock
           @patience.next_due].compact.min
       end
 
+      # @return [Boolean] whether something goes on that any event may bring forward
+      def stirring? = @rebalances.pending? || !@stopping.running?
+
+      # @return [Boolean] whether nothing waits for a unit to end, and nothing could be handed out when one does
+      def calm?
+        return false if stirring? || @committer.awaited? || @session.left_running.any?
+        @session.lanes.none? { |_key, lane| lane.ready || !lane.division.empty? || !lane.intake.empty? }
+      end
+
+      # @return [Boolean] whether units are out
+      def working? = @session.lanes.any? { |_key, lane| !lane.idle? }
+
       # @param id [Integer] of a driver's lane that has something
       def ready(id)
         lane = @session.by_source(id)
@@ -102,7 +114,7 @@ module Penstock
 
       def assembly(topic)
         settings = @host.settings
-        Processing::Assembly.new(topic, critical_errors: settings.critical_errors, concurrency: settings.concurrency,
+        Processing::Assembly.new(topic, critical_errors: settings.critical_errors, concurrency: @host.concurrency(topic),
           window: {records: settings.window_records, bytes: settings.window_bytes}, clock: @host.clock)
       end
 
@@ -113,7 +125,7 @@ module Penstock
         @host.discovered(topic)
         lane = assembly.lane(topic_name, partition, epoch, source)
         pool = Consumer::Pool.new(bound: assembly.bound?) { Consumer::Context.new(lane, @link) }
-        lane.slot = RunQueue::Slot.new(topic.name, pool, @session.mailbox, width: assembly.width)
+        lane.slot = RunQueue::Slot.new(topic.name, pool, @session.mailbox, width: @host.width(topic, assembly.width))
         lane.prepare_slot = RunQueue::Slot.new(topic.name, pool, @session.mailbox) if lane.prepare
         lane
       end

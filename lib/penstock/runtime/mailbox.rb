@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require_relative "../processing/unit"
+
 module Penstock
   module Runtime
     # What other threads tell a poll loop: outcomes of workers and requests of user code. Posting never blocks and wakes the loop;
@@ -17,18 +19,30 @@ module Penstock
         @filled = ConditionVariable.new
         @messages = []
         @wake = -> {}
+        @calm = false
         @closed = false
       end
 
       # @param message [Processing::Outcome, Request, CommitWait, Symbol]
       def post(message)
-        late = @lock.synchronize do
-          @messages << message unless @closed
+        verdict = @lock.synchronize do
+          next :late if @closed
+          @messages << message
           @filled.signal
-          @closed
+          @calm && Processing::Outcome === message && message.smooth? # rubocop:disable Style/CaseEquality -- the fast way
         end
-        return dismiss(message) if late
-        @wake.call
+        return dismiss(message) if verdict == :late
+        @wake.call unless verdict
+      end
+
+      # While nothing waits for them, outcomes of units that went well needn't wake the loop: it reads them with what comes next.
+      # @param calm [Boolean]
+      # @return [Boolean] whether something is here that mustn't wait
+      def calm?(calm)
+        @lock.synchronize do
+          @calm = calm
+          !calm && !@messages.empty?
+        end
       end
 
       # As {#post}, for an outcome that others will follow at once: the last of them wakes the loop.

@@ -22,8 +22,9 @@ module Penstock
       LONGEST_WAIT_MS = 1_000
       SLOW_TURN_MS = 50
       NUDGE_MS = 2
+      CALM_MS = 200
       REOPEN_MS = (500..60_000)
-      private_constant :LONGEST_WAIT_MS, :SLOW_TURN_MS, :NUDGE_MS, :REOPEN_MS
+      private_constant :LONGEST_WAIT_MS, :SLOW_TURN_MS, :NUDGE_MS, :CALM_MS, :REOPEN_MS
 
       attr_reader :group, :mailbox
 
@@ -117,18 +118,27 @@ module Penstock
         @parts.session.driver.wait(wait_ms)
         measure(:events) { handle_events }
         measure(:outcomes) { read_mailbox }
-        measure(:timers) { run_timers }
+        measure(:timers) { run_timers } if timers?
         relieve
         measure(:feeding) { @parts.feeder.run }
       end
 
       def wait_ms
         return 0 if @parts.feeder.hungry?
-        now = @parts.session.now
-        due = @parts.next_due
-        longest = @host.queue.progress ? NUDGE_MS : @longest_wait
-        due ? (due - now).clamp(0, longest) : longest
+        calm = @parts.calm?
+        return 0 if @mailbox.calm?(calm)
+        @due = @parts.next_due
+        longest = longest_wait(calm)
+        @due ? (@due - @parts.session.now).clamp(0, longest) : longest
       end
+
+      # Outcomes that don't wake the loop are still read soon: a commit's interval begins with them.
+      def longest_wait(calm)
+        return NUDGE_MS if @host.queue.progress
+        (calm && @parts.working?) ? CALM_MS : @longest_wait
+      end
+
+      def timers? = @parts.stirring? || (@due && @parts.session.now >= @due)
 
       # Quick units are left to the worker that is at it; one of them may turn out to be slow.
       def relieve

@@ -1,0 +1,59 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "penstock/runtime/mailbox"
+
+module Penstock
+  class MailboxTest < TestCase
+    def setup
+      @wakes = 0
+      @mailbox = Runtime::Mailbox.new
+      @mailbox.wake = -> { @wakes += 1 }
+    end
+
+    def outcome(**fields) = Processing::Outcome.new(finished: true, **fields)
+
+    test "while the loop is calm an outcome that went well wakes nobody, and is read with what comes next" do
+      refute @mailbox.calm?(true)
+      @mailbox.post(first = outcome)
+      assert_equal 0, @wakes
+      @mailbox.post(second = outcome(error: RuntimeError.new))
+      assert_equal 1, @wakes
+      assert_equal [first, second], @mailbox.take_all
+    end
+
+    test "what was posted quietly isn't waited over once the loop isn't calm any more" do
+      @mailbox.calm?(true)
+      @mailbox.post(outcome)
+      assert @mailbox.calm?(false)
+      @mailbox.post(outcome)
+      assert_equal 1, @wakes
+    end
+
+    test "a wish and a stop wake the loop however calm it is" do
+      @mailbox.calm?(true)
+      @mailbox.post(:stop)
+      @mailbox.post(Runtime::Mailbox::Request.new(nil, :commit))
+
+      assert_equal 2, @wakes
+    end
+
+    test "what was taken and not dealt with comes first the next time" do
+      3.times { |number| @mailbox.post(number.to_s.to_sym) }
+      taken = @mailbox.take_all
+      taken.shift
+      @mailbox.post(:last)
+      @mailbox.put_back(taken)
+
+      assert_equal %i[1 2 last], @mailbox.take_all
+    end
+
+    test "who waits for an answer when nobody reads any more hears no" do
+      wait = Runtime::CommitWait.new(nil)
+      @mailbox.close
+      @mailbox.post(wait)
+
+      refute wait.wait(0.01)
+    end
+  end
+end
