@@ -37,6 +37,8 @@ module Penstock
 
       # A unit ended well.
       def clear
+        return if @errors&.empty?
+
         @errors = []
         @counts = Hash.new(0)
         @trace_id = nil

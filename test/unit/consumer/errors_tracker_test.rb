@@ -7,8 +7,9 @@ module Penstock
   class ErrorsTrackerTest < TestCase
     test "[errors_tracker] it keeps the last hundred errors, counts them by class, and forgets them with a success" do
       tracker = Consumer::ErrorsTracker.new("orders", 3)
+      tracker << RuntimeError.new("first")
       first = tracker.trace_id
-      105.times { |index| tracker << ((index < 104) ? RuntimeError.new(index.to_s) : KeyError.new("last")) }
+      104.times { |index| tracker << ((index < 103) ? RuntimeError.new((index + 1).to_s) : KeyError.new("last")) }
 
       assert_equal [100, "5", "last"], [tracker.size, tracker.first.message, tracker.last.message]
       assert_equal({RuntimeError => 104, KeyError => 1}, tracker.counts)

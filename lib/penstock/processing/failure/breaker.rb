@@ -57,6 +57,8 @@ module Penstock
 
         # @return [Boolean] whether it was open
         def succeeded
+          return false if closed? && @records.empty? # each unit that ends well comes by here
+
           was_open = !closed?
           close
           was_open
