@@ -6,6 +6,7 @@ require_relative "admission/pipeline"
 require_relative "admission/prepare"
 require_relative "admission/take"
 require_relative "backoff"
+require_relative "division/gathering"
 require_relative "division/rolling"
 require_relative "division/whole"
 require_relative "lane"
@@ -136,6 +137,11 @@ module Penstock
       def parallel = @topic.features[:parallel]
 
       def division
+        batch = @topic.features[:batch] or return cutting
+        Division::Gathering.new(cutting, batch, max: @topic.max_messages, clock: @clock)
+      end
+
+      def cutting
         return Division::Whole.new(@topic.max_messages) unless parallel
         Division::Rolling.new(max: @topic.max_messages, width: width, each: parallel.by == :message,
           window_records: [window.fetch(:records), 2 * @topic.max_messages].max, window_bytes: window.fetch(:bytes))

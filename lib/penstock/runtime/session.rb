@@ -71,7 +71,7 @@ module Penstock
         @lanes.each_value do |lane|
           lane.holds.expire(now) unless lane.holds.open?
           lane.intake.expire(now)
-          lane.division.expire(now) if lane.rolling?
+          lane.division.expire(now)
         end
       end
 

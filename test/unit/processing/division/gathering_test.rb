@@ -1,0 +1,112 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "support/lanes"
+require "support/virtual_clock"
+require "penstock/processing/division/gathering"
+require "penstock/routing/features/batch"
+require "penstock/routing/features/parallel"
+
+module Penstock
+  class GatheringTest < TestCase
+    include TestSupport::Lanes
+
+    def setup
+      @clock = VirtualClock.new(monotonic_ms: 0)
+    end
+
+    def gathering(min: 10, within: 1_000, max: 20, manual: false, **features)
+      topic = route(max_messages: max, manual: manual, features: {batch: Routing::Batch.new(min, within), **features})
+      assembly(topic, clock: @clock).lane("orders", 0, 1).tap { |lane| lane.adopt(0) }
+    end
+
+    def by_key = Routing::Parallel.new(:key, 4, nil, :rolling, :current)
+
+    def come(lane, offsets, key: nil)
+      rows = offsets.map { |offset| Messages::MemoryBatch::Row.new(offset: offset, payload: "p", key: key) }
+      admit(lane, Messages::MemoryBatch.new("orders", 0, rows))
+    end
+
+    def pass(lane, duration_ms) = lane.division.expire(@clock.advance(duration_ms).monotonic_ms)
+
+    def units(lane)
+      found = []
+      while (unit = lane.next_unit)
+        found << offsets_of(unit)
+        settle(lane, unit)
+      end
+      found
+    end
+
+    test "records that come in threes are one unit when enough are there" do
+      lane = gathering
+      (0..8).each_slice(3) { |offsets| come(lane, offsets) }
+      assert_empty units(lane)
+      come(lane, 9..11)
+
+      assert_equal [(0..11).to_a], units(lane)
+      assert_equal 12, lane.position
+    end
+
+    test "what isn't enough goes when its time is over, and not before" do
+      lane = gathering
+      come(lane, 0..2)
+      pass(lane, 600)
+      come(lane, 3..4)
+      pass(lane, 399)
+
+      assert_empty units(lane)
+      assert_equal 1_000, lane.division.next_due
+      pass(lane, 1)
+      assert_equal [(0..4).to_a], units(lane)
+      assert_nil lane.division.next_due
+    end
+
+    test "while too few are there the source is asked for more" do
+      lane = gathering
+      come(lane, 0..2)
+      lane.ready = true
+
+      assert_operator lane.wanted, :>, 0
+    end
+
+    test "what is left over of full units gathers on, unless it is enough by itself" do
+      lane = gathering
+      come(lane, 0..44)
+      assert_equal [(0..19).to_a, (20..39).to_a], units(lane)
+      come(lane, 45..49)
+      assert_equal [(40..49).to_a], units(lane)
+    end
+
+    test "what failed, or was called back, doesn't gather again" do
+      lane = gathering
+      come(lane, 0..9)
+      lane.take_back([lane.next_unit])
+      settle(lane, unit = lane.next_unit, error: RuntimeError.new("no"), blamed: 1)
+      lane.holds.expire(60_000)
+
+      assert_equal 10, unit.messages.size
+      assert_equal [[0], [1], (2..9).to_a], units(lane)
+    end
+
+    test "by key, what gathered of one key is one unit" do
+      lane = gathering(parallel: by_key)
+      9.times { |offset| come(lane, [offset], key: offset.even? ? "a" : "b") }
+      assert_empty units(lane)
+      come(lane, [9], key: "b")
+
+      assert_equal [[0, 2, 4, 6, 8], [1, 3, 5, 7, 9]], units(lane)
+      assert_equal 10, lane.position
+    end
+
+    test "records that go elsewhere: nothing that gathered is left after a seek" do
+      lane = gathering
+      come(lane, 0..4)
+      lane.reincarnate(100)
+      pass(lane, 5_000)
+
+      assert_empty units(lane)
+      assert_equal [0, nil], [lane.division.size, lane.division.first_offset]
+    end
+  end
+end
