@@ -21,12 +21,9 @@ module Penstock
       # @param breaker [Processing::Failure::Breaker]
       def add(topic, breaker) = @entries[topic] = Entry.new(breaker, nil, false)
 
-      # @return [Integer, nil] monotonic ms of the next probe; one that is overdue waits for a record, not for a time
-      def next_due
-        now = @session.now
-        open = @entries.each_value.map(&:breaker).select { |breaker| breaker.state == :open }
-        open.map(&:due).select { |due| due > now }.min
-      end
+      # @return [Integer, nil] monotonic ms at which to be run again: now, where the lanes aren't as the breaker says; an overdue
+      #   probe waits for a record, not for a time
+      def next_due = @entries.filter_map { |topic, entry| due_of(topic, entry) }.min
 
       # Goes on as far as it can.
       def run
@@ -34,6 +31,17 @@ module Penstock
       end
 
       private
+
+      def due_of(topic, entry)
+        now = @session.now
+        return (now if entry.held) if entry.breaker.closed?
+        lanes = lanes(topic)
+        return now if !entry.held || over?(entry) || lanes.any? { |lane| !lane.holds.include?(:breaker) }
+        return unless entry.breaker.state == :open
+
+        due = entry.breaker.due
+        (due > now || lanes.any?(&:probe?)) ? due : nil
+      end
 
       def let_go(topic, entry)
         return unless entry.held
@@ -60,14 +68,16 @@ module Penstock
 
       # Its outcome has been settled by now; if that told the breaker nothing, there was none.
       def look_after(entry)
-        lane = entry.probing or return
-        return unless lane.idle? || !@session.current?(lane)
+        return unless over?(entry)
         entry.probing = nil
         entry.breaker.probe_lost
       end
 
+      # Whether the probe isn't under way any more.
+      def over?(entry) = entry.probing && (entry.probing.idle? || !@session.current?(entry.probing))
+
       def probe(entry, lanes)
-        ready = lanes.select { |lane| lane.holds.reasons == [:breaker] && lane.probe? }.sort_by(&:key)
+        ready = lanes.select(&:probe?).sort_by(&:key)
         key = entry.breaker.probe(ready.map(&:key), @session.now) or return
         lane = @session.lane(key)
         entry.probing = lane

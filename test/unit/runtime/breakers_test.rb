@@ -84,13 +84,27 @@ module Penstock
       assert_equal [0, 1], @sent.map { |one, _unit| one.partition }
     end
 
-    test "it is due when the next probe is, and never in the past" do
+    test "it is due at once where lanes aren't as the breaker says, and else when the next probe is" do
       assert_nil @runtime.next_due
       open_breaker
+      assert_equal @session.now, @runtime.next_due, "lanes are to be held"
+      pass(0)
       assert_equal @breaker.due, @runtime.next_due
-      @lanes.clear
-      pass(5_000)
+      @lanes << lane_of(3)
+      assert_equal @session.now, @runtime.next_due, "a lane came"
+      pass(@breaker.due - @session.now)
+      assert_nil @runtime.next_due, "a probe runs"
+      settled(*@sent.first)
+      assert_equal @session.now, @runtime.next_due, "lanes are to be let go"
+    end
+
+    test "an overdue probe waits for a record, not for a time" do
+      open_breaker
+      pass(0)
+      @lanes.each { |lane| lane.division.clear }
+      pass(60_000)
       assert_nil @runtime.next_due
+      assert_empty @sent
     end
   end
 end
