@@ -33,8 +33,8 @@ class NativeProducerForkTest < Penstock::TestCase
 
   test "every use of a parent's producer in a child is a ForkedHandleError" do
     native = producer
-    delivery = dispatch(native)
-    delivery.wait(10_000)
+    dispatch(native).wait(10_000)
+    cluster.set_rtt(1, 60_000)
     pending = dispatch(native)
     uses = [-> { native.flush(10) }, -> { native.produce("things", "x") }, -> { native.ticket }, -> { native.purge },
       -> { native.queue_size }, -> { pending.wait(10) }]
