@@ -9,7 +9,8 @@ module Demo
   # * processed: different orders with at least one finished run in any consumer's journal.
   # * lost: produced, and no finished run anywhere.
   # * duplicated: finished runs beyond the first of an order. After `kill -9` they are allowed for orders that the killed
-  #   process had finished within its last commit interval + 1 s; any other is unexplained.
+  #   process had finished within its last commit interval + 1 s, and for those above the last offset a process could commit
+  #   before it had to give their partition away with its commit refused by the broker; any other is unexplained.
   # * out of order: orders that (a) began for the first time before all orders below them in their partition had been
   #   finished once, by whichever process, or (b) stand below an earlier one of their partition in the same process's
   #   journal. An order that fails both counts once.
@@ -62,8 +63,12 @@ module Demo
 
     # Runs that were repeated though the process that did them was not killed, or had long committed them.
     def unexplained
-      repeated = @runs_by_id.each_value.reject(&:one?).flat_map { |runs| runs.sort_by(&:ended_ns)[0..-2] }
-      repeated.count { |run| run.ended_ns < uncommitted_since(run.process) }
+      repeated.count { |run| run.ended_ns < uncommitted_since(run.process) && !refused?(run) }
+    end
+
+    # Runs that were repeated because the broker refused the commit with which a partition was given away.
+    def refused
+      repeated.count { |run| refused?(run) }
     end
 
     def foreign
@@ -141,6 +146,32 @@ module Demo
     def runs_of(journal)
       journal.all("done").map do |id, partition, offset, began, ended|
         Run.new(id, Integer(partition), Integer(offset), Integer(began), Integer(ended), journal.name)
+      end
+    end
+
+    # All runs of an order but the last.
+    def repeated
+      @repeated ||= @runs_by_id.each_value.reject(&:one?).flat_map { |runs| runs.sort_by(&:ended_ns)[0..-2] }
+    end
+
+    def refused?(run)
+      from = refused_from[[run.process, run.partition]]
+      !from.nil? && run.offset >= from
+    end
+
+    # @return [Hash{Array(String, Integer) => Integer}] by process and partition: the lowest offset that was last committed before
+    #   a refusal
+    def refused_from
+      @refused_from ||= @journals.each_with_object({}) do |journal, found|
+        committed = Hash.new(0)
+        journal.lines.each do |line|
+          case line.event
+          when "committed" then committed[Integer(line.fields[0])] = Integer(line.fields[1])
+          when "refused"
+            partition = Integer(line.fields[0])
+            found[[journal.name, partition]] ||= committed[partition]
+          end
+        end
       end
     end
 

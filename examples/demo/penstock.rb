@@ -68,6 +68,14 @@ Penstock.monitor.subscribe("app.running") { PROGRESS.running }
 Penstock.monitor.subscribe("rebalance.partitions_assigned") { |event| PROGRESS.assigned(event[:tpl]) }
 Penstock.monitor.subscribe("rebalance.partitions_revoked") { |event| PROGRESS.revoked(event[:tpl]) }
 
+# What the broker took and what it refused, for the table: a commit is refused while a group changes hands.
+Penstock.monitor.subscribe("offsets.committed") do |event|
+  event[:offsets].each { |_topic, partition, offset| JOURNAL.write("committed", partition, offset) }
+end
+Penstock.monitor.subscribe("error.occurred") do |event|
+  JOURNAL.write("refused", event[:partition]) if event[:type] == "offsets.commit.error"
+end
+
 # Runs after the server has returned, when no job runs any more.
 at_exit do
   PROGRESS.close

@@ -57,7 +57,8 @@ module Demo
 
     DEFINITIONS = [
       "  lost: acknowledged by the broker to the producer, and finished by no consumer.",
-      "  duplicated: finished again. Allowed only for what a killed process finished in its last commit interval + 1 s.",
+      "  duplicated: finished again. Allowed only for what a killed process finished in its last commit interval + 1 s, and",
+      "    for what the broker refused to take the commit of while the group changed hands.",
       "  out of order: began before every order below it in its partition had been finished once by some process,",
       "    or stands below an earlier one of its partition in one process's journal."
     ].freeze
@@ -105,7 +106,8 @@ module Demo
 
     def duplicates_note
       killed = @findings.killed.empty? ? "no process was killed" : "killed: #{@findings.killed.join(", ")}"
-      "#{number(@findings.unexplained)} unexplained, must be 0 (#{killed})"
+      refused = ", #{number(@findings.refused)} by a refused commit" if @findings.refused.positive?
+      "#{number(@findings.unexplained)} unexplained, must be 0 (#{killed}#{refused})"
     end
 
     def journals_note

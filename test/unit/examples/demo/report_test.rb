@@ -34,6 +34,16 @@ class ReportTest < Penstock::TestCase
     assert_problem("1 duplicated though no kill explains it", report)
   end
 
+  test "an order finished twice is explained where the broker refused the commit of it, and not below what it took" do
+    twice = lambda do |offset|
+      FileUtils.rm_f(Dir[File.join(@folder, "*")])
+      clean_run { |first, second| first.push([:committed, 0, offset], [:refused, 0]) && second << done(3, 0, 3, 900) }
+    end
+
+    assert_equal [], twice[2].problems
+    assert_problem("1 duplicated though no kill explains it", twice[4])
+  end
+
   test "an order that began before the one below it had ended is out of order" do
     report = clean_run { |consumers| consumers[0][2] = done(2, 0, 2, 15) }
 
@@ -191,7 +201,7 @@ class ReportTest < Penstock::TestCase
     write("producer-1", produced.map { |fields| ["produced", *fields] })
     consumers.each_with_index do |runs, index|
       name = "consumer-#{index + 1}"
-      write(name, runs.map { |fields| ["done", *fields] }, ended: !killed.include?(name))
+      write(name, runs.map { |fields| fields.first.is_a?(Symbol) ? fields : ["done", *fields] }, ended: !killed.include?(name))
     end
     reread
   end
