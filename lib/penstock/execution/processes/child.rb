@@ -28,7 +28,7 @@ module Penstock
       # when the application is gone. Ends with `exit!`: what the application registered with `at_exit` isn't this process's.
       class Child
         # What small units share a reply for.
-        TOGETHER_MS = 0.5
+        TOGETHER_MS = 2.0
         PRODUCER_MS = 5_000
         ORPHANED = 3
         FAILED = 70

@@ -70,7 +70,7 @@ module Penstock
         def fill
           return if @flight.size.positive? && (@stuck || !@pace.hungry?(@flight.size))
           accept(@queue.take) if @flight.empty?
-          while !@flight.empty? && @pace.room?(@flight.size) && (pair = @queue.take(wait: false))
+          while !@flight.empty? && @pace.room?(@flight.size, @queue.idle) && (pair = @queue.take(wait: false))
             accept(pair)
           end
           @child&.flush

@@ -7,13 +7,15 @@ module Penstock
       # another; two and more where the way to the child and back would count. A plain value, one a child.
       class Pace
         # Work a child should have at hand.
-        AHEAD_MS = 2.0
+        AHEAD_MS = 8.0
         # From there on a unit is worth the way alone.
         LONG_MS = 8.0
         MOST = 64
+        # As long as others have nothing to do: one that runs, one that waits.
+        FAIR = 2
         # The newest unit's share of the average.
         SHARE = 0.2
-        private_constant :AHEAD_MS, :LONG_MS, :MOST, :SHARE
+        private_constant :AHEAD_MS, :LONG_MS, :MOST, :FAIR, :SHARE
 
         def initialize
           @average_ms = nil
@@ -30,8 +32,9 @@ module Penstock
         end
 
         # @param count [Integer] units the child has
+        # @param idle [Integer] other children that have nothing to do
         # @return [Boolean] whether it may have more
-        def room?(count) = count < @depth
+        def room?(count, idle) = count < (idle.positive? ? [@depth, FAIR].min : @depth)
 
         # @return [Boolean] whether it is time to send more: small units in handfuls, not one by one
         def hungry?(count) = count <= @depth / 2

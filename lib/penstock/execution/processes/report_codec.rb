@@ -5,7 +5,8 @@ require_relative "frame"
 module Penstock
   module Execution
     module Processes
-      # What a child says of a unit that has ended, as bytes: four numbers, and what else there is to say, which mostly is nothing.
+      # What a child says of a unit that has ended, as bytes: four numbers, and what else there is to say, which mostly is
+      # nothing.
       module ReportCodec
         HEAD = "Q>q>Q>C"
         HEAD_BYTES = 25
