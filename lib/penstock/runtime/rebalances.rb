@@ -17,7 +17,9 @@ module Penstock
 
       # Under KIP-848 nobody tells a member that it gets nothing: after so long that is what it got.
       JOINED_MS = 10_000
-      private_constant :JOINED_MS
+      # Between two looks whether a unit on another connection of the process has ended.
+      LOOK_MS = 50
+      private_constant :JOINED_MS, :LOOK_MS
 
       # @param session [Session]
       # @param committer [Committer]
@@ -32,6 +34,7 @@ module Penstock
         @hooks = hooks
         @events = []
         @opened_at = session.now
+        @waiting = []
         @revocation = nil
       end
 
@@ -72,7 +75,7 @@ module Penstock
       end
 
       # @return [Integer, nil] when to be run again, whatever happens
-      def next_due = @revocation&.deadline_ms
+      def next_due = [@revocation&.deadline_ms, (@session.now + LOOK_MS if @waiting.any?)].compact.min
 
       # A stop has less time than the drain.
       # @param deadline_ms [Integer]
@@ -83,6 +86,7 @@ module Penstock
 
       # Goes on as far as it can.
       def run
+        @waiting.select! { |lane| wait_for_others(lane) } if @waiting.any?
         loop do
           return unless @revocation ? step : begin_next
         end
@@ -126,6 +130,26 @@ module Penstock
           @session.remove(old)
         end
         @session.add(lane)
+        @waiting << lane if @session.group.connection && wait_for_others(lane)
+      end
+
+      # Where a group has several connections a partition may move between two of this process, while a unit that outlasted the
+      # drain still runs where it was. It is waited for, as it is when the partition comes back to the same connection.
+      #
+      # @return [Boolean] whether it waits, still
+      def wait_for_others(lane)
+        return false unless @session.current?(lane)
+        waits = runs_elsewhere?(lane)
+        lane.holds.add(:previous_epoch) if waits
+        lane.holds.release(:previous_epoch) unless waits || @session.left_running.values.any? { |old| old.key == lane.key }
+        waits
+      end
+
+      def runs_elsewhere?(lane)
+        @session.pool.running.any? do |_thread, unit|
+          other = unit.lane
+          !other.equal?(lane) && other.key == lane.key && other.topic.consumer_group_id == lane.topic.consumer_group_id
+        end
       end
 
       def lane(topic_name, partition, epoch)

@@ -146,6 +146,32 @@ module Penstock
       assert_equal 0, running.stop
     end
 
+    rule "a partition that moves between connections of a process waits for the unit that still runs on it" do
+      topic, begun, release, moved = numbered_topic(2), queue, queue, queue
+      stuck = Class.new(BaseConsumer) do
+        define_method(:consume) do
+          begun << messages.first.partition
+          release.pop
+        end
+      end
+      running = run_routes(listen: {"rebalance.unit_left_running" => moved}, revocation_drain: 300, kafka: QUICK) do
+        subscription_group(:many) do
+          [multiplexing(min: 1, max: 2, boot: 1, scale_delay: 1_000), topic(topic) { consumer stuck }]
+        end
+      end
+      take(begun, 2)
+      partition = take(moved, 1, 60).first[:partition]
+      lanes = -> { running.application.snapshot.flat_map { |one| one[:lanes] }.select { |lane| lane[:partition] == partition } }
+      wait_until(40, "the other connection", state: lanes) { lanes.call.any? { |lane| lane[:holds].key?(:previous_epoch) } }
+      observe_for(0.5)
+      assert_empty begun
+      2.times { release << true }
+
+      assert_equal [partition], take(begun, 1)
+    ensure
+      10.times { release << true }
+    end
+
     # --- parallel segments
 
     def produce_keyed(topic, keys, partition: 0)
