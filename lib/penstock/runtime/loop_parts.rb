@@ -125,7 +125,8 @@ module Penstock
         @host.discovered(topic)
         lane = assembly.lane(topic_name, partition, epoch, source)
         pool = Consumer::Pool.new(bound: assembly.bound?) { Consumer::Context.new(lane, @link) }
-        lane.slot = RunQueue::Slot.new(topic.name, pool, @session.mailbox, width: @host.width(topic, assembly.width))
+        lane.slot = RunQueue::Slot.new(topic.name, pool, @session.mailbox, width: @host.width(topic, assembly.width),
+          ordered: !lane.rolling?)
         lane.prepare_slot = RunQueue::Slot.new(topic.name, pool, @session.mailbox) if lane.prepare
         lane
       end

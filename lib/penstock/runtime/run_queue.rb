@@ -31,8 +31,10 @@ module Penstock
         # @param pool [Consumer::Pool] the lane's consumers
         # @param mailbox [Mailbox] where outcomes go
         # @param width [Integer] units that may run at once
-        def initialize(topic, pool = nil, mailbox = nil, width: 1)
+        # @param ordered [Boolean] whether what follows a unit that went wrong waits for the loop
+        def initialize(topic, pool = nil, mailbox = nil, width: 1, ordered: width == 1)
           @topic = topic
+          @ordered = ordered
           @pool = pool
           @mailbox = mailbox
           @width = width
@@ -42,6 +44,8 @@ module Penstock
           @queued = false
           @stalled = false
         end
+
+        def ordered? = @ordered
 
         # @return [Boolean] whether quick units wait for the worker that is at it
         def behind_one? = @quick && @running.positive? && !(@pending.empty? && @chunk.empty?)
@@ -104,14 +108,14 @@ module Penstock
         end
       end
 
-      # As {#take}, waits; quick units of a slot are taken together.
+      # As {#take}; quick units of a slot are taken together.
       # @return [Array(Slot, Array<Processing::Unit>), nil] the units are shared: what isn't begun may be taken away again
-      def take_chunk
+      def take_chunk(wait: true)
         @lock.synchronize do
           loop do
             slot, unit = next_locked
             return [slot, chunk_locked(slot, unit)] if unit
-            return if @closed
+            return if @closed || !wait
             wait_locked
           end
         end
@@ -137,7 +141,7 @@ module Penstock
           next if unit.hook?
           slot.running -= 1
           @quick.delete(slot) if slot.running.zero?
-          slot.stalled ||= stall if slot.width == 1
+          slot.stalled ||= stall if slot.ordered?
           @running[slot.topic] -= 1
           enqueue_locked(slot)
         end

@@ -75,8 +75,8 @@ module Penstock
 
         # --- executions
 
-        # A worker takes a unit.
-        def unit_taken(instance, unit)
+        # A worker begins a unit.
+        def unit_begun(instance, unit)
           return if !unit.consume? || instance.driver.assigned.include?(unit.lane.key)
           fail("I4", "#{instance.name} begins #{unit.messages.inspect}, which it has given up")
         end

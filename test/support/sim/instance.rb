@@ -26,7 +26,7 @@ module Penstock
                   codec: Runtime::CommitCodec.new, layers: [], producer: -> {}, topics: application.group.topics,
                   properties: ->(_group) { application.properties }, stop: ->(error) { instance.critical(error) })
             @reporter = Reporter.new(instance)
-            @pool = Pool.new(instance, queue: @queue, runner: runner([]), concurrency: settings.concurrency)
+            @pool = Pool.new(instance, queue: @queue, runner: runner(Execution::Onion.new), concurrency: settings.concurrency)
           end
         end
 

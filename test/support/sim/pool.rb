@@ -54,9 +54,9 @@ module Penstock
         def look
           @looking = false
           return if @running.size - @hooks_running >= @size
-          slot, unit = @queue.take(wait: false)
-          return unless unit
-          work(slot, unit)
+          slot, units = @queue.take_chunk(wait: false)
+          return unless units
+          work(slot, units)
           grow
         end
 
@@ -64,21 +64,34 @@ module Penstock
           slot, unit = @queue.take_hook(0)
           return unless unit
           @hooks_running += 1
-          work(slot, unit) { @hooks_running -= 1 }
+          work(slot, [unit]) { @hooks_running -= 1 }
           start_hook_worker
         end
 
-        def work(slot, unit, &ended)
-          sleeper = Sleeper.new(@instance) do
-            outcome = @runner.call(slot, unit)
-            @running.delete(sleeper)
-            ended&.call
-            finished(slot, unit, outcome)
-          end
-          @running[sleeper] = unit
-          @world.checker.unit_taken(@instance, unit)
-          @world.trace(:unit, @instance.number, unit.lane.partition, unit.messages.size)
+        def work(slot, units, &ended)
+          sleeper = Sleeper.new(@instance) { run_all(sleeper, slot, units, ended) }
+          @running[sleeper] = units.first
           sleeper.begin_after(0)
+        end
+
+        # As the real one: quick units that were taken together may be taken away again between two of them.
+        def run_all(sleeper, slot, units, ended)
+          while (unit = units.shift)
+            outcome = run(sleeper, slot, unit)
+            break if units.empty?
+            slot.mailbox.post_quietly(outcome)
+            sleeper.sleep_until(@world.timeline.now) if @world.random.rand(4).zero?
+          end
+          @running.delete(sleeper)
+          ended&.call
+          finished(slot, unit, outcome)
+        end
+
+        def run(sleeper, slot, unit)
+          @running[sleeper] = unit
+          @world.trace(:unit, @instance.number, unit.lane.partition, unit.messages.size)
+          @world.checker.unit_begun(@instance, unit)
+          @runner.call(slot, unit)
         end
 
         # The outcome is on its way for a moment: other threads may come in between.

@@ -45,6 +45,15 @@ module Penstock
       assert_equal :again, take(queue)[1].lane
     end
 
+    test "keys don't stall for each other's failures, also where one worker runs them one after another" do
+      queue = Queue.new
+      lane = Queue::Slot.new("orders", width: 1, ordered: false)
+      queue.push(lane, unit(:first), unit(:second))
+      _, first = take(queue)
+      queue.finished(lane, first, true)
+      assert_equal :second, take(queue)[1].lane
+    end
+
     test "lanes take turns" do
       queue = Queue.new
       a, b = slot, slot
