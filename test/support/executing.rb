@@ -135,7 +135,10 @@ module Penstock
       end
 
       # @return [Processing::Outcome] of a unit of these offsets, which is pushed first
-      def run_unit(offsets, lane: lane(), **options) = (push(lane, unit(lane, offsets, **options)) && outcome)
+      def run_unit(offsets, at: lane, **options)
+        push(at, unit(at, offsets, **options))
+        outcome
+      end
 
       # @return [String] a line that user code has logged
       def told(seconds = 10)

@@ -88,8 +88,8 @@ module Penstock
       end
 
       assert_equal 3, run_unit([0, 1, 2, 3]).blamed
-      assert_equal 2, run_unit([0, 1, 2, 3], lane: lane(1)).blamed
-      assert_equal 1, run_unit([0, 1, 2, 3], lane: lane(2)).blamed
+      assert_equal 2, run_unit([0, 1, 2, 3], at: lane(1)).blamed
+      assert_equal 1, run_unit([0, 1, 2, 3], at: lane(2)).blamed
     end
 
     rule "errors that stop processes are outcomes too" do
@@ -175,7 +175,7 @@ module Penstock
           end
         end
       end
-      flows = Array.new(4) { |partition| run_unit([0, 1], lane: lane(partition)).flow }
+      flows = Array.new(4) { |partition| run_unit([0, 1], at: lane(partition)).flow }
 
       assert_equal [Consumer::Flow::Pause.new(5, 1_000), Consumer::Flow::Seek.new(3), Consumer::Flow::Seek.new(77), nil], flows
       wait_until(5, "the resume") { @link.requests == [Consumer::Flow::Resume.new] }

@@ -94,7 +94,7 @@ module Penstock
       assert_instance_of InternalError, errors[second]
       refute_nil errors[first]
       @link.stopping = true
-      assert_nil run_unit([1], lane: lane(2)).error
+      assert_nil run_unit([1], at: lane(2)).error
     end
 
     test "a timeout in user code ends what it waits for, and nothing else" do

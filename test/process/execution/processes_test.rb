@@ -17,7 +17,8 @@ module Penstock
       @lost = Thread::Queue.new
       kit = Execution::Processes::Kit.new(topics: [@topic], onion: onion, monitor: @monitor, clock: Clock::SYSTEM,
         critical: [SystemExit], producer: -> {}, close_producer: ->(_ms) {}, threads: @threads, adopt: ->(_) {})
-      Execution::Processes::Pool.new(kit: kit, queue: @queue, size: size, local: runner(onion), lost: ->(error) { @lost << error })
+      Execution::Processes::Pool.new(kit: kit, queue: @queue, size: size, local: runner(onion),
+        lost: ->(error) { @lost << error })
     end
 
     def alive?(pid)
@@ -40,7 +41,7 @@ module Penstock
         end
       end
       place = lane
-      result = run_unit([4, 5, 6, 7], lane: place)
+      result = run_unit([4, 5, 6, 7], at: place)
 
       assert_instance_of WorkerDied, result.error
       assert_equal [9, nil, 6], [result.error.signal, result.error.exit_code, result.error.offset]

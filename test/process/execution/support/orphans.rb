@@ -29,7 +29,8 @@ class Program
 
   def executor(onion, size)
     kit = Penstock::Execution::Processes::Kit.new(topics: [@topic], onion: onion, monitor: @monitor,
-      clock: Penstock::Clock::SYSTEM, critical: [], producer: -> {}, close_producer: ->(_ms) {}, threads: @threads, adopt: ->(_) {})
+      clock: Penstock::Clock::SYSTEM, critical: [], producer: -> {}, close_producer: ->(_ms) {}, threads: @threads,
+      adopt: ->(_) {})
     Penstock::Execution::Processes::Pool.new(kit: kit, queue: @queue, size: size, local: nil, lost: ->(_error) {})
   end
 end

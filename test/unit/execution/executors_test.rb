@@ -1,0 +1,80 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "penstock/execution/executors"
+require "penstock/runtime/run_queue"
+
+module Penstock
+  class ExecutionExecutorsTest < TestCase
+    Topic = Struct.new(:name, :pattern, :discovered) do
+      def discovered? = discovered || false
+    end
+
+    # Remembers what it is told.
+    class Place
+      attr_reader :queue, :grown, :closed
+
+      def initialize(running = [])
+        @queue = Runtime::RunQueue.new
+        @grown = []
+        @running = running
+      end
+
+      def grow(count = 1) = @grown << count
+      def interrupt(lanes) = @running & lanes
+      def running = @running.map { |unit| [:thread, unit] }
+      def size = @running.size
+      def start_hook_worker = @grown << :hook
+      def close(timeout_s) = (@closed = timeout_s) && @running.empty?
+    end
+
+    Unit = Struct.new(:name) do
+      def hook? = false
+    end
+
+    def setup
+      @threads, @fibers = Place.new, Place.new([:a])
+      @pattern = Object.new
+      @all = Execution::Executors.new(@threads, {Topic.new("waits") => @fibers, Topic.new("all", @pattern) => @fibers})
+    end
+
+    def slot(topic) = Runtime::RunQueue::Slot.new(topic)
+
+    test "units go where their topic's route says, others to threads, hooks to threads" do
+      waits, rest = slot("waits"), slot("orders")
+      waits.quick = true
+      assert_equal 0, @all.push(waits, Unit.new(:w))
+      assert_equal [1], @fibers.grown
+      refute waits.quick
+      assert_equal 1, @all.push(rest, Unit.new(:o))
+      assert @all.push_hook(waits, Unit.new(:hook))
+      assert_equal [1, 1], [@all.waiting("waits"), @all.waiting("orders")]
+      assert_equal [:w, :hook, :o], [@fibers.queue.take(wait: false), @threads.queue.take(wait: false),
+        @threads.queue.take(wait: false)].map { |_slot, unit| unit.name }
+    end
+
+    test "what hasn't started is called back from where it waits" do
+      waits = slot("waits")
+      @all.push(waits, Unit.new(:w))
+
+      assert_equal [:w], @all.withdraw(waits).map(&:name)
+      assert_equal 0, @all.snapshot[:ready]
+    end
+
+    test "a topic that a pattern discovers goes where the pattern goes" do
+      @all.know(Topic.new("new", @pattern, true))
+      @all.know(Topic.new("other", Object.new, true))
+      @all.push(slot("new"), Unit.new(:n))
+      @all.push(slot("other"), Unit.new(:o))
+
+      assert_equal [1, 1], [@fibers.queue.snapshot[:ready], @threads.queue.snapshot[:ready]]
+    end
+
+    test "what runs, and a stop, concern all" do
+      assert_equal [[:thread, :a]], @all.running
+      assert_equal [:a], @all.interrupt([:a, :b])
+      refute @all.close(5)
+      assert_operator @threads.closed, :<=, 5
+    end
+  end
+end

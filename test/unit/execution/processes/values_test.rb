@@ -1,0 +1,157 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "penstock/consumer/flow"
+require "penstock/execution/processes/failure"
+require "penstock/execution/processes/flows"
+require "penstock/execution/processes/inbox"
+require "penstock/execution/processes/pace"
+require "penstock/execution/processes/page"
+require "penstock/execution/processes/recorder"
+require "penstock/instrumentation/monitor"
+
+module Penstock
+  class ExecutionProcessValuesTest < TestCase
+    include Execution::Processes
+
+    class Plain < StandardError
+      def initialize(code, lock)
+        @code = code
+        @lock = lock
+        super("plain #{code}")
+      end
+      attr_reader :code, :lock
+    end
+
+    class Rude < StandardError
+      def message = raise("none of your business")
+    end
+
+    def carried(error) = Failure.load(Marshal.load(Marshal.dump(Failure.dump(error))))
+
+    def raised
+      yield
+    rescue Exception => error # rubocop:disable Lint/RescueException -- what is carried may be any
+      error
+    end
+
+    test "an error arrives as one of its class, with message, backtrace, plain variables, and what can't be dumped left out" do
+      error = raised { raise Plain.new(7, Mutex.new) }
+      copy = carried(error)
+
+      assert_instance_of Plain, copy
+      assert_equal ["plain 7", 7, nil, error.backtrace], [copy.message, copy.code, copy.lock, copy.backtrace]
+      assert_includes copy.full_message(highlight: false), "plain 7"
+    end
+
+    test "causes come along, and a ring of them ends" do
+      error = raised do
+        raise KeyError, "inner"
+      rescue KeyError
+        raise ArgumentError, "outer"
+      end
+      copy = carried(error)
+      assert_equal [ArgumentError, KeyError, "inner"], [copy.class, copy.cause.class, copy.cause.message]
+      deep = (1..30).reduce(nil) { |cause, number| raised { raise RuntimeError, number.to_s, cause: cause } }
+      depth = Enumerator.produce(carried(deep), &:cause).take_while { |one| one }.size
+      assert_equal 9, depth
+    end
+
+    test "errors that are no StandardError, that have no name, or whose message raises, arrive too" do
+      [SystemExit.new(3), NoMemoryError.new("full"), Interrupted.new, StopIteration.new("x")].each do |error|
+        assert_instance_of error.class, carried(error)
+      end
+      nameless = carried(Class.new(StandardError).new("who"))
+      assert_equal [RemoteError, "", "an error without a class name: who"],
+        [nameless.class, nameless.remote_class, nameless.message]
+      assert_equal "its message can't be told: RuntimeError", carried(Rude.new).message
+    end
+
+    test "a class that isn't known here is told by its name" do
+      unknown = Failure.load({class: "Billing::Declined", message: "no funds", backtrace: ["a.rb:1"], variables: {}, cause: nil})
+
+      assert_equal [RemoteError, "Billing::Declined", "Billing::Declined: no funds", ["a.rb:1"]],
+        [unknown.class, unknown.remote_class, unknown.message, unknown.backtrace]
+      assert_instance_of RemoteError, Failure.load({class: "Kernel", message: "m", backtrace: nil, variables: {}, cause: nil})
+    end
+
+    test "wishes about the partition survive the way" do
+      [Consumer::Flow::Pause.new(5, nil), Consumer::Flow::Seek.new(:latest), Consumer::Flow::Resume.new, nil].each do |flow|
+        flow.nil? ? assert_nil(Flows.load(Flows.dump(flow))) : assert_equal(flow, Flows.load(Flows.dump(flow)))
+      end
+    end
+
+    test "the page tells the unit, the record and the marks, from another place too; and nothing between units" do
+      page = Page.create
+      reader = Page.new(page.file)
+      assert_nil reader.read
+      page.begin(3)
+      assert_equal Page::State.new(3, nil, nil), reader.read
+      page.at(17)
+      page.marked(17)
+      assert_equal Page::State.new(3, 17, 17), reader.read
+      page.clear
+      assert_nil reader.read
+      page.file.pwrite("\xFF" * 8, 0)
+      assert_nil reader.read
+    ensure
+      page&.close
+    end
+
+    test "a child has one long unit, some ms of short ones, and few while others have nothing to do" do
+      pace = Pace.new
+      assert_equal [1, true, false], [pace.depth, pace.room?(0, 0), pace.room?(1, 0)]
+      60.times { pace.took(0.1) }
+      assert_operator pace.depth, :>, 32
+      assert_equal [true, false], [pace.room?(10, 0), pace.room?(10, 1)]
+      assert pace.hungry?(1)
+      refute pace.hungry?(pace.depth)
+      60.times { pace.took(50) }
+      assert_equal 1, pace.depth
+    end
+
+    test "an interrupt hits the unit that runs and no other, and what hasn't begun can be called back" do
+      inbox = Inbox.new
+      order = Struct.new(:id)
+      [1, 2, 3].each { |id| inbox << order.new(id) }
+      assert_equal 1, inbox.begin.id
+      refute(inbox.interrupt(2) { flunk })
+      assert_equal [2], inbox.recall(2)
+      assert_equal [3], inbox.recall
+      error = assert_raises(Interrupted) { inbox.interrupt(1) { Interrupted.new } && Thread.pass }
+      assert_instance_of Interrupted, error
+      inbox.ended
+      refute(inbox.interrupt(1) { flunk })
+      inbox.close
+      assert_nil inbox.begin
+    end
+
+    test "an interrupt that is too late is dropped at the unit's end" do
+      inbox = Inbox.new
+      inbox << Struct.new(:id).new(1)
+      Thread.handle_interrupt(Exception => :never) do
+        inbox.begin
+        inbox.interrupt(1) { Interrupted.new }
+        inbox.ended
+        refute_predicate Thread, :pending_interrupt?
+      end
+    end
+
+    test "the recorder keeps what somebody listens to as plain values, and counts what is too much" do
+      monitor = Instrumentation::Monitor.new
+      %w[consumer.initialized error.occurred].each { |name| monitor.subscribe(name) { flunk "told in the wrong process" } }
+      recorder = Recorder.new(monitor)
+      assert_equal :result, recorder.instrument("consumer.initialized", {topic: "a", partition: 1, caller: self}) { :result }
+      recorder.instrument("error.occurred", {type: "x", error: KeyError.new("k"), offsets: [1, {a: Mutex}]})
+      recorder.instrument("consumer.eof", {topic: "a", partition: 1})
+      events, dropped = recorder.take
+
+      assert_equal %w[consumer.initialized error.occurred], events.map(&:first)
+      assert_equal %i[partition time topic], events[0][1].keys.sort
+      assert_equal ["KeyError", [1, {a: "Thread::Mutex"}]], [events[1][1][:error][:failure][:class], events[1][1][:offsets]]
+      assert_equal 0, dropped
+      1_005.times { recorder.instrument("error.occurred", {type: "x", error: nil}) }
+      assert_equal [1_000, 5], recorder.take.then { |kept, more| [kept.size, more] }
+    end
+  end
+end
