@@ -22,8 +22,8 @@ module Penstock
         @missing = missing
       end
 
-      # @return [Boolean] whether anybody wants to know
-      def wanted? = @reporter.subscribed?("connection.topic")
+      # @return [Boolean] whether anybody wants to know; of several connections to the same topics the first tells
+      def wanted? = @group.connection.to_i.zero? && @reporter.subscribed?("connection.topic")
 
       # Asks and tells.
       def run
