@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "memory_batch"
 require_relative "message"
 
 module Penstock
@@ -9,8 +10,17 @@ module Penstock
     # @return [Object] the batch it came in
     attr_reader :batch
 
-    # @return [Consumer::UnitMarks, nil] set each time the record becomes part of a unit
-    attr_writer :cell
+    # The record becomes part of a unit. What an attempt before it made of the payload is forgotten: user code may have changed
+    # or cleared it.
+    # @param cell [Consumer::UnitMarks] where marks of the unit are written
+    def join(cell)
+      @cell = cell
+      @memo = nil
+    end
+
+    # A record that waits for long must not keep the batch it came in: thousands of others lie in the same memory.
+    # @return [KeyedMessage] with bytes of its own
+    def detached = @batch.is_a?(Messages::MemoryBatch) ? self : KeyedMessage.new(Messages::MemoryBatch.copy(@batch, @index), 0)
 
     def mark_cell = @cell || super
     def keyed = self

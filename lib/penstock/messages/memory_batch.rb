@@ -6,7 +6,17 @@ module Penstock
     # their arena, and for sources other than a connection.
     class MemoryBatch
       # One record as plain values; `timestamp` in ms, `headers` a frozen Hash.
-      Row = Struct.new(:offset, :payload, :key, :headers, :timestamp, :leader_epoch, keyword_init: true)
+      Row = Struct.new(:offset, :payload, :key, :headers, :timestamp, :leader_epoch, :timestamp_type, keyword_init: true)
+
+      # @param batch [Object]
+      # @param index [Integer]
+      # @return [MemoryBatch] that one record, with bytes of its own
+      def self.copy(batch, index)
+        row = Row.new(offset: batch.offset(index), payload: batch.payload(index), key: batch.key(index),
+          headers: batch.headers(index), timestamp: batch.timestamp(index), leader_epoch: batch.leader_epoch(index),
+          timestamp_type: batch.timestamp_type(index))
+        new(batch.topic, batch.partition, [row]).tap { |copy| copy.context = batch.context }
+      end
 
       attr_reader :topic, :partition, :from, :to, :eof, :error
       attr_accessor :context
@@ -37,7 +47,7 @@ module Penstock
       def key(index) = @rows[index].key
       def headers(index) = @rows[index].headers || NO_HEADERS
       def timestamp(index) = @rows[index].timestamp || -1
-      def timestamp_type(_index) = :create
+      def timestamp_type(index) = @rows[index].timestamp_type || :create
       def leader_epoch(index) = @rows[index].leader_epoch || -1
       def bytesize(index) = [payload(index), key(index)].sum { |bytes| bytes.to_s.bytesize }
 

@@ -45,6 +45,9 @@ module Penstock
       # @return [Admission::Pipeline, nil] whose time has come
       attr_accessor :pipeline
 
+      # @return [Recording::Track, nil] where what happens to it is written down
+      attr_accessor :recording
+
       # @return [Boolean] whether the source may hold records
       attr_accessor :ready
 
@@ -144,8 +147,9 @@ module Penstock
       # @return [Boolean]
       def waiting? = open? && @division.waiting?
 
-      # @return [Unit, nil] with manual offsets and keys side by side: the oldest that ended with something unmarked
-      def oldest_unmarked = rolling? ? @division.oldest_unmarked : nil
+      # With manual offsets and keys side by side a record that isn't marked fills the window.
+      # @return [Integer, nil] the base, when the unit of its record has ended and left it unmarked
+      def unmarked = (@ledger.base if rolling? && @ledger.known? && @division.unmarked?(@ledger.base))
 
       # Records may go into units, behind all that went before.
       # @param messages [Messages]
@@ -176,10 +180,12 @@ module Penstock
         Unit.new(self, :prepare, @intake.shift.messages, nil, 1, @incarnation)
       end
 
-      # @param action [Symbol] a hook, or :eofed
+      # What concerns all consumers of the lane: where keys run side by side nothing else may run meanwhile.
+      # @param action [Symbol] a hook, :eofed or :tick
       # @return [Unit] counted like any other until {#returned}
       def action_unit(action, messages)
         @out += 1
+        @holds.add(:instances) if rolling?
         Unit.new(self, action, messages, nil, 1, @incarnation)
       end
 
@@ -187,7 +193,8 @@ module Penstock
       # @param unit [Unit]
       def returned(unit)
         @out -= 1
-        @division.returned(unit) if unit.consume?
+        return @division.returned(unit) if unit.consume?
+        @holds.release(:instances)
       end
 
       # @param unit [Unit]
@@ -241,9 +248,11 @@ module Penstock
       # @param limit [Integer, nil] marks count only below it (a seek's target)
       # @param unit [Unit, nil] where keys run side by side: only what was marked in this unit
       def take_marks(limit = nil, unit = nil)
-        return unit ? marked(unit, limit) : @division.each_mark { |each| marked(each, limit) } if rolling?
+        return unit ? marked(unit, limit) : @division.each_mark(@ledger.base || 0) { |each| marked(each, limit) } if rolling?
         through = [@marks.through, limit].compact.min
-        complete_through(through) if through >= 0
+        return if through.negative?
+        @recording&.marked(through)
+        complete_through(through)
       end
 
       # @param unit [Unit]
@@ -317,16 +326,19 @@ module Penstock
         @marks.disown!
         @marks = Consumer::Marks.new
         @ready = true
+        @recording&.started_over(offset)
       end
 
       # No more admission; what runs may end, and its marks count.
       def leave!
+        @recording&.left(:leave, self) unless @leaving
         @leaving = true
         @marks.leave!
       end
 
       # Nothing counts any more.
       def disown!
+        @recording&.left(:lost, self) if @owned
         @leaving = true
         @owned = false
         @letters = 0
@@ -336,6 +348,7 @@ module Penstock
       # The stop's time is up: what was marked counts and may be committed, marks from here on answer false.
       def cut_off!
         take_marks
+        @recording&.left(:cut_off, self)
         @leaving = true
         @marks.disown!
       end
@@ -374,6 +387,7 @@ module Penstock
         through = unit.marks&.through || -1
         return if through.negative? || unit.incarnation != @incarnation
         through = limit - 1 if limit && limit <= through
+        @recording&.marked(through, unit)
         complete(unit.messages.to_a.take_while { |message| message.offset <= through })
         @division.done(unit) if through >= unit.messages.last_offset
       end

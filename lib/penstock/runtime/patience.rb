@@ -38,7 +38,7 @@ module Penstock
 
       private
 
-      def watched?(lane) = !lane.idle? || lane.wanted.positive? || lane.waiting? || !lane.oldest_unmarked.nil?
+      def watched?(lane) = !lane.idle? || lane.wanted.positive? || lane.waiting? || (lane.rolling? && !lane.ledger.dry?)
 
       def look(lane, units, now)
         units.each { |unit| works(lane, unit, now) }
@@ -60,12 +60,11 @@ module Penstock
 
       # With manual offsets, records of units that have ended fill the window until they are marked.
       def stands(lane, now)
-        unit = lane.oldest_unmarked or return forget_wait(lane.marks)
-        offset = lane.ledger.base
-        @since.delete(lane.marks) && @told.delete(lane.marks) unless @stood[lane] == offset
+        offset = lane.unmarked or return forget_wait(lane.marks)
+        forget_wait(lane.marks) unless @stood[lane] == offset
         @stood[lane] = offset
         return if now - since(lane.marks, now) < UNMARKED_MS || told?(lane.marks)
-        @session.emit("lane.unmarked", {topic: lane.topic_name, partition: lane.partition, offset: unit.messages.first_offset,
+        @session.emit("lane.unmarked", {topic: lane.topic_name, partition: lane.partition, offset: offset,
           waited_ms: now - since(lane.marks, now)})
       end
 

@@ -21,6 +21,9 @@ module Penstock
         # @return [Integer, nil] up to and including this offset records run one by one
         attr_accessor :isolate_through
 
+        # @return [Boolean] whether its records have to wait with bytes of their own
+        attr_accessor :detached
+
         def initialize(key)
           @key = key
           @messages = []
@@ -32,6 +35,12 @@ module Penstock
         # @return [Boolean] whether nothing is known of the key any more
         def idle? = @messages.empty? && !@busy && !@parked && @blocked.zero?
 
+        # @param messages [Array<KeyedMessage>] before everything at hand
+        def put_back(messages)
+          messages = messages.map(&:detached) if @detached
+          @messages.unshift(*messages)
+        end
+
         # @param max [Integer]
         # @return [Array<KeyedMessage>] what runs next
         def cut(max) = @messages.shift(isolated? ? 1 : max)
@@ -40,6 +49,7 @@ module Penstock
         def clear
           @messages.clear
           @parked = nil
+          @detached = nil
           @isolate_through = nil
         end
 

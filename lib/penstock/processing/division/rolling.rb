@@ -115,7 +115,7 @@ module Penstock
         # A unit came back, run or not. With manual offsets its cell counts as long as something of it is unmarked.
         def returned(unit)
           @out.delete(unit)
-          @unmarked[unit] = true if unit.lane.topic.manual_offset_management?
+          @unmarked[unit] = true if unit.lane.topic.manual_offset_management? && unit.incarnation == unit.lane.incarnation
           run = @runs[unit.key] or return
           run.busy = false
           rest(run)
@@ -134,7 +134,7 @@ module Penstock
         def requeue(key, messages)
           return if messages.empty?
           run = run_of(key)
-          run.messages.unshift(*messages.to_a)
+          run.put_back(messages.to_a)
           enqueue(run)
         end
 
@@ -149,6 +149,7 @@ module Penstock
         # @param at [Integer, nil] monotonic ms at which it ends by itself
         def park(key, reason, at)
           run = run_of(key)
+          run.detached = true
           run.parked = reason
           @parking.add(run, at)
         end
@@ -169,17 +170,25 @@ module Penstock
         def expire(now) = @parking.expire(now) { |run| freed(run) }
 
         # Cells of units that were not read to their end.
+        # @param base [Integer] nothing below it is incomplete
         # @yieldparam unit [Unit]
-        def each_mark(&)
+        def each_mark(base, &)
           @out.each_key(&)
-          @unmarked.each_key(&) unless @unmarked.empty?
+          return if @unmarked.empty?
+          @unmarked.delete_if { |unit, _| unit.messages.last_offset < base }
+          @unmarked.keys.each(&)
         end
 
         # Nothing of the unit is incomplete any more.
         def done(unit) = @unmarked.delete(unit)
 
-        # @return [Unit, nil] of those that ended with something unmarked, the oldest
-        def oldest_unmarked = @unmarked.first&.first
+        # @param offset [Integer]
+        # @return [Boolean] whether its unit has ended and left it unmarked
+        def unmarked?(offset)
+          @unmarked.each_key.any? { |unit| unit.messages.offsets.include?(offset) } && @out.each_key.none? do |unit|
+            unit.messages.offsets.include?(offset)
+          end
+        end
 
         # @param bytes [Integer] of records that were completed
         def completed(bytes) = @bytes -= bytes
@@ -237,7 +246,7 @@ module Penstock
 
         def unit_of(run, messages, lane)
           cell = Consumer::UnitMarks.new(lane.marks)
-          messages.each { |message| message.cell = cell }
+          messages.each { |message| message.join(cell) }
           listed = Messages::Listed.new(messages, messages.first.batch, scheduled_ms: nil)
           first = messages.first.offset
           Unit.new(lane, :consume, listed, messages.last.offset + 1, lane.attempts.of(first) + 1, lane.incarnation, run.key, cell)

@@ -86,7 +86,7 @@ module Penstock
         def expire(_now) = nil
 
         # Marks of a whole partition are a watermark of the lane.
-        def each_mark = nil
+        def each_mark(_base) = nil
 
         # @return [Integer, nil] the first record at hand
         def first_offset = @backlog.first_offset

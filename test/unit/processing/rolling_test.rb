@@ -1,0 +1,284 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "support/lanes"
+
+module Penstock
+  class RollingTest < TestCase
+    include TestSupport::Lanes
+
+    Parallel = Struct.new(:by, :max_partitions, :partitioner, :consistent?)
+
+    def keyed(by: :key, **options) = route(features: {parallel: Parallel.new(by, 4, nil, false)}, **options)
+
+    # Records whose keys are given in order, offsets from 0.
+    def keyed_batch(keys, from: 0, full: false)
+      rows = keys.each_with_index.map do |key, index|
+        Messages::MemoryBatch::Row.new(offset: from + index, payload: "p", key: key, leader_epoch: 0)
+      end
+      Messages::MemoryBatch.new("orders", 0, rows, from: from, full: full)
+    end
+
+    def filled(keys, topic = keyed, committed: 0)
+      lane(topic, committed: committed).tap { |lane| admit(lane, keyed_batch(keys)) }
+    end
+
+    def units(lane)
+      [].tap do |units|
+        while (unit = lane.next_unit)
+          units << unit
+        end
+      end
+    end
+
+    test "a unit is what is at hand of one key, and nothing of the key goes out beside it" do
+      lane = filled(%w[a b a c a])
+      first, second, third = units(lane)
+
+      assert_equal [[0, 2, 4], [1], [3]], [first, second, third].map { |unit| offsets_of(unit) }
+      admit(lane, keyed_batch(%w[a b], from: 5))
+      assert_nil lane.next_unit
+      settle(lane, first)
+      assert_equal [5], offsets_of(lane.next_unit)
+    end
+
+    test "a unit has no more records than a call may have" do
+      lane = filled(%w[a a a a a], keyed(max_messages: 2))
+      unit = lane.next_unit
+      assert_equal [0, 1], offsets_of(unit)
+      settle(lane, unit)
+
+      assert_equal [2, 3], offsets_of(lane.next_unit)
+    end
+
+    test "records without a key are alone, and by message all are" do
+      assert_equal([[0], [1], [2]], units(filled([nil, nil, "a"])).map { |unit| offsets_of(unit) })
+      assert_equal([[0], [1], [2]], units(filled(%w[a a a], keyed(by: :message))).map { |unit| offsets_of(unit) })
+    end
+
+    test "the base stays at the first record that isn't complete, and what is beyond is remembered" do
+      lane = filled(%w[a b c])
+      first, second, third = units(lane)
+      settle(lane, third)
+      settle(lane, second)
+      assert_equal 0, lane.position
+      assert_equal [[1, 3]], lane.ledger.ranges
+      settle(lane, first)
+
+      assert_equal 3, lane.position
+      assert_empty lane.ledger.ranges
+    end
+
+    test "a key that fails is parked with its own back-off, the others go on" do
+      lane = filled(%w[a b a])
+      a, b = units(lane)
+      settle(lane, a, error: RuntimeError.new, blamed: 0, now: 0)
+      settle(lane, b, now: 0)
+      admit(lane, keyed_batch(%w[b a], from: 3))
+      assert_equal([[3]], units(lane).map { |unit| offsets_of(unit) })
+      assert_equal 2_000, lane.division.next_due
+      lane.division.expire(1_999)
+      assert_nil lane.next_unit
+      lane.division.expire(2_000)
+
+      assert_equal [[0], 2], [offsets_of(again = lane.next_unit), again.attempt]
+    end
+
+    test "after a failure the key's records run one by one up to the blamed one" do
+      lane = filled(%w[a a a a])
+      settle(lane, lane.next_unit, error: RuntimeError.new, blamed: 1)
+      lane.division.expire(2_000)
+      [[0], [1]].each do |offsets|
+        unit = lane.next_unit
+        assert_equal offsets, offsets_of(unit)
+        settle(lane, unit)
+      end
+
+      assert_equal [2, 3], offsets_of(lane.next_unit)
+    end
+
+    test "a mark stands for what is before it in its unit" do
+      lane = filled(%w[a b a b])
+      a, b = units(lane)
+      b.messages.last.mark_cell.mark(3)
+      lane.take_marks
+
+      assert_equal [0, 2], lane.ledger.incomplete_offsets
+      a.messages.first.mark_cell.mark(0)
+      lane.take_marks
+      assert_equal [2], lane.ledger.incomplete_offsets
+    end
+
+    test "what was marked isn't run again when its unit fails" do
+      lane = filled(%w[a a a])
+      unit = lane.next_unit
+      unit.messages.first.mark_cell.mark(0)
+      settle(lane, unit, error: RuntimeError.new, blamed: 2)
+      lane.division.expire(2_000)
+
+      assert_equal [1], offsets_of(lane.next_unit)
+    end
+
+    test "with manual offsets marks count after the unit has ended, whichever attempt they come from" do
+      lane = filled(%w[a b], keyed(manual: true))
+      first, second = units(lane)
+      settle(lane, first)
+      settle(lane, second)
+      assert_equal 0, lane.position
+      assert_equal 0, lane.unmarked
+      first.messages.first.mark_cell.mark(0)
+      lane.take_marks
+      assert_equal [1, 1], [lane.position, lane.unmarked]
+      second.messages.first.mark_cell.mark(1)
+      lane.take_marks
+
+      assert_equal [2, nil], [lane.position, lane.unmarked]
+    end
+
+    test "[marks after revoke] a mark in a lane that was lost answers false and completes nothing" do
+      lane = filled(%w[a])
+      unit = lane.next_unit
+      lane.disown!
+
+      refute unit.messages.first.mark_cell.mark(0)
+      assert_equal 0, lane.position
+    end
+
+    test "units that never started come back to the front of their keys" do
+      lane = filled(%w[a b a], keyed(max_messages: 1))
+      a, b = units(lane)
+      admit(lane, keyed_batch(%w[a], from: 3))
+      lane.take_back([a, b])
+
+      assert_equal([[0], [1]], [a, b].map { lane.next_unit }.map { |unit| offsets_of(unit) }.sort)
+      assert_predicate lane, :rolling?
+    end
+
+    test "the window counts what isn't complete, wherever it is" do
+      topic = keyed(max_messages: 10)
+      lane = filled(Array.new(15) { |index| "k#{index}" }, topic)
+      lane.ready = true
+      lane.division.instance_variable_set(:@window_records, 20)
+      out = units(lane)
+      assert_equal 5, lane.wanted
+      out.first(10).each { |unit| settle(lane, unit) }
+      assert_equal 15, lane.wanted
+    end
+
+    test "a record that waits for its back-off has bytes of its own" do
+      lane = filled(%w[a a])
+      unit = lane.next_unit
+      batch = unit.messages.first.batch
+      native = Object.new
+      %i[offset payload key headers timestamp leader_epoch timestamp_type bytesize].each do |name|
+        native.define_singleton_method(name) { |index| batch.public_send(name, index) }
+      end
+      %i[topic partition context].each { |name| native.define_singleton_method(name) { batch.public_send(name) } }
+      message = KeyedMessage.new(native, 1)
+      copy = message.detached
+
+      refute_same message, copy
+      assert_equal [1, "p", "a"], [copy.offset, copy.raw_payload, copy.raw_key]
+      assert_same copy, copy.detached
+    end
+
+    test "a payload that an attempt made or cleared is made anew for the next" do
+      lane = filled(%w[a])
+      unit = lane.next_unit
+      message = unit.messages.first
+      message.payload
+      message.clean!
+      settle(lane, unit, error: RuntimeError.new, blamed: 0)
+      lane.division.expire(2_000)
+
+      assert_equal "p", lane.next_unit.messages.first.payload
+    end
+
+    test "a key that still runs from before stays busy in the lane's new life, and others don't wait for it" do
+      lane = filled(%w[a b])
+      a, _b = units(lane)
+      lane.reincarnate(0)
+      admit(lane, keyed_batch(%w[a c]))
+      assert_equal([[1]], units(lane).map { |unit| offsets_of(unit) })
+      lane.returned(a)
+
+      assert_equal [0], offsets_of(lane.next_unit)
+    end
+
+    test "units of an earlier assignment block their keys only" do
+      old = filled(%w[a b])
+      units(old)
+      lane = lane(keyed, committed: 0)
+      lane.division.block(old.division.busy_keys)
+      admit(lane, keyed_batch(%w[a b c]))
+      assert_equal([[2]], units(lane).map { |unit| offsets_of(unit) })
+      lane.division.unblock("b")
+
+      assert_equal [1], offsets_of(lane.next_unit)
+    end
+
+    test "what a former owner completed beyond the committed offset isn't run again" do
+      lane = lane(keyed)
+      lane.adopt(0, [[1, 3]])
+      admit(lane, keyed_batch(%w[a b c d]))
+
+      assert_equal([[0], [3]], units(lane).map { |unit| offsets_of(unit) })
+    end
+
+    test "records that a former owner was retrying wait their back-off again, alone, and others don't wait" do
+      lane = lane(keyed)
+      lane.adopt(0, [])
+      lane.retry_adopted({1 => 2}, 4_000)
+      admit(lane, keyed_batch(%w[a b c b]))
+      assert_equal([[0], [2]], units(lane).map { |unit| offsets_of(unit) })
+      lane.division.expire(4_000)
+
+      assert_equal [[1], 3], [offsets_of(unit = lane.next_unit), unit.attempt]
+    end
+
+    # Whatever happens in whatever order: every record is admitted once, runs at least once, never beside or before another of
+    # its key, and in the end everything is complete.
+    test "any order of successes, failures, marks and call-backs completes everything, in order by key" do
+      60.times { |seed| play(seed) }
+    end
+
+    private
+
+    def play(seed)
+      random = Random.new(seed)
+      keys = Array.new(40) { "k#{random.rand(6)}" }
+      lane = filled(keys, keyed(max_messages: 1 + random.rand(5)))
+      now, out, done = 0, [], Hash.new { |known, key| known[key] = [] }
+      2_000.times do
+        break if lane.position == 40
+        now += random.rand(1_500)
+        lane.division.expire(now)
+        while (unit = lane.next_unit)
+          refute out.any? { |other| other.key == unit.key }, "seed #{seed}: two units of #{unit.key}"
+          out << unit
+        end
+        step(lane, out, done, random, now)
+      end
+
+      assert_equal 40, lane.position, "seed #{seed}: #{lane.snapshot}"
+      assert lane.ledger.dry?
+      done.each_value { |offsets| assert_equal offsets.uniq.sort, offsets.uniq, "seed #{seed}" }
+    end
+
+    def step(lane, out, done, random, now)
+      return if out.empty?
+      unit = out.delete_at(random.rand(out.size))
+      case random.rand(4)
+      when 0 then lane.take_back([unit])
+      when 1 then settle(lane, unit, error: RuntimeError.new, blamed: offsets_of(unit).sample(random: random), now: now)
+      when 2
+        unit.messages.first.mark_cell.mark(unit.messages.first_offset)
+        done[unit.key] << unit.messages.first_offset
+        settle(lane, unit, error: RuntimeError.new, blamed: unit.messages.last_offset, now: now)
+      else
+        done[unit.key].concat(offsets_of(unit))
+        settle(lane, unit, now: now)
+      end
+    end
+  end
+end
