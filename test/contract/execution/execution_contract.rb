@@ -219,7 +219,7 @@ module Penstock
         def consume = nil
         def eofed = log("eofed", messages.size, eofed?)
       end
-      run_unit([], action: :eofed)
+      assert_nil run_unit([], action: :eofed).error
 
       assert_equal ["initialized", "eofed 0 true"], [told, told]
     end

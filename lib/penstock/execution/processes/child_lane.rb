@@ -37,6 +37,7 @@ module Penstock
         def pool = self
         def take(_unit) = context
         def give_back(_context) = nil
+        def every = [context]
         def used = []
       end
     end
