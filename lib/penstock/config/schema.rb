@@ -64,7 +64,13 @@ module Penstock
         Setting.new("revocation_drain", Types::Either.new(Types::Milliseconds.new, nil_allowed: true), nil,
           "Time units of a revoked partition have to end; nil for 5 s under eager protocols and 30 s else."),
         Setting.new("static_membership", Types::Either.new(Types::Flag.new, Types::Name.new), false,
-          "Keeps partitions over a restart. true takes the host's name, a String is the id to use.")
+          "Keeps partitions over a restart. true takes the host's name, a String is the id to use."),
+        Setting.new("flight_recorder", Types::Flag.new, true,
+          "Keeps the last 256 events of each partition, without payloads, for a dump (`penstock replay`)."),
+        Setting.new("flight_recorder_path", Types::Either.new(Types::Folder.new, nil_allowed: true), nil,
+          "Folder of its dumps; nil for the system's temporary one."),
+        Setting.new("flight_recorder_keys", Types::Flag.new, false,
+          "Writes records' keys as they are; otherwise what two equal keys have in common, and no more.")
       ].freeze
 
       BY_PATH = SETTINGS.to_h { |setting| [setting.path, setting] }.freeze

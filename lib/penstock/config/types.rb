@@ -104,6 +104,16 @@ module Penstock
         end
       end
 
+      # A folder that files can be written to.
+      class Folder
+        def coerce(value)
+          path = value.respond_to?(:to_path) ? value.to_path : value
+          (path.is_a?(String) && File.directory?(path) && File.writable?(path)) ? path.dup.freeze : INVALID
+        end
+
+        def to_s = "a folder that exists and can be written to"
+      end
+
       # An object that has certain methods; nil and false where it may be left out.
       class Responding
         def initialize(*methods, optional: true)

@@ -52,6 +52,10 @@ module Penstock
         @logger.warn { "the time for the stop is over, interrupting: #{Lines.list(event[:jobs])}" }
       end
 
+      def on_flight_recorder_dumped(event)
+        @logger.warn { "flight recorder (#{event[:reason]}): #{event[:path]}, for `penstock replay`" }
+      end
+
       def on_process_notice_signal(event)
         @logger.info { "received SIG#{event[:signal].to_s.delete_prefix("SIG")}" }
       end

@@ -176,6 +176,7 @@ module Penstock
       def dump
         ThreadDump.lines.each { |line| @host.log(4, line) }
         snapshot.each { |state| @host.log(4, state.inspect) }
+        @host.dump_flight("TTIN", @loops)
       end
 
       # Beside the main thread, which goes on listening to signals: a third one must end even this at once.
@@ -213,6 +214,7 @@ module Penstock
       end
 
       def report_forced
+        @host.dump_flight("forced stop", @loops)
         jobs = @host.pool.running.map { |_thread, unit| describe(unit) }
         error = InternalError.new("the stop's time was over while #{jobs.size} jobs still ran: #{jobs.join(", ")}")
         @host.monitor.instrument("error.occurred", {type: "app.stopping.error", error: error})

@@ -96,6 +96,7 @@ module Penstock
         _type, token, number, _message, rows = event
         results = codes(rows, number)
         answer = @commits.answered(token, results, @session.now)
+        written(answer, results)
         acknowledged(answer[:acknowledged])
         refused(answer[:refused])
         reduced(answer[:again], results)
@@ -109,15 +110,20 @@ module Penstock
       private
 
       def send_lanes(lanes, now)
-        lanes.each { |lane| lane.take_marks if lane.owned? }
+        lanes.each { |lane| read_marks(lane) if lane.owned? }
         forced = @wanted
         @wanted = []
         entries = entries_of(lanes, forced, now)
         nothing_to_say(forced - entries.map(&:lane))
         return @commits.nothing_due if entries.empty?
-        entries.each { |entry| entry.metadata = metadata(entry) }
+        entries.each { |entry| write(entry) }
         token = @commits.sent(entries, now)
         @session.driver.commit(token, entries.map { |entry| row(entry) })
+      end
+
+      def read_marks(lane)
+        lane.recording&.marks
+        lane.take_marks
       end
 
       def entries_of(lanes, forced, now)
@@ -127,6 +133,17 @@ module Penstock
       end
 
       # What these lanes have marked is committed already.
+      def write(entry)
+        entry.metadata = metadata(entry)
+        entry.lane.recording&.commit(entry, @clean.fetch(entry.lane, false))
+      end
+
+      def written(answer, results)
+        [*answer[:acknowledged], *answer[:again], *answer[:refused].map(&:first)].each do |entry|
+          entry.lane.recording&.committed(entry, results[entry.lane.key])
+        end
+      end
+
       def nothing_to_say(lanes)
         resolve(true) { |wait| lanes.include?(wait.lane) && wait.lane.owned? } unless lanes.empty?
       end

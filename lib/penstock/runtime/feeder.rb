@@ -76,7 +76,9 @@ module Penstock
 
       def admit(lane, batch)
         return lane.ready = false unless batch
+        lane.recording&.take(batch)
         effects = @assemblies.fetch(lane.topic).admission.call(lane, batch, low_watermark(lane, batch))
+        lane.recording&.effects(effects)
         effects.each { |effect| effect.perform(lane, @ports) }
         let_in(lane)
         hand_out(lane)
@@ -87,6 +89,7 @@ module Penstock
       def let_in(lane)
         return unless lane.intake.waiting? && lane.open?
         effects = @assemblies.fetch(lane.topic).let_in(lane, @session.now)
+        lane.recording&.effects(effects)
         effects.each { |effect| effect.perform(lane, @ports) }
       end
 
@@ -102,6 +105,7 @@ module Penstock
         units = []
         while (lane.rolling? || units.empty? || !lane.idle?) && place?(lane) && (unit = lane.next_unit)
           next unless still_wanted?(lane, unit)
+          lane.recording&.unit(unit)
           announce(unit)
           units << unit
         end

@@ -4,6 +4,8 @@ require "logger"
 require_relative "../execution/onion"
 require_relative "../execution/unit_runner"
 require_relative "../instrumentation/statistics"
+require_relative "../processing/recording/recorder"
+require_relative "flight_dump"
 require_relative "reporter"
 require_relative "run_queue"
 require_relative "threads"
@@ -89,6 +91,24 @@ module Penstock
 
       # @param error [Exception]
       def stop_because(error) = @stop.call(error)
+
+      # @return [Processing::Recording::Recorder, nil] for one loop
+      def recorder
+        return unless @settings.flight_recorder
+        Processing::Recording::Recorder.new(@clock, plain_keys: @settings.flight_recorder_keys)
+      end
+
+      # Writes down what the loops' lanes did last; any thread.
+      # @param reason [String]
+      # @param loops [Array<PollLoop>]
+      def dump_flight(reason, loops)
+        dump = FlightDump.new(@settings.flight_recorder_path, @clock)
+        lanes = loops.flat_map { |poll_loop| poll_loop.recording }
+        path = dump.write(reason, lanes) or return
+        @reporter.emit("flight_recorder.dumped", {path: path, reason: reason, lanes: lanes.size})
+      rescue SystemCallError => error
+        @reporter.emit("error.occurred", {type: "flight_recorder.dump.error", error: error})
+      end
 
       # @return [Producer]
       def producer = @producer.call

@@ -30,8 +30,10 @@ module Penstock
       # @param mailbox [Mailbox]
       # @param left_running [Hash] lanes of earlier connections whose units still run
       # @param hooks [Hooks]
-      def initialize(group, driver, host, mailbox, left_running, hooks)
+      # @param recorder [Processing::Recording::Recorder, nil]
+      def initialize(group, driver, host, mailbox, left_running, hooks, recorder = nil)
         @host = host
+        @recorder = recorder
         @hooks = hooks
         @session = Session.new(group: group, driver: driver, host: host, mailbox: mailbox, left_running: left_running)
         @assemblies = Hash.new { |known, topic| known[topic] = assembly(topic) }
@@ -74,8 +76,11 @@ module Penstock
         lane = request.lane
         return unless @session.current?(lane) && lane.owned?
         return @committer.want([lane]) if request.flow == :commit
+        lane.recording&.asked(request.flow)
         @session.call_back(lane)
-        @assemblies.fetch(lane.topic).ask(lane, request.flow, @session.now).each { |effect| effect.perform(lane, @ports) }
+        effects = @assemblies.fetch(lane.topic).ask(lane, request.flow, @session.now)
+        lane.recording&.effects(effects)
+        effects.each { |effect| effect.perform(lane, @ports) }
       end
 
       # Another process has taken this one's place in the group: opening again would only take it back, in turns.
@@ -124,6 +129,7 @@ module Penstock
         assembly = @assemblies[topic]
         @host.discovered(topic)
         lane = assembly.lane(topic_name, partition, epoch, source)
+        lane.recording = @recorder&.follow(lane)
         pool = Consumer::Pool.new(bound: assembly.bound?) { Consumer::Context.new(lane, @link) }
         lane.slot = RunQueue::Slot.new(topic.name, pool, @session.mailbox, width: @host.width(topic, assembly.width),
           ordered: !lane.rolling?)

@@ -130,6 +130,7 @@ module Penstock
 
       def opened(lane, offset, completed = [])
         lane.adopt(offset, completed)
+        lane.recording&.adopted(offset, completed)
         lane.source.cursor = offset if offset
         lane.holds.release(:opening)
         lane.ready = true

@@ -45,6 +45,7 @@ module Penstock
         @forced = false
         @finished = false
         @orders = []
+        @recorder = host.recorder
         @longest_wait = [LONGEST_WAIT_MS, host.max_poll_interval_ms(group) / 4].min
       end
 
@@ -92,13 +93,16 @@ module Penstock
          lanes: parts ? parts.session.all.map(&:snapshot) : []}
       end
 
+      # @return [Array<Hash>] what the flight recorder holds, a lane each; any thread
+      def recording = @recorder ? @recorder.to_a : []
+
       private
 
       def open_and_turn
         state("starting")
         driver = @connect.call(@group)
         @mailbox.wake = driver.method(:wakeup)
-        @parts = LoopParts.new(@group, driver, @host, @mailbox, @left_running, @hooks)
+        @parts = LoopParts.new(@group, driver, @host, @mailbox, @left_running, @hooks, @recorder)
         order_again
         state("running")
         survey(driver)
@@ -235,6 +239,7 @@ module Penstock
 
       def failed(error)
         @failures += 1
+        @host.dump_flight("loop error", [self])
         pause = [REOPEN_MS.begin * (2**[@failures - 1, 10].min), REOPEN_MS.end].min
         @host.reporter.emit("error.occurred", {type: "connection.listener.fetch_loop.error", error: error,
           subscription_group: @group})

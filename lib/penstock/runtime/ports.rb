@@ -74,6 +74,7 @@ module Penstock
       end
 
       def go_on(lane, offset)
+        lane.recording&.went_on(offset)
         lane.complete_through(offset)
         @committer.want([lane])
       end

@@ -89,7 +89,9 @@ module Penstock
       # Calls back what was handed out and has not started.
       # @param unstall [Boolean] see {RunQueue#withdraw}
       def call_back(lane, unstall: false)
-        lane.take_back(@queue.withdraw(lane.slot, unstall: unstall))
+        units = @queue.withdraw(lane.slot, unstall: unstall)
+        lane.recording&.called_back(units)
+        lane.take_back(units)
         lane.take_back(@queue.withdraw(lane.prepare_slot, unstall: unstall)) if lane.prepare_slot
       end
 

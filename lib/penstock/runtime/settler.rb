@@ -20,6 +20,7 @@ module Penstock
       # @param outcome [Processing::Outcome]
       def call(outcome)
         lane = outcome.unit.lane
+        lane.recording&.outcome(outcome)
         lane.returned(outcome.unit)
         lane.unit_took(outcome.unit, outcome.time_us) if outcome.time_us
         @session.call_back(lane, unstall: true) if called_back?(lane, outcome)
@@ -43,6 +44,7 @@ module Penstock
       # An effect that fails ends the connection: what was decided but not done is decided again on the next one.
       def settle(lane, outcome)
         effects = @assemblies.fetch(lane.topic).settle(lane, outcome, @session.now)
+        lane.recording&.effects(effects)
         effects.each { |effect| effect.perform(lane, @ports) }
         unfinished(lane, outcome) unless outcome.finished || outcome.error
       end

@@ -28,6 +28,9 @@ module Penstock
             @reporter = Reporter.new(instance)
             @pool = Pool.new(instance, queue: @queue, runner: runner(Execution::Onion.new), concurrency: settings.concurrency)
           end
+
+          # Nothing is written to disk.
+          def dump_flight(_reason, _loops) = nil
         end
 
         # Events of the loop go to the checker at once.

@@ -53,6 +53,7 @@ module Penstock
       def emit(name, payload) = monitor.instrument(name, payload)
       def stopping! = nil
       def log(_level, line) = @log_lines << line
+      def dump_flight(reason, _loops) = @log_lines << "flight recorder: #{reason}"
       def pool = self
       def running = []
       def close_workers(_timeout) = @closed = true

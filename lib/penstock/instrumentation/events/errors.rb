@@ -51,6 +51,7 @@ module Penstock
           "producer.close.error" => "a producer could not be closed cleanly",
           "callbacks.statistics.error" => "statistics could not be read",
           "callbacks.oauthbearer_token_refresh.error" => "the listener for OAuth tokens raised",
+          "flight_recorder.dump.error" => "what the flight recorder holds could not be written to a file",
           "instrumentation.listener.error" => "a listener raised; the others were called all the same"
         }.freeze
 

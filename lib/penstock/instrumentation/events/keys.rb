@@ -56,6 +56,7 @@ module Penstock
           partitions: "how many partitions the topic has, nil when unknown",
           pid: "process id",
           producer_id: "id of the producer",
+          path: "file it was written to",
           reason: "why, in words",
           repeated: "how often the same came since it was last told",
           reset_offset: "true when earlier marks no longer count",

@@ -1,0 +1,52 @@
+# frozen_string_literal: true
+
+require_relative "route"
+require_relative "track"
+
+module Penstock
+  module Processing
+    module Recording
+      # The flight recorder of one poll loop: a track a partition, kept over rebalances and new connections. Tracks of partitions
+      # that went elsewhere are kept too, the newest of them. Written by the loop's thread, read by any.
+      class Recorder
+        # Tracks of partitions that are not ours any more.
+        GONE = 64
+        private_constant :GONE
+
+        # @param clock [Clock]
+        # @param plain_keys [Boolean] whether keys are written as they are
+        def initialize(clock, plain_keys: false)
+          @clock = clock
+          @key = plain_keys ? Wording::PLAIN : Wording::HASHED
+          @tracks = {}
+        end
+
+        # The lane is written down from now on.
+        # @param lane [Lane]
+        # @return [Track]
+        def follow(lane)
+          track = @tracks.delete(lane.key) || Track.new(@clock, @key)
+          forget_oldest
+          track.assigned(lane)
+          @tracks[lane.key] = track
+        end
+
+        # @return [Array<Hash>] plain values of every track
+        def to_a
+          @tracks.values.map do |track|
+            lane = track.lane
+            {topic: lane.topic_name, partition: lane.partition, route: Route.describe(lane.topic), state: lane.snapshot,
+             overwritten: track.overwritten, entries: track.entries}
+          end
+        end
+
+        private
+
+        def forget_oldest
+          gone = @tracks.reject { |_key, track| track.lane.owned? }.keys
+          (gone.size - GONE).times { |index| @tracks.delete(gone[index]) } if gone.size > GONE
+        end
+      end
+    end
+  end
+end

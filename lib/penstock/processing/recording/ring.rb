@@ -1,0 +1,65 @@
+# frozen_string_literal: true
+
+module Penstock
+  module Processing
+    module Recording
+      # The last things that happened to one lane: a row of fixed slots in one flat array, overwritten from the start when it is
+      # full. Numbers and symbols go in, nothing is copied or allocated but the array itself while it grows to its full size.
+      #
+      # Written by the poll loop alone. Any thread may read: the array is copied in one step, and what the loop may have been
+      # writing meanwhile is left out.
+      class Ring
+        ENTRIES = 256
+        # Kind, monotonic ms, and seven values.
+        WIDTH = 9
+
+        # @return [Integer] entries written so far, those that were overwritten too
+        attr_reader :count
+
+        # @param entries [Integer] how many are kept
+        def initialize(entries = ENTRIES)
+          @entries = entries
+          @limit = entries * WIDTH
+          @slots = []
+          @at = 0
+          @count = 0
+        end
+
+        # @param kind [Symbol]
+        # @param now [Integer] monotonic ms
+        def write(kind, now, one = nil, two = nil, three = nil, four = nil, five = nil, six = nil, seven = nil)
+          slots = @slots
+          at = @at
+          slots[at + 8] = seven
+          slots[at + 7] = six
+          slots[at + 6] = five
+          slots[at + 5] = four
+          slots[at + 4] = three
+          slots[at + 3] = two
+          slots[at + 2] = one
+          slots[at + 1] = now
+          slots[at] = kind
+          at += WIDTH
+          @at = (at == @limit) ? 0 : at
+          @count += 1
+        end
+
+        # @return [Array<Array>] kind, time and values of each entry, the oldest first; without trailing nils
+        def to_a
+          before = @count
+          slots = @slots.dup
+          first = [@count + 1 - @entries, 0].max # what is written now takes the oldest one's place
+          (first...before).map { |number| entry(slots, number) }.compact
+        end
+
+        private
+
+        def entry(slots, number)
+          entry = slots[(number % @entries) * WIDTH, WIDTH]
+          entry.pop while entry.last.nil? && !entry.empty?
+          entry unless entry.empty?
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,170 @@
+# frozen_string_literal: true
+
+require_relative "ring"
+require_relative "wording"
+
+module Penstock
+  module Processing
+    module Recording
+      # Writes down what happens to one lane, as values a replay can feed to the same deciders: what came in (takes, outcomes,
+      # marks, wishes, the group's answers) and what was decided (units, effects, commits). Nothing of a record but its offset,
+      # and a hash of its key.
+      #
+      # On the poll loop's thread. It goes from a lane to the next one of the same partition, so that what came before a
+      # rebalance is still there.
+      class Track
+        # A take repeats where the lane stands when so much was written since: a replay can begin there.
+        STATE_EVERY = 48
+        # Gaps of a take, and runs of an adopted map, that are told.
+        MOST = 24
+        private_constant :STATE_EVERY, :MOST
+
+        # @return [Lane]
+        attr_reader :lane
+
+        # @param clock [Clock]
+        # @param key [#call] makes of a record's key what is written
+        def initialize(clock, key)
+          @clock = clock
+          @key = key
+          @ring = Ring.new
+          @state_at = 0
+        end
+
+        # @return [Array<Array>] the oldest first; any thread
+        def entries = @ring.to_a
+
+        # @return [Integer] entries that were overwritten
+        def overwritten = [@ring.count - Ring::ENTRIES, 0].max
+
+        # @param lane [Lane] the partition is ours
+        def assigned(lane)
+          @lane = lane
+          write(:assigned, lane.epoch)
+        end
+
+        # The committed offset is known.
+        # @param completed [Array<Array(Integer, Integer)>] runs beyond it
+        def adopted(offset, completed = [])
+          attempts = @lane.attempts.to_h
+          write(:adopted, offset, completed.size, attempts.size)
+          completed.first(MOST).each { |from, to| write(:complete, from, to) }
+          attempts.first(MOST).each { |failed, count| write(:attempts, failed, count, retried_at) }
+        end
+
+        # @param batch [#size, #from, #to, #offset, #eof] not let in yet
+        def take(batch)
+          now = @clock.monotonic_ms
+          state(now) if @ring.count >= @state_at
+          size = batch.size
+          return @ring.write(:take, now, batch.from, batch.to, 0, nil, nil, batch.eof) if size.zero?
+          first, last = batch.offset(0), batch.offset(size - 1)
+          @ring.write(:take, now, batch.from, batch.to, size, first, last, batch.eof, batch.full?)
+          gaps(now, batch, 0, size - 1, MOST) unless last - first == size - 1
+        end
+
+        # @param unit [Unit] handed out
+        def unit(unit)
+          messages = unit.messages
+          first, last, size = messages.first_offset, messages.last_offset, messages.size
+          now = @clock.monotonic_ms
+          key = @key.call(unit.key) unless unit.key.nil?
+          @ring.write(:unit, now, unit.action, first, last, size, unit.attempt, key)
+          scattered(now, messages) if key && last - first >= size
+        end
+
+        # @param outcome [Outcome] before it is settled
+        def outcome(outcome)
+          unit = outcome.unit
+          marks(unit)
+          now = @clock.monotonic_ms
+          @ring.write(:wish, now, *Wording.flow(outcome.flow)) if outcome.flow
+          @ring.write(:advice, now, *Wording.advice(outcome.advice)) if outcome.advice
+          error = outcome.error
+          @ring.write(:outcome, now, unit.action, unit.messages.first_offset, error && error.class.name, outcome.blamed,
+            outcome.finished, @lane.ledger.base, outcome.time_us)
+        end
+
+        # @param effects [Array<Effect>] what was decided
+        def effects(effects)
+          return if effects.size == 1 && Wording.unsaid?(effects[0])
+          Wording.effects(effects, @key).each { |name, *values| write(:effect, name, *values) }
+        end
+
+        # User code asks for something outside of a unit.
+        # @param flow [Consumer::Flow, Symbol]
+        def asked(flow) = write(:asked, *Wording.flow(flow))
+
+        # @param units [Array<Unit>] handed out, and called back before they began
+        def called_back(units)
+          write(:back, units.size, units.first.action, *units.first(5).map { |unit| unit.messages.first_offset }) if units.any?
+        end
+
+        # @param entry [Assignment::Commits::Entry] about to be sent
+        # @param clean [Boolean]
+        def commit(entry, clean) = write(:commit, entry.offset, entry.metadata.to_s.bytesize, clean)
+
+        # @param entry [Assignment::Commits::Entry]
+        # @param code [Symbol, nil] nil: acknowledged
+        def committed(entry, code) = write(:committed, entry.offset, code)
+
+        # @param state [Symbol] :leave (nothing new), :cut_off, :lost
+        # @param lane [Lane] another one when the partition is ours again already
+        def left(state, lane)
+          write(state) if lane.equal?(@lane)
+        end
+
+        # The lane begins anew elsewhere.
+        def started_over(offset) = write(:incarnation, @lane.incarnation, offset)
+
+        # It was to go on where it stands.
+        def went_on(offset) = write(:went_on, offset)
+
+        # Marks are about to be read.
+        # @param unit [Unit, nil] where keys run side by side: only those of it
+        def marks(unit = nil)
+          return marks_in(unit) if unit && @lane.rolling?
+          return @lane.division.each_mark { |each| marks_in(each) } if @lane.rolling?
+          through = @lane.marks.through
+          write(:mark, through) if through > (@lane.ledger.base || -1)
+        end
+
+        private
+
+        def write(kind, *values) = @ring.write(kind, @clock.monotonic_ms, *values)
+
+        def retried_at = @lane.adopted_until || @lane.holds.to_h[:retry]
+
+        def state(now)
+          @state_at = @ring.count + STATE_EVERY
+          ledger = @lane.ledger
+          @ring.write(:state, now, ledger.base, ledger.tail, ledger.incomplete, @lane.in_flight, @lane.incarnation,
+            @lane.attempts.size)
+        end
+
+        # What lies between two records is halved until it is found: a take with few gaps costs few looks.
+        # @return [Integer] how many more may be told
+        def gaps(now, batch, low, high, left)
+          return left if left.zero? || batch.offset(high) - batch.offset(low) == high - low
+          if high - low == 1
+            @ring.write(:gap, now, batch.offset(low) + 1, batch.offset(high))
+            return left - 1
+          end
+          middle = (low + high) / 2
+          gaps(now, batch, middle, high, gaps(now, batch, low, middle, left))
+        end
+
+        # Records of one key.
+        def scattered(now, messages)
+          offsets = Array.new(messages.size) { |index| messages.offset_at(index) }
+          offsets.each_slice(7) { |slice| @ring.write(:of, now, *slice) }
+        end
+
+        def marks_in(unit)
+          through = unit.marks&.through || -1
+          write(:mark, through, unit.messages.first_offset) unless through.negative? || @lane.ledger.complete?(through)
+        end
+      end
+    end
+  end
+end

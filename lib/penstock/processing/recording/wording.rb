@@ -1,0 +1,101 @@
+# frozen_string_literal: true
+
+require_relative "../../consumer/flow"
+require_relative "../effects/effects"
+require_relative "../failure/advice"
+require_relative "../failure/effects"
+
+module Penstock
+  module Processing
+    module Recording
+      # Effects and wishes as rows of plain values, without payloads, keys or messages of errors. The recorder writes what it
+      # answers, a replay compares it. Stateless.
+      module Wording
+        # What a record's key stands for, so that a recording gives none away.
+        HASHED = ->(key) { key.nil? ? nil : key.hash & 0xffff_ffff_ffff }
+        PLAIN = ->(key) { key }
+
+        RANGE = lambda do |messages|
+          messages = messages.to_a
+          first, last = [messages.first, messages.last].map { |one| one.respond_to?(:offset) ? one.offset : one }
+          [first, last, messages.size]
+        end
+        private_constant :RANGE
+
+        # Values of each effect, at most six.
+        VALUES = {
+          Effect::Complete => ->(effect, _key) { [effect.offset] },
+          Effect::CompleteEach => ->(effect, _key) { RANGE.call(effect.messages) },
+          Effect::Drop => ->(effect, _key) { RANGE.call(effect.offsets) },
+          Effect::Requeue => ->(effect, key) { [*RANGE.call(effect.messages), key.call(effect.key)] },
+          Effect::Park => ->(effect, key) { [key.call(effect.key), effect.reason, effect.at] },
+          Effect::Unpark => ->(effect, key) { [key.call(effect.key)] },
+          Effect::PrepareEnded => ->(effect, _key) { [effect.rest.size, effect.seek_to, *effect.hold] },
+          Effect::PutBack => ->(effect, _key) { [effect.messages.size, *effect.hold] },
+          Effect::LetIn => ->(effect, _key) { RANGE.call(effect.messages) },
+          Effect::Hold => ->(effect, _key) { [effect.reason, effect.at] },
+          Effect::Release => ->(effect, _key) { [effect.reason] },
+          Effect::Isolate => ->(effect, key) { [effect.through, key.call(effect.key)] },
+          Effect::Seek => ->(effect, _key) { [effect.target, effect.cause] },
+          Effect::Stop => ->(effect, _key) { [effect.error.class.name] },
+          Effect::Report => ->(effect, _key) { [effect.number] },
+          Effect::Emit => ->(effect, _key) { [effect.event] },
+          Effect::DeadLetter => lambda { |effect, _key|
+            [effect.burial.letter.offset, effect.burial.complete, effect.burial.resume_at]
+          }
+        }.freeze
+        # What goes without saying: an outcome without effects of its own completed its unit, a take was let in.
+        UNSAID = [Effect::Complete, Effect::CompleteEach, Effect::LetIn, Effect::Prepare].freeze
+        private_constant :VALUES, :UNSAID
+
+        class << self
+          # @param effects [Array<Effect>]
+          # @param key [#call] makes of a key what is written
+          # @return [Array<Array>] name and values of each that doesn't go without saying
+          def effects(effects, key)
+            return [] if effects.all? { |effect| UNSAID.include?(effect.class) || vain?(effect) }
+            effects.reject { |effect| vain?(effect) }.map { |effect| effect(effect, key) }
+          end
+
+          # @return [Array] name and values
+          def effect(effect, key)
+            values = VALUES[effect.class]
+            [name(effect.class), *(values ? values.call(effect, key) : [])]
+          end
+
+          # @return [Boolean] whether the effect alone goes without saying
+          def unsaid?(effect) = UNSAID.include?(effect.class)
+
+          # What user code said about an error, on the worker.
+          # @param advice [Object] {Failure::Advice}, or what was prepared
+          # @return [Array]
+          def advice(advice)
+            return [:prepared, advice.messages.size, advice.dropped.size, advice.rest.size] unless advice.is_a?(Failure::Advice)
+            letter = advice.letter
+            [:failure, advice.offset, advice.answer&.first, letter&.kind, letter&.attempt]
+          end
+
+          # @param flow [Consumer::Flow, Symbol]
+          # @return [Array] name and values
+          def flow(flow)
+            return [flow] if flow.is_a?(Symbol)
+            [name(flow.class), *flow.to_a]
+          end
+
+          private
+
+          # Of no record.
+          def vain?(effect)
+            case effect
+            when Effect::Drop then effect.offsets.empty?
+            when Effect::PutBack, Effect::LetIn, Effect::Requeue, Effect::CompleteEach then effect.messages.to_a.empty?
+            else false
+            end
+          end
+
+          def name(klass) = (@names ||= {})[klass] ||= klass.name.split("::").last.to_sym
+        end
+      end
+    end
+  end
+end
