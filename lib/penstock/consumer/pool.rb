@@ -24,7 +24,7 @@ module Penstock
       # @return [Context] nobody else's until {#give_back}
       def take(unit)
         @lock.synchronize do
-          next @by_key[unit.key] ||= add_locked if @bound && unit&.key
+          next @by_key[unit.key] ||= @free.pop || add_locked if @bound && unit&.key
           @free.pop || add_locked
         end
       end
@@ -36,6 +36,16 @@ module Penstock
 
       # @return [Array<Context>] those with a consumer
       def used = @lock.synchronize { @all.select(&:consumer) }
+
+      # For what concerns all instances, while nothing else of the lane runs.
+      # @return [Array<Context>] those with a consumer, or one that is to get its own
+      def every
+        @lock.synchronize do
+          next @all.select(&:consumer) if @all.any?(&:consumer)
+          @free << add_locked if @all.empty?
+          [@all.first]
+        end
+      end
 
       private
 

@@ -13,7 +13,8 @@ module Penstock
     class UnitRunner
       EVENTS = {
         consume: %w[consumer.consume consumer.consumed], eofed: %w[consumer.eof consumer.eofed],
-        revoked: %w[consumer.revoke consumer.revoked], shutdown: %w[consumer.shutting_down consumer.shutdown]
+        tick: %w[consumer.tick consumer.ticked], revoked: %w[consumer.revoke consumer.revoked],
+        shutdown: %w[consumer.shutting_down consumer.shutdown]
       }.freeze
       AROUND = %w[worker.process worker.processed worker.completed].freeze
       IN_USER_CODE = {Exception => :immediate}.freeze
@@ -36,8 +37,8 @@ module Penstock
       # @param unit [Processing::Unit]
       # @return [Processing::Outcome]
       def call(slot, unit)
-        return hooked(slot, unit) if unit.hook?
         return prepared(unit) if unit.prepare?
+        return on_all(slot, unit) unless unit.consume?
         context = slot.pool.take(unit)
         begin
           worked_on(context, unit)
@@ -68,12 +69,10 @@ module Penstock
         outcome(context, unit, error, started)
       end
 
-      # A hook concerns every instance of the lane that was used.
-      def hooked(slot, unit)
-        used = slot.pool.used
-        used << slot.pool.take(nil) if used.empty?
-        outcomes = used.map { |context| worked_on(context, unit) }
-        outcomes.find(&:error) || outcomes.last
+      # Hooks, `eofed` and `tick` concern every instance of the lane that was used; where there is none yet, one is made.
+      def on_all(slot, unit)
+        outcomes = slot.pool.every.map { |context| worked_on(context, unit) }
+        outcomes.find(&:error) || outcomes.find(&:flow) || outcomes.last
       end
 
       # The user's filters and partitioner look at records: outside of any consumer.

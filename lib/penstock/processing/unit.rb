@@ -4,9 +4,9 @@ module Penstock
   module Processing
     # A piece of work for a worker: records of one lane, or a hook of its consumer.
     #
-    # `action` is :consume, :prepare (the user's filters and partitioner look at records), :eofed, :revoked or :shutdown. `upto`
-    # is the offset behind its last record. `incarnation` names the lane's life the unit belongs to: what comes back from an
-    # earlier one counts no more. `key` and `marks` are those of a unit of one key: nothing else of the key runs meanwhile, and
+    # `action` is :consume, :prepare (the user's filters and partitioner look at records), :eofed, :tick, :revoked or :shutdown.
+    # `upto` is the offset behind its last record. `incarnation` names the lane's life the unit belongs to: what comes back from
+    # an earlier one counts no more. `key` and `marks` are those of a unit of one key: nothing else of the key runs meanwhile, and
     # marks are written into a cell of the unit's own.
     Unit = Struct.new(:lane, :action, :messages, :upto, :attempt, :incarnation, :key, :marks) do
       def consume? = action == :consume

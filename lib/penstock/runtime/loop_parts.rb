@@ -16,6 +16,7 @@ require_relative "run_queue"
 require_relative "session"
 require_relative "settler"
 require_relative "stopping"
+require_relative "ticker"
 require_relative "waiting"
 
 module Penstock
@@ -23,6 +24,7 @@ module Penstock
     # What a poll loop consists of while one connection is open, put together in one place. Lives on the loop's thread.
     class LoopParts
       attr_reader :session, :committer, :opening, :hooks, :rebalances, :feeder, :settler, :stopping, :events, :waiting, :patience
+      attr_reader :ticker
 
       # @param group [Routing::SubscriptionGroup]
       # @param driver [Native::Consumer]
@@ -43,12 +45,13 @@ module Penstock
         @events = DriverEvents.new(self)
         @waiting = Waiting.new(@session, @events)
         @patience = Patience.new(@session, @host.max_poll_interval_ms(@session.group))
+        @ticker = Ticker.new(@session)
       end
 
       # @return [Integer, nil] monotonic ms of the next timer
       def next_due
         [@session.next_hold_due, @opening.next_due, @rebalances.next_due, @stopping.next_due, @committer.next_due,
-          @waiting.next_due,
+          @waiting.next_due, @ticker.next_due,
           @patience.next_due].compact.min
       end
 

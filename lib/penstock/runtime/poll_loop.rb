@@ -124,7 +124,12 @@ module Penstock
         measure(:outcomes) { read_mailbox }
         measure(:timers) { run_timers } if timers?
         relieve
-        measure(:feeding) { @parts.feeder.run }
+        measure(:feeding) { feed }
+      end
+
+      def feed
+        @parts.feeder.run
+        @parts.ticker.run
       end
 
       def wait_ms

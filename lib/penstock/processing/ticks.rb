@@ -1,0 +1,65 @@
+# frozen_string_literal: true
+
+module Penstock
+  module Processing
+    # When a lane's `tick` is due: each `interval` ms in which the lane had nothing to do, records or not.
+    #
+    # Pure: looked at behind each turn's feeding, so it has seen every unit that was handed out. A lane that works, or has work
+    # waiting for a worker, isn't ticked; one that waits is, as its route says: `during_pause` for whatever keeps records from
+    # going in (the user's pause, a delay, a throttle, a filter), `during_retry` for a partition that waits for its next attempt.
+    # A single key that waits for its own leaves the lane's consumers free. One a lane, on its poll loop.
+    class Ticks
+      # Not ours to run yet, or any more.
+      NEVER = %i[opening previous_epoch critical draining suspect instances].freeze
+      RETRY = %i[retry dead_letter breaker].freeze
+      private_constant :NEVER, :RETRY
+
+      # @param lane [Lane]
+      # @param job [Routing::PeriodicJob]
+      # @param now [Integer] monotonic ms at which the lane came
+      def initialize(lane, job, now)
+        @lane = lane
+        @job = job
+        @last = now
+      end
+
+      # @param now [Integer] monotonic ms
+      # @return [Boolean] whether `tick` is to be called; it counts as called then
+      def call(now)
+        return busy(now) unless at_rest?
+        return free(now) if @busy
+        return false unless now >= @last + @job.interval && may?
+        @last = now
+        true
+      end
+
+      # @return [Integer, nil] monotonic ms; nil while something else must happen first
+      def next_due = (at_rest? && may?) ? @last + @job.interval : nil
+
+      private
+
+      def at_rest? = @lane.idle? && !@lane.waiting?
+
+      def busy(now)
+        @busy = true
+        @last = now
+        false
+      end
+
+      # The interval begins when the last unit has ended.
+      def free(now)
+        @busy = false
+        @last = now
+        false
+      end
+
+      def may?
+        return false if @lane.leaving? || !@lane.owned?
+        reasons = [*@lane.holds.reasons, *@lane.intake.reason]
+        return false if reasons.intersect?(NEVER)
+        return false if reasons.intersect?(RETRY) && !@job.during_retry?
+        @job.during_pause? || (reasons - RETRY).empty?
+      end
+    end
+  end
+end

@@ -1,0 +1,110 @@
+# frozen_string_literal: true
+
+require "support/consuming"
+
+module Penstock
+  # What routes may say beside keys and admission, on any broker.
+  module FeaturesContract
+    def self.rule(name, &body) = RULES << [name, body]
+    RULES = []
+    def self.add_to(base) = RULES.each { |name, body| base.test(name, &body) }
+
+    rule "batch: records that come one by one are consumed together, the last of them when its time is over" do
+      topic, sizes = unique("topic").tap { |name| create_topic(name, 1) }, queue
+      consuming(topic, ->(_route) { batch min: 5, within: 4_000 }) { sizes << messages.map(&:offset) }
+      5.times { |index| produce(topic, [index.to_s]) }
+      assert_equal [[0, 1, 2, 3, 4]], take(sizes, 1)
+      produce(topic, %w[5])
+
+      assert_equal [[5]], take(sizes, 1)
+      assert_equal 6, committed_at(topic, 6)
+    end
+
+    rule "[periodic tick] ticks without data, not during retry" do
+      topic, seen = unique("topic").tap { |name| create_topic(name, 1) }, queue
+      config = ->(config) { config.pause.max_timeout = config.pause.timeout = 1_500 }
+      consuming(topic, ->(_route) { periodic interval: 100 }, config: config,
+        hooks: {tick: -> { seen << [:tick, used?, messages.size] }}) do
+        seen << [:consume, attempt]
+        raise "no" if attempt == 1
+      end
+      assert_equal [[:tick, false, 0]] * 3, take(seen, 3)
+      produce(topic, %w[a])
+      rest = take(seen, 3) until rest&.any? { |entry| entry.first == :consume }
+      rest += take(seen, 3) until rest.include?([:consume, 2])
+      between = rest[rest.index([:consume, 1])..rest.index([:consume, 2])]
+
+      assert_equal [[:consume, 1], [:consume, 2]], between
+      assert_equal [:tick, true, 0], take(seen, 4).last
+    end
+
+    rule "[periodic + LRJ] none while a job runs" do
+      topic, seen, release = topic_with(1), queue, queue
+      options = lambda do |_route|
+        long_running_job true
+        periodic interval: 50
+      end
+      consuming(topic, options, hooks: {tick: -> { seen << :tick }}) do
+        seen << :begins
+        release.pop
+        seen << :ends
+      end
+      nil until take(seen, 1) == [:begins]
+      observe_for(0.5)
+      assert_empty seen
+      release << true
+
+      assert_equal %i[ends tick tick], take(seen, 3)
+    end
+
+    rule "a tick may mark what consume has gathered, pause, and raise; it comes again" do
+      topic, seen = topic_with(3), queue
+      options = lambda do |_route|
+        manual_offset_management true
+        periodic interval: 100
+      end
+      tick = lambda do
+        seen << @waiting&.size
+        raise "no" if (@ticks = @ticks.to_i + 1) == 1
+        mark_as_consumed!(@waiting.last) if @waiting
+      end
+      running = consuming(topic, options, hooks: {tick: tick}) { @waiting = messages.to_a }
+
+      assert_equal 3, committed_at(topic, 3)
+      assert_equal "consumer.tick.error", running.errors.pop[:type]
+      take(seen, 2)
+    end
+
+    rule "eofed and tick, with keys side by side, concern every instance and run beside none of their units" do
+      topic, seen, busy = unique("topic").tap { |name| create_topic(name, 1) }, queue, Hash.new(0).compare_by_identity
+      produce_keyed(topic, Array.new(40) { |index| ["k#{index % 8}", index.to_s] })
+      options = lambda do |_route|
+        parallel by: :key
+        eofed true
+        periodic interval: 50
+      end
+      note = lambda do |what, consumer|
+        seen << [what, consumer.object_id, busy.values.sum]
+      end
+      hooks = {eofed: -> { note.call(:eofed, self) }, tick: -> { note.call(:tick, self) }}
+      consuming(topic, options, concurrency: 4, hooks: hooks) do
+        busy[self] += 1
+        note.call(:consume, self)
+        Thread.pass
+        busy[self] -= 1
+      end
+      all = []
+      all.concat(take(seen, 1)) until %i[eofed tick].all? { |what| all.count { |entry| entry.first == what } >= 2 }
+      consumed, called = all.partition { |entry| entry.first == :consume }
+
+      assert(called.all? { |_what, _id, at_once| at_once.zero? })
+      assert_empty consumed.map { |entry| entry[1] }.uniq - called.map { |entry| entry[1] }
+    end
+
+    # The offset, as soon as it is committed.
+    def committed_at(topic, offset)
+      wait_until(20, "#{topic} at #{offset}") { committed(topic) == offset }
+      offset
+    end
+  end
+end
