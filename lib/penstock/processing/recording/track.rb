@@ -124,7 +124,7 @@ module Penstock
         # @param unit [Unit, nil] where keys run side by side: only those of it
         def marks(unit = nil)
           return marks_in(unit) if unit && @lane.rolling?
-          return @lane.division.each_mark { |each| marks_in(each) } if @lane.rolling?
+          return @lane.division.each_mark(@lane.ledger.base || 0) { |each| marks_in(each) } if @lane.rolling?
           through = @lane.marks.through
           write(:mark, through) if through > (@lane.ledger.base || -1)
         end
