@@ -72,7 +72,8 @@ module Penstock
       # @return [Integer] units of it that may be on their way: a process has small ones at hand before it runs them
       def width(topic, width)
         place = elsewhere(topic)
-        (place&.processes? && width >= place.most) ? width * AT_HAND : width
+        many = topic.features[:parallel] && place&.processes? && width >= place.most # in order there is one, always
+        many ? width * AT_HAND : width
       end
 
       # A topic that a pattern has discovered: what holds for the pattern holds for it.
