@@ -31,7 +31,7 @@ class Program
     kit = Penstock::Execution::Processes::Kit.new(topics: [@topic], onion: onion, monitor: @monitor,
       clock: Penstock::Clock::SYSTEM, critical: [], producer: -> {}, close_producer: ->(_ms) {}, threads: @threads,
       adopt: ->(_) {})
-    Penstock::Execution::Processes::Pool.new(kit: kit, queue: @queue, size: size, local: nil, lost: ->(_error) {})
+    Penstock::Execution::Processes::Pool.new(kit: kit, queue: @queue, size: size, local: runner(onion), lost: ->(_error) {})
   end
 end
 

@@ -1,0 +1,156 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "penstock"
+require "penstock/producer"
+require "penstock/testing/cluster"
+require "support/ruby_program"
+
+module Penstock
+  class ExecutionApplicationTest < TestCase
+    leaks_checked_per_class("the embedded broker serves all tests of the class")
+
+    # An application whose main thread runs it, in a process of its own, on the class's broker. It is stopped by signal when
+    # as many records as asked for have been told.
+    PROGRAM = <<~'RUBY'
+      require "penstock"
+      require "logger"
+      class Base < Penstock::BaseConsumer
+        def log(*words) = $stdout.syswrite("#{words.join(" ")}\n")
+        def consume = messages.each { |message| step(message) }
+      end
+      $stdout.sync = true
+      app = Penstock::Application.new("test") do |config|
+        config.client_id = "test"
+        config.group_id = ENV.fetch("GROUP")
+        config.kafka = {"bootstrap.servers": ENV.fetch("KAFKA"), "session.timeout.ms": 2_000, "heartbeat.interval.ms": 300,
+          "fetch.wait.max.ms": 10}
+        config.logger = Logger.new($stderr, level: Logger::WARN)
+        config.pause.timeout = 20
+      end
+    RUBY
+    RUN = %(begin; code = app.run!; rescue Penstock::ConfigurationError => error; puts "refused: \#{error.message}"; code = 1; end\n
+      left = Dir.glob("/proc/self/task/*/children").flat_map { |path| File.read(path).split }
+      puts "left \#{left.size}"
+      exit!(code))
+
+    class << self
+      attr_reader :cluster
+
+      def before_all
+        @cluster = Testing::Cluster.start
+      end
+
+      def after_all
+        @cluster.stop
+      end
+    end
+
+    def topic_with(payloads)
+      cluster = self.class.cluster
+      "t#{rand(1 << 40)}".tap do |name|
+        cluster.create_topic(name, partitions: 1)
+        producer = Producer.new { |config| config.kafka = cluster.kafka }
+        payloads.each { |payload| producer.produce_async(topic: name, payload: payload, key: payload) }
+        producer.close
+      end
+    end
+
+    # @return [(Array<String>, Child::Result)] lines, and how it ended
+    def program(code, topic, seconds: 40)
+      code = "#{PROGRAM}\n#{code}\n#{RUN}"
+      output, result = TestSupport::RubyProgram.run(code, timeout: seconds, env: {
+        "GROUP" => "g#{rand(1 << 40)}", "KAFKA" => self.class.cluster.bootstrap_servers, "TOPIC" => topic
+      })
+      [output.lines(chomp: true), result]
+    end
+
+    test "[run_on processes] user code runs in other processes, marks and a stop work, and nothing is left" do
+      lines, result = program(<<~RUBY, topic_with(%w[a b c d e f]))
+        class Own < Base
+          def step(message)
+            log("pid", ::Process.pid, message.raw_payload, mark_as_consumed!(message))
+            ::Process.kill(:TERM, ENV.fetch("APP").to_i) if message.offset == 5
+          end
+        end
+        ENV["APP"] = ::Process.pid.to_s
+        puts "app \#{::Process.pid}"
+        app.routing.draw { topic(ENV.fetch("TOPIC")) { [consumer(Own), run_on(:processes, max: 2)] } }
+      RUBY
+      told = lines.grep(/^pid/).map(&:split)
+
+      assert_predicate result, :success?, lines.inspect
+      assert_equal %w[a b c d e f], told.map { |line| line[2] }
+      assert_equal ["true"], told.map(&:last).uniq
+      refute_includes told.map { |line| line[1] }, lines.grep(/^app/).first.split.last
+      assert_includes lines, "left 0"
+    end
+
+    test "[run_on processes] a record that kills its process is tried again and named, the others go on" do
+      lines, result = program(<<~RUBY, topic_with(%w[a killer c d]))
+        class Own < Base
+          def step(message)
+            log(message.raw_payload, attempt)
+            exit!(9) if message.raw_payload == "killer" && attempt < 3
+            ::Process.kill(:TERM, ENV.fetch("APP").to_i) if message.offset == 3
+          end
+        end
+        ENV["APP"] = ::Process.pid.to_s
+        app.monitor.subscribe("error.occurred") { |event| puts "error \#{event[:error].message}" }
+        app.routing.draw { topic(ENV.fetch("TOPIC")) { [consumer(Own), run_on(:processes, max: 1)] } }
+      RUBY
+
+      assert_predicate result, :success?, lines.inspect
+      assert_equal %w[1 2 3], lines.grep(/^killer/).map { |line| line.split.last }, lines.join("\n")
+      assert_equal 2, lines.grep(/^error process \d+ ended with exit code 9 while it ran t\d+\/0 at offset 1/).size
+      assert_includes lines, "d 1"
+      assert_includes lines, "left 0"
+    end
+
+    test "[run_on processes] boot fails with the line that opened a handle" do
+      lines, result = program(<<~RUBY, "none")
+        app.producer.produce_async(topic: "any", payload: "x") # opened here
+        app.routing.draw { topic("none") { [consumer(Base), run_on(:processes)] } }
+      RUBY
+
+      assert_equal 1, result.status.exitstatus
+      assert(lines.any? { |line| line.include?("Producer opened at -e:#{PROGRAM.lines.size + 2}") }, lines.inspect)
+    end
+
+    test "[run_on processes] boot fails in words beside the main thread" do
+      lines, result = program(<<~RUBY, "none")
+        app.routing.draw { topic("none") { [consumer(Base), run_on(:processes)] } }
+        main = app
+        app = Struct.new(:run!).new(Thread.new { main.run!(traps: false) rescue puts("refused: \#{$!.message}") || 1 }.value)
+      RUBY
+
+      assert_equal 1, result.status.exitstatus
+      assert(lines.any? { |line| line.include?("forked from the main thread only") }, lines.inspect)
+    end
+
+    test "[run_on fibers] a hundred records of one partition wait at once on one thread" do
+      lines, result = program(<<~RUBY, topic_with(Array.new(100, &:to_s)))
+        require "async"
+        class Own < Base
+          def step(message)
+            $most = [($at_once = $at_once.to_i + 1), $most.to_i].max
+            sleep(0.5)
+            $at_once -= 1
+            $threads = [*$threads, Thread.current.name].uniq
+            $done = $done.to_i + 1
+            ::Process.kill(:TERM, ::Process.pid) if $done == 100
+          end
+        end
+        Thread.new { sleep 0.05 until $done == 100; puts "most \#{$most} on \#{$threads.inspect}" }
+        app.routing.draw do
+          topic(ENV.fetch("TOPIC")) { [consumer(Own), parallel(by: :message, max_partitions: 100), run_on(:fibers, max: 100)] }
+        end
+      RUBY
+
+      assert_predicate result, :success?, lines.inspect
+      most = lines.grep(/^most/).first
+      assert_operator most.split[1].to_i, :>=, 50
+      assert_includes most, "penstock fibers 0"
+    end
+  end
+end
