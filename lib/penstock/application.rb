@@ -21,6 +21,7 @@ require_relative "routing/builder"
 require_relative "runtime/commit_codec"
 require_relative "runtime/connector"
 require_relative "runtime/host"
+require_relative "runtime/letter_topics"
 require_relative "runtime/multiplexer"
 require_relative "runtime/poll_loop"
 
@@ -114,6 +115,7 @@ module Penstock
       @lifecycle.enter(:initialized)
       groups = consumed(filters)
       raise ConfigurationError.new([Problem.new("routes", "No topics to subscribe to")]) if groups.empty?
+      letter_topics(groups)
       server(groups)
       @server.stop! if @stopped
       @server.run(traps: traps)
@@ -151,6 +153,12 @@ module Penstock
     def ask_for_tokens
       listener = config.oauth.token_provider_listener or return
       @token_provider ||= monitor.subscribe(Instrumentation::TokenProvider.new(listener, monitor))
+    end
+
+    # Records that die must find their topic.
+    def letter_topics(groups)
+      Runtime::LetterTopics.of(config.kafka, logger, token_provider: config.oauth.token_provider_listener || nil)
+        .check!(groups.flat_map(&:topics))
     end
 
     def consumed(filters)

@@ -65,7 +65,7 @@ module Penstock
         settlement = Processing::Settlement
         [settlement::Lost.new, settlement::Interrupt.new, settlement::Critical.new, settlement::Hooked.new,
           settlement::Skip.new(policy), (settlement::Breaker.new(breaker_of(lane)) if policy.breaker),
-          settlement::DeadLetterAfter.new(policy), settlement::Retry.new, settlement::FlowRequested.new,
+          settlement::DeadLetterAfter.new(policy), settlement::Retry.new(policy), settlement::FlowRequested.new,
           settlement::Advance.new].compact
       end
 

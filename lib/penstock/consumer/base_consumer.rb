@@ -73,6 +73,9 @@ module Penstock
     # @return [Producer] the application's producer
     def producer = @penstock_context.producer
 
+    # @return [Consumer::ErrorsTracker] the errors since the last success
+    def errors_tracker = @penstock_context.errors
+
     # @return [Consumer::Tags]
     def tags = @penstock_context.tags
 

@@ -2,6 +2,7 @@
 
 require_relative "../errors"
 require_relative "../messages/messages"
+require_relative "errors_tracker"
 require_relative "flow"
 require_relative "tags"
 
@@ -28,6 +29,13 @@ module Penstock
         @eofed = false
         @lock = Mutex.new
       end
+
+      # @return [ErrorsTracker]
+      def errors = @errors ||= ErrorsTracker.new(@lane.topic_name, @lane.partition)
+
+      # Called by the worker when a unit ended well.
+      # @return [nil]
+      def succeeded = @errors&.clear
 
       def topic = @lane.topic
       def partition = @lane.partition

@@ -25,7 +25,9 @@ module Penstock
       # @param clock [Clock]
       # @param critical [Array<Class>] errors that stop the process: told as such
       # @param queue [#snapshot, nil] what listeners of workers get to see
-      def initialize(monitor:, onion:, clock:, critical: [], queue: nil)
+      # @param adviser [Adviser, nil] asks user code about failures
+      def initialize(monitor:, onion:, clock:, critical: [], queue: nil, adviser: nil)
+        @adviser = adviser
         @monitor = monitor
         @queue = queue
         @critical = [CriticalError, *critical]
@@ -45,6 +47,17 @@ module Penstock
         ensure
           slot.pool.give_back(context)
         end
+      end
+
+      # A unit failed in another process: what is known there of strategies and the like is asked here, without its consumer.
+      # @param unit [Processing::Unit]
+      # @param error [Exception]
+      # @param blamed [Integer]
+      # @return [Processing::Failure::Advice, nil]
+      def advice(unit, error, blamed)
+        return unless @adviser && unit.consume?
+        lane = unit.lane
+        @adviser.call(nil, unit, error, blamed, Consumer::ErrorsTracker.new(lane.topic_name, lane.partition) << error)
       end
 
       # User code ended its thread (`Thread.exit`), or the runner has a defect: the unit counts as failed.
@@ -102,6 +115,7 @@ module Penstock
         consumer = context.topic.consumer.new
         consumer.penstock_context = context
         context.consumer = consumer
+        @adviser&.equip(consumer, context.topic)
         initialized(consumer, context.lane)
         consumer
       end
@@ -150,10 +164,18 @@ module Penstock
       end
 
       def outcome(context, unit, error, started)
+        blamed = error && unit.messages.blamed_offset
+        advice = advise(context, unit, error, blamed) if unit.consume?
         Processing::Outcome.new(
-          unit: unit, error: error, blamed: error && unit.messages.blamed_offset, flow: context.take_flow,
+          unit: unit, error: error, blamed: blamed, advice: advice, flow: context.take_flow,
           finished: unit.messages.finished?, time_ms: (took = @clock.monotonic_us - started) / 1_000, time_us: took
         ).freeze
+      end
+
+      def advise(context, unit, error, blamed)
+        return context.succeeded unless error
+        context.errors << error
+        @adviser&.call(context.consumer, unit, error, blamed, context.errors)
       end
 
       def report(consumer, type, error, lane)

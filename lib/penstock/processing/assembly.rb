@@ -9,10 +9,15 @@ require_relative "backoff"
 require_relative "division/gathering"
 require_relative "division/rolling"
 require_relative "division/whole"
+require_relative "failure/breaker"
+require_relative "failure/policy"
 require_relative "lane"
+require_relative "settlement/breaker"
 require_relative "settlement/context"
+require_relative "settlement/dead_letter_after"
 require_relative "settlement/deciders"
 require_relative "settlement/prepared"
+require_relative "settlement/skip"
 
 module Penstock
   module Processing
@@ -25,14 +30,22 @@ module Penstock
         Settlement::Interrupt,
         Settlement::Critical,
         Settlement::Hooked,
+        Settlement::Skip,
+        Settlement::Breaker,
+        Settlement::DeadLetterAfter,
         Settlement::Retry,
         Settlement::FlowRequested,
         Settlement::Advance
       ].freeze
+      # Those that go by what the route says about failures.
+      BY_POLICY = [Settlement::Skip, Settlement::DeadLetterAfter, Settlement::Retry].freeze
       # What an application without settings of its own has.
       WINDOW = {records: 1_000, bytes: 16 * 1024 * 1024}.freeze
 
       attr_reader :topic, :admission
+
+      # @return [Failure::Breaker, nil]
+      attr_reader :breaker
 
       # @param topic [Routing::Topic]
       # @param critical_errors [Array<Class>] errors that stop the process
@@ -46,10 +59,12 @@ module Penstock
         @window = window
         @clock = clock
         @admission = Admission::Take.new(clock)
-        @deciders = SETTLEMENT.map(&:new).freeze
-        # Automatic offsets, and no decider that wants to hear of success.
-        @plain = !topic.manual_offset_management? && topic.features[:breaker].nil?
         @backoff = Backoff.new(topic.pause.timeout, topic.pause.max_timeout, topic.pause.exponential)
+        @policy = Failure::Policy.new(topic)
+        @breaker = Failure::Breaker.new(@policy.breaker, @backoff) if @policy.breaker
+        @deciders = SETTLEMENT.filter_map { |decider| decider(decider) }.freeze
+        # Automatic offsets, and no decider that wants to hear of success.
+        @plain = !topic.manual_offset_management? && @breaker.nil?
       end
 
       # @param topic_name [String] name in Kafka
@@ -128,6 +143,11 @@ module Penstock
       # What nearly every outcome is: nobody has anything to say about it, so nobody is asked.
       def ended_well?(lane, outcome, context)
         outcome.smooth? && @plain && lane.owned? && context.current?(outcome.unit) && outcome.unit.consume?
+      end
+
+      def decider(kind)
+        return @breaker && kind.new(@breaker) if kind == Settlement::Breaker
+        BY_POLICY.include?(kind) ? kind.new(@policy) : kind.new
       end
 
       def context(lane, now)

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "logger"
+require_relative "../execution/adviser"
 require_relative "../execution/onion"
 require_relative "../execution/unit_runner"
 require_relative "../instrumentation/statistics"
@@ -177,7 +178,11 @@ module Penstock
 
       def runner(onion)
         Execution::UnitRunner.new(monitor: @monitor, onion: onion, clock: @clock,
-          critical: @settings.critical_errors, queue: @queue)
+          critical: @settings.critical_errors, queue: @queue, adviser: adviser)
+      end
+
+      def adviser
+        Execution::Adviser.new(monitor: @monitor, clock: @clock, producer: @producer, critical: @settings.critical_errors)
       end
 
       def thread_died(name, error)

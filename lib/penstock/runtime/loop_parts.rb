@@ -3,7 +3,9 @@
 require_relative "../consumer/context"
 require_relative "../consumer/pool"
 require_relative "../processing/assembly"
+require_relative "breakers"
 require_relative "committer"
+require_relative "dead_letters"
 require_relative "driver_events"
 require_relative "feeder"
 require_relative "hooks"
@@ -23,6 +25,7 @@ module Penstock
   module Runtime
     # What a poll loop consists of while one connection is open, put together in one place. Lives on the loop's thread.
     class LoopParts
+      attr_reader :dead_letters, :breakers
       attr_reader :session, :committer, :opening, :hooks, :rebalances, :feeder, :settler, :stopping, :events, :waiting, :patience
       attr_reader :ticker
 
@@ -51,7 +54,7 @@ module Penstock
       # @return [Integer, nil] monotonic ms of the next timer
       def next_due
         [@session.next_hold_due, @opening.next_due, @rebalances.next_due, @stopping.next_due, @committer.next_due,
-          @waiting.next_due, @ticker.next_due,
+          @waiting.next_due, @ticker.next_due, @dead_letters.next_due, @breakers.next_due,
           @patience.next_due].compact.min
       end
 
@@ -100,6 +103,7 @@ module Penstock
           @hooks.late(:revoked, lane) unless @stopping.done?
           @session.remove(lane)
         end
+        @dead_letters.close
         @committer.close
       end
 
@@ -116,6 +120,8 @@ module Penstock
 
       def work
         @ports = Ports.new(@session, @committer, @host.method(:stop_because))
+        @ports.dead_letters = @dead_letters = DeadLetters.new(@session, @committer, @ports)
+        @breakers = Breakers.new(@session, ->(lane, unit) { @session.pool.grow(@session.queue.push(lane.slot, unit)) })
         @feeder = Feeder.new(@session, @assemblies, @ports, @host.method(:worker_limit))
         @settler = Settler.new(@session, @assemblies, @ports, @hooks)
       end
@@ -124,6 +130,7 @@ module Penstock
         settings = @host.settings
         Processing::Assembly.new(topic, critical_errors: settings.critical_errors, concurrency: @host.concurrency(topic),
           window: {records: settings.window_records, bytes: settings.window_bytes}, clock: @host.clock)
+          .tap { |assembly| @breakers.add(topic, assembly.breaker) if assembly.breaker }
       end
 
       # A partition that was assigned, with everything it needs.

@@ -207,6 +207,8 @@ module Penstock
 
       def run_timers
         @parts.session.expire_holds
+        @parts.dead_letters.run
+        @parts.breakers.run
         @parts.opening.run
         @parts.rebalances.run
         @parts.stopping.run

@@ -39,6 +39,13 @@ module Penstock
       # An offset may have moved.
       def moved = @committer.moved
 
+      # @return [DeadLetters]
+      attr_writer :dead_letters
+
+      # A message is to be sent for a record that failed for good.
+      # @param burial [Processing::Failure::Burial]
+      def dead_letter(lane, burial) = @dead_letters.add(lane, burial)
+
       # User code is asked about what the lane has taken.
       # @param lane [Processing::Lane]
       def prepare(lane) = @session.pool.grow(@session.queue.push(lane.prepare_slot, lane.prepare_unit))

@@ -34,7 +34,7 @@ module Penstock
           @lock = Mutex.new
           @minders = {}
           @routes = kit.topics.each_with_index.to_h { |topic, index| [Pool.key(topic), index] }
-          @reply = Reply.new(monitor: kit.monitor, clock: kit.clock, queue: queue, size: size)
+          @reply = Reply.new(monitor: kit.monitor, clock: kit.clock, queue: queue, size: size, advice: local.method(:advice))
           @mold = MoldHandle.fork(kit)
           @mold.start(kit.threads) { lost.call(gone) }
         end

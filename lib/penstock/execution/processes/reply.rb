@@ -16,7 +16,9 @@ module Penstock
         # @param clock [Clock]
         # @param queue [#snapshot] what listeners of workers get to see
         # @param size [Integer] processes: how often a unit ends is what the poll loop wants to know
-        def initialize(monitor:, clock:, queue:, size:)
+        # @param advice [#call] what follows from a failure: unit, error and blamed offset
+        def initialize(monitor:, clock:, queue:, size:, advice:)
+          @advice = advice
           @monitor = monitor
           @clock = clock
           @queue = queue
@@ -70,7 +72,9 @@ module Penstock
         def build(unit, **values)
           tell("worker.processed") { {job: unit, jobs_queue: @queue, time: values[:time_ms].to_f} } unless values[:error]
           tell("worker.completed") { {job: unit, jobs_queue: @queue} }
-          Processing::Outcome.new(unit: unit, **values).freeze
+          error = values[:error]
+          advice = @advice.call(unit, error, values[:blamed]) if error
+          Processing::Outcome.new(unit: unit, advice: advice, **values).freeze
         end
 
         # Events of the child are published here, where listeners live; the consumer is there, so somebody stands in for it.

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "delay"
+require_relative "due"
 require_relative "expire"
 require_relative "selection"
 require_relative "throttle"
@@ -17,6 +18,7 @@ module Penstock
         STEPS = {
           expire_in: ->(ttl_ms) { Expire.new(ttl_ms) },
           delay_by: ->(delay_ms) { Delay.new(delay_ms) },
+          retry_topics: ->(tiers) { Due.new(tiers.delays[tiers.tier - 1]) if tiers.delayed? },
           throttle: ->(value) { Throttle.new(value.limit, value.interval) }
         }.freeze
 

@@ -48,20 +48,29 @@ module Penstock
       # Tried again after a back-off. From the first failure of a unit with several records on, what is left runs one record at
       # a time until the blamed one has passed, so that healthy records aren't run again with it.
       class Retry
+        # @param policy [Failure::Policy]
+        def initialize(policy)
+          @policy = policy
+        end
+
         def call(outcome, context)
           return unless outcome.error
-          attempt = context.lane.attempts.fail(outcome.blamed)
-          at = context.now + context.backoff.delay_ms(attempt)
+          attempt = context.lane.attempts.fail(@policy.blamed(outcome, context.rest(outcome.unit)))
+          at = context.now + @policy.backoffs.delay_ms(outcome.error, attempt, asked(outcome))
           [context.wait(outcome.unit, :retry, at), *again(outcome, context), *FlowRequested.hold(outcome.flow, context),
             Effect::Emit.new("consumer.consuming.pause", pause(outcome, context, attempt, at))]
         end
 
         private
 
+        # What a block of the user's answered, on the worker.
+        def asked(outcome) = outcome.advice&.backoff_ms
+
         # A seek that was asked for before the error stands: the user wins over the retry.
         def again(outcome, context)
           return [Effect::Seek.new(outcome.flow.target, :user)] if outcome.flow.is_a?(Consumer::Flow::Seek)
-          [context.isolate(outcome.unit, outcome.blamed), context.requeue(outcome.unit)]
+          isolated = @policy.isolate? ? [context.isolate(outcome.unit, outcome.blamed)] : []
+          [*isolated, context.requeue(outcome.unit)]
         end
 
         def pause(outcome, context, attempt, at)

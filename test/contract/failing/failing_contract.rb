@@ -1,0 +1,194 @@
+# frozen_string_literal: true
+
+require "penstock/cli/dead/reader"
+require "penstock/processing/failure/provenance"
+require "support/consuming"
+
+module Penstock
+  # What becomes of records that fail, on any broker. Whoever includes it says `kafka` and `create_topic`.
+  module FailingContract
+    RULES = []
+    def self.rule(name, &body) = RULES << [name, body]
+    def self.add_to(base) = RULES.each { |name, body| base.test(name, &body) }
+
+    rule "[DLQ retries] a bad record goes to the dead letters byte by byte, with where it came from; the others are served" do
+      topic, dead, seen = letters_topics, unique("dead"), queue
+      send_records(topic, [["good", "a"], ["bad\xFF\x00".b, "k\xFE".b], ["fine", "c"]])
+      consuming(topic, ->(_) { dead_letter_queue(topic: dead, max_retries: 1) }) do
+        messages.each do |message|
+          seen << [message.offset, attempt]
+          raise ArgumentError, "no" if message.offset == 1
+        end
+      end
+
+      letter = letters(dead, 1).first
+      assert_equal ["bad\xFF\x00".b, "k\xFE".b, 1_700_000_000_001], [letter.raw_payload, letter.raw_key, letter.timestamp_ms]
+      assert_equal ["web", topic, "0", "1", group, "2", "ArgumentError", "no", "failed"],
+        letter.raw_headers.values_at("from", "source_topic", "source_partition", "source_offset", "source_consumer_group",
+          "source_attempts", "penstock_error_class", "penstock_error_message", "penstock_reason")
+      await_committed(topic, 3)
+      ran = all(seen).map(&:first)
+      assert_equal [2, 1], [ran.count(1), ran.count(2)], ran.inspect
+    end
+
+    rule "poison at the first, a middle and the last place: each is dead-lettered, nothing healthy is" do
+      topic, dead = letters_topics, unique("dead")
+      send_records(topic, Array.new(20) { |index| [index.to_s, nil] })
+      consuming(topic, ->(_) { dead_letter_queue(topic: dead, max_retries: 0) }) do
+        messages.each { |message| raise "no" if [0, 9, 10, 19].include?(message.offset) }
+      end
+
+      assert_equal %w[0 9 10 19], letters(dead, 4).map(&:raw_payload)
+      await_committed(topic, 20)
+      assert_equal 4, letters(dead, 4).size
+    end
+
+    rule "by key a bad record holds up no other key, and those behind it of its key come in order" do
+      topic, dead, seen = letters_topics, unique("dead"), queue
+      send_records(topic, Array.new(12) { |index| [index.to_s, "k#{index % 3}"] })
+      consuming(topic, ->(_) { [parallel(by: :key, max_partitions: 3), dead_letter_queue(topic: dead, max_retries: 1)] },
+        concurrency: 3) do
+        messages.each do |message|
+          raise "no" if message.offset == 4
+          seen << [message.raw_key, message.offset]
+        end
+      end
+
+      assert_equal ["4"], letters(dead, 1).map(&:raw_payload)
+      await_committed(topic, 12)
+      by_key = all(seen).group_by(&:first).transform_values { |pairs| pairs.map(&:last).uniq }
+      assert_equal({"k0" => [0, 3, 6, 9], "k1" => [1, 7, 10], "k2" => [2, 5, 8, 11]}, by_key)
+    end
+
+    rule "[enhance_dlq_message] [DLQ strategy] user code changes the letter and says where it goes" do
+      topic, dead = letters_topics, unique("dead")
+      send_records(topic, [["skip", nil], ["retry", nil], ["send", nil]])
+      strategy = lambda do |errors, attempt|
+        case errors.last.message
+        when "skip" then :skip
+        when "retry" then (attempt < 2) ? :retry : [:dispatch, dead]
+        else [:dispatch, dead]
+        end
+      end
+      hooks = {enhance_dlq_message: ->(hash, message) { hash[:headers]["enhanced"] = message.offset.to_s }}
+      consuming(topic, ->(_) { dead_letter_queue(topic: :strategy, strategy: strategy) }, hooks: hooks) do
+        messages.each { |message| raise message.raw_payload }
+      end
+
+      found = letters(dead, 2)
+      assert_equal [["retry", "2", "1"], ["send", "1", "2"]],
+        found.map { |one| [one.raw_payload, *one.raw_headers.values_at("source_attempts", "enhanced")] }
+      await_committed(topic, 3)
+    end
+
+    rule "[DLQ topic false] a record is skipped after its retries, and the event says so" do
+      topic, skipped = letters_topics, queue
+      send_records(topic, [["bad", nil], ["good", nil]])
+      running = consuming(topic, ->(_) { dead_letter_queue(topic: false, max_retries: 1) }) do
+        messages.each { |message| raise "no" if message.offset.zero? }
+      end
+      running.application.monitor.subscribe("consumer.skipped") { |event| skipped << event.payload }
+
+      await_committed(topic, 2)
+      assert_equal [[0, 2]], all(skipped).map { |payload| payload.values_at(:offset, :attempt) }
+    end
+
+    rule "a record goes through its retry topics, each after its delay, and dies in the last" do
+      topic, dead, seen = letters_topics, unique("dead"), queue
+      send_records(topic, [["once", nil], ["never", nil], ["good", nil]])
+      consuming(topic, ->(_) { retry_topics(delays: [300, 600], finally: dead) }) do
+        messages.each do |message|
+          seen << [message.raw_payload, self.topic.name, ::Process.clock_gettime(::Process::CLOCK_MONOTONIC)]
+          raise "no" if message.raw_payload == "never" || (message.raw_payload == "once" && !message.raw_headers)
+        end
+      end
+
+      assert_equal ["never"], letters(dead, 1).map(&:raw_payload)
+      letter = letters(dead, 1).first
+      assert_equal [topic, "1", "3"], letter.raw_headers.values_at("source_topic", "source_offset", "source_attempts")
+      ran = all(seen)
+      times = ran.select { |payload, *| payload == "never" }.to_h { |_payload, name, at| [name, at] }
+      assert_operator times.fetch("#{topic}-retry-1") - times.fetch(topic), :>=, 0.29
+      assert_operator times.fetch("#{topic}-retry-2") - times.fetch("#{topic}-retry-1"), :>=, 0.59
+      assert_equal ["#{topic}-retry-1"], ran.filter_map { |payload, name| name if payload == "once" }.last(1)
+      await_committed(topic, 3)
+    end
+
+    rule "an outage empties nothing into the dead letters: the breaker holds the topic until a record succeeds" do
+      topic, dead, opened = letters_topics, unique("dead"), queue
+      create_topic(dead, 1)
+      up = false
+      send_records(topic, Array.new(40) { |index| [index.to_s, nil] })
+      options = ->(_) { [parallel(by: :message, max_partitions: 8), dead_letter_queue(topic: dead, max_retries: 0)] }
+      running = consuming(topic, options, concurrency: 8) { messages.each { raise Errno::ECONNREFUSED, "database" unless up } }
+      %w[breaker.opened breaker.closed].each { |name| running.application.monitor.subscribe(name) { |event| opened << event.id } }
+      wait_until(10, "some failures") { running.errors.size > 12 }
+      up = true
+
+      await_committed(topic, 40)
+      assert_operator letters(dead, 0).size, :<=, 2, "it opens at the third record"
+      assert_equal %w[breaker.opened breaker.closed], all(opened)
+    end
+
+    rule "a restart keeps the attempts of a record that is being retried" do
+      topic, dead, seen = letters_topics, unique("dead"), queue
+      send_records(topic, [["bad", nil]])
+      run = lambda do
+        consuming(topic, ->(_) { dead_letter_queue(topic: dead, max_retries: 3) }) do
+          seen << attempt
+          raise "no"
+        end
+      end
+      first = run.call
+      take(seen, 2)
+      first.stop
+      run.call
+
+      assert_equal ["4"], letters(dead, 1).map { |one| one.raw_headers["source_attempts"] }
+      await_committed(topic, 1)
+    end
+
+    # --- helpers
+
+    def letters_topics = unique("topic").tap { |name| create_topic(name, 1) }
+
+    # @param rows [Array<Array(String, String)>] payload and key
+    def send_records(topic, rows)
+      producer = Native::Producer.new(native.merge("linger.ms" => "0"))
+      rows.each_with_index do |(payload, key), index|
+        headers = (index == 1) ? {"from" => "web"} : nil
+        producer.produce(topic, payload, key, partition: 0, handle: false, timestamp_ms: 1_700_000_000_000 + index,
+          headers: headers)
+      end
+      producer.flush(10_000) or raise "not delivered"
+    ensure
+      producer&.close(2_000)
+    end
+
+    # All that lies in a topic of dead letters, when there are so many.
+    # @return [Array<Message>] in order
+    def letters(topic, count)
+      wait_until(30, "#{count} letters", state: -> { state_of_all }) { ends_of(topic).each_value.sum >= count }
+      found = []
+      CLI::Dead::Reader.new(native.merge("group.id" => unique("reader")), 10_000).each(topic, ends_of(topic)) { |one| found << one }
+      found.sort_by(&:timestamp_ms)
+    end
+
+    def ends_of(topic)
+      Admin.open(kafka) do |admin|
+        count = admin.topics.fetch(topic, 0)
+        next {0 => -1} if count.zero?
+
+        admin.read_watermark_offsets(topic => (0...count).to_a)[topic].transform_values(&:last)
+      end
+    end
+
+    def await_committed(topic, offset)
+      wait_until(30, "offset #{offset}", state: -> { [committed(topic), *state_of_all] }) { committed(topic) == offset }
+    end
+
+    def state_of_all = (@running || []).map { |one| [all(one.errors).last(2), one.application.snapshot] }
+
+    def all(queue) = Array.new(queue.size) { queue.pop }
+  end
+end

@@ -1,0 +1,18 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "penstock/admin"
+require "support/real_broker"
+require_relative "failing_contract"
+
+module Penstock
+  class FailingOnRealBrokerTest < TestCase
+    include TestSupport::RealBroker
+    include TestSupport::Consuming
+    include FailingContract
+
+    FailingContract.add_to(self)
+
+    def kafka = {"bootstrap.servers": bootstrap_servers, "auto.commit.interval.ms": 200}
+  end
+end
