@@ -182,6 +182,15 @@ static VALUE batch_payload(VALUE self, VALUE index) {
   return frozen_bytes(pk_record_payload(record), record->payload_size);
 }
 
+/* As payload, flagged as UTF-8 and not looked at: for parsers, which look
+ * themselves and would copy anything that is flagged otherwise. */
+static VALUE batch_text(VALUE self, VALUE index) {
+  const pk_record_t *record = batch_record_at(self, index);
+  const char *bytes = pk_record_payload(record);
+
+  return bytes ? rb_str_freeze(rb_utf8_str_new(bytes, record->payload_size)) : Qnil;
+}
+
 static VALUE batch_key(VALUE self, VALUE index) {
   const pk_record_t *record = batch_record_at(self, index);
 
@@ -250,14 +259,16 @@ static void batch_range(const pk_rb_batch_t *batch, VALUE first, VALUE count, lo
  * is being worked on, for whoever rescues an error to blame. */
 static VALUE batch_each_view(VALUE self, VALUE klass, VALUE owner, VALUE first, VALUE count) {
   pk_rb_batch_t *batch = pk_batch_of(self);
+  rb_alloc_func_t allocate = rb_get_alloc_func(klass);
   long range[2];
 
+  if (!allocate) rb_raise(rb_eTypeError, "%" PRIsVALUE " can't be allocated", klass);
   batch_range(batch, first, count, range);
   for (long i = range[0]; i < range[1]; i++) {
     VALUE view;
 
     if (batch->released) batch_raise_released(batch);
-    view = rb_obj_alloc(klass);
+    view = allocate(klass);
     rb_ivar_set(view, id_batch, self);
     rb_ivar_set(view, id_index, LONG2FIX(i));
     if (!NIL_P(owner)) rb_ivar_set(owner, id_cursor, LONG2FIX(i));
@@ -321,6 +332,7 @@ static void batch_define_records(void) {
   rb_define_method(cBatch, "timestamp_type", batch_timestamp_type, 1);
   rb_define_method(cBatch, "leader_epoch", batch_leader_epoch, 1);
   rb_define_method(cBatch, "payload", batch_payload, 1);
+  rb_define_method(cBatch, "text", batch_text, 1);
   rb_define_method(cBatch, "key", batch_key, 1);
   rb_define_method(cBatch, "headers", batch_headers, 1);
   rb_define_method(cBatch, "bytesize", batch_bytesize, 1);

@@ -51,6 +51,14 @@ module Penstock
         end
       end
 
+      test "a text is the payload's bytes flagged as UTF-8, valid or not" do
+        batch = batch_of_texts("päy", nil, "\xFF".b)
+        texts = Array.new(3) { |index| batch.text(index) }
+        assert_equal ["päy", nil, "\xFF"], texts
+        assert_equal [Encoding::UTF_8, true, false], [texts[0].encoding, texts[0].frozen?, texts[2].valid_encoding?]
+        assert_raises(IndexError) { batch.text(3) }
+      end
+
       test "payload and key are frozen bytes, absent and empty are told apart" do
         batch = batch_of(3) do |producer, name|
           producer.produce(name, "päy", "k", partition: 0, handle: false)

@@ -12,6 +12,9 @@ module Penstock
       # @return [#payload, #key, #headers] the topic's deserializers
       attr_reader :deserializers
 
+      # @return [#call] what makes a payload of a {Message}; a reader costs less than a method that calls it
+      attr_reader :payload
+
       # @return [Time]
       def received_at = Time.at(0, @received_ms, :millisecond)
 
@@ -29,10 +32,6 @@ module Penstock
         @keys = nil
         @headers = nil
       end
-
-      # @param message [Message]
-      # @return [Object] see {Message#payload}
-      def deserialize_payload(message) = @payload.call(message)
 
       # @return [Object] see {Message#key}; nil and false are remembered too
       def key_of(message, index)

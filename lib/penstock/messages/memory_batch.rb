@@ -44,6 +44,7 @@ module Penstock
       def bytes = size.times.sum { |index| bytesize(index) }
       def offset(index) = @rows[index].offset
       def payload(index) = @rows[index].payload
+      def text(index) = payload(index)&.dup&.force_encoding(Encoding::UTF_8)&.freeze
       def key(index) = @rows[index].key
       def headers(index) = @rows[index].headers || NO_HEADERS
       def timestamp(index) = @rows[index].timestamp || -1

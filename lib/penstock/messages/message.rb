@@ -24,7 +24,7 @@ module Penstock
       memo = @memo
       return remembered(memo) unless memo.nil?
 
-      value = @batch.context.deserialize_payload(self)
+      value = @batch.context.payload.call(self)
       @memo = value.nil? ? NIL_PAYLOAD : value
       value
     end
@@ -37,6 +37,14 @@ module Penstock
     def raw_payload
       raise_cleared if CLEARED.equal?(@memo)
       @batch.payload(@index)
+    end
+
+    # The payload's bytes as a parser wants them: flagged as UTF-8, whether they are or not.
+    # @return [String, nil]
+    # @api private
+    def raw_text
+      raise_cleared if CLEARED.equal?(@memo)
+      @batch.text(@index)
     end
 
     # @return [Object, nil] the deserialized key, computed once

@@ -30,6 +30,7 @@ module Penstock
         def bytes = @records.size * 100
         def offset(index) = @records[index].offset
         def payload(index) = @records[index].payload
+        def text(index) = payload(index)&.dup&.force_encoding(Encoding::UTF_8)
         def key(index) = @records[index].key
         def headers(index) = @records[index].headers
         def timestamp(index) = @records[index].timestamp

@@ -42,6 +42,9 @@ module Penstock
           @body.byteslice(record.payload_at, record.payload_bytes).freeze unless record.payload_bytes.negative?
         end
 
+        # @return [String, nil] the same, flagged as UTF-8
+        def text(index) = payload(index)&.dup&.force_encoding(Encoding::UTF_8)&.freeze
+
         def headers(index)
           record = @records[index]
           return NOTHING if record.headers_bytes.zero?
