@@ -80,6 +80,19 @@ module Penstock
       await_shares(1, 1)
     end
 
+    test "[direct assign] an application that uses KIP-848 elsewhere assigns all the same" do
+      topic, seen = numbered_topic(2), queue
+      recorder = recorder(seen)
+      draw = -> { run_routes(kafka: {"group.protocol": "consumer"}) { topic(topic) { [consumer(recorder), assign(true)] } } }
+      running = draw.call
+      assert_equal [[0, "0"], [1, "1"]], take(seen, 2).sort
+      assert_equal 0, running.stop
+      produce(topic, ["next"])
+      draw.call
+
+      assert_equal [[0, "next"]], take(seen, 1)
+    end
+
     # --- static members
 
     test "a static member that comes back within its session gets its partitions again, without a rebalance" do
