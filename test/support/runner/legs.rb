@@ -129,6 +129,9 @@ module Penstock
       class ValgrindLeg < Leg
         TIME_FACTOR = 20
         LIFECYCLE_ROUNDS = 30
+        # At a process's end the C library would free its own, under locks of its own: in a forked child one of them may
+        # be held for ever by a thread of the parent that was looking up a host.
+        NO_FREERES = %w[--run-libc-freeres=no --run-cxx-freeres=no].freeze
 
         def prepare
           unless system("which valgrind >/dev/null")
@@ -146,7 +149,7 @@ module Penstock
         def ruby
           ["valgrind", "--quiet", "--xml=yes", "--xml-file=#{reports}.%p.xml", "--num-callers=40", "--leak-check=full",
             "--show-leak-kinds=definite", "--undef-value-errors=yes", "--fair-sched=yes", "--max-threads=4000",
-            "--trace-children=no", "--child-silent-after-fork=yes", *super]
+            "--trace-children=no", "--child-silent-after-fork=yes", *NO_FREERES, *super]
         end
 
         def load_path
