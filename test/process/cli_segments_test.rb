@@ -98,6 +98,31 @@ class CommandLineSegmentsTest < Penstock::TestCase
     assert_equal({0 => [5, 5, 5], 1 => [8, 8, 8]}, standing(@groups.last))
   end
 
+  test "routes shows the segments, connections and assigned partitions" do
+    write("penstock.rb", <<~RUBY)
+      require "penstock"
+      class Seen < Penstock::BaseConsumer
+        def consume = nil
+      end
+      class PenstockApp < Penstock::App
+        setup { |config| config.kafka = {"bootstrap.servers": "127.0.0.1:1"} }
+        routes.draw do
+          subscription_group(:many) { [multiplexing(min: 1, max: 3), topic(:clicks) { consumer Seen }] }
+          consumer_group(:cache) { topic(:prices) { [consumer(Seen), assign(0..1)] } }
+          consumer_group(:split) do
+            parallel_segments(count: 2, partitioner: ->(message) { message.key })
+            topic(:orders) { consumer Seen }
+          end
+        end
+      end
+    RUBY
+    shown = penstock("routes").out
+
+    ["app_many_0 (1 to 3 connections)", "prices → Seen (assigned: 0, 1)", "split-parallel-1"].each do |part|
+      assert_includes shown, part
+    end
+  end
+
   test "plan shows where all stand; a group that isn't split is named with those that are" do
     commit(@groups.first, {0 => 5})
     shown = segments("plan", @groups.first).out

@@ -26,26 +26,37 @@ module Penstock
         def print_group(group)
           say group.id.to_s
           group.subscription_groups.each do |subscription|
-            say "  #{subscription.id}"
+            say "  #{subscription.id}#{connections(subscription.multiplexing)}"
             subscription.topics.each { |topic| say "    #{line(topic)}" }
           end
         end
 
+        def connections(multiplexing)
+          return unless multiplexing
+
+          " (#{[multiplexing.min, multiplexing.max].uniq.join(" to ")} connections)"
+        end
+
         def line(topic)
-          notes = [("not active" unless topic.active?), ("manual offsets" if topic.manual_offset_management?)].compact
+          notes = [("not active" unless topic.active?), ("manual offsets" if topic.manual_offset_management?),
+            ("assigned: #{Array(topic.assigned).join(", ")}" if topic.direct?)].compact
           "#{topic.name} → #{topic.consumer || "no consumer"}#{" (#{notes.join(", ")})" if notes.any?}"
         end
 
         def describe(group)
-          {id: group.id, subscription_groups: group.subscription_groups.map do |subscription|
-            {id: subscription.id, topics: subscription.topics.map { |topic| describe_topic(topic) }}
-          end}
+          {id: group.id, subscription_groups: group.subscription_groups.map { |subscription| describe_connections(subscription) }}
+        end
+
+        def describe_connections(subscription)
+          {id: subscription.id, connections: subscription.multiplexing&.to_h,
+           topics: subscription.topics.map { |topic| describe_topic(topic) }}
         end
 
         def describe_topic(topic)
           {
             name: topic.name, consumer: topic.consumer&.to_s, active: topic.active?, max_messages: topic.max_messages,
-            initial_offset: topic.initial_offset, manual_offset_management: topic.manual_offset_management?
+            initial_offset: topic.initial_offset, assigned: topic.assigned,
+            manual_offset_management: topic.manual_offset_management?
           }
         end
       end
