@@ -5,6 +5,7 @@ require_relative "../errors"
 require_relative "../runtime/multiplexer"
 require_relative "../runtime/poll_loop"
 require_relative "exit_codes"
+require_relative "heap_room"
 require_relative "signals"
 require_relative "thread_dump"
 
@@ -76,6 +77,7 @@ module Penstock
         @lifecycle.enter(:running)
         @threads = @loops.map { |poll_loop| thread(poll_loop) }
         @multiplexer&.watch(@host.threads) { |change| @signals.post(change) }
+        HeapRoom.make # while the loops wait for their groups
       end
 
       def thread(poll_loop)
