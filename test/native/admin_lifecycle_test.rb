@@ -12,6 +12,8 @@ module Penstock
     # Opening and closing admin handles and mock clusters leaves nothing behind: threads, descriptors, memory.
     class AdminLifecycleTest < TestCase
       ROUNDS = Integer(ENV.fetch("PENSTOCK_LIFECYCLE_ROUNDS", "1000"))
+      # valgrind keeps what is freed, and finds leaks its own way.
+      MEMORY_TOLD = !ENV["PENSTOCK_VALGRIND"]
       IDLE = {"bootstrap.servers" => "127.0.0.1:1", "log_level" => "0"}.freeze
 
       {
@@ -28,7 +30,7 @@ module Penstock
 
           wait_until(5, "the last threads are gone") { Native.thread_count <= before[0] }
           assert_equal before, [Native.thread_count, Native.handle_count, Dir.children("/proc/self/fd").size]
-          assert_operator resident_kilobytes - memory, :<, 8_192
+          assert_operator resident_kilobytes - memory, :<, 8_192 if MEMORY_TOLD
         end
       end
 
@@ -43,7 +45,9 @@ module Penstock
         memory = resident_kilobytes
         (ROUNDS * 25).times { calls.each(&:call) }
 
-        assert_operator resident_kilobytes - memory, :<, 8_192
+        grown = resident_kilobytes - memory
+
+        assert_operator grown, :<, MEMORY_TOLD ? 8_192 : 65_536
       end
 
       test "admin handles nobody holds are closed by the reaper" do
