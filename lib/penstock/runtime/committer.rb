@@ -132,7 +132,6 @@ module Penstock
         due + clean.map { |lane| @commits.entry(lane) }
       end
 
-      # What these lanes have marked is committed already.
       def write(entry)
         entry.metadata = metadata(entry)
         entry.lane.recording&.commit(entry, @clean.fetch(entry.lane, false))
@@ -144,6 +143,7 @@ module Penstock
         end
       end
 
+      # What these lanes have marked is committed already.
       def nothing_to_say(lanes)
         resolve(true) { |wait| lanes.include?(wait.lane) && wait.lane.owned? } unless lanes.empty?
       end
