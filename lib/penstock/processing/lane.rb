@@ -250,9 +250,7 @@ module Penstock
       def take_marks(limit = nil, unit = nil)
         return unit ? marked(unit, limit) : @division.each_mark(@ledger.base || 0) { |each| marked(each, limit) } if rolling?
         through = [@marks.through, limit].compact.min
-        return if through.negative?
-        @recording&.marked(through)
-        complete_through(through)
+        complete_through(through) if through >= 0
       end
 
       # @param unit [Unit]

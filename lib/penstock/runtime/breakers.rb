@@ -81,7 +81,9 @@ module Penstock
         key = entry.breaker.probe(ready.map(&:key), @session.now) or return
         lane = @session.lane(key)
         entry.probing = lane
-        @hand_out.call(lane, lane.probe)
+        unit = lane.probe
+        lane.recording&.unit(unit)
+        @hand_out.call(lane, unit)
       end
 
       def lanes(topic) = @session.all.select { |lane| lane.topic.equal?(topic) && lane.owned? }

@@ -108,7 +108,9 @@ module Penstock
       def acknowledged(pending)
         lane = pending.lane
         lane.letter_done
-        pending.burial.acknowledged(lane, @session.now).each { |effect| effect.perform(lane, @ports) }
+        now = @session.now
+        lane.recording&.acknowledged(pending.burial, now)
+        pending.burial.acknowledged(lane, now).each { |effect| effect.perform(lane, @ports) }
         tell(pending)
         pending.burial.commit ? @committer.want([lane]) : @committer.moved
         false

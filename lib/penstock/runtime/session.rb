@@ -69,6 +69,7 @@ module Penstock
       # Lifts holds of lanes and of keys whose time has come.
       def expire_holds
         @lanes.each_value do |lane|
+          lane.recording&.expired(now) if over?(lane)
           lane.holds.expire(now) unless lane.holds.open?
           lane.intake.expire(now)
           lane.division.expire(now)
@@ -102,6 +103,11 @@ module Penstock
       def subscribed?(name) = @reporter.subscribed?(name)
 
       private
+
+      def over?(lane)
+        due = lane.holds.open? ? lane.division.next_due : lane.holds.next_due
+        !due.nil? && due <= now
+      end
 
       def hold_due(lane)
         return lane.holds.next_due unless lane.holds.open?

@@ -20,12 +20,13 @@ module Penstock
       # @param outcome [Processing::Outcome]
       def call(outcome)
         lane = outcome.unit.lane
-        lane.recording&.outcome(outcome)
+        now = @session.now
+        lane.recording&.outcome(outcome, now)
         lane.returned(outcome.unit)
         lane.unit_took(outcome.unit, outcome.time_us) if outcome.time_us
         @session.call_back(lane, unstall: true) if called_back?(lane, outcome)
         return ended_elsewhere(lane, outcome.unit) unless @session.current?(lane)
-        settle(lane, outcome)
+        settle(lane, outcome, now)
         @ports.moved
       end
 
@@ -42,8 +43,8 @@ module Penstock
       def called_back?(lane, outcome) = lane.rolling? ? outcome.flow : !outcome.smooth?
 
       # An effect that fails ends the connection: what was decided but not done is decided again on the next one.
-      def settle(lane, outcome)
-        effects = @assemblies.fetch(lane.topic).settle(lane, outcome, @session.now)
+      def settle(lane, outcome, now)
+        effects = @assemblies.fetch(lane.topic).settle(lane, outcome, now)
         lane.recording&.effects(effects)
         effects.each { |effect| effect.perform(lane, @ports) }
         unfinished(lane, outcome) unless outcome.finished || outcome.error

@@ -10,10 +10,12 @@ module Penstock
       # marks, wishes, the group's answers) and what was decided (units, effects, commits). Nothing of a record but its offset,
       # and a hash of its key.
       #
+      # From time to time it repeats where the lane stands: a replay of a ring that went round can begin there.
+      #
       # On the poll loop's thread. It goes from a lane to the next one of the same partition, so that what came before a
       # rebalance is still there.
       class Track
-        # A take repeats where the lane stands when so much was written since: a replay can begin there.
+        # Entries between two such places.
         STATE_EVERY = 48
         # Gaps of a take, and runs of an adopted map, that are told.
         MOST = 24
@@ -74,15 +76,17 @@ module Penstock
         end
 
         # @param outcome [Outcome] before it is settled
-        def outcome(outcome)
+        # @param now [Integer] monotonic ms at which it is
+        def outcome(outcome, now)
           unit = outcome.unit
+          state(now) if @lane.rolling? && @ring.count >= @state_at
           marks(unit)
-          now = @clock.monotonic_ms
           @ring.write(:wish, now, *Wording.flow(outcome.flow)) if outcome.flow
           @ring.write(:advice, now, *Wording.advice(outcome.advice)) if outcome.advice
           error = outcome.error
+          finished = error ? unit.messages.cursor && :cursor : outcome.finished
           @ring.write(:outcome, now, unit.action, unit.messages.first_offset, error && error.class.name, outcome.blamed,
-            outcome.finished, @lane.ledger.base, outcome.time_us)
+            finished, @lane.ledger.base, outcome.time_us)
         end
 
         # @param effects [Array<Effect>] what was decided
@@ -107,6 +111,13 @@ module Penstock
         # @param entry [Assignment::Commits::Entry]
         # @param code [Symbol, nil] nil: acknowledged
         def committed(entry, code) = write(:committed, entry.offset, code)
+
+        # A message for a record that was put away is acknowledged: what follows are its effects.
+        # @param burial [Failure::Burial]
+        def acknowledged(burial, now) = @ring.write(:letter, now, burial.letter.offset)
+
+        # Holds of the lane or of its keys have ended.
+        def expired(now) = @ring.write(:expired, now)
 
         # @param state [Symbol] :leave (nothing new), :cut_off, :lost
         # @param lane [Lane] another one when the partition is ours again already

@@ -72,7 +72,7 @@ module Penstock
           def advice(advice)
             return [:prepared, advice.messages.size, advice.dropped.size, advice.rest.size] unless advice.is_a?(Failure::Advice)
             letter = advice.letter
-            [:failure, advice.offset, advice.answer&.first, letter&.kind, letter&.attempt]
+            [:failure, advice.offset, advice.answer&.first, letter&.kind, letter&.attempt, advice.backoff_ms]
           end
 
           # @param flow [Consumer::Flow, Symbol]
