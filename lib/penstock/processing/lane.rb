@@ -385,7 +385,6 @@ module Penstock
         through = unit.marks&.through || -1
         return if through.negative? || unit.incarnation != @incarnation
         through = limit - 1 if limit && limit <= through
-        @recording&.marked(through, unit)
         complete(unit.messages.to_a.take_while { |message| message.offset <= through })
         @division.done(unit) if through >= unit.messages.last_offset
       end
