@@ -147,7 +147,7 @@ module Penstock
         ticks = 0
         ticker = Thread.new { loop { Thread.pass || ticks += 1 } }
 
-        refute one.consumer.wait(100)
+        refute one.consumer.wait((100 * TestSupport::Wait::TIME_FACTOR).ceil)
         assert_operator ticks, :>, 10
       ensure
         ticker.kill.join
