@@ -48,10 +48,8 @@ module Penstock
       def begin_unit(unit)
         @messages = unit.messages
         @attempt = unit.attempt
-        @lock.synchronize do
-          @flow = nil
-          @running = true
-        end
+        @flow = nil # in this order no lock is needed: a wish that comes in between is a wish from outside
+        @running = true
         @used ||= unit.consume?
         @eofed = unit.action == :eofed || unit.messages.at_end?
       end

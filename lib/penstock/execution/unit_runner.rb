@@ -33,6 +33,7 @@ module Penstock
         @critical = [CriticalError, *critical]
         @onion = onion
         @clock = clock
+        @unheard = nil
       end
 
       # @param slot [#pool] what belongs to the lane
@@ -78,7 +79,7 @@ module Penstock
         context.consumer = nil if unit.consume? && !unit.lane.topic.consumer_persistence
         context.begin_unit(unit)
         consumer = context.consumer || build(context)
-        error = worked(unit) { run(consumer, unit) }
+        error = unheard?(unit) ? run(consumer, unit) : worked(unit) { run(consumer, unit) }
         outcome(context, unit, error, started)
       end
 
@@ -99,6 +100,18 @@ module Penstock
         end
         Processing::Outcome.new(unit: unit, error: error, blamed: error && unit.messages.first_offset, advice: advice,
           finished: true, time_ms: @clock.monotonic_ms - started).freeze
+      end
+
+      # @return [Boolean] whether nobody listens to what is told of a call of `consume`: asked once a change of the listeners. A
+      #   small unit would spend a good part of its time on it otherwise
+      def unheard?(unit)
+        return false unless unit.consume?
+        subscriptions = @monitor.subscriptions
+        asked, answer = @unheard
+        return answer if asked.equal?(subscriptions)
+        answer = [*AROUND, *EVENTS.fetch(:consume)].none? { |name| @monitor.subscribed?(name) }
+        @unheard = [subscriptions, answer].freeze
+        answer
       end
 
       # `worker.completed` follows whatever happened: the place to give back what a thread borrowed.
@@ -129,8 +142,8 @@ module Penstock
 
       # Everything is contained, whatever its class: what it means is decided by settlement.
       def run(consumer, unit)
-        before, after = EVENTS.fetch(unit.action)
-        @monitor.instrument(before, payload(consumer, unit)) if @monitor.subscribed?(before)
+        before, after = EVENTS.fetch(unit.action) unless unheard?(unit)
+        @monitor.instrument(before, payload(consumer, unit)) if before && @monitor.subscribed?(before)
         done = false
         Thread.handle_interrupt(IN_USER_CODE) do
           @onion.call(consumer, unit.action) { perform(consumer, unit, after) }
@@ -150,7 +163,7 @@ module Penstock
 
       # Hooks may be private methods.
       def perform(consumer, unit, event)
-        return consumer.__send__(unit.action) unless @monitor.subscribed?(event)
+        return consumer.__send__(unit.action) unless event && @monitor.subscribed?(event)
         @monitor.instrument(event, payload(consumer, unit)) { consumer.__send__(unit.action) }
       end
 
@@ -166,10 +179,9 @@ module Penstock
       def outcome(context, unit, error, started)
         blamed = error && unit.messages.blamed_offset
         advice = advise(context, unit, error, blamed) if unit.consume?
-        Processing::Outcome.new(
-          unit: unit, error: error, blamed: blamed, advice: advice, flow: context.take_flow,
-          finished: unit.messages.finished?, time_ms: (took = @clock.monotonic_us - started) / 1_000, time_us: took
-        ).freeze
+        flow = context.take_flow
+        took = @clock.monotonic_us - started
+        Processing::Outcome.of(unit, error, blamed, flow, unit.messages.finished?, took / 1_000, advice, took).freeze
       end
 
       def advise(context, unit, error, blamed)

@@ -27,6 +27,11 @@ module Penstock
         @subscriptions = catalogue.names.to_h { |name| [name, NOBODY] }.freeze
       end
 
+      # Who listens to what, replaced when that changes: as long as it is the same object, so are all answers of {#subscribed?}.
+      # @return [Hash]
+      # @api private
+      attr_reader :subscriptions
+
       # Publishes an event. With a block the event is published after it, with `:time`; when the block raises, not at all.
       #
       # @param name [String] one of {#available_events}

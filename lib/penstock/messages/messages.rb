@@ -151,6 +151,9 @@ module Penstock
       Listed.new(positions.map { |index| Message.new(@batch, @first_index + index) }, @batch, scheduled_ms: @scheduled_ms)
     end
 
+    # @return [Array<Message>] not to be changed
+    def records = views
+
     # @!endgroup
 
     # Called by the worker when it picks the unit up.
@@ -188,8 +191,9 @@ module Penstock
     end
 
     def each_known
-      views.each_with_index do |view, index|
-        @cursor = @first_index + index
+      index = @first_index - 1
+      views.each do |view|
+        @cursor = (index += 1)
         yield view
       end
       self

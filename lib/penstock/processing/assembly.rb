@@ -102,9 +102,12 @@ module Penstock
       # @param now [Integer] monotonic ms
       # @return [Array<Effect>] in the order in which they are to be performed
       def settle(lane, outcome, now)
-        lane.take_marks(marks_limit(outcome.flow), outcome.unit) if lane.owned? && outcome.unit.incarnation == lane.incarnation
+        unit = outcome.unit
+        counts = lane.owned? && unit.incarnation == lane.incarnation
+        return Settlement::Context.complete(lane, unit) if counts && lane.rolling? && ended_well?(outcome)
+        lane.take_marks(marks_limit(outcome.flow), unit) if counts
+        return Settlement::Context.complete(lane, unit) if counts && ended_well?(outcome)
         context = context(lane, now)
-        return context.complete(outcome.unit) if ended_well?(lane, outcome, context)
         @deciders.each do |decider|
           effects = decider.call(outcome, context)
           return effects if effects
@@ -141,9 +144,7 @@ module Penstock
       private
 
       # What nearly every outcome is: nobody has anything to say about it, so nobody is asked.
-      def ended_well?(lane, outcome, context)
-        outcome.smooth? && @plain && lane.owned? && context.current?(outcome.unit) && outcome.unit.consume?
-      end
+      def ended_well?(outcome) = @plain && outcome.smooth? && outcome.unit.consume?
 
       def decider(kind)
         return @breaker && kind.new(@breaker) if kind == Settlement::Breaker

@@ -227,10 +227,12 @@ module Penstock
       # These records are complete, whatever lies before them.
       # @param messages [Enumerable<Message>]
       def complete(messages)
+        rolling = rolling?
         messages.each do |message|
-          next unless @ledger.complete(message.offset)
-          @division.completed(message.bytesize) if rolling?
-          @attempts.forget(message.offset)
+          offset = message.offset
+          next unless @ledger.complete(offset)
+          @division.completed(message.bytesize) if rolling
+          @attempts.forget(offset)
         end
         reach_end if @end
       end

@@ -19,7 +19,16 @@ module Penstock
     # What a worker hands back. `blamed` is the offset of the record the error belongs to, `through` the highest mark,
     # `flow` what the user asked of the partition, `finished` false when an `each` was left early without an error, `advice` what
     # else user code had to say: verdicts of filters and partitioner, policies about an error.
-    Outcome = Struct.new(:unit, :error, :blamed, :flow, :finished, :time_ms, :advice, :time_us, keyword_init: true) do
+    Outcome = Struct.new(:unit, :error, :blamed, :flow, :finished, :time_ms, :advice, :time_us) do
+      class << self
+        # By position, in the order above: names cost as much again as the object, and every unit has an outcome.
+        alias_method :of, :new
+
+        def new(unit: nil, error: nil, blamed: nil, flow: nil, finished: nil, time_ms: nil, advice: nil, time_us: nil)
+          of(unit, error, blamed, flow, finished, time_ms, advice, time_us)
+        end
+      end
+
       # @return [Boolean] whether what follows in the lane may run without asking the loop
       def smooth? = error.nil? && flow.nil?
     end

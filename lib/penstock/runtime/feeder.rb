@@ -103,7 +103,7 @@ module Penstock
 
       def hand_out(lane)
         units = []
-        while (lane.rolling? || units.empty? || !lane.idle?) && place?(lane) && (unit = lane.next_unit)
+        while place_for_another?(lane, units) && (unit = lane.next_unit)
           next unless still_wanted?(lane, unit)
           lane.recording&.unit(unit)
           announce(unit)
@@ -112,6 +112,12 @@ module Penstock
         return if units.empty?
         lane.slot.quick = lane.division.quick?
         @session.pool.grow(@session.queue.push(lane.slot, *units))
+      end
+
+      # Keys run side by side: where one has a place the others wait for the division alone. In order, one behind another.
+      def place_for_another?(lane, units)
+        return place?(lane) if units.empty?
+        lane.rolling? || !lane.idle?
       end
 
       # Records that waited for others or for their next attempt may have become too old meanwhile.

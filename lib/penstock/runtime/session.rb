@@ -32,6 +32,7 @@ module Penstock
         @host = host
         @lanes = {}
         @by_source = {}
+        @current = {}.compare_by_identity
         @epoch = 0
         @left_running = left_running
         @feeding = true
@@ -46,13 +47,15 @@ module Penstock
       def add(lane)
         @left_running.hold(lane)
         @by_source[lane.source.id] = lane
+        @current.delete(@lanes[lane.key])
+        @current[lane] = true
         @lanes[lane.key] = lane
       end
 
       # The lane is given up; its unit may still run.
       # @return [Boolean] whether it does
       def remove(lane)
-        @lanes.delete(lane.key) if current?(lane)
+        @lanes.delete(lane.key) if @current.delete(lane)
         @by_source.delete(lane.source.id) if @by_source[lane.source.id].equal?(lane)
         return false if lane.idle?
         @left_running.add(lane)
@@ -60,7 +63,7 @@ module Penstock
       end
 
       # Whether this lane is one that still counts here.
-      def current?(lane) = @lanes[lane.key].equal?(lane)
+      def current?(lane) = @current.key?(lane)
 
       # @param id [Integer] of a driver's lane
       # @return [Processing::Lane, nil]

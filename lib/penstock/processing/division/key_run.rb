@@ -28,6 +28,8 @@ module Penstock
           @key = key
           @messages = []
           @blocked = 0
+          @queued = @busy = false
+          @parked = @isolate_through = nil
         end
 
         def ready? = !@busy && !@parked && @blocked.zero? && !@messages.empty?
@@ -43,7 +45,12 @@ module Penstock
 
         # @param max [Integer]
         # @return [Array<KeyedMessage>] what runs next
-        def cut(max) = @messages.shift(isolated? ? 1 : max)
+        def cut(max)
+          max = 1 if @isolate_through && isolated?
+          return @messages.shift(max) if @messages.size > max
+          cut, @messages = @messages, []
+          cut
+        end
 
         # Forgets what is at hand; what is out stays out.
         def clear
@@ -56,7 +63,6 @@ module Penstock
         private
 
         def isolated?
-          return false unless @isolate_through
           return true if @messages.first.offset <= @isolate_through
           @isolate_through = nil
         end

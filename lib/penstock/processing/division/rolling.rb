@@ -247,9 +247,11 @@ module Penstock
         def unit_of(run, messages, lane)
           cell = Consumer::UnitMarks.new(lane.marks)
           messages.each { |message| message.join(cell) }
-          listed = Messages::Listed.new(messages, messages.first.batch, scheduled_ms: nil)
-          first = messages.first.offset
-          Unit.new(lane, :consume, listed, messages.last.offset + 1, lane.attempts.of(first) + 1, lane.incarnation, run.key, cell)
+          first = messages.first
+          offset = first.offset
+          upto = 1 + ((messages.size == 1) ? offset : messages.last.offset)
+          listed = Messages::Listed.new(messages, first.batch)
+          Unit.new(lane, :consume, listed, upto, lane.attempts.of(offset) + 1, lane.incarnation, run.key, cell)
         end
 
         def out(unit)

@@ -19,9 +19,11 @@ module Penstock
         def rest(unit) = lane.incomplete_of(unit)
 
         # @return [Array<Effect>] all records of the unit are complete
-        def complete(unit)
-          lane.rolling? ? [Effect::CompleteEach.new(unit.messages)] : [Effect::Complete.new(unit.upto)]
+        def self.complete(lane, unit)
+          lane.rolling? ? [Effect::CompleteEach.new(unit.messages.records)] : [Effect::Complete.new(unit.upto)]
         end
+
+        def complete(unit) = self.class.complete(lane, unit)
 
         # @return [Effect] what isn't complete runs again before anything else of its key
         def requeue(unit, messages = rest(unit)) = Effect::Requeue.new(messages, unit.key)
