@@ -38,6 +38,7 @@ module Penstock
         end
 
         def subscribed?(name) = !NOT_HERE.include?(name) && @monitor.subscribed?(name)
+        def subscriptions = @monitor.subscriptions
         def subscribe(...) = @monitor.subscribe(...)
         def unsubscribe(listener) = @monitor.unsubscribe(listener)
         def register_event(...) = @monitor.register_event(...)
