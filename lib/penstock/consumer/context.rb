@@ -41,7 +41,7 @@ module Penstock
       def partition = @lane.partition
       def marks = @lane.marks
       def used? = @used
-      def eofed? = @eofed
+      def eofed? = @eofed || (!@messages.nil? && @messages.at_end?)
       def producer = @link.producer
 
       # Called by the worker before it calls user code.
@@ -51,7 +51,7 @@ module Penstock
         @flow = nil # in this order no lock is needed: a wish that comes in between is a wish from outside
         @running = true
         @used ||= unit.consume?
-        @eofed = unit.action == :eofed || unit.messages.at_end?
+        @eofed = unit.action == :eofed
       end
 
       # Called by the worker when user code has ended.

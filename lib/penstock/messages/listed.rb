@@ -12,7 +12,11 @@ module Penstock
       def initialize(list, batch, scheduled_ms: nil)
         super(batch, 0, list.size, scheduled_ms: scheduled_ms)
         @views = list
+        @first_offset = list.empty? ? NO_OFFSET : list.first.offset
       end
+
+      # Asked several times a unit by those who tell and write down what happened.
+      attr_reader :first_offset
 
       def each_raw
         @views.each { |message| yield message.raw_payload }
@@ -20,8 +24,7 @@ module Penstock
       end
 
       def raw_payloads = @views.map(&:raw_payload)
-      def first_offset = empty? ? NO_OFFSET : @views.first.offset
-      def last_offset = empty? ? NO_OFFSET : @views.last.offset
+      def last_offset = (@size < 2) ? @first_offset : @views.last.offset
       def offset_at(index) = @views[index].offset
       def timestamp_at(index) = @views[index].timestamp_ms
       def bytesize_at(index) = @views[index].bytesize

@@ -247,11 +247,9 @@ module Penstock
         def unit_of(run, messages, lane)
           cell = Consumer::UnitMarks.new(lane.marks)
           messages.each { |message| message.join(cell) }
-          first = messages.first
-          offset = first.offset
-          upto = 1 + ((messages.size == 1) ? offset : messages.last.offset)
-          listed = Messages::Listed.new(messages, first.batch)
-          Unit.new(lane, :consume, listed, upto, lane.attempts.of(offset) + 1, lane.incarnation, run.key, cell)
+          listed = Messages::Listed.new(messages, messages.first.batch)
+          attempt = lane.attempts.of(listed.first_offset) + 1
+          Unit.new(lane, :consume, listed, listed.last_offset + 1, attempt, lane.incarnation, run.key, cell)
         end
 
         def out(unit)
