@@ -4,7 +4,9 @@ module Penstock
   module TestSupport
     module Runner
       # The kinds of tests, in the order they run: the quick and telling ones first.
-      Kind = Struct.new(:name, :timeout_seconds, :per_file, :broker, :by_default, keyword_init: true) do
+      #
+      # `beside`: two of these run at once. They wait more than they work, or don't look at the clock.
+      Kind = Struct.new(:name, :timeout_seconds, :per_file, :broker, :by_default, :beside, keyword_init: true) do
         def files
           Dir["test/#{name}/**/*_test.rb"].sort
         end
@@ -27,10 +29,10 @@ module Penstock
         Kind.new(name: "unit", timeout_seconds: 90, by_default: true),
         Kind.new(name: "formats", timeout_seconds: 60, by_default: true),
         Kind.new(name: "native", timeout_seconds: 240, broker: :used, by_default: true),
-        Kind.new(name: "contract", timeout_seconds: 240, broker: :used, by_default: true),
-        Kind.new(name: "sim", timeout_seconds: 120, by_default: true),
-        Kind.new(name: "process", timeout_seconds: 240, broker: :used, by_default: true),
-        Kind.new(name: "docs", timeout_seconds: 240, by_default: true),
+        Kind.new(name: "contract", timeout_seconds: 360, broker: :used, by_default: true, beside: true),
+        Kind.new(name: "sim", timeout_seconds: 180, by_default: true, beside: true),
+        Kind.new(name: "process", timeout_seconds: 360, broker: :used, by_default: true, beside: true),
+        Kind.new(name: "docs", timeout_seconds: 300, by_default: true, beside: true),
         Kind.new(name: "broker", timeout_seconds: 240, per_file: true, broker: :needed, by_default: true),
         Kind.new(name: "browser", timeout_seconds: 240, per_file: true),
         Kind.new(name: "ledger", timeout_seconds: 1_800, per_file: true, broker: :needed)

@@ -13,6 +13,7 @@ module Penstock
       # Runs the chosen kinds, each file list in an OS process of its own, and adds up what they report.
       class Run
         RESULTS = File.expand_path("tmp/results")
+        AT_ONCE = 2
 
         # @param selection [Array<(Kind, Array<String>)>] kinds with the files chosen of each
         def initialize(selection, leg:, out: $stdout)
@@ -21,6 +22,7 @@ module Penstock
           @out = out
           @kafka = Kafka.new(out)
           @tally = Tally.new
+          @lock = Mutex.new
         end
 
         # @return [Boolean] whether nothing failed
@@ -28,7 +30,7 @@ module Penstock
           @leg.prepare
           FileUtils.rm_rf(RESULTS)
           FileUtils.mkdir_p(RESULTS)
-          @selection.each { |kind, files| run_kind(kind, files) }
+          runs.chunk_while { |one, other| one.first.beside && other.first.beside }.each { |group| run_group(group) }
           @leg.findings.each { |finding| @tally.fail(finding) }
           @tally.report(@out)
           @tally.success?
@@ -38,24 +40,61 @@ module Penstock
 
         private
 
-        def run_kind(kind, files)
-          if kind.broker == :needed && !@kafka.bootstrap_servers
-            return @tally.skip(kind.count(files), "#{kind.name} tests, no real Kafka: set KAFKA_HOME or " \
-                                                  "KAFKA_BOOTSTRAP_SERVERS")
-          end
+        # @return [Array<(Kind, Array<String>)>] the files of each process that is started
+        def runs
+          @selection.flat_map do |kind, files|
+            next kind.runs(files).map { |run| [kind, run] } unless kind.broker == :needed && !@kafka.bootstrap_servers
 
-          kind.runs(files).each { |run| run_files(kind, run) }
+            @tally.skip(kind.count(files), "#{kind.name} tests, no real Kafka: set KAFKA_HOME or KAFKA_BOOTSTRAP_SERVERS")
+            []
+          end
+        end
+
+        def run_group(group)
+          return run_files(*group.first) if group.size == 1
+
+          @kafka.env if group.any? { |kind, _files| kind.broker }
+          waiting = group.dup
+          Array.new(AT_ONCE) do
+            Thread.new do
+              while (run = waiting.shift)
+                run_aside(*run)
+              end
+            end
+          end.each(&:join)
         end
 
         def run_files(kind, files)
-          name = kind.per_file ? files.first.delete_prefix("test/").delete_suffix("_test.rb") : kind.name
-          result = File.join(RESULTS, "#{name.tr("/", "-")}.json")
-          @out.puts("", "== #{name}")
+          @out.puts("", "== #{name_of(kind, files)}")
           @out.flush
-          child = Child.run(command(files), timeout: @leg.timeout(kind.timeout_seconds), env: env(kind, result))
-          @tally.add(name, child, result)
-          @tally.note(name, child.seconds)
+          done(kind, files, Child.run(command(files), **limits(kind, files)))
         end
+
+        # What it prints is shown when it has ended, so that two don't talk at once.
+        def run_aside(kind, files)
+          log = result_of(kind, files).sub(/json\z/, "log")
+          child = Child.run(command(files), **limits(kind, files), out: log, err: %i[child out])
+          @lock.synchronize do
+            @out.puts("", "== #{name_of(kind, files)}", File.read(log))
+            @out.flush
+            done(kind, files, child)
+          end
+        end
+
+        def limits(kind, files)
+          {timeout: @leg.timeout(kind.timeout_seconds), env: env(kind, result_of(kind, files))}
+        end
+
+        def done(kind, files, child)
+          @tally.add(name_of(kind, files), child, result_of(kind, files))
+          @tally.note(name_of(kind, files), child.seconds)
+        end
+
+        def name_of(kind, files)
+          kind.per_file ? files.first.delete_prefix("test/").delete_suffix("_test.rb") : kind.name
+        end
+
+        def result_of(kind, files) = File.join(RESULTS, "#{name_of(kind, files).tr("/", "-")}.json")
 
         def command(files)
           load_path = [*@leg.load_path, "lib", "test"].map { |path| "-I#{File.expand_path(path)}" }
