@@ -270,6 +270,19 @@ module Penstock
     end
   end
 
+  # Raised inside a call of `consume` that takes longer than its route's `time_limit`. It counts as the failure of the record at
+  # hand: retried, dead-lettered. Like {Interrupted} it is not a StandardError, so that no `rescue => error` in user code goes on
+  # as if nothing were.
+  class TimeLimitExceeded < Exception # rubocop:disable Lint/InheritException -- see above
+    # @param topic [String]
+    # @param partition [Integer]
+    # @param limit_ms [Integer]
+    def initialize(message = nil, topic: nil, partition: nil, first_offset: nil, last_offset: nil, limit_ms: nil)
+      super(message || "a call of consume for #{topic}/#{partition} offsets #{first_offset}..#{last_offset} takes longer " \
+                       "than its time_limit of #{limit_ms} ms")
+    end
+  end
+
   # A strategy for dead letters answered something that isn't `:retry`, `:dispatch`, `:skip` or one of them with a topic.
   class UnsupportedCaseError < StandardError
     include Error

@@ -18,7 +18,8 @@ module Penstock
       }.freeze
       AROUND = %w[worker.process worker.processed worker.completed].freeze
       IN_USER_CODE = {Exception => :immediate}.freeze
-      private_constant :EVENTS, :AROUND, :IN_USER_CODE
+      FROM_OUTSIDE = [Interrupted, TimeLimitExceeded].freeze
+      private_constant :EVENTS, :AROUND, :IN_USER_CODE, :FROM_OUTSIDE
 
       # @param monitor [Instrumentation::Monitor]
       # @param onion [#call] wraps the call of user code: `call(consumer, action) { }`
@@ -151,7 +152,7 @@ module Penstock
         end
         nil
       rescue Exception => error # rubocop:disable Lint/RescueException -- the root of user code: the outcome carries it on
-        return if done && error.is_a?(Interrupted) # it came when user code had already ended
+        return if done && FROM_OUTSIDE.any? { |klass| error.is_a?(klass) } # it came when user code had already ended
         report(consumer, type_of(error, unit), error, unit.lane) unless error.is_a?(Interrupted)
         error
       end

@@ -184,6 +184,13 @@ module Penstock
         end
       end
 
+      def on_consumer_time_limit(event)
+        @logger.error do
+          "#{Lines.lane(event)}: a job on #{Lines.offsets(event)} takes longer than its time_limit of " \
+            "#{Lines.duration(event[:limit])} and is ended. It stands at\n#{event[:backtrace].join("\n")}"
+        end
+      end
+
       def on_lane_waiting(event)
         @logger.warn do
           "#{Lines.lane(event)}: has waited #{Lines.duration(event[:waited_ms])} for a worker; all are busy"

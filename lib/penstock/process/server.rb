@@ -170,9 +170,18 @@ module Penstock
       # An error that concerns the whole process. One stop, however many units report it.
       def stop_because(error)
         return if @stops.positive?
+        return end_by_force(error) if error.is_a?(TimeLimitExceeded)
         @fenced = error.is_a?(FencedError)
         @host.reporter.emit("error.occurred", {type: "app.critical.error", error: error})
         stop
+      end
+
+      # A unit that nothing ends. What the process has not committed is run again elsewhere, as after a crash.
+      def end_by_force(error)
+        @host.dump_flight("forced stop", @loops)
+        @host.monitor.instrument("error.occurred", {type: "app.stopping.error", error: error})
+        [$stdout, $stderr].each(&:flush) # nothing else does where the process ends at once
+        @exit_now.call(ExitCodes::FORCED)
       end
 
       def dump

@@ -14,6 +14,10 @@ module Penstock
       def prepare? = action == :prepare
       def hook? = action == :revoked || action == :shutdown
       def topic_name = lane.topic_name
+
+      # @param these [Array<Lane, Unit>]
+      # @return [Boolean] whether it is one of them, or of one of them
+      def among?(these) = these.any? { |each| equal?(each) || lane.equal?(each) }
     end
 
     # What a worker hands back. `blamed` is the offset of the record the error belongs to, `through` the highest mark,

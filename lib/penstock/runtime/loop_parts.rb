@@ -19,6 +19,7 @@ require_relative "session"
 require_relative "settler"
 require_relative "stopping"
 require_relative "ticker"
+require_relative "time_limits"
 require_relative "waiting"
 
 module Penstock
@@ -27,7 +28,7 @@ module Penstock
     class LoopParts
       attr_reader :dead_letters, :breakers
       attr_reader :session, :committer, :opening, :hooks, :rebalances, :feeder, :settler, :stopping, :events, :waiting, :patience
-      attr_reader :ticker
+      attr_reader :ticker, :time_limits
 
       # @param group [Routing::SubscriptionGroup]
       # @param driver [Native::Consumer]
@@ -49,12 +50,13 @@ module Penstock
         @waiting = Waiting.new(@session, @events)
         @patience = Patience.new(@session, @host.max_poll_interval_ms(@session.group))
         @ticker = Ticker.new(@session)
+        @time_limits = TimeLimits.new(@session, @host.method(:stop_because))
       end
 
       # @return [Integer, nil] monotonic ms of the next timer
       def next_due
         [@session.next_hold_due, @opening.next_due, @rebalances.next_due, @stopping.next_due, @committer.next_due,
-          @waiting.next_due, @ticker.next_due, @dead_letters.next_due, @breakers.next_due,
+          @waiting.next_due, @ticker.next_due, @time_limits.next_due, @dead_letters.next_due, @breakers.next_due,
           @patience.next_due].compact.min
       end
 

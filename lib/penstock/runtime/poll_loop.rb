@@ -215,6 +215,7 @@ module Penstock
         @parts.committer.run
         @parts.waiting.run
         @parts.patience.run
+        @parts.time_limits.run
       end
 
       def measure(stage)

@@ -57,14 +57,15 @@ module Penstock
         end
       end
 
-      # Raises {Interrupted} in user code of these units; code that already ended is not touched.
-      # @param lanes [Array<Processing::Lane>]
+      # Raises an error in user code of these units; code that already ended is not touched.
+      # @param these [Array<Processing::Lane, Processing::Unit>] units, or lanes with all their units
+      # @param error [Exception]
       # @return [Array<Processing::Unit>] units that were interrupted
-      def interrupt(lanes)
+      def interrupt(these, error = Interrupted.new)
         @lock.synchronize do
           @interrupting = true
-          hit = running_locked.select { |_thread, unit| lanes.include?(unit.lane) }
-          hit.each { |thread, _unit| thread.raise(Interrupted) }
+          hit = running_locked.select { |_thread, unit| unit.among?(these) }
+          hit.each { |thread, _unit| thread.raise(error.dup) }
           hit.map(&:last)
         end
       end

@@ -101,9 +101,38 @@ module Penstock
       assert_empty consumed.map { |entry| entry[1] }.uniq - called.map { |entry| entry[1] }
     end
 
+    rule "time_limit: a job without end is told with where it stands, ended, and tried again; others go on" do
+      topic, seen = unique("topic").tap { |name| create_topic(name, 1) }, queue
+      produce_keyed(topic, [%w[a stuck], %w[b b], %w[c c]])
+      options = lambda do |_route|
+        parallel by: :key
+        time_limit 200
+      end
+      running = consuming(topic, options, concurrency: 2) do
+        if messages.first.raw_payload == "stuck" && attempt == 1
+          begin
+            loop { Thread.pass }
+          rescue # the user's own rescue doesn't keep it alive
+            retry
+          end
+        end
+        seen << [messages.first.raw_key, attempt]
+      end
+      told = queue
+      running.application.monitor.subscribe("consumer.time_limit") { |event| told << event }
+
+      assert_equal [["a", 2], ["b", 1], ["c", 1]], take(seen, 3).sort
+      assert_equal TimeLimitExceeded, running.errors.pop[:error].class
+      assert_equal 3, committed_at(topic, 3)
+      event = told.pop
+      assert_equal [topic, 0, 0, 200], [event[:topic], event[:partition], event[:first_offset], event[:limit]]
+      assert(event[:backtrace].any? { |line| line.include?("features_contract") })
+    end
+
     # The offset, as soon as it is committed.
     def committed_at(topic, offset)
-      wait_until(20, "#{topic} at #{offset}") { committed(topic) == offset }
+      state = -> { @running.map { |running| running.application.snapshot } }
+      wait_until(20, "#{topic} at #{offset}", state: state) { committed(topic) == offset }
       offset
     end
   end

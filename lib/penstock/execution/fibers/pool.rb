@@ -55,11 +55,11 @@ module Penstock
         end
 
         # Raises an error in user code of these units, where it waits; code that has ended is not touched.
-        # @param lanes [Array<Processing::Lane>]
+        # @param these [Array<Processing::Lane, Processing::Unit>] units, or lanes with all their units
         # @param error [Exception]
         # @return [Array<Processing::Unit>] units that will be interrupted
-        def interrupt(lanes, error = Interrupted.new)
-          reactors.flat_map { |reactor| reactor.interrupt(lanes, error) }
+        def interrupt(these, error = Interrupted.new)
+          reactors.flat_map { |reactor| reactor.interrupt(these, error) }
         end
 
         # @return [Array<Array(Thread, Processing::Unit)>] what runs now

@@ -53,11 +53,11 @@ module Penstock
         def current = @thread && Gate.place_of(@thread)&.unit
 
         # Any thread.
-        # @param lanes [Array<Processing::Lane>]
+        # @param these [Array<Processing::Lane, Processing::Unit>]
         # @param error [Exception]
         # @return [Array<Processing::Unit>] units that will be interrupted
-        def interrupt(lanes, error)
-          hit = units.select { |unit| lanes.include?(unit.lane) }
+        def interrupt(these, error)
+          hit = units.select { |unit| unit.among?(these) }
           @orders << [hit, error] unless hit.empty?
           hit
         rescue ClosedQueueError

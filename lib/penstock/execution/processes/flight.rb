@@ -53,11 +53,11 @@ module Penstock
         def empty? = @entries.empty?
 
         # Any thread.
-        # @param lanes [Array<Processing::Lane>]
+        # @param these [Array<Processing::Lane, Processing::Unit>]
         # @param error [Exception]
         # @return [Array<Processing::Unit>] units that will be interrupted
-        def interrupt(lanes, error)
-          hit = to_a.select { |entry| lanes.include?(entry.lane) }
+        def interrupt(these, error)
+          hit = to_a.select { |entry| entry.unit.among?(these) }
           hit.each { |entry| entry.interrupt = error }.map(&:unit)
         end
       end

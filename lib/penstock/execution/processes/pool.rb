@@ -49,11 +49,11 @@ module Penstock
         end
 
         # Raises an error in user code of these units; code that has ended is not touched.
-        # @param lanes [Array<Processing::Lane>]
+        # @param these [Array<Processing::Lane, Processing::Unit>] units, or lanes with all their units
         # @param error [Exception]
         # @return [Array<Processing::Unit>]
-        def interrupt(lanes, error = Interrupted.new)
-          minders.flat_map { |minder| minder.flight.interrupt(lanes, error) }
+        def interrupt(these, error = Interrupted.new)
+          minders.flat_map { |minder| minder.flight.interrupt(these, error) }
         end
 
         # @return [Array<Array(Thread, Processing::Unit)>] what runs now

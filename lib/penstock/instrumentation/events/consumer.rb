@@ -70,6 +70,9 @@ module Penstock
           def long(catalogue)
             catalogue.event("consumer.long_running", "A unit runs longer than `max.poll.interval.ms`. The process stays " \
               "in its group; somebody should look.", *LANE, :first_offset, :last_offset, :waited_ms)
+            catalogue.event("consumer.time_limit", "A call of `consume` takes longer than its route's `time_limit`: " \
+              "`Penstock::TimeLimitExceeded` is raised in it. `backtrace` is where it stands.", *LANE, :first_offset,
+              :last_offset, :limit, :waited_ms, :backtrace)
             catalogue.event("lane.waiting", "Records of a partition wait for a worker for over 5 seconds.", *LANE,
               :waited_ms)
             catalogue.event("lane.unmarked", "With manual offsets and keys side by side, a partition stands still for 30 " \
