@@ -19,7 +19,8 @@ module Penstock
       JOINED_MS = 10_000
       # Between two looks whether a unit on another connection of the process has ended.
       LOOK_MS = 50
-      private_constant :JOINED_MS, :LOOK_MS
+      GIVEN_BACK = "the partition was given back and the time for this job is over"
+      private_constant :GIVEN_BACK, :JOINED_MS, :LOOK_MS
 
       # @param session [Session]
       # @param committer [Committer]
@@ -213,6 +214,7 @@ module Penstock
       # @param late [Boolean] whether its hook hasn't run yet
       def give_up(lane, late:)
         lane.disown!
+        @session.pool.interrupt([lane], Interrupted.new(GIVEN_BACK)) if lane.topic.features[:interruptible] && !lane.idle?
         @committer.forget(lane)
         @hooks.late(:revoked, lane) if late
         @session.remove(lane)

@@ -14,8 +14,8 @@ module Penstock
     HASTY = {"heartbeat.interval.ms": 200, "auto.commit.interval.ms": 100}.freeze
 
     # One member of the group; `who` tells in the block who runs.
-    def member(topic, who, hooks: {}, kafka: {}, **settings, &consume)
-      consuming(topic, hooks: {who: -> { who }, **hooks}, kafka: {**HASTY, **kafka}, **settings, &consume)
+    def member(topic, who, options = ->(_route) {}, hooks: {}, kafka: {}, **settings, &consume)
+      consuming(topic, options, hooks: {who: -> { who }, **hooks}, kafka: {**HASTY, **kafka}, **settings, &consume)
     end
 
     # A topic of two partitions with as many records each.
@@ -71,6 +71,24 @@ module Penstock
       assert_equal [[moved, 0]], take(told, 1).map { |event| event.payload.values_at(:partition, :first_offset) }
       2.times { release << true }
       assert_equal [[moved, true, false], [1 - moved, false, true]].sort_by(&:first), take(marks, 2).sort_by(&:first)
+    end
+
+    rule "interruptible: a unit that outlasts the drain is interrupted instead, and its hook follows" do
+      topic, begun, seen = two_partitions(1), queue, queue
+      hooks = {revoked: -> { seen << [:hook, partition] }}
+      member(topic, :stuck, ->(_route) { interruptible }, hooks: hooks, revocation_drain: 300) do
+        begun << [who, messages.first.partition]
+        loop { TestSupport::Wait.observe_for(0.05) }
+      rescue Interrupted
+        seen << [mark_as_consumed(messages.first), messages.first.partition]
+        raise
+      end
+      take(begun, 2)
+      member(topic, :next) { begun << [who, messages.first.partition] }
+      who, moved = take(begun, 1, 60).first
+
+      assert_equal :next, who
+      assert_equal [[false, moved], [:hook, moved]], take(seen, 2)
     end
 
     rule "partitions that are lost: revoked? turns at once, marks answer false, nothing is committed, the hook runs behind" do
