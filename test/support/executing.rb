@@ -21,6 +21,7 @@ module Penstock
     # through a pipe, for it may run in another process.
     module Executing
       Topic = Struct.new(:name, :consumer, :consumer_persistence, :deserializers, :pattern, keyword_init: true) do
+        def features = {}
         def id = "group_#{name}"
         def pattern? = false
         def manual_offset_management? = false

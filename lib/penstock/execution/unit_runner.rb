@@ -42,6 +42,7 @@ module Penstock
       # @return [Processing::Outcome]
       def call(slot, unit)
         return prepared(unit) if unit.prepare?
+        return quarantined(unit) if unit.crashes
         return on_all(slot, unit) unless unit.consume?
         context = slot.pool.take(unit)
         begin
@@ -88,6 +89,14 @@ module Penstock
       def on_all(slot, unit)
         outcomes = slot.pool.every.map { |context| worked_on(context, unit) }
         outcomes.find(&:error) || outcomes.find(&:flow) || outcomes.last
+      end
+
+      # A record that isn't run any more: only its dead letter is made.
+      def quarantined(unit)
+        started = @clock.monotonic_ms
+        error, advice = @adviser.quarantine(unit, unit.crashes)
+        Processing::Outcome.new(unit: unit, error: error, blamed: unit.messages.first_offset, advice: advice, finished: false,
+          time_ms: @clock.monotonic_ms - started).freeze
       end
 
       # The user's filters and partitioner look at records: outside of any consumer.

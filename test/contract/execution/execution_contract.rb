@@ -181,6 +181,15 @@ module Penstock
       wait_until(5, "the resume") { @link.requests == [Consumer::Flow::Resume.new] }
     end
 
+    rule "metadata that was found with the committed offset can be read" do
+      executing do
+        def consume = log(offset_metadata, store_offset_metadata("new"), offset_metadata)
+      end
+      run_unit([0])
+
+      assert_equal "adopted true new", told
+    end
+
     rule "an error of the poll loop's answer is raised in user code" do
       executing do
         def consume = seek(Time.at(404))

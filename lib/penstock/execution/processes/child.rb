@@ -28,7 +28,7 @@ module Penstock
       # when the application is gone. Ends with `exit!`: what the application registered with `at_exit` isn't this process's.
       class Child
         # What small units share a reply for.
-        TOGETHER_MS = 2.0
+        TOGETHER_MS = 4.0
         PRODUCER_MS = 5_000
         ORPHANED = 3
         FAILED = 70
@@ -110,7 +110,7 @@ module Penstock
           topic = topic.discover(order.topic_name) if topic.pattern?
           marks = ChildMarks.new(@page, @link.method(:metadata))
           @inbox.tell(order.id, marks)
-          ChildLane.new(topic, order.topic_name, order.partition, marks)
+          ChildLane.new(topic, order.topic_name, order.partition, marks, order.metadata)
         end
 
         def unit(order, lane)

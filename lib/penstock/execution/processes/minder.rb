@@ -80,8 +80,11 @@ module Penstock
         def accept(pair)
           return @closed = true unless pair
           slot, unit = pair
-          UnitCodec::ACTIONS.include?(unit.action) ? send_off(slot, unit) : finish(slot, unit, @local.call(slot, unit))
+          elsewhere?(unit) ? send_off(slot, unit) : finish(slot, unit, @local.call(slot, unit))
         end
+
+        # Of a record that isn't run any more only the dead letter is made.
+        def elsewhere?(unit) = UnitCodec::ACTIONS.include?(unit.action) && unit.crashes.nil?
 
         def send_off(slot, unit)
           entry = @flight.add(slot, unit)

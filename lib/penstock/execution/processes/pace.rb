@@ -7,9 +7,9 @@ module Penstock
       # another; two and more where the way to the child and back would count. A plain value, one a child.
       class Pace
         # Work a child should have at hand.
-        AHEAD_MS = 8.0
+        AHEAD_MS = 20.0
         # From there on a unit is worth the way alone.
-        LONG_MS = 8.0
+        LONG_MS = 20.0
         MOST = 64
         # As long as others have nothing to do: one that runs, one that waits.
         FAIR = 2

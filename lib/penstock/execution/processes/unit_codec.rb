@@ -9,9 +9,10 @@ module Penstock
       # on the way: that is user code, and runs where the rest of it runs.
       module UnitCodec
         ACTIONS = %i[consume eofed].freeze
-        # Unit, route, partition, attempt, action, at the end?, ms of cut and receipt, bytes of the topic's name, records.
-        HEAD = "Q>NNNCCq>q>nN"
-        HEAD_BYTES = 8 + 4 * 3 + 2 + 8 * 2 + 2 + 4
+        # Unit, route, partition, attempt, action, at the end?, ms of cut and receipt, bytes of the topic's name and of the
+        # metadata that was found with the committed offset (-1: none), records.
+        HEAD = "Q>NNNCCq>q>nl>N"
+        HEAD_BYTES = 8 + 4 * 3 + 2 + 8 * 2 + 2 + 4 + 4
         # Offset, timestamp, leader epoch, bytes of key and payload (-1: nil) and of headers.
         RECORD = "q>q>l>l>l>N"
         RECORD_BYTES = 8 * 2 + 4 * 4
@@ -19,7 +20,7 @@ module Penstock
 
         # What a child knows of a unit.
         Order = Struct.new(:id, :route, :partition, :attempt, :action, :at_end, :scheduled_ms, :received_ms, :topic_name,
-          :body, :records)
+          :metadata, :body, :records)
 
         # Where a record lies in the body.
         Record = Struct.new(:offset, :timestamp, :epoch, :key_bytes, :payload_bytes, :headers_bytes, :key_at) do
@@ -36,8 +37,10 @@ module Penstock
           def encode(id, route, unit)
             messages = unit.messages
             lane = unit.lane
+            metadata = lane.marks.metadata || lane.adopted_metadata
             bytes = [id, route, lane.partition, unit.attempt, ACTIONS.index(unit.action), messages.at_end? ? 1 : 0,
-              *times(messages), lane.topic_name.bytesize, messages.size].pack(HEAD) << lane.topic_name.b
+              *times(messages), lane.topic_name.bytesize, size(metadata), messages.size].pack(HEAD)
+            bytes << lane.topic_name.b << metadata.to_s.b
             messages.size.times { |index| add(bytes, messages[index]) }
             bytes
           end
@@ -46,12 +49,13 @@ module Penstock
           # @return [Order]
           # @raise [Frame::Damaged]
           def decode(body)
-            *head, name_bytes, count = body.unpack(HEAD)
-            name = body.byteslice(HEAD_BYTES, name_bytes) if count
-            damaged("its head is cut") unless name && name.bytesize == name_bytes
+            *head, name_bytes, metadata_bytes, count = body.unpack(HEAD)
+            damaged("its head is cut") unless count
+            from = HEAD_BYTES + name_bytes + [metadata_bytes, 0].max
+            damaged("its head is cut") if from > body.bytesize
             action = ACTIONS[head[4]] || damaged("action #{head[4]} is unknown")
-            Order.new(*head[0..3], action, head[5] == 1, *head[6..], name.force_encoding(Encoding::UTF_8), body,
-              records(body, HEAD_BYTES + name_bytes, count))
+            Order.new(*head[0..3], action, head[5] == 1, *head[6..], text(body, HEAD_BYTES, name_bytes),
+              text(body, HEAD_BYTES + name_bytes, metadata_bytes), body, records(body, from, count))
           end
 
           private
@@ -70,6 +74,7 @@ module Penstock
             bytes << headers
           end
 
+          def text(body, from, bytes) = bytes.negative? ? nil : body.byteslice(from, bytes).force_encoding(Encoding::UTF_8)
           def size(text) = text ? text.bytesize : -1
           def headers(headers) = (headers.nil? || headers.empty?) ? "" : Marshal.dump(headers)
 

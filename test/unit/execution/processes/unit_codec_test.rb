@@ -30,7 +30,7 @@ module Penstock
       order = Codec.decode(body)
       found = batch(order)
 
-      assert_equal [5, 2, 7, 4, :consume, false, 6_000, 5_000, "orders"], order.to_a.first(9)
+      assert_equal [5, 2, 7, 4, :consume, false, 6_000, 5_000, "orders", "adopted"], order.to_a.first(10)
       assert_equal Encoding::UTF_8, order.topic_name.encoding
       assert_equal [3, 9], [found.offset(0), found.offset(1)]
       assert_equal ["k9", '{"offset":9}', 1_009, 3], [found.key(1), found.payload(1), found.timestamp(1), found.leader_epoch(1)]
@@ -70,7 +70,7 @@ module Penstock
         assert_raises(Damaged, "cut at #{size}") { Codec.decode(whole.byteslice(0, size)) }
       end
       lying = whole.dup
-      lying[40, 4] = [0xFFFF_FFFF].pack("N")
+      lying[44, 4] = [0xFFFF_FFFF].pack("N")
       assert_raises(Damaged) { Codec.decode(lying) }
     end
 
