@@ -283,6 +283,7 @@ module Penstock
 
       def orphaned(outcome)
         lane = outcome.unit.lane
+        lane.recording&.outcome(outcome, @host.clock.monotonic_ms)
         lane.returned(outcome.unit)
         lane.take_back(@host.queue.withdraw(lane.slot, unstall: true)) unless outcome.smooth?
         @hooks.ended(lane)

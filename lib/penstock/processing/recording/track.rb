@@ -81,6 +81,7 @@ module Penstock
           unit = outcome.unit
           state(now) if @lane.rolling? && @ring.count >= @state_at
           marks(unit)
+          @ring.write(:stale, now, unit.incarnation) unless unit.lane.equal?(@lane) && unit.incarnation == @lane.incarnation
           @ring.write(:wish, now, *Wording.flow(outcome.flow)) if outcome.flow
           @ring.write(:advice, now, *Wording.advice(outcome.advice)) if outcome.advice
           error = outcome.error

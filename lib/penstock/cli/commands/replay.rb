@@ -1,0 +1,76 @@
+# frozen_string_literal: true
+
+require_relative "../command"
+
+module Penstock
+  module CLI
+    module Commands
+      # Shows what a dump of the flight recorder holds, and whether the deciders of this version decide the same.
+      class Replay < Command
+        command "replay", "Shows a dump of the flight recorder and decides it again", usage: "FILE [options]", arguments: 1..1
+        details <<~TEXT
+          A server writes a dump on SIGTTIN, when it has to stop by force and when a poll loop fails; its log names the file. What
+          each partition was given is given to the same code again, at the same times, and the decisions are compared. The first
+          that differs is shown, and the exit code is 1. No broker and no application is needed; code of the application isn't run.
+        TEXT
+
+        private
+
+        def define(parser)
+          parser.value(:lane, "--lane TOPIC/PARTITION", "only this partition, or those of this topic")
+          parser.flag(:json, "--json", "as JSON")
+        end
+
+        def call(words)
+          require_relative "../replay/dump"
+          require_relative "../replay/machine"
+          require_relative "../replay/words"
+
+          dump = CLI::Replay::Dump.read(words.first)
+          machines = dump.select(options[:lane]).map { |lane| [lane, CLI::Replay::Machine.new(lane).run] }
+          options[:json] ? say_json(facts(dump, machines)) : print_all(dump, machines)
+          machines.any? { |_lane, machine| machine.difference } ? ExitCodes::FAILED : ExitCodes::OK
+        end
+
+        def facts(dump, machines)
+          {**dump.facts, lanes: machines.map { |lane, machine|
+            {topic: lane["topic"], partition: lane["partition"], compared: machine.compared, began: machine.began&.number,
+             difference: machine.difference && difference(machine.difference), timeline: timeline(dump, machine)}
+          }}
+        end
+
+        def difference(found)
+          {entry: found.entry.number, what: found.what, recorded: found.recorded, replayed: found.replayed}
+        end
+
+        def timeline(dump, machine)
+          machine.script.entries.filter_map do |entry|
+            line = CLI::Replay::Words.call(entry)
+            {entry: entry.number, at: dump.time(entry.at), what: line} if line
+          end
+        end
+
+        def print_all(dump, machines)
+          facts = dump.facts
+          say "#{facts["reason"]}, process #{facts["pid"]}, Penstock #{facts["penstock"]}, Ruby #{facts["ruby"]}"
+          machines.each { |lane, machine| print_lane(dump, lane, machine) }
+        end
+
+        def print_lane(dump, lane, machine)
+          say "", "#{lane["topic"]}/#{lane["partition"]}#{" (#{lane["overwritten"]} older entries are gone)" if lane["overwritten"].positive?}"
+          differs = machine.difference&.entry&.number
+          timeline(dump, machine).each { |row| say "#{(row[:entry] == differs) ? "!" : " "} #{row[:at]} #{row[:what]}" }
+          say verdict(machine)
+        end
+
+        def verdict(machine)
+          found = machine.difference
+          return "  nothing was compared: the recording has no place to begin at" unless machine.began
+          return "  #{machine.compared} decisions, all as recorded" unless found
+          "  DIFFERENT at entry #{found.entry.number}, #{found.what}:\n    recorded #{found.recorded.inspect}\n    " \
+            "replayed #{found.replayed.inspect}"
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,69 @@
+# frozen_string_literal: true
+
+module Penstock
+  module CLI
+    module Replay
+      # Puts a lane where one stood in the middle of a recording: nothing of it is known from before but the units that were out,
+      # and of keys side by side what was handed out later.
+      class Beginning
+        # Until a lane has shown how long its units take, any look-ahead is right.
+        QUICK = 600
+        private_constant :QUICK
+
+        # @param script [Script]
+        # @param state [Script::Entry] where the lane stood
+        # @param lane [#call] makes one
+        # @param messages [#call] makes records of offsets
+        def initialize(script, state, lane, messages)
+          @script = script
+          @state = state
+          @make = lane
+          @messages = messages
+        end
+
+        # @return [Array(Processing::Lane, Hash, Boolean), nil] the lane, its units that are out, and whether all of it is known;
+        #   nil: too little is
+        def call
+          base, tail, incomplete, in_flight = @state.values
+          handed = @script.out_at(@state)
+          return unless handed.size == in_flight && handed.all? { |unit| unit.action == "consume" }
+          @lane = @make.call
+          @lane.adopt(base)
+          stand(base, tail, handed) if base && tail > base
+          out = hand_out(handed)
+          wait(base, tail, handed) if base && @lane.rolling?
+          [@lane, out, @lane.ledger.incomplete == incomplete]
+        end
+
+        private
+
+        def stand(base, tail, handed)
+          @lane.ledger.admit(base, tail, nil)
+          @lane.took(base)
+          known = handed.flat_map { |unit| unit.offsets || (unit.first..unit.last).to_a }.to_h { |offset| [offset, true] }
+          @lane.drop((base...tail).reject { |offset| known.key?(offset) || (@lane.rolling? && @script.handed_out?(offset, @state)) })
+        end
+
+        def hand_out(handed)
+          QUICK.times { @lane.division.took(1) }
+          handed.to_h do |unit|
+            @lane.attempts.restore(unit.first, unit.attempt - 1) if unit.attempt > 1
+            offsets = unit.offsets || (unit.first..unit.last).to_a
+            @lane.let_in(@messages.call(offsets), offsets.map { unit.key })
+            [["consume", unit.first], @lane.next_unit]
+          end
+        end
+
+        # Records that had been taken and wait for their key's turn, in the order in which it came.
+        def wait(base, tail, handed)
+          out = handed.flat_map { |unit| unit.offsets || [] }
+          later = @script.entries.drop(@state.number).select { |entry| entry.kind == :unit }.flat_map do |entry|
+            @script.unit(entry).offsets || []
+          end
+          waiting = later.uniq.select { |offset| offset.between?(base, tail - 1) } - out
+          waiting.each { |offset| @lane.let_in(@messages.call([offset]), [@script.key(offset, @state)]) }
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,57 @@
+# frozen_string_literal: true
+
+require "json"
+require_relative "../failure"
+
+module Penstock
+  module CLI
+    module Replay
+      # A file of the flight recorder, read and checked. Immutable.
+      class Dump
+        VERSION = 1
+
+        # @return [Hash{String => Object}] what surrounds the lanes: reason, pid, versions, clocks
+        attr_reader :facts
+        # @return [Array<Hash{String => Object}>]
+        attr_reader :lanes
+
+        # @param path [String]
+        # @return [Dump]
+        # @raise [Usage] it isn't one
+        def self.read(path)
+          new(JSON.parse(File.read(path)))
+        rescue SystemCallError, JSON::ParserError => error
+          raise Usage, "#{path} can't be read: #{error.message.lines.first.to_s.strip[0, 200]}"
+        end
+
+        # @param contents [Hash{String => Object}]
+        def initialize(contents)
+          version = contents["penstock_flight"] if contents.is_a?(Hash)
+          raise Usage, "this is no dump of the flight recorder" unless version
+          raise Usage, "the dump has format #{version}, this Penstock reads #{VERSION}: use a newer one" unless version == VERSION
+
+          @facts = contents.except("lanes").freeze
+          @lanes = contents.fetch("lanes", []).freeze
+        end
+
+        # @param name [String, nil] "orders/3", or a topic; nil: all
+        # @return [Array<Hash>]
+        # @raise [Usage] there is none
+        def select(name)
+          found = @lanes.select { |lane| name.nil? || [lane["topic"], "#{lane["topic"]}/#{lane["partition"]}"].include?(name) }
+          return found unless found.empty?
+
+          known = @lanes.map { |lane| "#{lane["topic"]}/#{lane["partition"]}" }
+          raise Usage, "the dump has no lane #{name}; it has #{known.empty? ? "none" : known.join(", ")}"
+        end
+
+        # @param monotonic_ms [Integer] of an entry
+        # @return [String] when that was, UTC
+        def time(monotonic_ms)
+          wall = @facts.fetch("wall_ms") - (@facts.fetch("monotonic_ms") - monotonic_ms)
+          Time.at(0, wall, :millisecond).utc.strftime("%H:%M:%S.%L")
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,307 @@
+# frozen_string_literal: true
+
+require "json"
+require_relative "../../messages/memory_batch"
+require_relative "../../messages/messages"
+require_relative "../../processing/assembly"
+require_relative "../../processing/recording/wording"
+require_relative "beginning"
+require_relative "outcomes"
+require_relative "ports"
+require_relative "route"
+require_relative "script"
+
+module Penstock
+  module CLI
+    module Replay
+      # Feeds what one lane was given to the deciders that are installed here, at the times it was given, and compares what they
+      # decide with what was decided then. It stops at the first difference: what follows would differ because of it.
+      #
+      # One use, on the command's thread.
+      class Machine
+        # A decision that isn't the one that was recorded.
+        Difference = Struct.new(:entry, :what, :recorded, :replayed)
+
+        # The time of the entry that is replayed.
+        Clock = Struct.new(:monotonic_ms) do
+          def wall_ms = monotonic_ms
+        end
+
+        # @return [Script]
+        attr_reader :script
+        # @return [Difference, nil]
+        attr_reader :difference
+        # @return [Integer] decisions that were compared
+        attr_reader :compared
+        # @return [Script::Entry, nil] the first that was replayed; nil: there was no place to begin
+        attr_reader :began
+
+        # @param recording [Hash{String => Object}] of a dump
+        def initialize(recording)
+          @recording = recording
+          @script = Script.new(recording.fetch("entries"))
+          @topic = Route.topic(recording.fetch("route"))
+          @clock = Clock.new(0)
+          @ports = Ports.new
+          @compared = 0
+          @keys = {}
+        end
+
+        # @return [self]
+        def run
+          @script.entries.each do |entry|
+            break if @difference
+            @clock.monotonic_ms = entry.at
+            @lane ? step(entry) : try_to_begin(entry)
+          end
+          self
+        end
+
+        private
+
+        def assembly
+          @assembly ||= Processing::Assembly.new(@topic, critical_errors: [SystemExit, SignalException, NoMemoryError],
+            concurrency: @recording.fetch("width"), clock: @clock)
+        end
+
+        def try_to_begin(entry)
+          return new_lane(entry) if entry.kind == :assigned
+          @given_up ||= %i[lost leave].include?(entry.kind)
+          return if @given_up || entry.kind != :state
+          begun = Beginning.new(@script, entry, method(:lane), method(:messages)).call or return
+          @began = entry
+          @lane, @out, @exact = begun
+          @old = {}
+          @incarnation = entry[4]
+        end
+
+        def new_lane(entry)
+          @began ||= entry
+          @lane = lane(entry[0])
+          wait_for_earlier
+          @out, @old = {}, {}
+          @exact = true
+          @incarnation = 0
+        end
+
+        # Units of an earlier assignment still run: their keys wait.
+        def wait_for_earlier
+          @left = (@left || {}).merge(@old || {}, @out || {}).select { |_key, unit| unit.consume? }
+          @lane.division.block(@left.values.map(&:key)) if @lane.rolling?
+        end
+
+        def lane(epoch = 1)
+          assembly.lane(@recording.fetch("topic"), @recording.fetch("partition"), epoch).tap do |lane|
+            @plain = lane.prepare.nil? && lane.pipeline.nil?
+            lane.pipeline = lane.prepare = nil
+          end
+        end
+
+        def step(entry)
+          name = :"on_#{entry.kind}"
+          send(name, entry) if respond_to?(name, true)
+        end
+
+        # --- what came in
+
+        def on_assigned(entry) = new_lane(entry)
+
+        def on_adopted(entry)
+          more = @script.following(entry, :complete, :attempts)
+          counts = more.select { |one| one.kind == :attempts }
+          @lane.retry_adopted(counts.to_h { |one| [one[0], one[1]] }, counts.first[2]) if counts.any?
+          @lane.adopt(entry[0], more.select { |one| one.kind == :complete }.map(&:values))
+        end
+
+        def on_state(entry)
+          return unless @exact
+          ledger = @lane.ledger
+          compare(entry, "where the lane stands (base, tail, incomplete)", entry.values.first(3),
+            [ledger.base, ledger.tail, ledger.incomplete])
+        end
+
+        def on_take(entry)
+          offsets = @script.records(entry) or return @exact = false
+          foresee(entry, offsets)
+          recorded = @script.effects(entry)
+          low = offsets.first if recorded.any? { |effect| effect.last == "consumer.offset_reset" }
+          effects = assembly.admission.call(@lane, batch(entry, offsets), low)
+          actual = wording(effects)
+          compare(entry, "what the take led to", @plain ? recorded : recorded.first(actual.size), actual)
+          perform(effects)
+          let_in(entry)
+          drop(recorded, entry) unless @plain
+        end
+
+        # What the loop knew and a dump doesn't: that a source had to begin elsewhere, that it may repeat what it had sent.
+        def foresee(entry, offsets)
+          seek = @script.effects(entry).find { |name, _target, cause| name == "Seek" && cause == "newcomer" }
+          @lane.begin_at = seek[1].to_sym if seek
+          tail = @lane.ledger.tail
+          @lane.may_repeat! if offsets.any? && tail && offsets.first < tail && @script.effects(entry).empty?
+        end
+
+        def on_unit(entry)
+          unit = @script.unit(entry)
+          return if unit.action == "prepare"
+          return @out[[unit.action, unit.first]] = @lane.action_unit(unit.action.to_sym, nothing) unless unit.action == "consume"
+          @keys[unit.first] = unit.key
+          handed = hand_out(unit)
+          compare(entry, "which records are the next unit (first, last, how many, attempt)",
+            [unit.first, unit.last, unit.size, unit.attempt], handed && facts(handed))
+          @out[["consume", unit.first]] = handed
+        end
+
+        def on_outcome(entry)
+          wish, advice, stale = @wish, @advice, @stale
+          @wish = @advice = @stale = nil
+          unit = (stale ? @old : @out).delete(entry.values.first(2)) or return ended_late(entry)
+          return @lane.returned(unit) unless unit.consume?
+          compare(entry, "the lowest offset that isn't complete", entry[5], @lane.ledger.base) if @exact
+          settle(entry, Outcomes.build(unit, entry, wish, advice))
+        end
+
+        def ended_late(entry)
+          unit = @left&.delete(entry.values.first(2)) or return
+          @lane.division.unblock(unit.key) if @lane.rolling?
+        end
+
+        def settle(entry, outcome)
+          @lane.returned(outcome.unit)
+          @lane.unit_took(outcome.unit, outcome.time_us) if outcome.time_us
+          @script.following(entry, :back).each { |back| called_back(back) }
+          recorded = @script.effects(entry)
+          return tripped(outcome) if recorded.any? { |effect| effect.first(2) == %w[Hold breaker] }
+          effects = assembly.settle(@lane, outcome, entry.at)
+          compare(entry, "what the outcome led to", recorded, wording(effects))
+          perform(effects)
+        end
+
+        # The topic's breaker looks at all its partitions: what it decided here is taken over.
+        def tripped(outcome)
+          @tripped = true
+          unit = outcome.unit
+          @lane.division.isolate(unit.key, outcome.blamed)
+          @lane.division.requeue(unit.key, @lane.incomplete_of(unit))
+        end
+
+        # The outcome that follows belongs to an earlier assignment, or to what was before the lane began anew.
+        def on_stale(_entry) = @stale = true
+        def on_wish(entry) = @wish = entry.values
+        def on_advice(entry) = @advice = entry.values
+
+        def on_asked(entry)
+          @script.following(entry, :back).each { |back| called_back(back) }
+          flow = Outcomes.flow(entry.values)
+          perform(assembly.ask(@lane, flow, entry.at)) unless flow.is_a?(Symbol)
+        end
+
+        # Those behind an outcome or a wish were dealt with there.
+        def on_back(entry)
+          before = @script.entries[entry.number - 1]&.kind
+          called_back(entry) unless %i[outcome asked back].include?(before)
+        end
+
+        def called_back(entry)
+          keys = @out.keys.select { |action, _first| action == "consume" }.last(entry[0])
+          @lane.take_back(keys.map { |key| @out.delete(key) })
+        end
+
+        def on_mark(entry)
+          through, first = entry.values
+          return @lane.marks.mark(through - 1) unless first
+          unit = @out[["consume", first]]
+          unit&.marks&.mark(through)
+        end
+
+        def on_letter(entry)
+          burial = @ports.letter(entry[0]) or return
+          @lane.letter_done
+          perform(burial.acknowledged(@lane, entry.at))
+        end
+
+        def on_expired(entry)
+          @lane.holds.expire(entry.at)
+          @lane.division.expire(entry.at)
+        end
+
+        def on_commit(entry)
+          @lane.take_marks
+          compare(entry, "the offset that is committed", entry[0], @lane.position) if @exact
+        end
+
+        def on_incarnation(entry)
+          @lane.reincarnate(entry[1]) if @lane.incarnation + @incarnation < entry[0]
+          @old.merge!(@out.select { |_key, unit| unit.incarnation != @lane.incarnation })
+          @out.reject! { |_key, unit| unit.incarnation != @lane.incarnation }
+        end
+
+        def on_went_on(entry) = @lane.complete_through(entry[0])
+        def on_leave(_entry) = @lane.leave!
+        def on_lost(_entry) = @lane.disown!
+        def on_cut_off(_entry) = @lane.cut_off!
+
+        # --- means
+
+        def hand_out(unit)
+          @lane.attempts.restore(unit.first, unit.attempt - 1) if unit.attempt > 1 && !@exact
+          return unless @lane.waiting?
+          (@tripped && unit.size == 1) ? @lane.probe : @lane.next_unit
+        end
+
+        # Filters, delays and partitioners aren't asked: what came out behind them is known from the units.
+        def let_in(take)
+          while (entry = @lane.intake.shift)
+            messages = entry.messages
+            messages = messages.pick((0...messages.size).select { |at| @script.handed_out?(messages.offset_at(at), take) }) if loose?
+            @lane.let_in(messages, messages.offsets.map { |offset| @script.key(offset, take) })
+          end
+        end
+
+        def loose? = @lane.rolling? || !@plain
+
+        def drop(recorded, take)
+          recorded.select { |name, *| name == "Drop" }.each do |_name, first, last, _size|
+            @lane.drop((first..last).reject { |offset| @script.handed_out?(offset, take) })
+          end
+        end
+
+        def batch(entry, offsets)
+          from, to, _size, _first, _last, eof, full = entry.values
+          _name, error = @script.effects(entry).find { |name, *| name == "Report" }
+          Messages::MemoryBatch.new(@lane.topic_name, @lane.partition, rows(offsets), from: from, to: to, eof: eof, full: full,
+            error: error && [error, ""])
+        end
+
+        def messages(offsets)
+          batch = Messages::MemoryBatch.new(@recording.fetch("topic"), @recording.fetch("partition"), rows(offsets))
+          Messages.new(batch)
+        end
+
+        def nothing = messages([])
+        def rows(offsets) = offsets.map { |offset| Messages::MemoryBatch::Row.new(offset: offset, payload: "") }
+
+        def facts(unit)
+          messages = unit.messages
+          [messages.first_offset, messages.last_offset, messages.size, unit.attempt]
+        end
+
+        def wording(effects)
+          rows = JSON.parse(JSON.generate(Processing::Recording::Wording.effects(effects, method(:shown))))
+          rows.each { |row| row.pop while row.last.nil? }
+        end
+
+        # By message the record itself is the key, of which the dump has what stands for it.
+        def shown(key) = (by_message? && @keys.key?(key)) ? @keys[key] : key
+        def by_message? = @topic.features[:parallel]&.message?
+
+        def perform(effects) = effects.each { |effect| effect.perform(@lane, @ports) }
+
+        def compare(entry, what, recorded, replayed)
+          @compared += 1
+          @difference ||= Difference.new(entry, what, recorded, replayed) unless recorded == replayed
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,66 @@
+# frozen_string_literal: true
+
+require_relative "../../consumer/flow"
+require_relative "../../processing/failure/advice"
+require_relative "../../processing/unit"
+
+module Penstock
+  module CLI
+    module Replay
+      # Makes outcomes of what a dump says about them: errors of the class that was raised where it is known, advice without the
+      # message it would have sent. Stateless.
+      module Outcomes
+        # Stands for an error whose class isn't loaded here.
+        class Unknown < StandardError
+        end
+
+        class << self
+          # @param unit [Processing::Unit]
+          # @param entry [Script::Entry]
+          # @param wish [Array, nil] what user code asked of the partition
+          # @param advice [Array, nil]
+          # @return [Processing::Outcome]
+          def build(unit, entry, wish, advice)
+            _action, _first, error, blamed, finished, _base, time_us = entry.values
+            stand(unit.messages, blamed) if finished == "cursor"
+            Processing::Outcome.new(unit: unit, error: error && error(error), blamed: blamed, flow: wish && flow(wish),
+              finished: finished != false, time_ms: 0, time_us: time_us, advice: advice && advice(unit, advice))
+          end
+
+          # @param wish [Array] name and values
+          # @return [Consumer::Flow, Symbol]
+          def flow(wish)
+            name, *values = wish
+            return name.to_sym unless Consumer::Flow.const_defined?(name)
+            Consumer::Flow.const_get(name).new(*values.map { |value| value.is_a?(String) ? value.to_sym : value })
+          end
+
+          private
+
+          # Where the cursor stood when the error was raised.
+          def stand(messages, blamed)
+            messages.cursor = (0...messages.size).find { |index| messages.offset_at(index) == blamed }
+          end
+
+          def error(name)
+            found = Object.const_get(name) if /\A[A-Z]\w*(::[A-Z]\w*)*\z/.match?(name) && Object.const_defined?(name)
+            return Unknown.new(name) unless found.is_a?(Class) && found <= Exception
+            found.allocate
+          end
+
+          def advice(unit, values)
+            _kind, offset, answer, kind, attempt, backoff_ms = values
+            return unless values.first == "failure"
+            Processing::Failure::Advice.new(offset: offset, answer: answer && [answer.to_sym], backoff_ms: backoff_ms,
+              letter: kind && letter(unit, offset, kind.to_sym, attempt))
+          end
+
+          def letter(unit, offset, kind, attempt)
+            record = unit.messages.find { |message| message.offset == offset }
+            Processing::Failure::Letter.new(record: record, dispatch: {}, kind: kind, attempt: attempt)
+          end
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,53 @@
+# frozen_string_literal: true
+
+require_relative "../../routing/features"
+require_relative "../../routing/topic"
+
+module Penstock
+  module CLI
+    module Replay
+      # Makes a topic of what a dump says about its route. Code of the user's isn't in the dump: what it answered is. Stateless.
+      module Route
+        # Called by nobody in a replay.
+        CODE = ->(*) { raise Error, "code of the application isn't part of a dump" }
+        # Only a lane of the whole topic knows how the breaker stands; what it decided is taken over.
+        WITHOUT = {breaker: false}.freeze
+        Group = Struct.new(:segment)
+        private_constant :CODE, :WITHOUT
+
+        # As {Routing::Topic}, of no application.
+        class Topic < Routing::Topic
+          def consumer_group = Group.new(nil)
+        end
+
+        class << self
+          # @param route [Hash{String => Object}]
+          # @return [Topic]
+          def topic(route)
+            features = route.fetch("features").to_h { |name, value| [name.to_sym, value(value)] }
+            Topic.new(name: route.fetch("name"), consumer_group_id: route.fetch("group"), kafka: {},
+              features: {deserializers: Serialization::Deserializers::DEFAULT, **features, **WITHOUT})
+          end
+
+          private
+
+          def value(value)
+            case value
+            when /\A:/ then value.delete_prefix(":").to_sym
+            when Array then value.map { |each| value(each) }
+            when Hash then value.key?("is") ? struct(value) : (value.key?("code") ? CODE : value.transform_values { |v| value(v) })
+            else value
+            end
+          end
+
+          # A member that this version doesn't have is left out, one that the dump doesn't have is nil.
+          def struct(members)
+            kind = Routing.const_get(members.fetch("is"))
+            given = kind.members.to_h { |name| [name, value(members[name.to_s])] }
+            kind.keyword_init? ? kind.new(**given) : kind.new(*given.values)
+          end
+        end
+      end
+    end
+  end
+end

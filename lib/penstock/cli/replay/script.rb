@@ -1,0 +1,91 @@
+# frozen_string_literal: true
+
+module Penstock
+  module CLI
+    module Replay
+      # One lane's entries in order, and what can only be known by looking ahead or back: which records a unit had, which key a
+      # record has, which effects belong to a decision. Immutable.
+      class Script
+        # `values` as they were written; symbols have become strings.
+        Entry = Struct.new(:number, :kind, :at, :values) do
+          def [](index) = values[index]
+        end
+        # A unit that was handed out; `offsets` is nil where gaps within it are known to the take only.
+        Handed = Struct.new(:entry, :action, :first, :last, :size, :attempt, :key, :offsets)
+
+        # Entries that stand between a decision and its effects.
+        BETWEEN = %i[gap back incarnation went_on effect lost].freeze
+        private_constant :BETWEEN
+
+        # @return [Array<Entry>]
+        attr_reader :entries
+
+        # @param rows [Array<Array>] as in a dump
+        def initialize(rows)
+          @entries = rows.each_with_index.map { |(kind, at, *values), number| Entry.new(number, kind.to_sym, at, values) }
+          @units = @entries.select { |entry| entry.kind == :unit }.to_h { |entry| [entry.number, handed(entry)] }
+          @later = Hash.new { |known, offset| known[offset] = [] }
+          @units.each_value { |unit| (unit.offsets || []).each { |offset| @later[offset] << unit } if unit.action == "consume" }
+          @later.default = []
+        end
+
+        # @param entry [Entry] of kind :unit
+        # @return [Handed]
+        def unit(entry) = @units.fetch(entry.number)
+
+        # A log that was made anew has other records at the same offsets.
+        # @param entry [Entry]
+        # @return [Handed, nil] the unit that had the record next
+        def next_unit(offset, entry) = @later[offset].find { |unit| unit.entry.number > entry.number }
+
+        # @return [Boolean] whether a unit had the record later
+        def handed_out?(offset, entry) = !next_unit(offset, entry).nil?
+
+        # @return [Object, nil] what stands for its key
+        def key(offset, entry) = next_unit(offset, entry)&.key
+
+        # @return [Array<Array>] name and values of the effects of a decision
+        def effects(entry)
+          following(entry, *BETWEEN).select { |one| one.kind == :effect }.map(&:values)
+        end
+
+        # @return [Array<Entry>] those right behind the entry, as far as they are of these kinds
+        def following(entry, *kinds)
+          @entries.drop(entry.number + 1).take_while { |one| kinds.include?(one.kind) }
+        end
+
+        # @param take [Entry] of kind :take
+        # @return [Array<Integer>, nil] its records; nil: it had more gaps than were written down
+        def records(take)
+          _from, _to, size, first, last = take.values
+          return [] if size.zero?
+          gaps = following(take, :gap).flat_map { |gap| (gap[0]...gap[1]).to_a }
+          offsets = (first..last).to_a - gaps
+          offsets if offsets.size == size
+        end
+
+        # @param state [Entry]
+        # @return [Array<Handed>] units that were out then, as far as it is known
+        def out_at(state)
+          @entries.take(state.number).each_with_object([]) do |entry, out|
+            case entry.kind
+            when :unit then out << unit(entry)
+            when :outcome then out.delete_if { |one| [one.action, one.first] == entry.values.first(2) }
+            when :back then out.pop(entry[0])
+            when :incarnation, :assigned then out.clear
+            end
+          end
+        end
+
+        private
+
+        def handed(entry)
+          action, first, last, size, attempt, key = entry.values
+          scattered = following(entry, :of).flat_map(&:values)
+          offsets = scattered.empty? ? ((first..last).to_a if size == last - first + 1) : scattered
+          Handed.new(entry, action, first, last, size, attempt, key, offsets)
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,75 @@
+# frozen_string_literal: true
+
+module Penstock
+  module CLI
+    module Replay
+      # Entries of a recording as lines to read. Stateless.
+      module Words
+        # What only serves the replay.
+        SILENT = %i[state stale gap of complete attempts].freeze
+
+        LINES = {
+          assigned: ->(epoch) { "assigned (epoch #{epoch})" },
+          adopted: ->(offset, runs, tries) {
+            "begins at #{offset || "the source's start"}#{", #{runs} runs complete beyond it" if runs.to_i.positive?}" \
+              "#{", #{tries} records were being retried" if tries.to_i.positive?}"
+          },
+          take: ->(from, to, size, first, last, eof, *) {
+            (size.zero? ? "took nothing, up to #{to}" : "took #{first}..#{last} (#{size} records), cursor #{from} to #{to}") +
+              (eof ? ", end of the partition" : "")
+          },
+          unit: ->(action, first, last, size, attempt, key) {
+            "handed out #{(action == "consume") ? "" : "#{action}: "}#{first}..#{last} (#{size})#{", attempt #{attempt}" if attempt.to_i > 1}" \
+              "#{", key #{key.is_a?(Integer) ? key.to_s(36) : key}" if key}"
+          },
+          outcome: ->(action, first, error, blamed, finished, base, time_us) {
+            what = error ? "failed at #{blamed} with #{error}" : "ended well"
+            "#{(action == "consume") ? "unit" : action} #{first} #{what}#{", each left early" if finished == false}" \
+              "#{", #{time_us} µs" if time_us}, base #{base}"
+          },
+          wish: ->(name, *values) { "user code asks for #{[name, *values.compact].join(" ")}" },
+          asked: ->(name, *values) { "user code asks for #{[name, *values.compact].join(" ")}, outside of a unit" },
+          advice: ->(_kind, offset, *rest) { "worker's advice about #{offset}: #{rest.compact.join(", ")}" },
+          mark: ->(through, first) { first ? "marked through #{through} in unit #{first}" : "marked below #{through}" },
+          back: ->(count, _action, *firsts) { "called back #{count} units: #{firsts.join(", ")}" },
+          commit: ->(offset, bytes, clean) { "commit of #{offset} sent (#{bytes} bytes of metadata#{", clean" if clean})" },
+          committed: ->(offset, code = nil) { "commit of #{offset} #{code ? "refused: #{code}" : "acknowledged"}" },
+          letter: ->(offset) { "dead letter of #{offset} acknowledged" },
+          incarnation: ->(number, offset = nil) { "begins anew at #{offset || "the source's place"} (incarnation #{number})" },
+          went_on: ->(offset) { "goes on at #{offset}" },
+          expired: -> { "a wait has ended" },
+          leave: -> { "nothing new from here: given back, or the process stops" },
+          cut_off: -> { "the stop's time is over" },
+          lost: -> { "not ours any more" }
+        }.freeze
+        private_constant :LINES
+
+        class << self
+          # @param entry [Script::Entry]
+          # @return [String, nil] nil for what only serves the replay
+          def call(entry)
+            return if SILENT.include?(entry.kind)
+            return effect(entry) if entry.kind == :effect
+            line = LINES[entry.kind]
+            line ? line.call(*filled(entry.values, line)) : [entry.kind, *entry.values].join(" ")
+          end
+
+          private
+
+          # A wait ends at a time of the recording's own clock.
+          def effect(entry)
+            name, *values = entry.values
+            due = values.pop if %w[Hold Park].include?(name) && values.last.is_a?(Integer)
+            ["  #{name}", values.compact.join(", "), ("for #{due - entry.at} ms" if due)].compact.join(" ").rstrip
+          end
+
+          # Trailing nils aren't written down.
+          def filled(values, line)
+            wanted = line.arity.negative? ? ~line.arity : line.arity
+            values + Array.new([wanted - values.size, 0].max)
+          end
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,78 @@
+# frozen_string_literal: true
+
+require "json"
+require "penstock/processing/recording/recorder"
+require_relative "lanes"
+require_relative "virtual_clock"
+
+module Penstock
+  module TestSupport
+    # A lane that is driven as a poll loop would drive it, with its flight recorder on, on a clock that stands still.
+    class RecordedLane
+      include Lanes
+
+      # What a route is asked about besides.
+      module Grouped
+        def consumer_group_id = "shop"
+      end
+
+      attr_reader :lane, :clock, :recorder
+
+      # @param route [Hash] see {Lanes#route}
+      def initialize(committed: 0, completed: [], **route)
+        @clock = VirtualClock.new
+        @recorder = Processing::Recording::Recorder.new(@clock)
+        @topic = route(**route).extend(Grouped)
+        @assembly = assembly(@topic, clock: @clock)
+        @lane = @assembly.lane("orders", 3, 1)
+        @lane.recording = @recorder.follow(@lane)
+        @lane.adopt(committed, completed)
+        @lane.recording.adopted(committed, completed)
+        @ports = Ports.new
+      end
+
+      # @param offsets [Enumerable<Integer>]
+      # @return [self]
+      def take(offsets, key: ->(_offset) {})
+        rows = offsets.map { |offset| Messages::MemoryBatch::Row.new(offset: offset, payload: "secret", key: key.call(offset)) }
+        batch = Messages::MemoryBatch.new("orders", 3, rows, from: @lane.ledger.tail)
+        @lane.recording.take(batch)
+        decided(@assembly.admission.call(@lane, batch))
+        decided(@assembly.let_in(@lane, @clock.monotonic_ms)) while @lane.intake.waiting?
+        self
+      end
+
+      # @return [Processing::Unit, nil]
+      def hand_out = @lane.next_unit&.tap { |unit| @lane.recording.unit(unit) }
+
+      def settle(unit, error: nil, blamed: nil, flow: nil)
+        @clock.advance(3)
+        outcome = Processing::Outcome.new(unit: unit, error: error, blamed: blamed, flow: flow, finished: true, time_ms: 3,
+          time_us: 3_000)
+        now = @clock.monotonic_ms
+        unit.messages.cursor = (0...unit.messages.size).find { |at| unit.messages.offset_at(at) == blamed }
+        @lane.recording.outcome(outcome, now)
+        @lane.returned(unit)
+        decided(@assembly.settle(@lane, outcome, now))
+      end
+
+      # @param waited_ms [Integer]
+      def wait(waited_ms)
+        now = @clock.advance(waited_ms).monotonic_ms
+        @lane.recording.expired(now)
+        @lane.holds.expire(now)
+        @lane.division.expire(now)
+      end
+
+      # @return [Array<Hash>] as in a dump
+      def recordings = JSON.parse(JSON.generate(@recorder.to_a))
+
+      private
+
+      def decided(effects)
+        @lane.recording.effects(effects)
+        effects.each { |effect| effect.perform(@lane, @ports) }
+      end
+    end
+  end
+end
