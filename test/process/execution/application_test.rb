@@ -29,10 +29,17 @@ module Penstock
         config.pause.timeout = 20
       end
     RUBY
-    RUN = %(begin; code = app.run!; rescue Penstock::ConfigurationError => error; puts "refused: \#{error.message}"; code = 1; end\n
+    RUN = <<~'RUBY'
+      begin
+        code = app.run!
+      rescue Penstock::ConfigurationError => error
+        puts "refused: #{error.message}"
+        code = 1
+      end
       left = Dir.glob("/proc/self/task/*/children").flat_map { |path| File.read(path).split }
-      puts "left \#{left.size}"
-      exit!(code))
+      puts "left #{left.size}"
+      exit!(code)
+    RUBY
 
     class << self
       attr_reader :cluster
