@@ -96,6 +96,7 @@ module Penstock
         entries.each do |entry|
           sent_unconditionally(entry.lane, now)
           entry.lane.attempts.written!
+          entry.lane.suspects&.written!
         end
         @in_flight = entries
         nothing_due
@@ -132,7 +133,7 @@ module Penstock
         acknowledged = sorted.fetch(:ok, [])
         acknowledged.each { |entry| went_alone(entry.lane) }
         acknowledged.each { |entry| entry.lane.committed!(entry.offset, entry.version) if entry.incarnation == entry.lane.incarnation }
-        (entries - acknowledged).each { |entry| entry.lane.attempts.unwritten! }
+        (entries - acknowledged).each { |entry| unwritten(entry.lane) }
         again(sorted.fetch(:again, []), now)
         {acknowledged: acknowledged, again: sorted.fetch(:again, []),
          refused: sorted.fetch(:refused, []).map { |entry| [entry, results[entry.lane.key]] }}
@@ -141,6 +142,11 @@ module Penstock
       NOTHING = {acknowledged: [].freeze, again: [].freeze, refused: [].freeze}.freeze
 
       private
+
+      def unwritten(lane)
+        lane.attempts.unwritten!
+        lane.suspects&.unwritten!
+      end
 
       def forced?(lane, now) = @unconditional.fetch(lane, []).first&.<=(now)
 

@@ -218,6 +218,19 @@ module Penstock
         @logger.warn { "#{Lines.record(event)} was skipped: #{Lines.failure(event)}" }
       end
 
+      def on_consumer_suspected(event)
+        @logger.warn do
+          "#{event[:topic]}/#{event[:partition]}: the last #{event[:unclean]} owners ended without a word. In case a record " \
+            "kills the process, those from offset #{event[:offset]} on run one by one"
+        end
+      end
+
+      def on_consumer_quarantined(event)
+        @logger.error do
+          "#{Lines.record(event)} isn't run again: the process died #{event[:crashes]} times while it was the only one to run"
+        end
+      end
+
       def on_breaker_opened(event)
         @logger.error do
           "#{event[:topic]}: #{event[:count]} different records in a row failed with #{event[:error].class}, which looks like an " \

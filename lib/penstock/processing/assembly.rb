@@ -11,6 +11,7 @@ require_relative "division/rolling"
 require_relative "division/whole"
 require_relative "failure/breaker"
 require_relative "failure/policy"
+require_relative "failure/suspects"
 require_relative "lane"
 require_relative "settlement/breaker"
 require_relative "settlement/context"
@@ -76,6 +77,7 @@ module Penstock
             place = {topic_name: topic_name, partition: partition}
             lane.pipeline = Admission::Pipeline.for(@topic, **place)
             lane.prepare = Admission::Prepare.for(@topic, **place, backoff: @backoff)
+            lane.suspects = suspects
           end
       end
 
@@ -153,6 +155,10 @@ module Penstock
 
       def context(lane, now)
         Settlement::Context.new(lane: lane, now: now, backoff: @backoff, critical_errors: @critical_errors, assembly: self)
+      end
+
+      def suspects
+        Failure::Suspects.new(@policy.quarantine, remote: @topic.features[:run_on]&.processes? || false) if @policy.quarantine
       end
 
       def parallel = @topic.features[:parallel]

@@ -33,26 +33,19 @@ module Penstock
       # @return [Integer, nil] monotonic ms until which records that an earlier owner was retrying wait
       attr_reader :adopted_until
 
-      # @return [Object, nil] what the runtime keeps for the lane in its run queue
-      attr_accessor :slot
+      # What the runtime keeps for the lane in its run queue, and the same for units that ask user code about records.
+      attr_accessor :slot, :prepare_slot
 
-      # @return [Object, nil] the same for units that ask user code about records
-      attr_accessor :prepare_slot
+      # The user's filters and partitioner, which only workers call ({Admission::Prepare}), and whose time has come
+      # ({Admission::Pipeline}). Both may be nil.
+      attr_accessor :prepare, :pipeline
 
-      # @return [Admission::Prepare, nil] the user's filters and partitioner; only workers call it
-      attr_accessor :prepare
+      # Where what happens to it is written down ({Recording::Track}), and which records may have killed the process
+      # ({Failure::Suspects}). Both may be nil.
+      attr_accessor :recording, :suspects
 
-      # @return [Admission::Pipeline, nil] whose time has come
-      attr_accessor :pipeline
-
-      # @return [Recording::Track, nil] where what happens to it is written down
-      attr_accessor :recording
-
-      # @return [Boolean] whether the source may hold records
-      attr_accessor :ready
-
-      # @return [Hash, nil] offset metadata that was adopted from the committed offset
-      attr_accessor :adopted_metadata
+      # Whether the source may hold records; and offset metadata that was adopted from the committed offset.
+      attr_accessor :ready, :adopted_metadata
 
       # @param topic [Routing::Topic] the route
       # @param topic_name [String] name in Kafka (differs from the route's for patterns)
@@ -206,6 +199,7 @@ module Penstock
       # Units that were handed out and never started come back, in order.
       # @param units [Array<Unit>]
       def take_back(units)
+        @suspects&.returned(units)
         units.each { |unit| returned(unit) }
         units.each { |unit| unprepared(unit) if unit.prepare? && unit.incarnation == @incarnation }
         @division.take_back(units.select { |unit| unit.consume? && unit.incarnation == @incarnation })
@@ -318,6 +312,7 @@ module Penstock
         @division.clear
         @intake.clear
         @pipeline&.reset
+        @suspects&.clear
         @attempts = Attempts.new
         @leader_epochs.clear
         @previous_from = nil
@@ -333,6 +328,7 @@ module Penstock
       def leave!
         @recording&.left(:leave, self) unless @leaving
         @leaving = true
+        @suspects&.leave
         @marks.leave!
       end
 
@@ -360,7 +356,8 @@ module Penstock
       # @return [Boolean] whether what is committed isn't what the next owner should know: the offset, what is complete beyond it,
       #   or attempts
       def uncommitted?
-        @ledger.known? && (@ledger.committable != @committed || @ledger.version != @map_committed || @attempts.changed?)
+        return false unless @ledger.known?
+        @ledger.committable != @committed || @ledger.version != @map_committed || [@attempts, *@suspects].any?(&:changed?)
       end
 
       # @param offset [Integer] acknowledged by the broker
@@ -375,7 +372,8 @@ module Penstock
         {topic: @topic_name, partition: @partition, epoch: @epoch, incarnation: @incarnation, base: @ledger.base,
          tail: @ledger.tail, committed: @committed, in_flight: @out, incomplete: @ledger.incomplete,
          intake: @intake.size, intake_waits: @intake.reason,
-         **@division.to_h, holds: @holds.to_h, ready: @ready, leaving: @leaving, owned: owned?, attempts: @attempts.to_h}
+         **@division.to_h, holds: @holds.to_h, ready: @ready, leaving: @leaving, owned: owned?, attempts: @attempts.to_h,
+         suspects: @suspects.to_h}
       end
 
       # @return [String] short: what it holds would fill pages

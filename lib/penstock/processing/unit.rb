@@ -7,8 +7,9 @@ module Penstock
     # `action` is :consume, :prepare (the user's filters and partitioner look at records), :eofed, :tick, :revoked or :shutdown.
     # `upto` is the offset behind its last record. `incarnation` names the lane's life the unit belongs to: what comes back from
     # an earlier one counts no more. `key` and `marks` are those of a unit of one key: nothing else of the key runs meanwhile, and
-    # marks are written into a cell of the unit's own.
-    Unit = Struct.new(:lane, :action, :messages, :upto, :attempt, :incarnation, :key, :marks) do
+    # marks are written into a cell of the unit's own. `crashes` says of the one record of a unit that it isn't run: so often has
+    # the process died with it.
+    Unit = Struct.new(:lane, :action, :messages, :upto, :attempt, :incarnation, :key, :marks, :crashes) do
       def consume? = action == :consume
       def single? = messages.size == 1
       def prepare? = action == :prepare

@@ -13,7 +13,9 @@ module Penstock
       # @return [String] never longer than the lane's budget; what has no room is left out, and is run again if the owner dies
       def encode(lane, offset, clean:)
         attempts = lane.attempts.to_h.select { |failed, _count| failed >= offset }.sort.to_h
+        suspects = lane.suspects
         Native::Envelope.encode(base: offset, topic: lane.topic_name, clean: clean, attempts: attempts,
+          unclean_adoptions: suspects&.unclean || 0, crashes: suspects&.counts(offset) || {},
           completed: lane.ledger, budget: lane.ledger.budget, user_metadata: lane.marks.metadata || lane.adopted_metadata)
       end
 

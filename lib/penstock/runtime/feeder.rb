@@ -17,7 +17,9 @@ module Penstock
       # @param assemblies [Hash{Routing::Topic => Processing::Assembly}]
       # @param ports [Ports]
       # @param limit_of [#call] workers a topic may hold
-      def initialize(session, assemblies, ports, limit_of)
+      # @param suspicion [Suspicion]
+      def initialize(session, assemblies, ports, limit_of, suspicion)
+        @suspicion = suspicion
         @session = session
         @assemblies = assemblies
         @ports = ports
@@ -40,6 +42,17 @@ module Penstock
       # @return [Boolean] whether records are at hand that could be taken now: the loop must not wait
       def hungry?
         @session.feeding && @session.lanes.any? { |_key, lane| lane.wanted.positive? && place?(lane) }
+      end
+
+      # Gives units that were handed out to the run queue.
+      # @param units [Array<Processing::Unit>]
+      def push(lane, units)
+        units.each do |unit|
+          lane.recording&.unit(unit)
+          announce(unit)
+        end
+        lane.slot.quick = lane.division.quick?
+        @session.pool.grow(@session.queue.push(lane.slot, *units))
       end
 
       private
@@ -104,14 +117,10 @@ module Penstock
       def hand_out(lane)
         units = []
         while place_for_another?(lane, units) && (unit = lane.next_unit)
-          next unless still_wanted?(lane, unit)
-          lane.recording&.unit(unit)
-          announce(unit)
+          next unless still_wanted?(lane, unit) && @suspicion.pass?(lane, unit)
           units << unit
         end
-        return if units.empty?
-        lane.slot.quick = lane.division.quick?
-        @session.pool.grow(@session.queue.push(lane.slot, *units))
+        push(lane, units) unless units.empty?
       end
 
       # Keys run side by side: where one has a place the others wait for the division alone. In order, one behind another.

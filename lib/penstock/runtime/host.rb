@@ -9,6 +9,7 @@ require_relative "../processing/recording/recorder"
 require_relative "flight_dump"
 require_relative "reporter"
 require_relative "run_queue"
+require_relative "suspect_gate"
 require_relative "threads"
 require_relative "worker_pool"
 
@@ -27,7 +28,7 @@ module Penstock
         ::Logger::INFO, ::Logger::DEBUG].freeze
       private_constant :AT_HAND, :COMMIT_INTERVAL_MS, :MAX_POLL_INTERVAL_MS, :SEVERITIES
 
-      attr_reader :settings, :clock, :monitor, :threads, :reporter, :queue, :pool, :codec
+      attr_reader :settings, :clock, :monitor, :threads, :reporter, :queue, :pool, :codec, :suspect_gate
 
       # @param settings [Config::Settings]
       # @param monitor [Instrumentation::Monitor]
@@ -50,6 +51,7 @@ module Penstock
         @properties = properties
         @stop = stop
         @stopping = false
+        @suspect_gate = SuspectGate.new
         @limits = limits(topics)
         @threads = Threads.new(method(:thread_died))
         @reporter = Reporter.new(monitor, @threads)

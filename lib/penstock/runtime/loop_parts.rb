@@ -18,6 +18,7 @@ require_relative "run_queue"
 require_relative "session"
 require_relative "settler"
 require_relative "stopping"
+require_relative "suspicion"
 require_relative "ticker"
 require_relative "time_limits"
 require_relative "waiting"
@@ -123,9 +124,14 @@ module Penstock
       def work
         @ports = Ports.new(@session, @committer, @host.method(:stop_because))
         @ports.dead_letters = @dead_letters = DeadLetters.new(@session, @committer, @ports)
-        @breakers = Breakers.new(@session, ->(lane, unit) { @session.pool.grow(@session.queue.push(lane.slot, unit)) })
-        @feeder = Feeder.new(@session, @assemblies, @ports, @host.method(:worker_limit))
+        @suspicion = Suspicion.new(@session, @committer, @host.suspect_gate, ->(lane, unit) { @feeder.push(lane, [unit]) })
+        @breakers = Breakers.new(@session, method(:probe))
+        @feeder = Feeder.new(@session, @assemblies, @ports, @host.method(:worker_limit), @suspicion)
         @settler = Settler.new(@session, @assemblies, @ports, @hooks)
+      end
+
+      def probe(lane, unit)
+        @session.pool.grow(@session.queue.push(lane.slot, unit)) if @suspicion.pass?(lane, unit)
       end
 
       def assembly(topic)

@@ -101,8 +101,13 @@ module Penstock
         decoded = @codec.decode(lane, offset, metadata)
         lane.adopted_metadata = decoded.user_metadata
         wait_again(lane, decoded.attempts) if decoded.attempts.any?
+        suspect(lane, decoded) unless decoded.ignored
         told_ignored(lane, offset, decoded.ignored) unless decoded.ignored.nil? || decoded.ignored == :foreign
         decoded.completed
+      end
+
+      def suspect(lane, decoded)
+        lane.suspects&.adopt(unclean: decoded.unclean_adoptions, crashes: decoded.crashes, clean: decoded.clean)
       end
 
       def told_ignored(lane, offset, reason)

@@ -95,6 +95,7 @@ module Penstock
       def call_back(lane, unstall: false)
         units = @queue.withdraw(lane.slot, unstall: unstall)
         lane.recording&.called_back(units)
+        units.concat([lane.suspects&.take_held].compact)
         lane.take_back(units)
         lane.take_back(@queue.withdraw(lane.prepare_slot, unstall: unstall)) if lane.prepare_slot
       end

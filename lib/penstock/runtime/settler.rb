@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../errors"
+require_relative "../execution/errors"
 
 module Penstock
   module Runtime
@@ -24,6 +25,7 @@ module Penstock
         lane.recording&.outcome(outcome, now)
         lane.returned(outcome.unit)
         lane.unit_took(outcome.unit, outcome.time_us) if outcome.time_us
+        suspected(lane, outcome) if lane.suspects
         @session.call_back(lane, unstall: true) if called_back?(lane, outcome)
         return ended_elsewhere(lane, outcome.unit) unless @session.current?(lane)
         settle(lane, outcome, now)
@@ -31,6 +33,13 @@ module Penstock
       end
 
       private
+
+      # A record that took the process of the pool along in which it ran is counted at once.
+      def suspected(lane, outcome)
+        unit = outcome.unit
+        died = outcome.blamed if outcome.error.is_a?(WorkerDied)
+        lane.suspects.ended(unit, died: died) if unit.consume? && unit.crashes.nil? && (died || !lane.suspects.quiet?)
+      end
 
       # A unit of a lane that was given up; its hook may have waited for it.
       def ended_elsewhere(lane, unit)

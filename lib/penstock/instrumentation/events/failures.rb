@@ -19,6 +19,11 @@ module Penstock
               "strategy says so.", *RECORD, :attempt, :error)
             catalogue.event("breaker.opened", "So many different records of a topic failed alike that it looks like an " \
               "outage: the topic waits, one record at a time is tried.", *RECORD, :error, :count, :timeout)
+            catalogue.event("consumer.suspected", "A partition's last owners ended without a word, twice in a row: from " \
+              "`offset` on, records that were there run one by one, in case one of them kills the process.", *RECORD,
+              :unclean)
+            catalogue.event("consumer.quarantined", "The process died several times while this record was the only one to " \
+              "run: it isn't run again, but put away as the route says.", *RECORD, :crashes)
             catalogue.event("breaker.closed", "A record of the topic succeeded: all of it goes on.", :topic)
           end
         end

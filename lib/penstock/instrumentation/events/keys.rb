@@ -22,6 +22,7 @@ module Penstock
           consumer_group: "the consumer group",
           consumer_group_id: "its id",
           count: "how many",
+          crashes: "how often the process died while the record was the only one to run",
           delivery_report: "outcome of a delivery",
           dispatched: "delivery handles of the messages accepted before the error",
           error: "the exception",
@@ -79,6 +80,7 @@ module Penstock
           topics: "names of the topics",
           tpl: "`{topic => [partition, …]}`",
           type: "kind of the error, see the list below",
+          unclean: "how many owners in a row ended without saying so",
           waited_ms: "milliseconds it has been waiting"
         }.freeze
       end

@@ -1,0 +1,55 @@
+# frozen_string_literal: true
+
+module Penstock
+  module Runtime
+    # Which suspects of a process may run at the same time, all its loops together. Those that nothing counts against yet may,
+    # each alone in its lane: a crash then counts against all of them. One that was counted runs when no other does, so that two
+    # innocents that stand beside a killer again and again aren't taken for it.
+    #
+    # Any loop's thread; one lock, held for a few operations.
+    class SuspectGate
+      # Who has waited longer for the others to end keeps new ones out.
+      CLAIM_MS = 1_000
+
+      Inside = Struct.new(:suspects, :prime)
+      private_constant :CLAIM_MS, :Inside
+
+      def initialize
+        @lock = Mutex.new
+        @inside = []
+        @claim = nil
+        @claimed_at = 0
+      end
+
+      # @param suspects [Processing::Failure::Suspects] of the lane
+      # @param prime [Boolean] whether it must be the only one
+      # @param now [Integer] monotonic ms
+      # @yield when it may run: announces it
+      # @return [Boolean]
+      def enter(suspects, prime, now)
+        @lock.synchronize do
+          @inside.select! { |entry| entry.suspects.announced? }
+          next claim(suspects, prime, now) unless room?(suspects, prime, now)
+          yield
+          @claim = nil if @claim.equal?(suspects)
+          @inside << Inside.new(suspects, prime)
+          true
+        end
+      end
+
+      private
+
+      def room?(suspects, prime, now)
+        return @inside.empty? if prime
+        @inside.none?(&:prime) && (@claim.nil? || @claim.equal?(suspects) || now - @claimed_at > CLAIM_MS)
+      end
+
+      def claim(suspects, prime, now)
+        return false unless prime && (@claim.nil? || @claim.equal?(suspects) || now - @claimed_at > CLAIM_MS)
+        @claim = suspects
+        @claimed_at = now
+        false
+      end
+    end
+  end
+end
