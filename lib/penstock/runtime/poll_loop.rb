@@ -285,6 +285,7 @@ module Penstock
         lane = outcome.unit.lane
         lane.recording&.outcome(outcome, @host.clock.monotonic_ms)
         lane.returned(outcome.unit)
+        lane.suspects&.ended(outcome.unit) if outcome.unit.consume?
         lane.take_back(@host.queue.withdraw(lane.slot, unstall: true)) unless outcome.smooth?
         @hooks.ended(lane)
         @left_running.ended(lane, outcome.unit, nil)
