@@ -70,6 +70,8 @@ module Penstock
         Class.new(parent) do
           define_method(:log) { |*words| out.syswrite("#{words.join(" ")}\n") }
           define_method(:until_stopping) { sleep(0.01) until stopping? }
+          define_method(:until_true) { |&condition| sleep(0.01) until condition.call }
+          define_method(:wait_for_ever) { sleep }
           class_eval(&block)
         end
       end

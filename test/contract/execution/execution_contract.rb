@@ -135,7 +135,7 @@ module Penstock
       executing do
         def consume
           log("began")
-          sleep(0.01) until revoked?
+          until_true { revoked? }
           log(mark_as_consumed(messages.first), stopping?)
         end
       end
@@ -246,7 +246,7 @@ module Penstock
       executing do
         def consume
           log("began")
-          sleep
+          wait_for_ever
         rescue
           log("rescued")
         ensure

@@ -19,7 +19,7 @@ module Penstock
 
     test "a thousand units wait at once on one thread" do
       executing do
-        def consume = sleep
+        def consume = wait_for_ever
       end
       place = lane
       wide = slot(place, width: 1_000)
@@ -80,7 +80,7 @@ module Penstock
     test "a unit that ends its thread fails with all others of the thread, and the next have another one" do
       executing do
         def consume
-          sleep(0.01) until partition == 1 || stopping?
+          until_true { partition == 1 || stopping? }
           Thread.exit if partition == 1
         end
       end
@@ -100,7 +100,7 @@ module Penstock
     test "a timeout in user code ends what it waits for, and nothing else" do
       executing do
         def consume
-          Timeout.timeout(0.05) { sleep }
+          Timeout.timeout(0.05) { wait_for_ever }
         rescue Timeout::Error
           log("too long")
         end

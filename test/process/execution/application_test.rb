@@ -138,17 +138,21 @@ module Penstock
     test "[run_on fibers] a hundred records of one partition wait at once on one thread" do
       lines, result = program(<<~RUBY, topic_with(Array.new(100, &:to_s)))
         require "async"
+        require "support/wait"
         class Own < Base
           def step(message)
             $most = [($at_once = $at_once.to_i + 1), $most.to_i].max
-            sleep(0.5)
+            Penstock::TestSupport::Wait.observe_for(0.5)
             $at_once -= 1
             $threads = [*$threads, Thread.current.name].uniq
             $done = $done.to_i + 1
             ::Process.kill(:TERM, ::Process.pid) if $done == 100
           end
         end
-        Thread.new { sleep 0.05 until $done == 100; puts "most \#{$most} on \#{$threads.inspect}" }
+        Thread.new do
+          Penstock::TestSupport::Wait.wait_until(30) { $done == 100 }
+          puts "most \#{$most} on \#{$threads.inspect}"
+        end
         app.routing.draw do
           topic(ENV.fetch("TOPIC")) { [consumer(Own), parallel(by: :message, max_partitions: 100), run_on(:fibers, max: 100)] }
         end

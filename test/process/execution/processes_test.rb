@@ -111,7 +111,7 @@ module Penstock
       executing do
         def consume
           log("began")
-          Thread.handle_interrupt(Exception => :never) { sleep }
+          Thread.handle_interrupt(Exception => :never) { wait_for_ever }
         end
       end
       place = lane
@@ -144,7 +144,7 @@ module Penstock
         def consume
           socket = ObjectSpace.each_object(UNIXSocket).reject(&:closed?).max_by(&:fileno)
           socket.write("\x00garbage" * 10)
-          sleep
+          wait_for_ever
         end
       end
 
