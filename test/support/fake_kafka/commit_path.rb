@@ -46,6 +46,9 @@ module Penstock
           true
         end
 
+        # @return [Boolean] whether an answer is awaited
+        def outstanding? = @outstanding.positive?
+
         # The answer of JoinGroup has come: what was sent behind it is served now, under the generation it was sent with.
         def behind_join
           waiting, @behind = @behind, []
@@ -62,7 +65,7 @@ module Penstock
 
         def travel(request, fate)
           case fate
-          when nil then arrive(request, @cluster.latency)
+          when nil then @driver.request { store(request) }
           when :lost then timed_out(request)
           when :unanswered then arrive(request, @cluster.latency, answered: false)
           when :late then arrive(request, @cluster.random.rand(500..6_000))
@@ -72,10 +75,12 @@ module Penstock
         end
 
         def arrive(request, delay, answered: true)
-          @cluster.timeline.after(delay) do
-            number, errors = @driver.group.commit(request)
-            answered ? answer(request, number, errors) : timed_out(request)
-          end
+          @cluster.timeline.after(delay) { store(request, answered: answered) }
+        end
+
+        def store(request, answered: true)
+          number, errors = @driver.group.commit(request)
+          answered ? answer(request, number, errors) : timed_out(request)
         end
 
         # The client has heard nothing and sends it once more.

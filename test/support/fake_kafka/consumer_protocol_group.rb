@@ -20,6 +20,8 @@ module Penstock
         def join(driver, member_id, topics, _owned)
           return driver.unknown_member if !member_id.empty? && !@members.key?(member_id)
           member = @members[member_id] || add(driver, topics)
+          member.owned = []
+          member.told = false
           driver.reply { driver.joined(member.id, member.epoch) }
           rebalance
         end

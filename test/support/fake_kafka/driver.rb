@@ -43,6 +43,7 @@ module Penstock
           @commits = CommitPath.new(self)
           @wanted = nil
           @after = nil
+          @replied = @requested = 0
           @joining = @syncing = false
           @woken = false
           cluster.opened(self)
@@ -189,14 +190,16 @@ module Penstock
           @host.run_when_awake { yield unless @closed }
         end
 
-        # The same, after the way it takes.
+        # The same, after the way it takes; what was sent before comes before.
         def reply(&block)
-          @cluster.timeline.after(@cluster.latency + @commits.cut_left) { from_broker(&block) }
+          @replied = [@cluster.timeline.now + @cluster.latency + @commits.cut_left, @replied + 1].max
+          @cluster.timeline.at(@replied) { from_broker(&block) }
         end
 
-        # Something is sent to the coordinator.
+        # Something is sent to the coordinator, in order too.
         def request(&block)
-          @cluster.timeline.after(@cluster.latency + @commits.cut_left, &block)
+          @requested = [@cluster.timeline.now + @cluster.latency + @commits.cut_left, @requested + 1].max
+          @cluster.timeline.at(@requested, &block)
         end
 
         # @return [Boolean] whether a JoinGroup waits for its answer

@@ -15,8 +15,9 @@ module Penstock
           Kinds: #{KINDS.map(&:name).join(" ")}
           Without arguments all but #{KINDS.reject(&:by_default).map(&:name).join(" and ")} run.
                  bin/test sim --seeds N [--from S] | --seconds N | --plan FILE [--trace]
+                 bin/test mutants [name…]
         TEXT
-        OWN = {"sim" => "test/support/sim/command.rb"}.freeze
+        OWN = {"sim" => "test/support/sim/command.rb", "mutants" => "test/support/mutants/command.rb"}.freeze
         private_constant :OWN
 
         def initialize(arguments)
@@ -42,7 +43,10 @@ module Penstock
         private
 
         # A kind with options is served by a program of its own.
-        def own?(words) = OWN.key?(words.first) && words[1].to_s.match?(/\A--(seeds|seconds|from|plan)/)
+        def own?(words)
+          return true if words.first == "mutants"
+          OWN.key?(words.first) && words[1].to_s.match?(/\A--(seeds|seconds|from|plan)/)
+        end
 
         def parser
           OptionParser.new(USAGE) do |options|

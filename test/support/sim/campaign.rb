@@ -7,8 +7,8 @@ require_relative "world"
 module Penstock
   module TestSupport
     module Sim
-      # Runs many seeds, one after another, until a number or a time is reached or one fails; every so often a seed is run a second
-      # time, and its trace must be the same. Sums up what was covered.
+      # Runs many seeds, one after another, until a number or a time is reached or one fails; every so often a seed is run a
+      # second time, and its trace must be the same. Sums up what was covered.
       class Campaign
         TWICE_EVERY = 50
         FAILED = File.expand_path("../../../tmp/sim", __dir__)
@@ -19,7 +19,9 @@ module Penstock
         # @param from [Integer] first seed
         # @param seeds [Integer, nil] how many
         # @param seconds [Numeric, nil] or for how long
-        def initialize(from:, seeds: nil, seconds: nil)
+        # @param shrink [Boolean] whether a failing plan is made smaller
+        def initialize(from:, seeds: nil, seconds: nil, shrink: true)
+          @shrink = shrink
           @from = from
           @most = seeds || Float::INFINITY
           @seconds = seconds
@@ -69,7 +71,7 @@ module Penstock
         end
 
         def failed(plan, violation)
-          small = Shrinker.new(plan, violation).call
+          small = @shrink ? Shrinker.new(plan, violation).call : plan
           path = File.join(FAILED, "#{plan.seed}.json")
           FileUtils.mkdir_p(FAILED)
           File.write(path, small.to_json)

@@ -16,7 +16,7 @@ module Penstock
           @seconds = nil
           @from = 1
           @plan = nil
-          @trace = false
+          @trace = @quick = false
           parser.parse!(arguments)
         end
 
@@ -31,6 +31,7 @@ module Penstock
             options.on("--seconds N", Float, "or for how long") { |seconds| @seconds = seconds }
             options.on("--from S", Integer, "the first seed") { |seed| @from = seed }
             options.on("--plan FILE", "one plan, as it was kept") { |path| @plan = Plan.parse(File.read(path)) }
+            options.on("--quick", "a failing plan isn't made smaller") { @quick = true }
             options.on("--trace", "tells every step") { @trace = true }
           end
         end
@@ -44,7 +45,8 @@ module Penstock
         end
 
         def campaign
-          campaign = Campaign.new(from: @from, seeds: @seeds, seconds: @seconds || (60 unless @seeds))
+          seconds = @seconds || (60 unless @seeds)
+          campaign = Campaign.new(from: @from, seeds: @seeds, seconds: seconds, shrink: !@quick)
           problem = campaign.call
           puts campaign, problem
           return 1 if problem

@@ -12,8 +12,9 @@ module Penstock
           "commit reply lost", "commit refused", "commit late", "commit stored after the hand-over", "retry pending + revocation",
           "adoption with attempts", "metadata too large", "unstable offsets", "crash with units running",
           "process stopped past its session", "stop with units running", "stop during a rebalance", "unit interrupted",
-          "connection opened anew", "seek with units waiting", "repeats after a rebalance", "log cut", "retention passed the lane",
-          "gap at the end", "compaction", "manual mode", "mark with acknowledgement", "rejoin as another member"
+          "connection opened anew", "seek with units waiting", "repeats after a rebalance", "log cut",
+          "retention passed the lane", "gap at the end", "compaction", "manual mode", "mark with acknowledgement",
+          "rejoin as another member"
         ].freeze
         LEAST = 100
 

@@ -78,7 +78,7 @@ module Penstock
 
         def go_on(instance) = (instance.go_on if instance.paused? && !instance.dead?)
 
-        def slow_loop(instance, fault) = instance&.slow_until(@timeline.now + fault.value)
+        def slow_loop(instance, fault) = (instance.slow_until = @timeline.now + fault.value if instance)
 
         def connection(instance, _fault) = instance&.break_connection
 
@@ -96,7 +96,8 @@ module Penstock
           driver = instance&.driver or return
           @coverage.hit("commit reply lost") if fault.value == :unanswered
           @coverage.hit("commit late") if fault.value == :late
-          driver.commits.arrange(fault.value)
+          outdated = @group.style == :consumer && fault.value == :illegal_generation
+          driver.commits.arrange(outdated ? :stale_member_epoch : fault.value)
         end
 
         def metadata_limit(_instance, fault)
@@ -158,6 +159,16 @@ module Penstock
           @world.checker.cut(place, log.high)
           @world.checker.gone(yield(log))
           @cluster.changed(*place)
+        end
+
+        # Somebody else has written the metadata, or it was cut.
+        def damage(_instance, fault)
+          @coverage.hit("metadata damaged")
+          @group.committed.each_value do |commit|
+            text = commit.metadata.to_s
+            commit.metadata = fault.value.even? ? text[0...-3] : text.sub(/.\z/) { |last| last.succ[-1] }
+          end
+          @group.shuffle
         end
 
         def leader(_instance, fault)

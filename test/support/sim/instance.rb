@@ -106,7 +106,7 @@ module Penstock
         end
 
         # The loop's thread gets no turn until then.
-        def slow_until(time) = @slow_until = time
+        attr_writer :slow_until
 
         # The connection fails: the next look at its events raises.
         def break_connection = @driver&.push([:error, -150, "_FATAL", "simulated", true])

@@ -17,7 +17,7 @@ module Penstock
         FAULTS = {
           crash: 6, pause: 6, stop: 5, join: 3, shuffle: 8, cut: 4, commit: 10, metadata_limit: 1, unstable: 3, loading: 3,
           slow_loop: 4, repeat: 3, retention: 1, truncate: 1, recreate: 1, compact: 2, wall_jump: 1, connection: 2, seek: 3,
-          hold: 2, leader: 1, slow_network: 2, partition_error: 1
+          hold: 2, leader: 1, slow_network: 2, partition_error: 1, damage: 3
         }.freeze
         COMMIT_FATES = %i[lost unanswered late resent rebalance_in_progress coordinator_load_in_progress not_coordinator
           request_timed_out illegal_generation].freeze
@@ -102,7 +102,7 @@ module Penstock
             when :metadata_limit, :unstable, :loading, :slow_network, :hold then @random.rand(200..3_000)
             when :slow_loop then @random.rand(50..1_500)
             when :crash, :stop then one_of(nil, 100, 1_000, 5_000)
-            when :retention, :truncate, :compact, :seek then @random.rand(1..99)
+            when :retention, :truncate, :compact, :seek, :damage then @random.rand(1..99)
             when :wall_jump then @random.rand(-100_000..100_000)
             end
           end

@@ -71,6 +71,7 @@ module Penstock
         def work(slot, units, &ended)
           sleeper = Sleeper.new(@instance) { run_all(sleeper, slot, units, ended) }
           @running[sleeper] = units.first
+          @world.checker.unit_begun(@instance, units.first)
           sleeper.begin_after(0)
         end
 
@@ -81,6 +82,7 @@ module Penstock
             break if units.empty?
             slot.mailbox.post_quietly(outcome)
             sleeper.sleep_until(@world.timeline.now) if @world.random.rand(4).zero?
+            @world.checker.unit_begun(@instance, units.first) if units.any?
           end
           @running.delete(sleeper)
           ended&.call
@@ -90,7 +92,6 @@ module Penstock
         def run(sleeper, slot, unit)
           @running[sleeper] = unit
           @world.trace(:unit, @instance.number, unit.lane.partition, unit.messages.size)
-          @world.checker.unit_begun(@instance, unit)
           @runner.call(slot, unit)
         end
 

@@ -16,13 +16,15 @@ module Penstock
         # when; when it failed last and has not run since.
         # `redo`: it runs again, with a licence, until it is done once more.
         attr_accessor :redo
+        # Its unit asked for a pause and didn't mark it.
+        attr_accessor :paused
         attr_accessor :licences, :tries, :done_by, :done_at, :failed_at
 
         def initialize(uid, place, record)
           @uid = uid
           @place = place
           @record = record
-          @ran = @done = @exempt = @redo = false
+          @ran = @done = @exempt = @redo = @paused = false
           @licences = @tries = 0
           @done_by = @failed_at = nil
         end

@@ -1,0 +1,89 @@
+# frozen_string_literal: true
+
+require "fileutils"
+require "open3"
+require_relative "mutant"
+
+module Penstock
+  module TestSupport
+    module Mutants
+      # bin/test mutants: puts each defect of test/mutants into a copy of the tree and runs what ought to show it, within the time
+      # that every test run gives the simulator. A defect that nothing shows means that the checker is blind there.
+      class Command
+        TREE = File.expand_path("tmp/mutants")
+        SECONDS = Integer(ENV.fetch("PENSTOCK_SIM_SECONDS", "60"))
+        # The same seeds each time, so that the table can be compared.
+        FROM = 1
+        SIM = [RbConfig.ruby, "test/support/sim/command.rb", "--from", FROM.to_s, "--quick"].freeze
+
+        # @param names [Array<String>] none: all
+        def initialize(names)
+          @mutants = Mutant.all.select { |mutant| names.empty? || names.include?(mutant.name) }
+        end
+
+        # @return [Integer] exit code
+        def call
+          abort "no such mutant" if @mutants.empty?
+          (sound? && @mutants.map { |mutant| show(mutant) }.all?) ? 0 : 1
+        ensure
+          FileUtils.rm_rf(TREE)
+        end
+
+        private
+
+        # What shows defects must be green without one.
+        # @return [Boolean]
+        def sound?
+          copy
+          @mutants.map(&:shown_by).uniq.all? do |what|
+            code, output = run(what, ["--seeds", "20"])
+            puts "without a defect #{what} is red already:\n#{output}" unless code.zero?
+            code.zero?
+          end
+        end
+
+        # @return [Boolean] whether it was red
+        def show(mutant)
+          copy
+          mutant.apply(TREE)
+          code, output = run(mutant.shown_by, ["--seconds", SECONDS.to_s])
+          verdict = code.zero? ? "STAYS GREEN" : red(mutant, output)
+          puts format("%-28s %-16s %s", mutant.name, mutant.breaks.join(" "), verdict)
+          !verdict.start_with?("STAYS")
+        rescue Mutant::Error => error
+          puts error.message
+          false
+        end
+
+        def red(mutant, output)
+          return "red: #{mutant.shown_by}" unless mutant.shown_by == "sim"
+          seed, invariant = output.match(/^seed (\d+): (I\d+)/)&.captures
+          return "STAYS unclear:\n#{output.lines.last(15).join}" unless invariant
+          what = mutant.breaks.include?(invariant) ? invariant : "#{invariant} (not named)"
+          "red by #{what} after #{seed.to_i - FROM + 1} seeds"
+        end
+
+        # Without what bundler says of this tree.
+        # @return [Array(Integer, String)] exit code and output
+        def run(what, budget)
+          words = (what == "sim") ? [*SIM, *budget] : [RbConfig.ruby, "-Itest", "-Ilib", what]
+          output, status = Open3.capture2e({"RUBYOPT" => nil, "RUBYLIB" => nil}, *words, chdir: TREE)
+          [status.exitstatus || 1, output]
+        end
+
+        # What is tracked of lib/ and test/, as it lies here, with the built extensions.
+        def copy
+          FileUtils.rm_rf(TREE)
+          listing = Open3.capture2("git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "lib", "test").first
+          files = listing.split("\0")
+          (files.select { |path| File.file?(path) } + Dir["lib/**/*.so"]).each do |path|
+            FileUtils.mkdir_p(File.join(TREE, File.dirname(path)))
+            FileUtils.cp(path, File.join(TREE, path))
+          end
+        end
+      end
+    end
+  end
+end
+
+exit Penstock::TestSupport::Mutants::Command.new(ARGV).call if $PROGRAM_NAME == __FILE__

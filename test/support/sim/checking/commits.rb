@@ -1,0 +1,81 @@
+# frozen_string_literal: true
+
+require "penstock/native/envelope"
+
+module Penstock
+  module TestSupport
+    module Sim
+      module Checking
+        # What is committed: I6 (it is complete), I7 (it goes back only for a reason, and only from who has the partition).
+        # Part of {Checker}.
+        module Commits
+          def commit_sent(driver, rows, assigned)
+            rows.each do |row|
+              next if assigned.include?(row.first(2))
+              fail("I7", "#{driver.name} commits #{row.first(2).join("/")} at #{row[2]}, which it has given up")
+            end
+          end
+
+          def stored(group, key, before, commit, request)
+            @world.trace(:stored, key[1], commit.offset)
+            complete_below(key, commit.offset, request.driver)
+            complete_in(key, commit)
+            backwards(group, key, before, commit, request) if before && commit.offset < before.offset
+            @trouble.delete([request.driver, key])
+            return @straggler.delete(key) if request.driver.assigned.include?(key)
+            @coverage.hit("commit stored after the hand-over")
+            @straggler[key] = true
+          end
+
+          def read(key)
+            map = @maps[key] or return
+            @coverage.hit("adoption with attempts") if map.attempts.any?
+            @coverage.hit("adoption with a map") if map.completed.any?
+          end
+
+          def refused(driver, rows)
+            @coverage.hit("commit refused")
+            rows.each { |row| @trouble[[driver, row.first(2)]] = true }
+          end
+
+          private
+
+          def complete_below(key, offset, driver)
+            list = @of_place[key]
+            list.each do |truth|
+              next if truth.offset < @checked[key]
+              break if truth.offset >= offset
+              next if truth.done || truth.exempt || cut_below?(key, truth.offset)
+              return fail("I6", "#{driver.name} commits #{key.join("/")} at #{offset}, but #{truth.offset} is not done")
+            end
+            @checked[key] = [@checked[key], offset].max
+          end
+
+          # What the metadata says is complete is, too.
+          def complete_in(key, commit)
+            @maps[key] = nil
+            return if commit.metadata.nil? || commit.metadata.empty?
+            decoded = Native::Envelope.decode(commit.metadata, base: commit.offset, topic: key[0])
+            @maps[key] = decoded
+            decoded.completed.each do |from, to|
+              open = @of_place[key].find { |truth| truth.open? && truth.offset.between?(from, to - 1) }
+              fail("I6", "#{key.join("/")}: the commit's metadata says that #{open.offset} is done") if open
+            end
+          end
+
+          def mapped?(key, truth)
+            @maps[key]&.completed&.any? { |from, to| truth.offset.between?(from, to - 1) }
+          end
+
+          def backwards(group, key, before, commit, request)
+            if @back.key?(key) && commit.offset >= @back[key]
+              return excuse(key, commit.offset, 1)
+            end
+            return excuse(key, commit.offset, 1) if @straggler[key] || !group.owner(key).equal?(request.driver)
+            fail("I7", "#{request.driver.name} commits #{key.join("/")} back from #{before.offset} to #{commit.offset}")
+          end
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,177 @@
+# frozen_string_literal: true
+
+require_relative "../truth"
+
+module Penstock
+  module TestSupport
+    module Sim
+      module Checking
+        # What users' code does: I2 (nothing invented), I3 (order), I4 (no overlap), I5 (nothing done runs again without a
+        # licence). Part of {Checker}.
+        module Executions
+          # A worker begins a unit.
+          def unit_begun(instance, unit)
+            return if !unit.consume? || instance.driver.assigned.include?(unit.lane.key)
+            fail("I4", "#{instance.name} begins #{unit.messages.inspect}, which it has given up")
+          end
+
+          def unit_begins(sleeper, consumer)
+            instance = sleeper.instance
+            place = [consumer.topic.name, consumer.partition]
+            work = Work.new(instance, place, consumer.messages.map { |message| truth_of(message) }, consumer)
+            other = @busy.find { |running| running.instance.equal?(instance) && collide?(running, work) }
+            fail("I4", "#{work.inspect} begins beside #{other.inspect}") if other
+            work.begun_at = @world.timeline.now
+            @busy << work
+            work
+          end
+
+          def record_begins(work, message)
+            truth = truth_of(message)
+            @world.trace(:record, work.instance.number, truth.uid)
+            unless message.offset == truth.offset && work.place == truth.place && message.raw_key == truth.record.key
+              fail("I2", "#{message.uid} is not what was written as #{truth.uid}")
+            end
+            in_order(truth)
+            again(work, truth) if truth.done
+            truth.failed_at = nil
+            truth
+          end
+
+          def record_ran(_work, truth) = truth.ran = true
+
+          def marked(work, truth, answer) = (marks(work, truth) if answer)
+
+          def marks(work, truth)
+            covered(work, truth).each { |other| done(work, other) if other.ran && (!other.done || other.redo) }
+          end
+
+          # A mark that waits for its acknowledgement counts from its beginning; without an answer nobody knows.
+          def waited(work, truth, answer)
+            return @coverage.hit("mark with acknowledgement") if answer
+            covered(work, truth).each { |other| other.licences += 1 if other.done_by.equal?(work.driver) }
+          end
+
+          def unit_ended(work)
+            @busy.delete(work)
+            late_perhaps(work)
+            return flow_changed(work) if work.flow
+            return if @plan.manual
+            work.truths.each { |truth| truth.ran = true }
+            marks(work, work.truths.last)
+          end
+
+          def unit_failed(work, error)
+            @busy.delete(work)
+            @coverage.hit("unit interrupted") if error.is_a?(Interrupted)
+            work.truths.each { |truth| truth.failed_at = @world.timeline.now }
+            excuse_others(work)
+            late_perhaps(work)
+          end
+
+          def hook(_consumer, name) = @coverage.hit("hook #{name}")
+
+          # Somebody asks the consumer for another flow: where a unit of it runs, it is the unit's wish.
+          def asked(consumer, flow)
+            work = @busy.find { |each| each.consumer.equal?(consumer) }
+            work.flow = flow if work
+          end
+
+          # Within the log, so that what happens is the seek's doing.
+          def seekable(work, target)
+            log = @world.cluster.log(*work.place)
+            target.clamp(log.low, log.high)
+          end
+
+          def seeks(work, target)
+            work.flow = :seek
+            @coverage.hit("seek with units waiting") if @world.waits?(work)
+            sought(work.place, target)
+          end
+
+          # What the user steps over counts as done, what is sought again may run again.
+          def sought(place, target)
+            @back[place] = [@back[place], target].compact.min
+            @of_place[place].each do |truth|
+              next if truth.exempt
+              truth.licences += 1 if truth.offset < target
+              truth.ran = truth.done = true if truth.offset < target
+            end
+          end
+
+          def pauses(work) = work.flow = :pause
+
+          private
+
+          # What must run in order with it: its partition, its key, nothing.
+          def sequence(truth)
+            case @plan.mode
+            when :whole then @of_key[truth.place]
+            when :key then @of_key[[truth.place, truth.record.key]] if truth.record.key
+            end
+          end
+
+          def collide?(one, other)
+            return false unless one.place == other.place
+            case @plan.mode
+            when :whole then true
+            when :key then one.truths.first.record.key == other.truths.first.record.key && !other.truths.first.record.key.nil?
+            else one.truths.intersect?(other.truths)
+            end
+          end
+
+          # What a mark says is complete.
+          def covered(work, truth)
+            case @plan.mode
+            when :whole then @of_place[truth.place].take_while { |other| other.uid <= truth.uid }
+            when :key then work.truths.take_while { |other| other.uid <= truth.uid }
+            else (work.truths.last.equal?(truth) && work.flow.nil?) ? work.truths : [truth]
+            end
+          end
+
+          # All that lies before it in its sequence has run.
+          def in_order(truth)
+            all = sequence(truth) or return
+            index = @order[all.first.uid]
+            index += 1 while (first = all[index]) && (first.ran || first.exempt)
+            @order[all.first.uid] = index
+            return unless first && first.uid < truth.uid && !cut_below?(truth.place, first.offset)
+            fail("I3", "#{truth.place.join("/")}: offset #{truth.offset} begins before #{first.offset} has run")
+          end
+
+          def again(work, truth)
+            return unless @world.group.owner(work.place).equal?(work.driver)
+            return if truth.redo
+            truth.redo = true
+            return truth.licences -= 1 if truth.licences.positive?
+            fail("I5", "#{work.instance.name} runs #{truth.place.join("/")}/#{truth.offset} again, which is done")
+          end
+
+          def done(work, truth)
+            here = work.begun_at >= @taken_at[[work.driver, work.place]]
+            truth.done = true
+            truth.redo = false
+            truth.done_by = here ? work.driver : nil
+            truth.done_at = @world.timeline.now
+            truth.licences += 1 unless here && @world.group.owner(work.place).equal?(work.driver)
+          end
+
+          # What wasn't marked isn't complete. Divided whole a pause goes on behind the unit, so it is complete with what follows.
+          def flow_changed(work)
+            work.truths.each { |truth| truth.paused = true } if @plan.mode == :whole && work.flow == :pause
+            excuse_others(work)
+          end
+
+          # What somebody else has done meanwhile this client doesn't know.
+          def excuse_others(work)
+            work.truths.each { |truth| truth.redo = true if truth.done && !truth.done_by.equal?(work.driver) }
+          end
+
+          def late_perhaps(work)
+            @coverage.hit("late outcome") unless work.driver.assigned.include?(work.place)
+          end
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,109 @@
+# frozen_string_literal: true
+
+module Penstock
+  module TestSupport
+    module Sim
+      module Checking
+        # Who has which partition: I4 (nothing runs beyond what was given up, but what outlasted the drain), I5 (what is done
+        # is committed when a partition is given up in order; else it gets a licence to run again). Part of {Checker}.
+        module Ownership
+          STYLES = {eager: "eager", cooperative: "cooperative", consumer: "KIP-848"}.freeze
+          private_constant :STYLES
+
+          # Called when a revocation's event was handed to the loop.
+          def revocation_begins(driver, keys, lost)
+            instance = @world.instance_of(driver) or return
+            @revoked_at[driver] = @world.timeline.now
+            @coverage.hit("rebalance: #{STYLES.fetch(driver.group.style)}")
+            running = keys.any? { |key| running_on(instance, key) }
+            @coverage.hit(lost ? "lost with units running" : "revocation with units running") if running
+            @coverage.hit("retry pending + revocation") if keys.any? { |key| retrying?(key) }
+            @coverage.hit("stop during a rebalance") if instance.stopping?
+          end
+
+          def taken_over(driver, keys)
+            keys.each { |key| @taken_at[[driver, key]] = @world.timeline.now }
+          end
+
+          def given_up(driver, keys, lost)
+            instance = @world.instance_of(driver) or return
+            lost ||= @world.group.member_of(driver).nil?
+            keys.each do |key|
+              running = running_on(instance, key)
+              next excuse(key, committed(key), 1) if lost
+              left_running(instance, driver, key, running) if running && running.begun_at > @taken_at[[driver, key]]
+              handed_over(instance, driver, key, running || over_drain?(driver, instance))
+            end
+          end
+
+          def closed(driver, keys)
+            instance = @world.instance_of(driver) or return
+            orderly = instance.loop.finished? && !instance.loop.forced
+            keys.each { |key| handed_over(instance, driver, key, !orderly || driver.commits.outstanding?) }
+          end
+
+          def expelled(driver)
+            @coverage.hit("rejoin as another member")
+            driver.assigned.each { |key| excuse(key, committed(key), 1) }
+          end
+
+          # The process is dead.
+          def crashed(instance)
+            @coverage.hit("crash with units running") if @busy.any? { |work| work.instance.equal?(instance) }
+            @busy.reject! { |work| work.instance.equal?(instance) }
+            instance.driver&.assigned&.each { |key| excuse(key, committed(key), 1) }
+          end
+
+          private
+
+          # In order: what is done is committed; else it may run again.
+          def handed_over(instance, driver, key, forced)
+            from = committed(key)
+            return excuse(key, from, 1) if forced
+            left = @of_place[key].find do |truth|
+              done_here?(truth, driver, key) && truth.offset >= from && !mapped?(key, truth)
+            end
+            return unless left
+            return excuse(key, from, 1) if @trouble[[driver, key]] || @back.key?(key)
+            fail("I5", "#{instance.name} gives up #{key.join("/")} in order, committed at #{from}, but #{left.offset} is done")
+          end
+
+          # With this client, in the assignment that ends.
+          def done_here?(truth, driver, key)
+            truth.done && truth.done_by.equal?(driver) && !truth.exempt && truth.done_at >= @taken_at[[driver, key]]
+          end
+
+          def left_running(instance, driver, key, work)
+            return if over_drain?(driver, instance)
+            fail("I4", "#{instance.name} gives up #{key.join("/")} while #{work.offsets} runs and there is time")
+          end
+
+          def over_drain?(driver, instance)
+            patience = instance.stopping? ? 0 : @plan.drain_ms
+            @world.timeline.now - @revoked_at.fetch(driver, 0) >= patience
+          end
+
+          # Everything that is done above the committed offset may run again, as often as this is said.
+          def excuse(place, from, times)
+            running = running(place)
+            @of_place[place].each do |truth|
+              next if truth.exempt || truth.offset < from
+              truth.licences += times if truth.done || running.include?(truth)
+            end
+          end
+
+          # What runs, and what a worker has taken and is about to begin.
+          def running(place)
+            units = @world.running_instances.flat_map(&:units).select { |unit| unit.consume? && unit.lane.key == place }
+            @busy.select { |work| work.place == place }.flat_map(&:truths) |
+              units.flat_map { |unit| unit.messages.map { |message| truth_of(message) } }
+          end
+
+          def running_on(instance, place) = @busy.find { |work| work.instance.equal?(instance) && work.place == place }
+
+          def retrying?(place) = @of_place[place].any? { |truth| truth.failed_at && truth.open? }
+        end
+      end
+    end
+  end
+end
