@@ -187,7 +187,7 @@ module Penstock
       def on_consumer_time_limit(event)
         @logger.error do
           "#{Lines.lane(event)}: a job on #{Lines.offsets(event)} takes longer than its time_limit of " \
-            "#{Lines.duration(event[:limit])} and is ended. It stands at\n#{event[:backtrace].join("\n")}"
+            "#{Lines.duration(event[:limit])} and is ended. It stands at\n#{Array(event[:backtrace]).join("\n")}"
         end
       end
 
@@ -202,6 +202,23 @@ module Penstock
           "#{Lines.lane(event)}: offset #{event[:offset]} has not been marked for #{Lines.duration(event[:waited_ms])} " \
             "although its job has ended; until it is, the partition can't go on: call mark_as_consumed"
         end
+      end
+
+      # @!group Where user code runs
+
+      def on_fibers_blocked(event)
+        @logger.warn do
+          "#{Lines.lane(event)}: keeps #{event[:thread]} for #{Lines.duration(event[:waited_ms])}: no other fiber of it can go " \
+            "on. It stands at\n#{Array(event[:backtrace]).join("\n")}"
+        end
+      end
+
+      def on_process_pool_child_started(event)
+        @logger.debug { "process #{event[:pid]} of the pool was forked" }
+      end
+
+      def on_process_pool_child_died(event)
+        @logger.error { "process #{event[:pid]} of the pool #{event[:reason]}; another one takes its place" }
       end
 
       # @!group Records that fail
