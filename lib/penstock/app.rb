@@ -27,7 +27,8 @@ module Penstock
         Penstock.forget_app(self) unless value
       end
 
-      %i[config producer monitor logger run! quiet! stop! done? debug! middleware snapshot lifecycle].each do |name|
+      %i[config producer monitor logger run! quiet! stop! done? debug! middleware snapshot lifecycle scale assignments generations
+        generation].each do |name|
         # @see Application
         define_method(name) { |*args, **options, &block| application.public_send(name, *args, **options, &block) }
       end

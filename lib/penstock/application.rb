@@ -130,6 +130,36 @@ module Penstock
       @server&.stop!
     end
 
+    # @return [Hash{Routing::Topic => Array<Integer>}] partitions this process has now, also those it is about to give back; what
+    #   was lost, or read over a connection that is gone, isn't among them. Any thread
+    def assignments
+      rows = (@server ? @server.assigned : []).group_by { |topic, _partition| routed(topic) }
+      rows.transform_values { |pairs| pairs.map(&:last).uniq.sort }
+    end
+
+    # @return [Hash{Routing::Topic => Hash{Integer => Integer}}] how often each partition was assigned since {#run!}: one more
+    #   each time it comes back. Any thread
+    def generations
+      rows = (@host ? @host.generations.to_a : []).group_by { |topic, *| routed(topic) }
+      rows.transform_values { |triples| triples.to_h { |_topic, partition, count| [partition, count] } }
+    end
+
+    # @param topic [Routing::Topic]
+    # @param partition [Integer]
+    # @return [Integer] how often it was assigned since {#run!}, 0 for never. Any thread
+    def generation(topic, partition) = @host ? @host.generations.of(topic, partition) : 0
+
+    # Changes how many worker threads there may be, while the application runs; `config.concurrency` is how many it begins with.
+    # More take effect at once. Fewer when what runs has ended: nobody is interrupted. Any thread, but not in a trap.
+    # @param workers [Integer] at least 1
+    # @return [Integer] how many there could be before
+    def scale(workers)
+      raise ArgumentError, "workers must be an Integer of at least 1, is #{workers.inspect}" unless
+        workers.is_a?(Integer) && workers.positive?
+      raise ConfigurationError, "the application doesn't run yet: say config.concurrency" unless @server
+      @server.scale(workers)
+    end
+
     # @return [Array<Hash>] what the poll loops hold
     def snapshot = @server ? @server.snapshot : []
 
@@ -142,6 +172,11 @@ module Penstock
     def inspect = "#<Penstock::Application #{@name} #{@lifecycle.state}>"
 
     private
+
+    # The topic as {#routes} has it; one that a pattern discovered is in none.
+    def routed(topic)
+      routes.topics.find { |one| one.id == topic.id } || (@discovered ||= {})[topic.id] ||= topic
+    end
 
     # An application that listens to nothing still says what goes wrong.
     def log_by_default
@@ -171,7 +206,7 @@ module Penstock
     def wanted?(topic, group, filters) = topic.active? && (filters.nil? || filters.take?(topic, group))
 
     def server(groups)
-      host = host(groups)
+      @host = host = host(groups)
       connect = Runtime::Connector.new(host, method(:properties)).method(:call)
       multiplexer = Runtime::Multiplexer.new(clock: host.clock, reporter: host.reporter,
         make: ->(group) { Runtime::PollLoop.new(group, host, connect) })

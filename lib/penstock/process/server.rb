@@ -71,6 +71,16 @@ module Penstock
       # @return [Array<Hash>] for dumps
       def snapshot = @loops.map(&:snapshot)
 
+      # @return [Array<Array(Routing::Topic, Integer)>] partitions that are ours
+      def assigned = @loops.flat_map(&:assigned)
+
+      # Changes how many workers there may be. Any thread.
+      # @param workers [Integer]
+      # @return [Integer] how many there could be before
+      def scale(workers)
+        @host.scale(workers).tap { @loops.each(&:scaled) }
+      end
+
       private
 
       def start
@@ -106,7 +116,7 @@ module Penstock
         when :stop then stop
         when "TTIN" then notice(message) { dump }
         when LoopEnded then loop_ended(message.poll_loop)
-        when Runtime::Multiplexer::Change then scale(message)
+        when Runtime::Multiplexer::Change then reconnect(message)
         when Exception then stop_because(message)
         end
       end
@@ -117,7 +127,7 @@ module Penstock
       end
 
       # A process that comes to rest stays as it is.
-      def scale(change)
+      def reconnect(change)
         return if @lifecycle.done?
         return leave(change.poll_loop) if change.direction == :down
         @loops << change.poll_loop

@@ -45,6 +45,9 @@ module Penstock
 
       attr_reader :topic, :admission
 
+      # @return [Integer] workers there are
+      attr_writer :concurrency
+
       # @return [Failure::Breaker, nil]
       attr_reader :breaker
 

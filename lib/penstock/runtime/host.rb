@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "logger"
+require_relative "../assignment/generations"
 require_relative "../execution/adviser"
 require_relative "../execution/onion"
 require_relative "../execution/unit_runner"
@@ -30,6 +31,9 @@ module Penstock
 
       attr_reader :settings, :clock, :monitor, :threads, :reporter, :queue, :pool, :codec, :suspect_gate
 
+      # @return [Assignment::Generations]
+      attr_reader :generations
+
       # @param settings [Config::Settings]
       # @param monitor [Instrumentation::Monitor]
       # @param logger [Logger]
@@ -52,12 +56,16 @@ module Penstock
         @stop = stop
         @stopping = false
         @suspect_gate = SuspectGate.new
+        @generations = Assignment::Generations.new
+        @workers = settings.concurrency
+        @topics = topics
+        @discovered = []
         @limits = limits(topics)
         @threads = Threads.new(method(:thread_died))
         @reporter = Reporter.new(monitor, @threads)
         @queue = RunQueue.new(method(:worker_limit))
         @pool = WorkerPool.new(queue: @queue, runner: runner(Execution::Onion.new(layers)), threads: @threads,
-          concurrency: settings.concurrency, priority: settings.worker_thread_priority)
+          concurrency: @workers, priority: settings.worker_thread_priority)
         place(topics, layers, home)
       end
 
@@ -68,7 +76,19 @@ module Penstock
 
       # @param topic [Routing::Topic]
       # @return [Integer] units that can run at once where the topic's run
-      def concurrency(topic) = elsewhere(topic)&.most || @settings.concurrency
+      def concurrency(topic) = elsewhere(topic)&.most || @workers
+
+      # Changes how many worker threads there may be, while they work. Any thread.
+      # @param workers [Integer]
+      # @return [Integer] how many there could be before
+      def scale(workers)
+        before, @workers = @workers, workers
+        @limits = limits(@topics).merge(@discovered.to_h { |topic| [topic.name, limit(topic)] })
+        @pool.scale(workers)
+        change = {workers_pool: @pool, from: before, to: workers}
+        @monitor.instrument((workers > before) ? "worker.scaling.up" : "worker.scaling.down", change) unless workers == before
+        before
+      end
 
       # @param topic [Routing::Topic]
       # @param width [Integer] units of a partition that may run at once
@@ -84,6 +104,7 @@ module Penstock
       def discovered(topic)
         return unless topic.discovered? && !@limits.key?(topic.name)
         @limits = @limits.merge(topic.name => limit(topic))
+        @discovered << topic
         @pool.know(topic) if @pool.respond_to?(:know)
       end
 
@@ -155,7 +176,7 @@ module Penstock
 
       def limits(topics)
         threaded = topics.count { |topic| elsewhere(topic).nil? }
-        @default_limit = (threaded > 1) ? [@settings.concurrency - 1, 1].max : @settings.concurrency
+        @default_limit = (threaded > 1) ? [@workers - 1, 1].max : @workers
         topics.to_h { |topic| [topic.name, limit(topic)] }
       end
 

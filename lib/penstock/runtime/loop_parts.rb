@@ -92,6 +92,12 @@ module Penstock
         effects.each { |effect| effect.perform(lane, @ports) }
       end
 
+      # There may be more or fewer workers: so may units of a partition that run at once.
+      def widen
+        @assemblies.each_value { |assembly| assembly.concurrency = @host.concurrency(assembly.topic) }
+        @session.all.each { |lane| widen_lane(lane, @assemblies.fetch(lane.topic).width) if lane.rolling? }
+      end
+
       # Another process has taken this one's place in the group: opening again would only take it back, in turns.
       def fenced(error)
         @rebalances.fenced
@@ -130,6 +136,14 @@ module Penstock
         @settler = Settler.new(@session, @assemblies, @ports, @hooks)
       end
 
+      def widen_lane(lane, width)
+        return if width == lane.division.width
+        lane.division.width = width
+        lane.slot.width = @host.width(lane.topic, width)
+        @session.queue.push(lane.slot)
+        @session.pool.grow(width)
+      end
+
       def probe(lane, unit)
         @session.pool.grow(@session.queue.push(lane.slot, unit)) if @suspicion.pass?(lane, unit)
       end
@@ -146,6 +160,7 @@ module Penstock
       def lane(topic, topic_name, partition, epoch, source)
         assembly = @assemblies[topic]
         @host.discovered(topic)
+        @host.generations.assigned(topic, partition)
         lane = assembly.lane(topic_name, partition, epoch, source)
         lane.recording = @recorder&.follow(lane)
         pool = Consumer::Pool.new(bound: assembly.bound?) { Consumer::Context.new(lane, @link) }

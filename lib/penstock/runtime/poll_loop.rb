@@ -72,6 +72,9 @@ module Penstock
       # No new work; what runs may end. Any thread.
       def quiet = @mailbox.post(:quiet)
 
+      # There may be more or fewer workers from now on. Any thread.
+      def scaled = @mailbox.post(:scaled)
+
       # Leave the group by the deadline. Any thread; a later call may only shorten.
       # @param deadline [Deadline]
       def stop(deadline)
@@ -84,6 +87,12 @@ module Penstock
       def standing
         parts = @parts or return [0, false]
         [parts.session.lanes.size, parts.rebalances.at_rest?]
+      end
+
+      # @return [Array<Array(Routing::Topic, Integer)>] partitions that are ours, also those about to be given back. Any thread
+      def assigned
+        parts = @parts or return []
+        parts.session.all.select(&:owned?).map { |lane| [lane.topic, lane.partition] }
       end
 
       # @return [Hash] for dumps; read from other threads, so each value may be of another moment
@@ -177,6 +186,7 @@ module Penstock
           when Mailbox::Request then @parts.request(message)
           when :quiet then quiet_now
           when :stop then stop_now
+          when :scaled then @parts.widen
           end
         end
       ensure

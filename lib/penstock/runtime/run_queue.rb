@@ -18,8 +18,8 @@ module Penstock
 
       # What the queue knows about a lane.
       class Slot
-        attr_reader :topic, :pool, :mailbox, :pending, :width
-        attr_accessor :running, :queued, :stalled
+        attr_reader :topic, :pool, :mailbox, :pending
+        attr_accessor :running, :queued, :stalled, :width
 
         # @return [Boolean] whether units are over before another worker would have begun: one worker after another then
         attr_accessor :quick
@@ -68,8 +68,12 @@ module Penstock
         @idle = 0
         @taken = 0
         @quick = []
+        @recalls = 0
         @closed = false
       end
+
+      # @return [Boolean] whether every worker is to go
+      def closed? = @closed
 
       # @param slot [Slot]
       # @param units [Array<Processing::Unit>]
@@ -109,13 +113,15 @@ module Penstock
       end
 
       # As {#take}; quick units of a slot are taken together.
-      # @return [Array(Slot, Array<Processing::Unit>), nil] the units are shared: what isn't begun may be taken away again
+      # @return [Array(Slot, Array<Processing::Unit>), nil] the units are shared: what isn't begun may be taken away again;
+      #   nil also for who waited when all were called back
       def take_chunk(wait: true)
         @lock.synchronize do
+          recalls = @recalls
           loop do
             slot, unit = next_locked
             return [slot, chunk_locked(slot, unit)] if unit
-            return if @closed || !wait
+            return if @closed || !wait || recalls != @recalls
             wait_locked
           end
         end
@@ -200,8 +206,19 @@ module Penstock
       # @return [Integer] slots of the topic whose next unit only waits for a worker
       def waiting(topic) = @waiting[topic]
 
+      # @return [Integer] workers that could be used beside those that wait
+      def startable = @lock.synchronize { @ready.sum { |slot| startable_of(slot) } + @hooks.size - @idle }
+
       # @return [Integer] workers that wait for work
       attr_reader :idle
+
+      # Workers that wait come back with nothing, to see whether they are still wanted.
+      def recall
+        @lock.synchronize do
+          @recalls += 1
+          @work.broadcast
+        end
+      end
 
       # Lets every waiting worker go.
       def close
@@ -237,6 +254,8 @@ module Penstock
         return (slot.running.positive? || added.zero?) ? 0 : 1 if slot.quick
         @ready.size - 1 + [added, slot.width - slot.running].min
       end
+
+      def startable_of(slot) = slot.quick ? 1 : [slot.pending.size, slot.width - slot.running].min
 
       def dequeue_locked(slot)
         return unless slot.queued

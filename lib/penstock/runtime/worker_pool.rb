@@ -4,8 +4,9 @@ require_relative "../errors"
 
 module Penstock
   module Runtime
-    # The threads that run user code: born when there is work and nobody idle, up to `concurrency`, shared by all loops. One
-    # more is born for hooks, so that a hook never waits behind a job that takes an hour.
+    # The threads that run user code: born when there is work and nobody idle, up to `concurrency`, shared by all loops. How many
+    # may be changed while they work ({#scale}). One more is born for hooks, so that a hook never waits behind a job that takes
+    # an hour.
     #
     # A worker takes a unit, runs it, hands the outcome to the loop it came from, and takes the next. It never touches a lane or
     # the connection. Ends when the queue is closed; a stop may interrupt what still runs.
@@ -47,6 +48,17 @@ module Penstock
             add_locked(@workers, "penstock worker #{@workers.size}", @priority) { work }
           end
         end
+      end
+
+      # Changes how many there may be. More: what waits finds somebody at once. Fewer: those that wait go, the others when their
+      # unit has ended; nobody is interrupted. Any thread.
+      # @param concurrency [Integer]
+      def scale(concurrency)
+        more = @lock.synchronize do
+          before, @concurrency = @concurrency, concurrency
+          concurrency - before
+        end
+        more.positive? ? grow(@queue.startable) : @queue.recall
       end
 
       # Called when a hook was pushed and nobody waits for hooks.
@@ -103,9 +115,20 @@ module Penstock
       # Whatever is raised at a worker from outside takes effect in user code only.
       def work
         at_post do |post|
-          while (slot, units = @queue.take_chunk)
-            run_all(post, slot, units)
+          until surplus?
+            slot, units = @queue.take_chunk
+            break if slot.nil? && @queue.closed?
+            run_all(post, slot, units) if slot
           end
+        end
+      end
+
+      # @return [Boolean] whether this one isn't wanted any more; then it counts no more either
+      def surplus?
+        return false if @workers.size <= @concurrency
+        @lock.synchronize do
+          @workers.select!(&:alive?)
+          !@workers.delete(Thread.current).nil? if @workers.size > @concurrency
         end
       end
 

@@ -13,9 +13,17 @@ module Penstock
               "no other unit of it could go on. `backtrace` tells where it stands.", :topic, :partition, :thread, :waited_ms,
               :backtrace)
             processes(catalogue)
+            workers(catalogue)
           end
 
           private
+
+          def workers(catalogue)
+            keys = %i[workers_pool from to]
+            catalogue.event("worker.scaling.up", "There may be more worker threads than before.", *keys)
+            catalogue.event("worker.scaling.down", "There may be fewer worker threads than before; those that are too many end " \
+              "with what they run.", *keys)
+          end
 
           def processes(catalogue)
             catalogue.event("process_pool.after_fork", "A process of the pool of `run_on :processes` begins. Published in that " \

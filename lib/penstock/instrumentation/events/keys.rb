@@ -30,6 +30,7 @@ module Penstock
           expected: "offset at which the take should have begun",
           failures: "how often it has failed by now",
           first_offset: "offset of the first message of the batch",
+          from: "how many there could be before",
           group: "the same as `consumer_group`",
           group_id: "the same as `consumer_group_id`",
           hook: "name of the consumer's method",
@@ -75,13 +76,14 @@ module Penstock
           thread: "name of the thread",
           time: "milliseconds it took, a Float",
           timeout: "milliseconds",
-          to: "name of the topic it was sent to",
+          to: "name of the topic it was sent to; of workers: how many there may be now",
           topic: "name of the topic",
           topics: "names of the topics",
           tpl: "`{topic => [partition, …]}`",
           type: "kind of the error, see the list below",
           unclean: "how many owners in a row ended without saying so",
-          waited_ms: "milliseconds it has been waiting"
+          waited_ms: "milliseconds it has been waiting",
+          workers_pool: "the worker threads; answers `size`"
         }.freeze
       end
     end

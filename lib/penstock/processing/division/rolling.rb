@@ -31,7 +31,6 @@ module Penstock
         # @param each [Boolean] every record is a key of its own
         def initialize(max:, width:, window_records:, window_bytes:, each: false)
           @max = max
-          @width = width
           @window_records = window_records
           @window_bytes = window_bytes
           @each = each
@@ -40,7 +39,7 @@ module Penstock
           @parking = Parking.new
           @out = {}.compare_by_identity
           @unmarked = {}.compare_by_identity
-          @look_ahead = @least_ahead = width + SPARE
+          self.width = width
           @bytes = 0
           @time_us = QUICK_US
         end
@@ -52,6 +51,12 @@ module Penstock
 
         # @return [Integer] units that may run at once
         attr_reader :width
+
+        # @param width [Integer] from now on; what is out stays out
+        def width=(width)
+          @width = width
+          @look_ahead = @least_ahead = width + SPARE
+        end
 
         # @param messages [Messages] records that follow everything pushed before
         # @param keys [Array<Object>, nil] of the partitioner; nil: the records' own

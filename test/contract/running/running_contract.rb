@@ -1,0 +1,70 @@
+# frozen_string_literal: true
+
+require "support/consuming"
+
+module Penstock
+  # What can be asked of an application, and changed in it, while it runs; on any broker.
+  module RunningContract
+    def self.rule(name, &body) = RULES << [name, body]
+    RULES = []
+    def self.add_to(base) = RULES.each { |name, body| base.test(name, &body) }
+
+    rule "[worker scaling] more workers take what waits at once, fewer end with what runs; the events say so" do
+      topic, begun, release, told = unique("topic").tap { |name| create_topic(name, 1) }, queue, queue, queue
+      produce_keyed(topic, Array.new(24) { |index| ["k#{index}", index.to_s] })
+      options = ->(_) { parallel by: :key, max_partitions: 20 }
+      running = consuming(topic, options, concurrency: 2) do
+        begun << messages.first.offset
+        release.pop
+      end
+      application = running.application
+      %w[up down].each do |name|
+        application.monitor.subscribe("worker.scaling.#{name}") { |event| told << [name, event[:from], event[:to]] }
+      end
+      take(begun, 2)
+      assert_equal 2, application.scale(7)
+      take(begun, 5)
+      assert_equal 7, application.scale(1)
+      observe_for(0.3) { assert_empty begun }
+      7.times { release << true }
+      take(begun, 1)
+      observe_for(0.3) { assert_empty begun }
+
+      assert_equal [["up", 2, 7], ["down", 7, 1]], take(told, 2)
+      [0, -1, nil, "3"].each { |bad| assert_match(/at least 1/, assert_raises(ArgumentError) { application.scale(bad) }.message) }
+    ensure
+      24.times { release << true }
+    end
+
+    rule "[assignments/generations] which partitions there are, and how often each was assigned" do
+      topic, seen = topic_with(1, partitions: 2), queue
+      first = consuming(topic, kafka: {"heartbeat.interval.ms": 200}) { seen << true }
+      take(seen, 1)
+      application = first.application
+      route = application.routes.topics.first
+      await_partitions(application, topic => [0, 1])
+      assert_equal [route], application.assignments.keys
+      assert_equal({route => {0 => 1, 1 => 1}}, application.generations)
+
+      second = consuming(topic, kafka: {"heartbeat.interval.ms": 200}) { seen << true }
+      wait_until(60, "one each") { [first, second].all? { |one| partitions_of(one.application)[topic]&.size == 1 } }
+      moved = partitions_of(second.application)[topic].first
+      second.stop
+      assert_empty second.application.assignments
+      await_partitions(application, topic => [0, 1])
+
+      assert_equal [2, 1], [moved, 1 - moved].map { |partition| application.generation(route, partition) }
+      assert_equal 0, application.generation(route, 7)
+      first.stop
+      assert_empty application.assignments
+    end
+
+    # --- helpers
+
+    def partitions_of(application) = application.assignments.transform_keys(&:name)
+
+    def await_partitions(application, expected)
+      wait_until(60, expected.to_s, state: -> { application.assignments }) { partitions_of(application) == expected }
+    end
+  end
+end
