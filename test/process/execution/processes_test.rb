@@ -124,6 +124,22 @@ module Penstock
       @executor = nil
     end
 
+    test "[time_limit] user code that an interrupt can't reach is killed with its process, and only that" do
+      executing do
+        def consume
+          log("began")
+          Thread.handle_interrupt(Exception => :never) { wait_for_ever } if messages.first.offset == 3
+        end
+      end
+      place = lane
+      push(place, unit(place, [3]))
+      told
+      @executor.interrupt([place])
+
+      assert_equal 9, outcome.error.signal
+      assert_nil run_unit([4]).error
+    end
+
     test "without the mold units fail, children are gone, and the application is told" do
       executing do
         def consume = log(::Process.pid) && until_stopping

@@ -10,7 +10,9 @@ module Penstock
       # loss and the process's stop the other way; and what user code asks of the poll loop. Belongs to the child's {Minder}.
       class Watch
         LOOK_MS = 50
-        private_constant :LOOK_MS
+        # What user code has to end in after an interrupt; less than a time limit's 5 s, after which the application would end.
+        PATIENCE_MS = 3_000
+        private_constant :LOOK_MS, :PATIENCE_MS
 
         # @param child [ChildHandle]
         # @param flight [Flight]
@@ -30,6 +32,7 @@ module Penstock
           entry&.mark(state.through)
           tell_about(entry) if entry
           interrupt
+          out_of_reach(entry) if entry&.interrupt
         end
 
         # User code waits for an answer.
@@ -83,6 +86,13 @@ module Penstock
             entry.told << :interrupt
             @child.tell(:interrupt, [entry.id, Failure.dump(entry.interrupt)])
           end
+        end
+
+        # What an interrupt can't end is ended with its process: the application needn't go down for it.
+        def out_of_reach(entry)
+          @interrupted_at = now unless @reaching == entry.id
+          @reaching = entry.id
+          @child.kill if now - @interrupted_at > PATIENCE_MS
         end
 
         def now = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC, :millisecond)
