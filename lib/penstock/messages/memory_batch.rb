@@ -5,16 +5,17 @@ module Penstock
     # A batch made of plain Ruby values with the interface of the native one, for tests, for records that were copied out of
     # their arena, and for sources other than a connection.
     class MemoryBatch
-      # One record as plain values; `timestamp` in ms, `headers` a frozen Hash.
-      Row = Struct.new(:offset, :payload, :key, :headers, :timestamp, :leader_epoch, :timestamp_type, keyword_init: true)
+      # One record as plain values; `timestamp` in ms, `headers` a frozen Hash, `bytes` what it is reckoned as, where that isn't
+      # payload and key.
+      Row = Struct.new(:offset, :payload, :key, :headers, :timestamp, :leader_epoch, :timestamp_type, :bytes, keyword_init: true)
 
       # @param batch [Object]
       # @param index [Integer]
-      # @return [MemoryBatch] that one record, with bytes of its own
+      # @return [MemoryBatch] that one record, with bytes of its own; of the same size, so that what was counted in is counted out
       def self.copy(batch, index)
         row = Row.new(offset: batch.offset(index), payload: batch.payload(index), key: batch.key(index),
           headers: batch.headers(index), timestamp: batch.timestamp(index), leader_epoch: batch.leader_epoch(index),
-          timestamp_type: batch.timestamp_type(index))
+          timestamp_type: batch.timestamp_type(index), bytes: batch.bytesize(index))
         new(batch.topic, batch.partition, [row]).tap { |copy| copy.context = batch.context }
       end
 
@@ -50,7 +51,7 @@ module Penstock
       def timestamp(index) = @rows[index].timestamp || -1
       def timestamp_type(index) = @rows[index].timestamp_type || :create
       def leader_epoch(index) = @rows[index].leader_epoch || -1
-      def bytesize(index) = [payload(index), key(index)].sum { |bytes| bytes.to_s.bytesize }
+      def bytesize(index) = @rows[index].bytes || [payload(index), key(index)].sum { |bytes| bytes.to_s.bytesize }
 
       # Yields views one after another and keeps the owner's cursor on the record being looked at.
       def each_view(klass, owner, first, count)

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "delegate"
 require "support/lanes"
 
 module Penstock
@@ -180,6 +181,17 @@ module Penstock
       refute_same message, copy
       assert_equal [1, "p", "a"], [copy.offset, copy.raw_payload, copy.raw_key]
       assert_same copy, copy.detached
+    end
+
+    test "a record that was copied takes no more of the window's bytes than it did, headers included" do
+      native = DelegateClass(Messages::MemoryBatch) { def bytesize(_index) = 40 }
+      lane = lane(keyed, committed: 0)
+      admit(lane, native.new(keyed_batch(%w[a])))
+      settle(lane, lane.next_unit, error: RuntimeError.new)
+      lane.division.expire(2_000)
+      settle(lane, lane.next_unit)
+
+      assert_equal 0, lane.division.to_h[:bytes]
     end
 
     test "a payload that an attempt made or cleared is made anew for the next" do
