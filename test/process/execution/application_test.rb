@@ -135,6 +135,18 @@ module Penstock
       assert(lines.any? { |line| line.include?("forked from the main thread only") }, lines.inspect)
     end
 
+    test "[run_on fibers] without the gem boot says which it needs" do
+      code = <<~RUBY
+        app.routing.draw { topic("none") { [consumer(Base), run_on(:fibers)] } }
+      RUBY
+      output, result = TestSupport::RubyProgram.run("#{PROGRAM}\n#{code}\n#{RUN}",
+        env: {"GROUP" => "g", "KAFKA" => "127.0.0.1:1", "RUBYOPT" => "--disable-gems"})
+
+      assert_equal 1, result.status.exitstatus, output
+      assert_includes output, "run_on :fibers needs the gem async"
+      assert_includes output, "Gemfile"
+    end
+
     test "[run_on fibers] a hundred records of one partition wait at once on one thread" do
       lines, result = program(<<~RUBY, topic_with(Array.new(100, &:to_s)))
         require "async"
