@@ -60,6 +60,14 @@ module Penstock
         @logger.info { "received SIG#{event[:signal].to_s.delete_prefix("SIG")}" }
       end
 
+      def on_worker_scaling_up(event)
+        @logger.info { "up to #{event[:to]} workers, not #{event[:from]}" }
+      end
+
+      def on_worker_scaling_down(event)
+        @logger.info { "up to #{event[:to]} workers, not #{event[:from]}; what runs ends" }
+      end
+
       # @!group Connection
 
       def on_connection_topic(event)
