@@ -77,7 +77,7 @@ module Penstock
         class Own < Base
           def step(message)
             log("pid", ::Process.pid, message.raw_payload, mark_as_consumed!(message))
-            ::Process.kill(:TERM, ENV.fetch("APP").to_i) if message.offset == 5
+            ::Process.kill(:INT, 0) if message.offset == 5 # Ctrl-C: to all of them
           end
         end
         ENV["APP"] = ::Process.pid.to_s
