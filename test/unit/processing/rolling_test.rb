@@ -145,6 +145,15 @@ module Penstock
       assert_equal 0, lane.position
     end
 
+    test "a pause at an offset within the unit completes what lies before it, and the rest runs again" do
+      lane = filled(%w[a b a b a])
+      unit = lane.next_unit
+      settle(lane, unit, flow: Consumer::Flow::Pause.new(2, nil))
+      lane.holds.release(:user)
+      assert_equal 1, lane.position
+      assert_equal [[1, 3], [2, 4]], units(lane).map { |each| offsets_of(each) }.sort
+    end
+
     test "units that never started come back to the front of their keys" do
       lane = filled(%w[a b a], keyed(max_messages: 1))
       a, b = units(lane)

@@ -111,12 +111,16 @@ module Penstock
 
           # Where the lane goes on after the pause: at the offset named, else behind the unit.
           #
-          # Where keys run side by side nothing that follows completes what the unit left: it runs again after the pause.
+          # Where keys run side by side nothing that follows completes what the unit left: it runs again after the pause, and
+          # what lies before the offset that was named is complete at once.
           def position(flow, unit, context)
             return [] unless unit
             return flow.offset ? elsewhere(flow, unit) : [] unless context.lane.rolling?
             return [Effect::Seek.new(flow.offset, :user)] if flow.offset && !within?(unit, flow.offset)
-            [context.requeue(unit, context.rest(unit).from_offset(flow.offset || 0))]
+            rest = context.rest(unit)
+            again = rest.from_offset(flow.offset || 0)
+            passed = rest.slice(0, rest.size - again.size)
+            [*([Effect::CompleteEach.new(passed)] if context.automatic?), context.requeue(unit, again)]
           end
 
           def elsewhere(flow, unit)
