@@ -68,16 +68,11 @@ module Penstock
         @leader_epochs = LeaderEpochs.new
         @marks = Consumer::Marks.new
         @owned = true
-        @out = 0
-        @letters = 0
+        @out = @letters = 0
         @ready = true
-        @leaving = false
-        @may_repeat = false
-        @previous_from = nil
+        @leaving = @may_repeat = false
         @fresh = true
-        @begin_at = nil
-        @end = nil
-        @map_committed = nil
+        @previous_from = @begin_at = @end = @map_committed = nil
       end
 
       # @return [Array(String, Integer)] topic and partition
@@ -123,7 +118,7 @@ module Penstock
 
       # @return [Integer] records to take from the source now, 0 for none
       def wanted
-        return 0 unless @ready && open? && @intake.empty?
+        return 0 unless @ready && takes? && @intake.empty?
         wanted = @division.wanted(self)
         (wanted.positive? && rolling? && pressed?) ? 0 : wanted
       end
@@ -156,8 +151,11 @@ module Penstock
         @division.next_unit(self)
       end
 
+      # @return [Boolean] whether records may be taken and let in: behind an open breaker as long as there is none to try
+      def takes? = open? || (broken? && @division.empty?)
+
       # @return [Boolean] whether a single record could be tried although the topic waits
-      def probe? = @holds.reasons == [:breaker] && !@leaving && owned? && @division.waiting?
+      def probe? = broken? && @division.waiting?
 
       # @return [Unit] of one record, although the topic waits
       def probe
@@ -308,6 +306,7 @@ module Penstock
       def reincarnate(offset)
         @incarnation += 1
         @letters = 0
+        @holds.release(:dead_letter) # the letter is dropped: nothing else would end the wait for it
         @ledger.reset(offset)
         @division.clear
         @intake.clear
@@ -315,9 +314,8 @@ module Penstock
         @suspects&.clear
         @attempts = Attempts.new
         @leader_epochs.clear
-        @previous_from = nil
+        @previous_from = @end = nil
         @fresh = false
-        @end = nil
         @marks.disown!
         @marks = Consumer::Marks.new
         @ready = true
@@ -380,6 +378,8 @@ module Penstock
       def inspect = "#<#{self.class} #{@topic_name}/#{@partition} epoch #{@epoch}>"
 
       private
+
+      def broken? = @holds.reasons == [:breaker] && !@leaving && owned?
 
       def marked(unit, limit)
         through = unit.marks&.through || -1

@@ -100,7 +100,7 @@ module Penstock
 
       # What was taken goes on into units as far as its time has come; user code that decides about it is run by a worker.
       def let_in(lane)
-        return unless lane.intake.waiting? && lane.open?
+        return unless lane.intake.waiting? && lane.takes?
         effects = @assemblies.fetch(lane.topic).let_in(lane, @session.now)
         lane.recording&.effects(effects)
         effects.each { |effect| effect.perform(lane, @ports) }

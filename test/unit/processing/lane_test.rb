@@ -87,6 +87,24 @@ module Penstock
       assert_equal [0, 1, 2, 3], offsets_of(lane.next_unit)
     end
 
+    test "what was refused below the committed offset is no gap before the end of the partition" do
+      lane = lane(committed: 100)
+      admit(lane, batch(90..105, from: 90, eof: 106))
+      assert_equal [100, 100], [lane.position, lane.ledger.tail]
+      ports = admit(lane, batch(100..105, from: 100, eof: 106))
+      assert_equal [[], 100], [ports.events, lane.position]
+      settle(lane, lane.next_unit)
+      assert_equal 106, lane.position
+    end
+
+    test "a new life doesn't wait for a dead letter of the one before" do
+      lane = lane(committed: 0)
+      lane.holds.add(:dead_letter)
+      lane.letter_sent
+      lane.reincarnate(0)
+      assert_equal [true, true], [lane.open?, lane.idle?]
+    end
+
     test "a log that goes backwards begins a new incarnation, and what ran before counts no more" do
       lane = lane(route(max_messages: 3), committed: 50)
       admit(lane, batch(50..52, from: 50))

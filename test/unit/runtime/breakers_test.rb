@@ -74,6 +74,19 @@ module Penstock
       assert_equal ["breaker.closed"], @session.events.map(&:first)
     end
 
+    test "where no lane has a record to try, records are taken until there is one" do
+      open_breaker
+      @lanes.each { |lane| lane.reincarnate(0) }
+      pass(2_000)
+      assert_empty @sent
+      assert_operator @lanes.first.wanted, :>, 0
+      admit(@lanes.first, batch(0..3, from: 0))
+      assert_equal 0, @lanes.first.wanted
+      refute_nil @runtime.next_due
+      pass(0)
+      assert_equal [@lanes.first], @sent.map(&:first)
+    end
+
     test "a probe whose lane is lost, or that was called back, is followed by another" do
       open_breaker
       pass(2_000)
