@@ -31,7 +31,7 @@ module Penstock
           elsewhere = lane.take_begin
           return [Effect::Seek.new(elsewhere, :newcomer)] if elsewhere
           effects = batch.size.zero? ? [] : records(lane, batch, low)
-          lane.end_at(batch.eof) if batch.eof
+          lane.end_at(batch.eof) if batch.eof && effects.grep(Effect::Seek).empty? # what was refused is no gap
           lane.align unless batch.to == lane.ledger.tail
           batch.error ? effects + failed(lane, batch.error) : effects
         rescue LaneDiscontinuity => error
