@@ -6,8 +6,8 @@ require_relative "../version"
 
 module Penstock
   module Runtime
-    # Writes what flight recorders hold into a file that `penstock replay` reads. Only the newest files are kept, so that a process
-    # that fails again and again doesn't fill a disk. The format is described in docs/formats.md. Stateless; any thread.
+    # Writes what flight recorders hold into a file that `penstock replay` reads. Only the newest files are kept, so that a
+    # process that fails again and again doesn't fill a disk. The format is described in docs/formats.md. Stateless; any thread.
     class FlightDump
       VERSION = 1
       # Files of all processes that are kept in the folder.

@@ -29,7 +29,7 @@ module Penstock
           dump = CLI::Replay::Dump.read(words.first)
           machines = dump.select(options[:lane]).map { |lane| [lane, CLI::Replay::Machine.new(lane).run] }
           options[:json] ? say_json(facts(dump, machines)) : print_all(dump, machines)
-          machines.any? { |_lane, machine| machine.difference } ? ExitCodes::FAILED : ExitCodes::OK
+          machines.all? { |_lane, machine| machine.difference.nil? } || ExitCodes::FAILED
         end
 
         def facts(dump, machines)
@@ -57,7 +57,8 @@ module Penstock
         end
 
         def print_lane(dump, lane, machine)
-          say "", "#{lane["topic"]}/#{lane["partition"]}#{" (#{lane["overwritten"]} older entries are gone)" if lane["overwritten"].positive?}"
+          gone = lane["overwritten"]
+          say "", "#{lane["topic"]}/#{lane["partition"]}#{" (#{gone} older entries are gone)" if gone.positive?}"
           differs = machine.difference&.entry&.number
           timeline(dump, machine).each { |row| say "#{(row[:entry] == differs) ? "!" : " "} #{row[:at]} #{row[:what]}" }
           say verdict(machine)

@@ -41,8 +41,10 @@ module Penstock
           @lane.ledger.admit(base, tail, nil)
           @lane.took(base)
           known = handed.flat_map { |unit| unit.offsets || (unit.first..unit.last).to_a }.to_h { |offset| [offset, true] }
-          @lane.drop((base...tail).reject { |offset| known.key?(offset) || (@lane.rolling? && @script.handed_out?(offset, @state)) })
+          @lane.drop((base...tail).reject { |offset| known.key?(offset) || waits?(offset) })
         end
+
+        def waits?(offset) = @lane.rolling? && @script.handed_out?(offset, @state)
 
         def hand_out(handed)
           QUICK.times { @lane.division.took(1) }

@@ -203,7 +203,7 @@ module Penstock
         end
 
         def called_back(entry)
-          keys = @out.keys.select { |action, _first| action == "consume" }.last(entry[0])
+          keys = @out.select { |_key, unit| unit.consume? }.keys.last(entry[0])
           @lane.take_back(keys.map { |key| @out.delete(key) })
         end
 
@@ -253,9 +253,13 @@ module Penstock
         def let_in(take)
           while (entry = @lane.intake.shift)
             messages = entry.messages
-            messages = messages.pick((0...messages.size).select { |at| @script.handed_out?(messages.offset_at(at), take) }) if loose?
+            messages = handed_out(messages, take) if loose?
             @lane.let_in(messages, messages.offsets.map { |offset| @script.key(offset, take) })
           end
+        end
+
+        def handed_out(messages, take)
+          messages.pick((0...messages.size).select { |index| @script.handed_out?(messages.offset_at(index), take) })
         end
 
         def loose? = @lane.rolling? || !@plain

@@ -35,9 +35,14 @@ module Penstock
             case value
             when /\A:/ then value.delete_prefix(":").to_sym
             when Array then value.map { |each| value(each) }
-            when Hash then value.key?("is") ? struct(value) : (value.key?("code") ? CODE : value.transform_values { |v| value(v) })
+            when Hash then map(value)
             else value
             end
+          end
+
+          def map(values)
+            return CODE if values.key?("code")
+            values.key?("is") ? struct(values) : values.transform_values { |value| value(value) }
           end
 
           # A member that this version doesn't have is left out, one that the dump doesn't have is nil.

@@ -19,7 +19,8 @@ module Penstock
               (eof ? ", end of the partition" : "")
           },
           unit: ->(action, first, last, size, attempt, key) {
-            "handed out #{(action == "consume") ? "" : "#{action}: "}#{first}..#{last} (#{size})#{", attempt #{attempt}" if attempt.to_i > 1}" \
+            "handed out #{"#{action}: " unless action == "consume"}#{first}..#{last} (#{size})" \
+              "#{", attempt #{attempt}" if attempt.to_i > 1}" \
               "#{", key #{key.is_a?(Integer) ? key.to_s(36) : key}" if key}"
           },
           outcome: ->(action, first, error, blamed, finished, base, time_us) {

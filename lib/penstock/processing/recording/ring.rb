@@ -27,22 +27,24 @@ module Penstock
 
         # @param kind [Symbol]
         # @param now [Integer] monotonic ms
+        # rubocop:disable Metrics/ParameterLists -- a splat would make an array of each entry
         def write(kind, now, one = nil, two = nil, three = nil, four = nil, five = nil, six = nil, seven = nil)
           slots = @slots
           at = @at
-          slots[at + 8] = seven
-          slots[at + 7] = six
-          slots[at + 6] = five
-          slots[at + 5] = four
-          slots[at + 4] = three
-          slots[at + 3] = two
-          slots[at + 2] = one
-          slots[at + 1] = now
           slots[at] = kind
+          slots[at + 1] = now
+          slots[at + 2] = one
+          slots[at + 3] = two
+          slots[at + 4] = three
+          slots[at + 5] = four
+          slots[at + 6] = five
+          slots[at + 7] = six
+          slots[at + 8] = seven
           at += WIDTH
           @at = (at == @limit) ? 0 : at
           @count += 1
         end
+        # rubocop:enable Metrics/ParameterLists
 
         # @return [Array<Array>] kind, time and values of each entry, the oldest first; without trailing nils
         def to_a

@@ -31,6 +31,8 @@ module Penstock
           @key = key
           @ring = Ring.new
           @state_at = 0
+          @now = 0
+          @rolling = false
         end
 
         # @return [Array<Array>] the oldest first; any thread
@@ -42,6 +44,7 @@ module Penstock
         # @param lane [Lane] the partition is ours
         def assigned(lane)
           @lane = lane
+          @rolling = lane.rolling?
           write(:assigned, lane.epoch)
         end
 
@@ -56,7 +59,7 @@ module Penstock
 
         # @param batch [#size, #from, #to, #offset, #eof] not let in yet
         def take(batch)
-          now = @clock.monotonic_ms
+          @now = now = @clock.monotonic_ms
           state(now) if @ring.count >= @state_at
           size = batch.size
           return @ring.write(:take, now, batch.from, batch.to, 0, nil, nil, batch.eof) if size.zero?
@@ -65,28 +68,30 @@ module Penstock
           gaps(now, batch, 0, size - 1, MOST) unless last - first == size - 1
         end
 
+        # Behind whatever made it possible, and so at that time: no look at the clock.
         # @param unit [Unit] handed out
         def unit(unit)
           messages = unit.messages
           first, last, size = messages.first_offset, messages.last_offset, messages.size
-          now = @clock.monotonic_ms
+          return @ring.write(:unit, @now, unit.action, first, last, size, unit.attempt) unless @rolling
           key = @key.call(unit.key) unless unit.key.nil?
-          @ring.write(:unit, now, unit.action, first, last, size, unit.attempt, key)
-          scattered(now, messages) if key && last - first >= size
+          @ring.write(:unit, @now, unit.action, first, last, size, unit.attempt, key)
+          scattered(@now, messages) if key && last - first >= size
         end
 
         # @param outcome [Outcome] before it is settled
         # @param now [Integer] monotonic ms at which it is
         def outcome(outcome, now)
+          @now = now
           unit = outcome.unit
-          state(now) if @lane.rolling? && @ring.count >= @state_at
-          marks(unit)
+          state(now) if @rolling && @ring.count >= @state_at
+          marks(unit) if @rolling || @lane.marks.through >= 0
           @ring.write(:stale, now, unit.incarnation) unless unit.lane.equal?(@lane) && unit.incarnation == @lane.incarnation
           @ring.write(:wish, now, *Wording.flow(outcome.flow)) if outcome.flow
           @ring.write(:advice, now, *Wording.advice(outcome.advice)) if outcome.advice
           error = outcome.error
           finished = error ? unit.messages.cursor && :cursor : outcome.finished
-          @ring.write(:outcome, now, unit.action, unit.messages.first_offset, error && error.class.name, outcome.blamed,
+          @ring.write(:outcome, now, unit.action, unit.messages.first_offset, error&.class&.name, outcome.blamed,
             finished, @lane.ledger.base, outcome.time_us)
         end
 
@@ -118,7 +123,7 @@ module Penstock
         def acknowledged(burial, now) = @ring.write(:letter, now, burial.letter.offset)
 
         # Holds of the lane or of its keys have ended.
-        def expired(now) = @ring.write(:expired, now)
+        def expired(now) = @ring.write(:expired, @now = now)
 
         # @param state [Symbol] :leave (nothing new), :cut_off, :lost
         # @param lane [Lane] another one when the partition is ours again already
@@ -135,15 +140,15 @@ module Penstock
         # Marks are about to be read.
         # @param unit [Unit, nil] where keys run side by side: only those of it
         def marks(unit = nil)
-          return marks_in(unit) if unit && @lane.rolling?
-          return @lane.division.each_mark(@lane.ledger.base || 0) { |each| marks_in(each) } if @lane.rolling?
+          return marks_in(unit) if unit && @rolling
+          return @lane.division.each_mark(@lane.ledger.base || 0) { |each| marks_in(each) } if @rolling
           through = @lane.marks.through
           write(:mark, through) if through > (@lane.ledger.base || -1)
         end
 
         private
 
-        def write(kind, *values) = @ring.write(kind, @clock.monotonic_ms, *values)
+        def write(kind, *values) = @ring.write(kind, @now = @clock.monotonic_ms, *values)
 
         def retried_at = @lane.adopted_until || @lane.holds.to_h[:retry]
 
