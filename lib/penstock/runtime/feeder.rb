@@ -116,7 +116,7 @@ module Penstock
 
       def hand_out(lane)
         units = []
-        while place_for_another?(lane, units) && (unit = lane.next_unit)
+        while place_for_another?(lane, units) && @suspicion.open?(lane) && (unit = lane.next_unit)
           next unless still_wanted?(lane, unit) && @suspicion.pass?(lane, unit)
           units << unit
         end
