@@ -1,0 +1,106 @@
+# frozen_string_literal: true
+
+require_relative "../../deadline"
+require_relative "../../errors"
+require_relative "../../native/consumer"
+require_relative "../../native/envelope"
+require_relative "answer"
+
+module Penstock
+  module CLI
+    module Why
+      # Asks the cluster about one partition of one group, and a dump if there is one. One command's; runs on the main thread.
+      class Question
+        # @param target [Target]
+        # @param group [String]
+        # @param topic [String]
+        # @param partition [Integer]
+        # @param options [Hash] `:dump`, `:timeout`
+        def initialize(target, group, topic, partition, options)
+          @target = target
+          @group = group
+          @topic = topic
+          @partition = partition
+          @options = options
+        end
+
+        # @param offset [Integer]
+        # @return [Answer]
+        # @raise [KafkaError] the cluster refused
+        def answer(offset)
+          facts = @target.admin { |admin| facts(admin, offset) }
+          facts.exists = exists?(offset) if offset.between?(facts.low, facts.high - 1)
+          facts.recorded = recorded(offset)
+          Answer.new(facts)
+        end
+
+        private
+
+        def facts(admin, offset)
+          low, high = admin.read_watermark_offsets(@topic, @partition)
+          row = admin.read_committed_offsets(@group, {@topic => [@partition]}).first
+          committed = row && row[:offset]
+          Answer::Facts.new(group: @group, topic: @topic, partition: @partition, offset: offset, low: low, high: high,
+            committed: committed, decoded: committed && decode(row), owner: owner(admin))
+        end
+
+        def decode(row) = Native::Envelope.decode(row[:metadata], base: row[:offset], topic: @topic)
+
+        # Not every cluster, and not the embedded broker, describes a group's members.
+        def owner(admin)
+          members = admin.group_info(@group)[:members]
+          member = members.find { |one| mine?(one[:partitions]) }
+          member && "#{member[:client_id]} on #{member[:host]} (#{member[:id]})"
+        rescue KafkaError
+          nil
+        end
+
+        def mine?(partitions)
+          partitions = partitions.to_h if partitions.is_a?(Array) && partitions.all? { |one| one.is_a?(Array) && one.last.is_a?(Array) }
+          return partitions.fetch(@topic, []).include?(@partition) if partitions.is_a?(Hash)
+
+          partitions.to_a.include?([@topic, @partition])
+        end
+
+        # Reads what stands there; a group is neither joined nor changed.
+        def exists?(offset)
+          consumer = Native::Consumer.new({**@target.consumer_settings.except("statistics.interval.ms"),
+            "group.id" => "penstock-why", "enable.partition.eof" => "true", "enable.auto.commit" => "false",
+            "auto.offset.reset" => "earliest"})
+          lane = consumer.lane(@topic, @partition)
+          consumer.assign([[@topic, @partition]])
+          look(consumer, lane, offset, Deadline.in(@options.fetch(:timeout, Target::LIMIT_S) * 1_000))
+        ensure
+          consumer&.close(2_000)
+        end
+
+        # A partition can be sought only when something has come from it.
+        # @return [Boolean, nil] nil: nothing came in time
+        def look(consumer, lane, offset, deadline)
+          sought = false
+          until deadline.expired?
+            batch = turn(consumer, lane) or next
+            offsets = Array.new(batch.size) { |index| batch.offset(index) }
+            return offsets.include?(offset) if batch.eof || (offsets.any? && offsets.last >= offset && offsets.first <= offset)
+            return false if sought && offsets.any? && offsets.first > offset
+            consumer.seek(lane, offset) unless sought
+            sought = true
+          end
+        end
+
+        def turn(consumer, lane)
+          consumer.wait(100)
+          nil while consumer.poll_event
+          consumer.take([lane, 1_000, 1_048_576]).first
+        end
+
+        def recorded(offset)
+          return unless @options[:dump]
+          require_relative "recorded"
+
+          Recorded.lines(@options[:dump], @topic, @partition, offset)
+        end
+      end
+    end
+  end
+end

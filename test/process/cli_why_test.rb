@@ -1,0 +1,100 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "json"
+require "penstock/native/admin"
+require "penstock/native/consumer"
+require "penstock/native/envelope"
+require "penstock/native/producer"
+require "penstock/testing/cluster"
+require_relative "../support/command_line"
+require_relative "../support/real_broker"
+
+# What `penstock why` says about records of a group that committed 3 with 4 complete beyond it.
+module WhyContract
+  include Penstock::TestSupport::CommandLine
+
+  def setup
+    super
+    @topic = new_topic
+    @group = "g#{object_id}"
+    produce(8)
+    commit(3, Penstock::Native::Envelope.encode(base: 3, topic: @topic, completed: [[4, 5]], attempts: {3 => 2}, clean: true))
+  end
+
+  def produce(count)
+    producer = Penstock::Native::Producer.new({"bootstrap.servers" => bootstrap, "linger.ms" => "0"})
+    count.times { |index| producer.produce(@topic, index.to_s, partition: 0, handle: false) }
+    producer.flush(20_000) or raise "not delivered"
+    producer.close(1_000)
+  end
+
+  def commit(offset, metadata)
+    consumer = Penstock::Native::Consumer.new({"bootstrap.servers" => bootstrap, "group.id" => @group})
+    consumer.commit(1, [[@topic, 0, offset, metadata, -1]])
+    wait_until(20, "the commit") do
+      consumer.wait(50)
+      consumer.poll_event&.first == :commit
+    end
+  ensure
+    consumer&.close(1_000)
+  end
+
+  def why(offset, *options)
+    penstock("why", @topic, "0", offset.to_s, "--group", @group, "--bootstrap", bootstrap, *options)
+  end
+
+  def self.included(base)
+    base.test "penstock why tells complete, complete beyond the offset, failing, untouched and not there apart" do
+      states = [1, 3, 4, 6, 8].to_h do |offset|
+        result = why(offset, "--json")
+        assert_equal 0, result.code, result.err
+        [offset, JSON.parse(result.out)["state"]]
+      end
+      assert_equal({1 => "complete", 3 => "incomplete", 4 => "complete_by_map", 6 => "untouched", 8 => "not_there"}, states)
+    end
+
+    base.test "penstock why says it in words" do
+      out = why(3).out
+      assert_match(/offset 3 is not complete, though records behind it are/, out)
+      assert_match(/failed 2 times/, out)
+      assert_match(/stands at 3, lag 5, by an owner that had ended in order/, out)
+    end
+  end
+end
+
+class CommandLineWhyTest < Penstock::TestCase
+  class << self
+    attr_reader :cluster
+
+    def before_all = @cluster = Penstock::Testing::Cluster.start(topics: topics.to_h { |name| [name, 1] })
+    def after_all = @cluster.stop
+    def topics = @topics ||= Array.new(8) { |number| "why#{number}" }
+  end
+
+  def new_topic = self.class.topics.shift
+
+  def bootstrap = self.class.cluster.kafka[:"bootstrap.servers"].to_s
+
+  include WhyContract
+
+  test "penstock why wants numbers, and a group where there is no application" do
+    assert_match(/PARTITION must be a number/, penstock("why", "t", "x", "1", "--bootstrap", "127.0.0.1:1").err)
+    assert_match(/name the group with --group/, penstock("why", "t", "0", "1", "--bootstrap", "127.0.0.1:1").err)
+  end
+end
+
+class CommandLineWhyOnBrokerTest < Penstock::TestCase
+  include Penstock::TestSupport::RealBroker
+
+  def bootstrap = bootstrap_servers
+
+  def new_topic
+    admin = Penstock::Native::Admin.new({"bootstrap.servers" => bootstrap})
+    unique("why").tap { |name| admin.create_topics([[name, 1, 1, {}]], 20_000) }
+  ensure
+    admin&.close
+  end
+
+  include WhyContract
+end

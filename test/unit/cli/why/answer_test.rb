@@ -1,0 +1,75 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "support/recorded_lane"
+require "tempfile"
+require "penstock/cli/why/answer"
+require "penstock/cli/why/recorded"
+require "penstock/native/envelope"
+
+module Penstock
+  class WhyAnswerTest < TestCase
+    Answer = CLI::Why::Answer
+
+    def answer(offset, committed: 10, low: 0, high: 100, exists: true, **said)
+      text = Native::Envelope.encode(base: committed || 0, topic: "orders", **said)
+      decoded = committed && Native::Envelope.decode(text, base: committed, topic: "orders")
+      Answer.new(Answer::Facts.new(group: "shop", topic: "orders", partition: 3, offset: offset, low: low, high: high,
+        committed: committed, decoded: decoded, exists: exists))
+    end
+
+    test "below what is committed, or listed beyond it, a record is complete" do
+      assert_equal :complete, answer(9).state
+      assert_equal :complete_by_map, answer(12, completed: [[12, 14]]).state
+      assert_equal :complete, answer(2, low: 5).state
+    end
+
+    test "before records that are done with, or tried before, it is incomplete, with its attempts and crashes" do
+      known = answer(11, completed: [[12, 14]], attempts: {11 => 2}, crashes: {11 => 1})
+      assert_equal :incomplete, known.state
+      assert_match(/failed 2 times.*alone once/m, known.lines.join("\n"))
+      assert_equal :incomplete, answer(10, completed: [[12, 14]]).state
+    end
+
+    test "behind all that was ever committed nothing is known of it but how far it is" do
+      assert_equal :untouched, answer(20, completed: [[12, 14]]).state
+      assert_match(/committed 10, 10 before it/, answer(20).lines.first)
+      assert_match(/which is this record, the next one/, answer(10).lines.first)
+    end
+
+    test "what isn't in the log is told: not written yet, gone to retention, a gap" do
+      assert_equal :not_there, answer(100).state
+      assert_equal :gone, answer(12, low: 50).state
+      assert_equal :gap, answer(12, exists: false).state
+      assert_equal :nothing_committed, answer(12, committed: nil).state
+    end
+
+    test "metadata that counts for nothing is told, with why" do
+      text = Native::Envelope.encode(base: 10, topic: "other", completed: [[12, 14]])
+      facts = answer(12).facts
+      facts.decoded = Native::Envelope.decode(text, base: 10, topic: "orders")
+      found = Answer.new(facts)
+      assert_equal :untouched, found.state
+      assert_match(/Beware: .*belongs to another topic/, found.lines.join("\n"))
+    end
+
+    test "lag and the end of the owner before are said" do
+      assert_match(/lag 90, by an owner that had ended in order/, answer(12, clean: true).lines.join("\n"))
+      assert_equal 90, answer(12).to_h[:lag]
+    end
+
+    test "a dump adds what the flight recorder has about the record" do
+      Tempfile.create("flight") do |file|
+        recorded = TestSupport::RecordedLane.new
+        recorded.take(0...4)
+        recorded.settle(recorded.hand_out, error: RuntimeError.new, blamed: 2)
+        file.write(JSON.generate("penstock_flight" => 1, "wall_ms" => 0, "monotonic_ms" => 0, "lanes" => recorded.recordings))
+        file.flush
+        lines = CLI::Why::Recorded.lines(file.path, "orders", 3, 2)
+        assert_match(/took 0\.\.3.*handed out 0\.\.3.*failed at 2 with RuntimeError/m, lines.join("\n"))
+        assert_match(/nothing about offset 77/, CLI::Why::Recorded.lines(file.path, "orders", 3, 77).join)
+        assert_match(%r{doesn't have orders/9}, CLI::Why::Recorded.lines(file.path, "orders", 9, 1).join)
+      end
+    end
+  end
+end
