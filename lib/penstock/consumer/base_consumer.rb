@@ -137,6 +137,14 @@ module Penstock
     # Lifts the hold of {#pause}.
     def resume = @penstock_context.resume
 
+    # Where records run side by side: from now on one by one, in the partition's order, until the one at the offset is done with.
+    # What runs already ends first. Of several requests the highest counts.
+    # @param offset [Integer]
+    def collapse_until!(offset) = @penstock_context.collapse_until(offset)
+
+    # @return [Boolean] whether this call is one of those that {#collapse_until!} asked for
+    def collapsed? = @penstock_context.collapsed?
+
     # Stores metadata that goes with the next commit, whatever moves the offset.
     # @param metadata [String] at most 1,024 bytes
     # @return [Boolean] whether the partition is still ours

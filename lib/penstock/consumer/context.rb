@@ -26,6 +26,7 @@ module Penstock
         @flow = nil
         @running = false
         @used = false
+        @collapsed = false
         @eofed = false
         @lock = Mutex.new
       end
@@ -41,6 +42,7 @@ module Penstock
       def partition = @lane.partition
       def marks = @lane.marks
       def used? = @used
+      def collapsed? = @collapsed
       def eofed? = @eofed || (!@messages.nil? && @messages.at_end?)
       def producer = @link.producer
 
@@ -48,6 +50,7 @@ module Penstock
       def begin_unit(unit)
         @messages = unit.messages
         @attempt = unit.attempt
+        @collapsed = unit.collapsed ? true : false
         @flow = nil # in this order no lock is needed: a wish that comes in between is a wish from outside
         @running = true
         @used ||= unit.consume?
@@ -98,6 +101,15 @@ module Penstock
       # @param timeout_ms [Integer, nil]
       def pause(offset, timeout_ms)
         ask Flow::Pause.new((offset == :consecutive) ? nil : offset, timeout_ms)
+      end
+
+      # Takes effect at once, beside what the unit wishes at its end.
+      # @param offset [Integer]
+      # @return [nil]
+      def collapse_until(offset)
+        raise ArgumentError, "collapse_until! takes an offset, not #{offset.inspect}" unless offset.is_a?(Integer)
+        @link.request(@lane, Flow::Collapse.new(offset))
+        nil
       end
 
       def resume

@@ -8,8 +8,8 @@ module Penstock
     # `upto` is the offset behind its last record. `incarnation` names the lane's life the unit belongs to: what comes back from
     # an earlier one counts no more. `key` and `marks` are those of a unit of one key: nothing else of the key runs meanwhile, and
     # marks are written into a cell of the unit's own. `crashes` says of the one record of a unit that it isn't run: so often has
-    # the process died with it.
-    Unit = Struct.new(:lane, :action, :messages, :upto, :attempt, :incarnation, :key, :marks, :crashes) do
+    # the process died with it. `collapsed`: user code asked for one row.
+    Unit = Struct.new(:lane, :action, :messages, :upto, :attempt, :incarnation, :key, :marks, :crashes, :collapsed) do
       def consume? = action == :consume
       def single? = messages.size == 1
       def prepare? = action == :prepare

@@ -31,6 +31,40 @@ module Penstock
       assert_equal [2, 1], [ran.count(1), ran.count(2)], ran.inspect
     end
 
+    rule "[DLQ enhanced headers] six source_* headers as text, with the key's bytes; headers of the record stay as they came" do
+      topic, dead = letters_topics, unique("dead")
+      send_records(topic, [["good", nil], ["bad", "key\xFF".b]])
+      running = consuming(topic, ->(_) { dead_letter_queue(topic: dead, max_retries: 2) }) do
+        messages.each { |message| raise "no" if message.offset == 1 }
+      end
+
+      letter = letters(dead, 1).first
+      source = letter.raw_headers.select { |name, _value| name.start_with?("source_") }
+      trace = source.delete("source_trace_id")
+      assert_equal({"source_topic" => topic, "source_partition" => "0", "source_offset" => "1",
+        "source_consumer_group" => group, "source_attempts" => "3"}, source)
+      assert_match(/\A[\w-]{8,}\z/, trace)
+      assert_equal ["key\xFF".b, "web"], [letter.raw_key, letter.raw_headers["from"]]
+      running.stop
+    end
+
+    rule "[DLQ partition affinity] letters of one source partition lie in one partition, in their order, whatever their keys" do
+      topic, dead = unique("topic"), unique("dead")
+      create_topic(topic, 3)
+      create_topic(dead, 5)
+      3.times { |partition| produce_keyed(topic, Array.new(16) { |index| ["k#{index}", index.to_s] }, partition: partition) }
+      consuming(topic, ->(_) { dead_letter_queue(topic: dead, max_retries: 0) }) do
+        messages.each { |message| raise "no" if message.offset.even? } # were it all, the breaker would open
+      end
+
+      found = letters(dead, 24).group_by { |one| one.raw_headers["source_partition"] }
+      assert_equal %w[0 1 2], found.keys.sort
+      found.each_value do |ones|
+        assert_equal 1, ones.map(&:partition).uniq.size
+        assert_equal (0...16).step(2).map(&:to_s), ones.sort_by(&:offset).map(&:raw_payload)
+      end
+    end
+
     rule "poison at the first, a middle and the last place: each is dead-lettered, nothing healthy is" do
       topic, dead = letters_topics, unique("dead")
       send_records(topic, Array.new(20) { |index| [index.to_s, nil] })
@@ -43,7 +77,7 @@ module Penstock
       assert_equal 4, letters(dead, 4).size
     end
 
-    rule "by key a bad record holds up no other key, and those behind it of its key come in order" do
+    rule "[DLQ + VP] by key a bad record is retried, then dead-lettered, holds up no other key, and those behind it of its key come in order" do
       topic, dead, seen = letters_topics, unique("dead"), queue
       send_records(topic, Array.new(12) { |index| [index.to_s, "k#{index % 3}"] })
       consuming(topic, ->(_) { [parallel(by: :key, max_partitions: 3), dead_letter_queue(topic: dead, max_retries: 1)] },
@@ -181,6 +215,8 @@ module Penstock
 
         admin.read_watermark_offsets(topic => (0...count).to_a)[topic].transform_values(&:last)
       end
+    rescue RetriableError
+      {0 => -1} # the topic was made a moment ago
     end
 
     def await_committed(topic, offset)

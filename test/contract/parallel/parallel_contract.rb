@@ -45,6 +45,24 @@ module Penstock
       assert(all.all? { |_key, _offset, at_once| at_once == 1 })
     end
 
+    rule "[VP balanced] skewed keys: whoever is free takes the next, so all workers have work until nothing is left" do
+      topic, seen = unique("topic").tap { |name| create_topic(name, 1) }, queue
+      produce_keyed(topic, Array.new(60) { |index| [(index % 2 == 0) ? "heavy" : "k#{index}", index.to_s] })
+      options = ->(_) { parallel by: :key, distribution: :balanced }
+      consuming(topic, options, concurrency: 3, max_messages: 5) do
+        TestSupport::Wait.observe_for(0.02)
+        seen << [Thread.current, messages.first.raw_key, messages.map(&:offset)]
+      end
+      all = []
+      all << seen.pop until all.sum { |_thread, _key, offsets| offsets.size } == 60
+      heavy, others = all.partition { |_thread, key, _offsets| key == "heavy" }
+
+      assert_equal (0...60).step(2).to_a, heavy.flat_map(&:last)
+      assert_equal 3, all.map(&:first).uniq.size
+      assert_operator others.map(&:first).uniq.size, :>=, 2, "those beside the heavy key aren't left to one worker"
+      assert_operator all.rindex(heavy.last), :>, all.index(others[4]), "the heavy key runs beside the others, not before"
+    end
+
     rule "a key that waits for the world holds up no other" do
       topic, seen, release = keyed_topic(40, 4), queue, queue
       consuming(topic, BY_KEY, concurrency: 2) do
@@ -76,7 +94,7 @@ module Penstock
       release << true
     end
 
-    rule "a key that fails is tried again with its own back-off while the others go on, and its attempts are counted" do
+    rule "[VP collapse] nothing collapses: a key that fails is tried again with its own back-off while the others go on, and its attempts are counted" do
       topic, seen, attempts = keyed_topic(30, 3), queue, queue
       consuming(topic, BY_KEY, concurrency: 3) do
         messages.each do |message|
@@ -172,6 +190,28 @@ module Penstock
       assert_equal (0...20).to_a, all.uniq.sort
     end
 
+    rule "[collapse_until!] the highest request wins: up to it records run one by one in their order, then side by side" do
+      topic, seen, busy = unique("topic").tap { |name| create_topic(name, 1) }, queue, Hash.new(0)
+      asked = false
+      consuming(topic, BY_KEY, concurrency: 4) do
+        busy[self] += 1
+        seen << [collapsed?, busy.values.sum, messages.map(&:offset)]
+        [9, 5].each { |offset| collapse_until!(offset) } unless asked
+        asked = true
+        Thread.pass
+        busy[self] -= 1
+      end
+      produce_keyed(topic, [%w[first 0]])
+      assert_equal [[false, 1, [0]]], take(seen, 1)
+      produce_keyed(topic, Array.new(29) { |index| ["k#{index % 5}", index.to_s] })
+      all = []
+      all << seen.pop until all.sum { |_collapsed, _busy, offsets| offsets.size } == 29
+      collapsed = all.select(&:first)
+
+      assert_equal (1..9).map { |offset| [true, 1, [offset]] }, collapsed
+      assert_equal collapsed, all.first(9)
+    end
+
     rule "a pause from one key holds the whole partition, and what the unit left runs after it" do
       topic, seen = keyed_topic(8, 2), queue
       paused = queue
@@ -200,17 +240,20 @@ module Penstock
       observe_for(0.3) { assert_empty seen }
     end
 
-    rule "hooks run once for each instance that worked" do
-      topic, seen, hooks = keyed_topic(40, 4), queue, queue
-      running = consuming(topic, BY_KEY, concurrency: 2, hooks: {shutdown: -> { hooks << self }}) do
-        messages.each { |message| seen << message.offset }
+    rule "[VP lifecycle hooks] each instance that worked is initialized once and shut down once" do
+      topic, used, hooks, born, gate = keyed_topic(40, 4), queue, queue, queue, queue
+      running = consuming(topic, BY_KEY, concurrency: 2, hooks: {initialized: -> { born << self }, shutdown: -> { hooks << self }}) do
+        gate.pop
+        messages.each { used << self }
       end
-      take(seen, 40)
+      wait_until(10, "two at once") { gate.num_waiting == 2 }
+      40.times { gate << true }
+      worked = take(used, 40).uniq(&:object_id)
       running.stop
-      instances = Array.new(hooks.size) { hooks.pop }
+      ended, began = [hooks, born].map { |all| Array.new(all.size) { all.pop } }
 
-      refute_empty instances
-      assert_equal instances.size, instances.uniq(&:object_id).size
+      assert_equal 2, worked.size
+      assert_equal [worked.map(&:object_id).sort] * 2, [ended, began].map { |all| all.map(&:object_id).sort }
     end
   end
 end

@@ -98,6 +98,37 @@ module Penstock
       assert_equal [2, 3], offsets_of(lane.next_unit)
     end
 
+    test "[collapse_until!] up to the highest offset asked for records run one by one in the partition's order" do
+      lane = filled(%w[a b a b c a b])
+      running = lane.next_unit
+      [4, 2].each { |offset| lane.division.collapse(offset) }
+      assert_nil lane.next_unit, "what runs ends first"
+      settle(lane, running, error: RuntimeError.new, blamed: 2)
+      assert_nil lane.next_unit, "the first of all waits its back-off, and all with it"
+      lane.division.expire(2_000)
+      row = []
+      while (unit = lane.next_unit)
+        break row << [offsets_of(unit), unit.collapsed] unless unit.collapsed
+        row << offsets_of(unit)
+        assert_nil lane.next_unit
+        settle(lane, unit)
+      end
+
+      assert_equal [[0], [1], [2], [3], [4], [[5], nil]], row
+      assert_equal [6], offsets_of(lane.next_unit), "side by side again"
+    end
+
+    test "[collapse_until!] a seek begins anew, side by side" do
+      lane = filled(%w[a b])
+      lane.division.collapse(100)
+      assert_equal [0], offsets_of(lane.next_unit)
+      assert_nil lane.next_unit
+      lane.reincarnate(10)
+      admit(lane, keyed_batch(%w[c d], from: 10))
+
+      assert_equal([[10], [11]], units(lane).map { |unit| offsets_of(unit) })
+    end
+
     test "a mark stands for what is before it in its unit" do
       lane = filled(%w[a b a b])
       a, b = units(lane)

@@ -117,7 +117,7 @@ module Penstock
           batch = OrderBatch.new(order, @page)
           batch.context = Messages::Context.new(lane.topic.deserializers, order.received_ms, lane.marks)
           messages = OrderMessages.new(batch, scheduled_ms: order.scheduled_ms)
-          Processing::Unit.new(lane, order.action, messages, nil, order.attempt, 0)
+          Processing::Unit.new(lane, order.action, messages, nil, order.attempt, 0).tap { |unit| unit.collapsed = order.collapsed }
         end
 
         def report(order, context, outcome, took_us)

@@ -7,7 +7,8 @@ module Penstock
     module Processes
       # What user code asked of its partition, as plain values.
       module Flows
-        KINDS = {pause: Consumer::Flow::Pause, seek: Consumer::Flow::Seek, resume: Consumer::Flow::Resume}.freeze
+        KINDS = {pause: Consumer::Flow::Pause, seek: Consumer::Flow::Seek, resume: Consumer::Flow::Resume,
+                 collapse: Consumer::Flow::Collapse}.freeze
         private_constant :KINDS
 
         # @param flow [Consumer::Flow, nil]

@@ -9,8 +9,8 @@ module Penstock
       # on the way: that is user code, and runs where the rest of it runs.
       module UnitCodec
         ACTIONS = %i[consume eofed].freeze
-        # Unit, route, partition, attempt, action, at the end?, ms of cut and receipt, bytes of the topic's name and of the
-        # metadata that was found with the committed offset (-1: none), records.
+        # Unit, route, partition, attempt, action, flags (1: at the end, 2: collapsed), ms of cut and receipt, bytes of the topic's
+        # name and of the metadata that was found with the committed offset (-1: none), records.
         HEAD = "Q>NNNCCq>q>nl>N"
         HEAD_BYTES = 8 + 4 * 3 + 2 + 8 * 2 + 2 + 4 + 4
         # Offset, timestamp, leader epoch, bytes of key and payload (-1: nil) and of headers.
@@ -20,7 +20,7 @@ module Penstock
 
         # What a child knows of a unit.
         Order = Struct.new(:id, :route, :partition, :attempt, :action, :at_end, :scheduled_ms, :received_ms, :topic_name,
-          :metadata, :body, :records)
+          :metadata, :body, :records, :collapsed)
 
         # Where a record lies in the body.
         Record = Struct.new(:offset, :timestamp, :epoch, :key_bytes, :payload_bytes, :headers_bytes, :key_at) do
@@ -38,7 +38,7 @@ module Penstock
             messages = unit.messages
             lane = unit.lane
             metadata = lane.marks.metadata || lane.adopted_metadata
-            bytes = [id, route, lane.partition, unit.attempt, ACTIONS.index(unit.action), messages.at_end? ? 1 : 0,
+            bytes = [id, route, lane.partition, unit.attempt, ACTIONS.index(unit.action), flags(unit),
               *times(messages), lane.topic_name.bytesize, size(metadata), messages.size].pack(HEAD)
             bytes << lane.topic_name.b << metadata.to_s.b
             messages.size.times { |index| add(bytes, messages[index]) }
@@ -54,11 +54,14 @@ module Penstock
             from = HEAD_BYTES + name_bytes + [metadata_bytes, 0].max
             damaged("its head is cut") if from > body.bytesize
             action = ACTIONS[head[4]] || damaged("action #{head[4]} is unknown")
-            Order.new(*head[0..3], action, head[5] == 1, *head[6..], text(body, HEAD_BYTES, name_bytes),
-              text(body, HEAD_BYTES + name_bytes, metadata_bytes), body, records(body, from, count))
+            Order.new(*head[0..3], action, head[5].anybits?(1), *head[6..], text(body, HEAD_BYTES, name_bytes),
+              text(body, HEAD_BYTES + name_bytes, metadata_bytes), body, records(body, from, count),
+              head[5].anybits?(2))
           end
 
           private
+
+          def flags(unit) = (unit.messages.at_end? ? 1 : 0) + (unit.collapsed ? 2 : 0)
 
           def times(messages)
             return [0, 0] if messages.empty?

@@ -16,8 +16,8 @@ module Penstock
         extend Forwardable
 
         def_delegators :@division, :rolling?, :quick?, :width, :width=, :look_ahead, :waiting?, :next_unit, :probe, :took,
-          :returned, :take_back, :requeue, :isolate, :park, :release, :each_mark, :done, :oldest_unmarked, :unmarked?, :completed,
-          :busy_keys, :block, :unblock, :wanted
+          :returned, :take_back, :requeue, :isolate, :collapse, :park, :release, :each_mark, :done, :oldest_unmarked, :unmarked?,
+          :completed, :busy_keys, :block, :unblock, :wanted
 
         # @param division [Whole, Rolling]
         # @param batch [Routing::Batch]

@@ -40,6 +40,7 @@ module Penstock
           @out = {}.compare_by_identity
           @unmarked = {}.compare_by_identity
           self.width = width
+          @collapse_through = nil
           @bytes = 0
           @time_us = QUICK_US
         end
@@ -81,6 +82,7 @@ module Penstock
         # @return [Boolean] whether a unit may be cut
         def waiting?
           return false if @out.size >= @width + @look_ahead
+          return in_row? if @collapse_through
           drop_stale
           !@ready.empty?
         end
@@ -96,6 +98,7 @@ module Penstock
         # @param lane [Lane]
         # @return [Unit]
         def next_unit(lane)
+          return next_in_row(lane) if @collapse_through
           run = @ready.shift
           run.queued = false
           run.busy = true
@@ -105,7 +108,7 @@ module Penstock
         # @param lane [Lane]
         # @return [Unit] of the first record of the key whose turn it is; the next time it is another key's
         def probe(lane)
-          run = @ready.first
+          run = @collapse_through ? first_run : @ready.first
           isolate(run.key, run.messages.first.offset)
           next_unit(lane)
         end
@@ -147,6 +150,11 @@ module Penstock
         def isolate(key, through)
           run = run_of(key)
           run.isolate_through = [run.isolate_through, through].compact.max
+        end
+
+        # Up to and including the offset records run one by one, in the partition's order; what is out ends first.
+        def collapse(through)
+          @collapse_through = [@collapse_through, through].compact.max
         end
 
         # The key waits; the others go on.
@@ -216,6 +224,7 @@ module Penstock
 
         # Nothing that was at hand counts any more; what is out still keeps its key.
         def clear
+          @collapse_through = nil
           @ready.clear
           @parking.clear
           @unmarked.clear
@@ -276,6 +285,27 @@ module Penstock
         # A key goes on, or is forgotten.
         def rest(run)
           run.idle? ? @runs.delete(run.key) : enqueue(run)
+        end
+
+        # The first record at hand comes next, and nothing beside it. A key that waits has all wait.
+        # @return [Boolean] whether a unit may be cut
+        def in_row?
+          run = first_run
+          return false unless run && @out.empty?
+          return run.ready? if run.messages.first.offset <= @collapse_through
+          @collapse_through = nil
+          waiting?
+        end
+
+        # @return [KeyRun, nil]
+        def first_run = @runs.each_value.reject { |run| run.messages.empty? }.min_by { |run| run.messages.first.offset }
+
+        def next_in_row(lane)
+          run = first_run
+          @ready.delete(run)
+          run.queued = false
+          run.busy = true
+          out(unit_of(run, run.cut(1), lane).tap { |unit| unit.collapsed = true })
         end
 
         # What was ready and was parked, or taken away, since.

@@ -23,6 +23,7 @@ module Penstock
           @max = max
           @backlog = Backlog.new
           @out = 0
+          @collapse_through = nil
           @look_ahead = LOOK_AHEAD
         end
 
@@ -52,8 +53,9 @@ module Penstock
         def next_unit(lane)
           messages = @backlog.cut(@max)
           @out += 1
-          Unit.new(lane, :consume, messages, messages.last_offset + 1, lane.attempts.of(messages.first_offset) + 1,
-            lane.incarnation)
+          last = messages.last_offset
+          Unit.new(lane, :consume, messages, last + 1, lane.attempts.of(messages.first_offset) + 1, lane.incarnation,
+            nil, nil, nil, @collapse_through && last <= @collapse_through)
         end
 
         # @param lane [Lane]
@@ -81,6 +83,12 @@ module Penstock
         # Records are cut one by one up to and including the offset.
         def isolate(_key, through) = @backlog.isolate_through(through)
 
+        # They are in one row anyway: one by one, too.
+        def collapse(through)
+          @collapse_through = [@collapse_through, through].compact.max
+          @backlog.isolate_through(through)
+        end
+
         # Only whole lanes wait: a hold of the lane does it.
         def next_due = nil
         def expire(_now) = nil
@@ -92,7 +100,10 @@ module Penstock
         def first_offset = @backlog.first_offset
 
         # Nothing that was at hand counts any more.
-        def clear = @backlog.clear
+        def clear
+          @collapse_through = nil
+          @backlog.clear
+        end
 
         # @return [Hash] for snapshots
         def to_h = {backlog: @backlog.size}

@@ -77,6 +77,11 @@ module Penstock
         def perform(lane, _ports) = lane.division.isolate(key, through)
       end
 
+      # Records up to and including `through` run one by one, in the partition's order, though keys may run side by side.
+      Collapse = Struct.new(:through) do
+        def perform(lane, _ports) = lane.division.collapse(through)
+      end
+
       # Go on at another offset (Integer, :earliest, :latest): a new incarnation of the lane.
       Seek = Struct.new(:target, :cause) do
         def perform(lane, ports) = ports.seek(lane, target, cause)

@@ -36,6 +36,7 @@ module Penstock
           Effect::Hold => ->(effect, _key) { [effect.reason, effect.at] },
           Effect::Release => ->(effect, _key) { [effect.reason] },
           Effect::Isolate => ->(effect, key) { [effect.through, key.call(effect.key)] },
+          Effect::Collapse => ->(effect, _key) { [effect.through] },
           Effect::Seek => ->(effect, _key) { [effect.target, effect.cause] },
           Effect::Stop => ->(effect, _key) { [effect.error.class.name] },
           Effect::Report => ->(effect, _key) { [effect.number] },

@@ -92,6 +92,7 @@ module Penstock
             case flow
             when Consumer::Flow::Seek then [Effect::Seek.new(flow.target, :user)]
             when Consumer::Flow::Pause then [*position(flow, unit, context), *hold(flow, context)]
+            when Consumer::Flow::Collapse then [Effect::Collapse.new(flow.through)]
             when Consumer::Flow::Resume then [Effect::Release.new(:user)]
             else []
             end
