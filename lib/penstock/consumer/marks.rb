@@ -14,10 +14,12 @@ module Penstock
       # @return [String, nil] offset metadata that goes with the next commit
       attr_reader :metadata
 
-      def initialize
+      # @param exact [Boolean] where keys run side by side: metadata goes with a commit that has reached its record, not before
+      def initialize(exact: false)
         @lock = Mutex.new
         @through = -1
         @metadata = nil
+        @ahead = exact ? {} : nil
         @owned = true
         @leaving = false
       end
@@ -41,15 +43,28 @@ module Penstock
       end
 
       # A mark in a cell of its own, under the lane's lock.
+      # @param offset [Integer]
       # @param metadata [String, nil]
       # @return [Boolean] whether the partition is still ours
-      def within(metadata)
+      def within(offset, metadata)
         @lock.synchronize do
           return false unless @owned
           yield
-          @metadata = metadata if metadata
+          keep(offset, metadata) if metadata
         end
         true
+      end
+
+      # @param offset [Integer] about to be committed
+      # @return [String, nil] what goes with it
+      def metadata_at(offset)
+        return @metadata unless @ahead
+        @lock.synchronize do
+          reached = @ahead.keys.select { |marked| marked < offset }
+          @metadata = @ahead[reached.max] unless reached.empty?
+          reached.each { |marked| @ahead.delete(marked) }
+          @metadata
+        end
       end
 
       # @param metadata [String, nil] goes with the next commit, whatever moves the offset
@@ -66,6 +81,13 @@ module Penstock
       def disown!
         @lock.synchronize { @owned = false }
         @leaving = true
+      end
+
+      private
+
+      # Must be called with the lock held.
+      def keep(offset, metadata)
+        @ahead ? @ahead[offset] = metadata : @metadata = metadata
       end
     end
   end

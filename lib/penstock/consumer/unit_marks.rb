@@ -24,7 +24,7 @@ module Penstock
       # @param metadata [String, nil]
       # @return [Boolean] whether the partition is still ours
       def mark(offset, metadata = nil)
-        @lane.within(metadata) { @through = offset if offset > @through }
+        @lane.within(offset, metadata) { @through = offset if offset > @through }
       end
     end
   end

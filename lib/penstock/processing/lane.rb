@@ -66,7 +66,7 @@ module Penstock
         @holds = Holds.new
         @attempts = Attempts.new
         @leader_epochs = LeaderEpochs.new
-        @marks = Consumer::Marks.new
+        @marks = new_marks
         @owned = true
         @out = @letters = 0
         @ready = true
@@ -317,7 +317,7 @@ module Penstock
         @previous_from = @end = nil
         @fresh = false
         @marks.disown!
-        @marks = Consumer::Marks.new
+        @marks = new_marks
         @ready = true
         @recording&.started_over(offset)
       end
@@ -380,6 +380,8 @@ module Penstock
       private
 
       def broken? = @holds.reasons == [:breaker] && !@leaving && owned?
+
+      def new_marks = Consumer::Marks.new(exact: topic.features[:parallel]&.offset_metadata_strategy == :exact)
 
       def marked(unit, limit)
         through = unit.marks&.through || -1

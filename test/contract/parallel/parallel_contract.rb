@@ -94,7 +94,7 @@ module Penstock
       release << true
     end
 
-    rule "[VP collapse] nothing collapses: a key that fails is tried again with its own back-off while the others go on, and its attempts are counted" do
+    rule "[VP collapse] nothing collapses: a key that fails is tried again, in order, with attempts and a back-off of its own" do
       topic, seen, attempts = keyed_topic(30, 3), queue, queue
       consuming(topic, BY_KEY, concurrency: 3) do
         messages.each do |message|
@@ -126,6 +126,26 @@ module Penstock
       consuming(topic, MANUAL) { messages.each { |message| again << message.offset } }
 
       assert_equal [1, 4, 7, 10], take(again, 4).sort
+    end
+
+    rule "[VP metadata exact/current] current: what was given last goes along; exact: what belongs to the offset, later" do
+      told = %i[current exact].to_h do |strategy|
+        topic, kept, @group = keyed_topic(3, 3), queue, unique("group")
+        options = lambda do |_route|
+          parallel by: :key, offset_metadata_strategy: strategy
+          manual_offset_management true
+        end
+        running = consuming(topic, options, concurrency: 1) { kept << [messages.first.offset, self, messages.first] }
+        marks = take(kept, 3).to_h { |offset, consumer, message| [offset, ->(text) { consumer.mark_as_consumed!(message, text) }] }
+        seen = [[0, "zero"], [2, "two"], [1, "one"]].map do |offset, text|
+          assert marks[offset].call(text)
+          [committed(topic), committed_map(topic).user_metadata]
+        end
+        running.stop
+        [strategy, seen]
+      end
+
+      assert_equal({current: [[1, "zero"], [1, "two"], [3, "one"]], exact: [[1, "zero"], [1, "zero"], [3, "two"]]}, told)
     end
 
     rule "a mark may come after consume has returned" do
@@ -242,7 +262,8 @@ module Penstock
 
     rule "[VP lifecycle hooks] each instance that worked is initialized once and shut down once" do
       topic, used, hooks, born, gate = keyed_topic(40, 4), queue, queue, queue, queue
-      running = consuming(topic, BY_KEY, concurrency: 2, hooks: {initialized: -> { born << self }, shutdown: -> { hooks << self }}) do
+      noted = {initialized: -> { born << self }, shutdown: -> { hooks << self }}
+      running = consuming(topic, BY_KEY, concurrency: 2, hooks: noted) do
         gate.pop
         messages.each { used << self }
       end

@@ -8,7 +8,7 @@ module Penstock
   class RollingTest < TestCase
     include TestSupport::Lanes
 
-    Parallel = Struct.new(:by, :max_partitions, :partitioner, :consistent?)
+    Parallel = Struct.new(:by, :max_partitions, :partitioner, :consistent?, :offset_metadata_strategy)
 
     def keyed(by: :key, **options) = route(features: {parallel: Parallel.new(by, 4, nil, false)}, **options)
 

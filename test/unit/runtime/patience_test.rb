@@ -8,7 +8,7 @@ module Penstock
   class PatienceTest < TestCase
     include TestSupport::Lanes
 
-    Parallel = Struct.new(:by, :max_partitions, :partitioner, :consistent?)
+    Parallel = Struct.new(:by, :max_partitions, :partitioner, :consistent?, :offset_metadata_strategy)
     Pool = Struct.new(:units) do
       def running = units.map { |unit| [nil, unit] }
     end
