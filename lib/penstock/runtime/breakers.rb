@@ -34,8 +34,8 @@ module Penstock
 
       def due_of(topic, entry)
         now = @session.now
-        return (now if entry.held) if entry.breaker.closed?
         lanes = lanes(topic)
+        return (now if held?(entry, lanes)) if entry.breaker.closed?
         return now if !entry.held || over?(entry) || lanes.any? { |lane| !lane.holds.include?(:breaker) }
         return unless entry.breaker.state == :open
 
@@ -44,12 +44,16 @@ module Penstock
       end
 
       def let_go(topic, entry)
-        return unless entry.held
+        lanes = lanes(topic)
+        return unless held?(entry, lanes)
         entry.held = false
         entry.probing = nil
-        lanes(topic).each { |lane| lane.holds.release(:breaker) }
+        lanes.each { |lane| lane.holds.release(:breaker) }
         @session.emit("breaker.closed", {topic: topic.name})
       end
+
+      # One that opens and closes within a turn has held the lane that told of it.
+      def held?(entry, lanes) = entry.held || lanes.any? { |lane| lane.holds.include?(:breaker) }
 
       # Lanes that came meanwhile are held too.
       def hold(topic, entry)

@@ -42,6 +42,16 @@ module Penstock
       @runtime.run
     end
 
+    test "a breaker that opens and closes within a turn lets go of the lane that told of it" do
+      open_breaker
+      @lanes.first.holds.add(:breaker)
+      @breaker.succeeded
+      assert_equal @session.now, @runtime.next_due
+      @runtime.run
+
+      assert_equal [[]] * 3, @lanes.map { |lane| lane.holds.reasons }
+    end
+
     test "an open breaker holds all lanes of its topic and calls back what hasn't started, those that come later too" do
       open_breaker
       pass(0)

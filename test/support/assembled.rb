@@ -1,0 +1,378 @@
+# frozen_string_literal: true
+
+require "penstock/consumer/flow"
+require "penstock/runtime/breakers"
+require "penstock/runtime/dead_letters"
+require "penstock/runtime/feeder"
+require "penstock/runtime/hooks"
+require "penstock/runtime/left_running"
+require "penstock/runtime/mailbox"
+require "penstock/runtime/ports"
+require "penstock/runtime/run_queue"
+require "penstock/runtime/session"
+require "penstock/runtime/settler"
+require "penstock/routing/features/batch"
+require "penstock/routing/features/breaker"
+require "penstock/routing/features/dead_letter_queue"
+require "penstock/routing/features/filter"
+require "penstock/routing/features/parallel"
+require "penstock/routing/features/throttle"
+require_relative "assembled/doubles"
+require_relative "assembled/rules"
+require_relative "failing"
+require_relative "virtual_clock"
+
+module Penstock
+  module TestSupport
+    # One lane of one assembly with everything of the loop that touches it, over a log, workers and a producer that a seed plays.
+    # A model beside it knows which records may be complete, and where each of the others must be.
+    class Assembled
+      include Failing
+
+      # A rule was broken; the message says which, with the way to run it again.
+      class Violation < StandardError; end
+
+      include Rules
+
+      attr_reader :lane, :clock
+
+      # @param features [Hash{Symbol => Boolean, Symbol}] which of them
+      # @param seed [Integer]
+      # @param count [Integer] records in the log
+      def initialize(features, seed, count: 24)
+        @names = features
+        @seed = seed
+        @random = Random.new(seed)
+        @clock = VirtualClock.new(monotonic_ms: 0)
+        @allowed, @ran, @units, @busy, @outbox = {}, {}, [], [], []
+        @poison = {}
+        write(count)
+        assemble
+      end
+
+      def chance(share) = !@healed && @random.rand < share
+      def pick(count) = @random.rand(count)
+      def unwanted?(offset) = @names[:filter] && (offset % 5) == 3
+
+      # Plays until the seed's time is over, then everything heals and must come to its end; or the partition is lost.
+      def run
+        60.times { turn(pick(60)) }
+        return lose if chance(0.2)
+        heal
+      end
+
+      def inspect = "#<#{self.class} seed #{@seed}>"
+
+      private
+
+      # --- what there is
+
+      def write(count)
+        offset = pick(3)
+        @rows = Array.new(count) do
+          at = @clock.wall_ms - pick(400)
+          row = Messages::MemoryBatch::Row.new(offset: offset, payload: "p", key: ["a", "b", "c", nil][pick(4)], timestamp: at)
+          @poison[offset] = true if @random.rand < 0.12
+          offset += 1 + ((@random.rand < 0.2) ? pick(3) : 0)
+          row
+        end
+        @end = offset
+        @cursor = @rows.first.offset
+      end
+
+      def topic
+        @topic ||= route(name: "orders", max_messages: 4, manual: @names[:manual], features: features,
+          pause: Lanes::Pause.new(20, 160, true)).tap { |route| ends(route) }
+      end
+
+      def ends(route)
+        eofed = @names[:eofed]
+        route.define_singleton_method(:eofed?) { eofed }
+      end
+
+      def features
+        world = self
+        {
+          parallel: (Routing::Parallel.new(@names[:parallel], 3, nil, :rolling, :current) unless @names[:parallel] == :none),
+          isolate: @names[:isolate], delay_by: @names[:delay] ? 250 : nil, expire_in: @names[:expire] ? 1_500 : nil,
+          throttle: @names[:throttle] ? Routing::Throttle.new(6, 100) : nil,
+          filter: @names[:filter] ? [Routing::Filter.new(->(_topic, _partition) { Whim.new(world) }, nil)] : nil,
+          dead_letter_queue: @names[:dead_letters] ? Routing::DeadLetterQueue.new(topic: "dead", max_retries: pick(3)) : nil,
+          breaker: @names[:breaker] ? Routing::Breaker.new(3, 3, []) : false,
+          batch: @names[:batch] ? Routing::Batch.new(3, 80) : nil
+        }.compact
+      end
+
+      def assemble
+        @queue = Runtime::RunQueue.new
+        @session = Runtime::Session.new(group: Group.new("group", [topic]), driver: self, left_running: Runtime::LeftRunning.new,
+          mailbox: Runtime::Mailbox.new, host: host)
+        @assembly = Processing::Assembly.new(topic, critical_errors: [], concurrency: 3, clock: @clock)
+        parts
+        @lane = @assembly.lane("orders", 0, 1, self)
+        @lane.slot = Runtime::RunQueue::Slot.new("orders", nil, nil, width: @assembly.width)
+        @lane.prepare_slot = Runtime::RunQueue::Slot.new("orders", nil, nil) if @lane.prepare
+        @lane.suspects = nil
+        @lane.adopt(@cursor)
+        @session.add(@lane)
+        follow
+      end
+
+      def host = Host.new(@clock, @listener = Listener.new({}), @queue, Idle.new, Settings.new(1 << 20))
+
+      def parts
+        assemblies = {topic => @assembly}
+        @ports = Runtime::Ports.new(@session, Commits.new, ->(error) { broken("a stop because of #{error.inspect}") })
+        @letters = @ports.dead_letters = Runtime::DeadLetters.new(@session, Commits.new, @ports)
+        @breakers = Runtime::Breakers.new(@session, ->(lane, unit) { @queue.push(lane.slot, unit) })
+        @breakers.add(topic, @assembly.breaker) if @assembly.breaker
+        @feeder = Runtime::Feeder.new(@session, assemblies, @ports, ->(_topic) { 3 }, Unsuspecting.new)
+        @settler = Runtime::Settler.new(@session, assemblies, @ports, Runtime::Hooks.new(@queue, nil))
+      end
+
+      # --- as a driver and a source
+
+      public
+
+      attr_writer :cursor
+
+      def id = 1
+
+      def take(_request)
+        rows = @rows.select { |row| row.offset >= @cursor }.first(1 + pick(7))
+        from = @cursor
+        @cursor = rows.last.offset + 1 unless rows.empty?
+        last = @rows.last.offset < @cursor
+        return [nil] if rows.empty? && @told_end == @cursor
+        @told_end = last ? @cursor : nil
+        [Messages::MemoryBatch.new("orders", 0, rows, from: from, to: @cursor, eof: last ? @cursor : nil, full: !last)]
+      end
+
+      def seek(_source, offset)
+        @cursor = offset.negative? ? @rows.first.offset : offset
+        @told_end = nil
+      end
+
+      def cached_watermarks(_topic, _partition) = [0, @end]
+
+      private
+
+      # --- a turn
+
+      def turn(pass_ms)
+        @clock.advance(pass_ms)
+        settle_outcomes
+        @session.expire_holds
+        @letters.run
+        @breakers.run
+        @feeder.run
+        work
+        @lane.take_marks if chance(0.2)
+        request if chance(0.02)
+        check
+      end
+
+      def settle_outcomes
+        @outbox.shift(@outbox.size).each do |outcome|
+          foresee(outcome)
+          current = current?(outcome.unit)
+          @settler.call(outcome)
+          current ? sought(outcome.flow) : follow
+        end
+      end
+
+      def work
+        @busy << begin_unit(*@queue.take(wait: false)) while @busy.size < 3 && @queue.snapshot[:ready].positive?
+        done, @busy = @busy.partition { @healed || chance(0.6) }
+        done.each { |slot, unit| finish(slot, unit) }
+      end
+
+      # --- workers
+
+      def begin_unit(slot, unit)
+        in_order(unit) if unit.consume?
+        [slot, unit]
+      end
+
+      # Nothing that goes before it may still wait, and nothing of its key may run beside it.
+      def in_order(unit)
+        return unless current?(unit)
+        same = ->(offset) { topic.features[:parallel].nil? || (@names[:parallel] == :key && key_of(offset) == unit.key) }
+        beside = @busy.map(&:last).select { |other| other.consume? && current?(other) && other.key == unit.key }
+        broken("two units of #{unit.key.inspect} at once") unless beside.empty?
+        first = unit.messages.first_offset
+        before = @lane.ledger.incomplete_offsets.select { |offset| offset < first && same.call(offset) && !@ran[offset] }
+        broken("#{first} runs before #{before}") unless before.empty?
+      end
+
+      def key_of(offset)
+        key = @rows.find { |row| row.offset == offset }.key
+        key.nil? ? offset : key
+      end
+
+      def current?(unit) = unit.incarnation == @lane.incarnation && @lane.owned?
+
+      def finish(slot, unit)
+        outcome = unit.prepare? ? prepared(unit) : worked(unit)
+        @queue.finished(slot, unit, !outcome.smooth?)
+        @outbox << outcome
+      end
+
+      def prepared(unit)
+        advice = @lane.prepare.call(unit.messages, @clock.monotonic_ms)
+        Processing::Outcome.new(unit: unit, advice: advice, finished: true, time_ms: 0)
+      end
+
+      def worked(unit)
+        error = (walk(unit) if unit.consume?)
+        blamed = error && unit.messages.blamed_offset
+        advice = advised(unit, blamed, error) if blamed && @names[:dead_letters]
+        Processing::Outcome.new(unit: unit, error: error, blamed: blamed, flow: (flow(unit) if chance(0.06)), advice: advice,
+          finished: unit.messages.finished?, time_ms: 1, time_us: [20, 5_000][pick(2)])
+      end
+
+      # @return [Exception, nil]
+      def walk(unit)
+        remember(unit)
+        messages = chance(0.1) ? unit.messages.to_a : unit.messages
+        messages.each do |message|
+          raise IOError, "no" if chance(@poison[message.offset] ? 0.9 : 0.05)
+          mark(unit, message) if @healed || chance(@names[:manual] ? 0.6 : 0.05)
+        end
+        nil
+      rescue IOError => error
+        error
+      end
+
+      def remember(unit)
+        @units << unit
+        return unless current?(unit) && @names[:manual]
+        unit.messages.offsets.each { |offset| @ran[offset] = true }
+      end
+
+      def mark(unit, message)
+        return unless (message.mark_cell || unit.lane.marks).mark(message.offset)
+        return unless current?(unit)
+        marked = (@names[:parallel] == :none) ? @rows.map(&:offset) : unit.messages.offsets
+        marked.each { |offset| @allowed[offset] = true if offset <= message.offset }
+      end
+
+      def flow(unit)
+        offset = unit.messages.empty? ? nil : unit.messages.offsets[pick(unit.messages.size)]
+        case pick(4)
+        when 0 then Consumer::Flow::Seek.new(@rows[pick(@rows.size)].offset)
+        when 1 then Consumer::Flow::Pause.new(offset, 40)
+        when 2 then Consumer::Flow::Pause.new(nil, nil)
+        else Consumer::Flow::Pause.new(nil, 40)
+        end
+      end
+
+      # User code wishes something outside of a unit.
+      def request
+        flow = [Consumer::Flow::Resume.new, Consumer::Flow::Pause.new(nil, 40),
+          Consumer::Flow::Seek.new(@rows[pick(@rows.size)].offset)][pick(3)]
+        @session.call_back(@lane)
+        @assembly.ask(@lane, flow, @clock.monotonic_ms).each { |effect| effect.perform(@lane, @ports) }
+        sought(flow)
+      end
+
+      # Where the lane stood there anyway, everything below is complete; else it has begun anew.
+      def sought(flow)
+        return follow unless flow.is_a?(Consumer::Flow::Seek) && @life == @lane.incarnation
+        @rows.each { |row| @allowed[row.offset] = true if row.offset < flow.target }
+      end
+
+      def advised(unit, blamed, error)
+        offset = @names[:isolate] ? blamed : unit.messages.first_offset
+        record = unit.messages.from_offset(offset).slice(0, 1).first
+        attempt = (unit.messages.first_offset == offset) ? unit.attempt : 1
+        letter = Processing::Failure::Letter.new(record: record, dispatch: {topic: "dead"}, kind: :dead_letter, attempt: attempt,
+          producer: Producer.new(self), error: error)
+        Processing::Failure::Advice.new(offset: offset, letter: chance(0.1) ? nil : letter)
+      end
+
+      # --- the model
+
+      # What an outcome makes complete, before it is settled.
+      def foresee(outcome)
+        unit = outcome.unit
+        return unless unit.consume? && current?(unit) && outcome.error.nil? && !@names[:manual]
+        return if outcome.flow.is_a?(Consumer::Flow::Seek)
+        return leave(unit, outcome.flow) if outcome.flow.is_a?(Consumer::Flow::Pause)
+        return if outcome.flow
+        unit.messages.offsets.each { |offset| @allowed[offset] = true }
+      end
+
+      # In order, what a unit that paused has processed is complete with the next that is; side by side, what it goes on behind.
+      def leave(unit, flow)
+        return if @names[:parallel] != :none && flow.offset.nil?
+        unit.messages.offsets.each do |offset|
+          next if flow.offset && offset >= flow.offset
+          @ran[offset] = @names[:parallel] == :none
+          @allowed[offset] = true
+        end
+      end
+
+      # After anything that may have begun a new life of the lane.
+      def follow
+        return if @life == @lane.incarnation
+        @life = @lane.incarnation
+        @allowed.clear
+        @listener.buried.clear
+        @ran.clear
+        @begins = @lane.ledger.base
+      end
+
+      def dropped?(row) = unwanted?(row.offset) || (@names[:expire] && @clock.wall_ms - row.timestamp > 1_500)
+
+      # --- the end
+
+      # The partition is lost: from here nothing of it changes anything.
+      def lose
+        @lane.disown!
+        @session.call_back(@lane)
+        @session.remove(@lane)
+        version, base = @lane.ledger.version, @lane.ledger.base
+        30.times do
+          @clock.advance(50)
+          settle_outcomes
+          @letters.run
+          work
+          broken("the ledger moved after the loss") unless [version, base] == [@lane.ledger.version, @lane.ledger.base]
+        end
+        broken("it still has #{@lane.in_flight} units out") unless @lane.in_flight.zero?
+      end
+
+      # Nothing fails any more, nobody pauses, everything is marked: then all must be complete soon.
+      def heal
+        @healed = true
+        600.times do
+          @assembly.ask(@lane, Consumer::Flow::Resume.new, @clock.monotonic_ms).each { |effect| effect.perform(@lane, @ports) }
+          mark_all if @names[:manual]
+          turn(100)
+          return if done?
+        end
+        broken("it doesn't come to its end: #{@lane.snapshot} #{named_places}")
+      end
+
+      # What a unit left that paused is complete with the next one that ends, if there is one.
+      def done?
+        return false unless @rows.last.offset < @cursor && @lane.idle? && places.empty?
+        @lane.ledger.base == @cursor || (!@names[:manual] && @lane.ledger.incomplete_offsets.all? { |offset| @ran[offset] })
+      end
+
+      # What ran before and was not marked then.
+      def mark_all
+        return if @names[:parallel] == :none && !places.empty?
+        @units.select { |unit| current?(unit) }.each { |unit| unit.messages.each { |message| mark(unit, message) } }
+        @lane.take_marks
+      end
+
+      def peek(object, name) = object.instance_variable_get(name)
+
+      def broken(what)
+        raise Violation, "#{what} (seed #{@seed}, #{@names.select { |_name, value| value && value != :none }})"
+      end
+    end
+  end
+end

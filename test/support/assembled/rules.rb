@@ -1,0 +1,85 @@
+# frozen_string_literal: true
+
+module Penstock
+  module TestSupport
+    class Assembled
+      # What must hold behind every turn: nothing unprocessed is complete, each record is in one place, every hold has an end.
+      module Rules
+        private
+
+        def check
+          follow
+          nothing_unprocessed_is_complete
+          each_record_is_in_one_place
+          every_hold_has_a_release
+        end
+
+        def nothing_unprocessed_is_complete
+          ledger = @lane.ledger
+          @rows.each do |row|
+            next if row.offset < @begins || row.offset >= ledger.tail || !ledger.complete?(row.offset)
+            next if @allowed[row.offset] || @listener.buried[row.offset] || dropped?(row)
+            broken("#{row.offset} is complete and nobody processed it")
+          end
+        end
+
+        def each_record_is_in_one_place
+          return if @lane.intake.seek_to
+          found = places.tally
+          twice = found.select { |_offset, count| count > 1 }.keys
+          broken("#{twice} are in several places: #{named_places.inspect}") unless twice.empty?
+          lost = @lane.ledger.incomplete_offsets.reject { |offset| found.key?(offset) || @ran[offset] }
+          broken("#{lost} are nowhere: #{named_places.inspect}") unless lost.empty?
+        end
+
+        def places = named_places.values.flatten
+
+        def named_places
+          division = @lane.division
+          gathering = division.is_a?(Processing::Division::Gathering)
+          inner = gathering ? peek(division, :@division) : division
+          {intake: peek(@lane.intake, :@entries).flat_map { |entry| entry.messages.offsets },
+           gathering: gathering ? peek(division, :@messages).map(&:offset) : [],
+           at_hand: at_hand(inner), out: out, letters: waiting_letters}
+        end
+
+        def at_hand(division)
+          return peek(division, :@runs).values.flat_map { |run| run.messages.map(&:offset) } if division.rolling?
+          peek(peek(division, :@backlog), :@runs).flat_map(&:offsets)
+        end
+
+        def out
+          units = [*@lane.slot.pending, *@lane.prepare_slot&.pending, *@busy.map(&:last), *@outbox.map(&:unit)]
+          units.select { |unit| current?(unit) }.flat_map { |unit| unit.messages.offsets & @lane.ledger.incomplete_offsets }
+        end
+
+        def waiting_letters = pending_letters.map { |pending| pending.letter.offset }
+        def pending_letters = peek(@letters, :@pending).select(&:counts?)
+
+        def every_hold_has_a_release
+          @lane.holds.to_h.each { |reason, due| broken("held for #{reason} without end") unless due || ends?(reason) }
+          return unless @lane.rolling?
+          due = peek(peek(inner_division, :@parking), :@due)
+          endless = peek(inner_division, :@runs).each_value.select { |run| run.parked && due[run].nil? }.map(&:key)
+          nobody = endless - pending_letters.map { |pending| pending.burial.unit.key }
+          broken("keys #{nobody} wait for nobody") unless nobody.empty?
+        end
+
+        def inner_division
+          division = @lane.division
+          division.is_a?(Processing::Division::Gathering) ? peek(division, :@division) : division
+        end
+
+        def ends?(reason)
+          case reason
+          when :user then true
+          when :breaker then !@assembly.breaker.closed? || !@outbox.empty?
+          when :dead_letter then waiting_letters.any?
+          when :instances then [*@lane.slot.pending, *@busy.map(&:last), *@outbox.map(&:unit)].any? { |unit| !unit.consume? }
+          else false
+          end
+        end
+      end
+    end
+  end
+end
