@@ -62,13 +62,18 @@ module Penstock
 
     test "user code that keeps the thread is told once, with its place" do
       executing do
-        def consume = Thread.current[:penstock_place].then { computes(Clock::SYSTEM.monotonic_ms + 2_500) }
+        def consume = computes
 
-        def computes(ends)
-          nil while Clock::SYSTEM.monotonic_ms < ends
+        def computes
+          nil until stopping?
         end
       end
-      run_unit([0])
+      place = lane
+      push(place, unit(place, [0]))
+      wait_until(20, "the event") { !@blocked.empty? }
+      observe_for(0.7)
+      @link.stopping = true
+      assert_nil outcome.error
       name, event = @blocked.pop
 
       assert_equal ["fibers.blocked", "orders", 0], [name, event[:topic], event[:partition]]
