@@ -12,7 +12,9 @@ module Penstock
     # the connection. Ends when the queue is closed; a stop may interrupt what still runs.
     class WorkerPool
       HOOK_WORKER_IDLE_S = 5.0
-      private_constant :HOOK_WORKER_IDLE_S
+      # So long a worker runs units before others are let on.
+      TURN_US = 5_000
+      private_constant :HOOK_WORKER_IDLE_S, :TURN_US
 
       attr_reader :queue
 
@@ -34,8 +36,8 @@ module Penstock
         @interrupting = false
       end
 
-      # A worker thread, and the unit it runs. Written by its thread only.
-      Post = Struct.new(:thread, :unit)
+      # A worker thread, the unit it runs, and how long it has run since others were let on. Written by its thread only.
+      Post = Struct.new(:thread, :unit, :ran_us)
       private_constant :Post
 
       # Called by loops when something runnable waits and nobody is idle: more workers, as far as more are allowed.
@@ -141,7 +143,7 @@ module Penstock
       end
 
       def at_post
-        post = Post.new(Thread.current, nil)
+        post = Post.new(Thread.current, nil, 0)
         @lock.synchronize { @posts << post }
         Thread.handle_interrupt(Exception => :never) { yield post }
       ensure
@@ -154,10 +156,11 @@ module Penstock
       def run_all(post, slot, units)
         through = false
         while !through && (unit = units.shift)
-          run(post, slot, last = unit) do |outcome|
+          ended = run(post, slot, last = unit) do |outcome|
             through = units.empty?
             through ? finish(slot, unit, outcome) : slot.mailbox.post_quietly(outcome)
           end
+          let_others_on(post, ended&.time_us || 0)
         end
       ensure
         break_off(slot, last, units) unless through || last.nil?
@@ -178,6 +181,15 @@ module Penstock
       def finish(slot, unit, outcome)
         @queue.finished(slot, unit, !outcome.smooth?)
         slot.mailbox.post(outcome)
+      end
+
+      # Ruby takes its lock from a thread that computes every 100 ms only, and gives it to whoever has waited longest: behind ten
+      # such workers the loop would get its turn once a second. Between two units a worker can let go of it for next to nothing.
+      def let_others_on(post, took_us)
+        post.ran_us += took_us
+        return if post.ran_us < TURN_US
+        post.ran_us = 0
+        Thread.pass
       end
 
       def break_off(slot, unit, units)
