@@ -1,7 +1,8 @@
 /* Produces `records` records of `bytes` bytes with an opaque each and a delivery
  * report each, and is done when every report is in: what an asynchronous produce
  * costs without Ruby. Also fills topics: `partitions=N` deals the records out
- * evenly, `partition=N` puts them all into one. */
+ * evenly, `partition=N` puts them all into one; with `keys=N` the keys k0 to kN-1
+ * take turns. */
 #include "bench.h"
 
 #include <pthread.h>
@@ -38,6 +39,8 @@ int main(int argc, char **argv) {
         long bytes = bench_number(argc, argv, "bytes", 100);
         long partitions = bench_number(argc, argv, "partitions", 0);
         long fixed = bench_number(argc, argv, "partition", RD_KAFKA_PARTITION_UA);
+        long keys = bench_number(argc, argv, "keys", 0);
+        char key[32];
         const char *topic = bench_arg(argc, argv, "topic", "bench");
         char *payload = malloc((size_t)bytes);
         memset(payload, 'x', (size_t)bytes);
@@ -54,8 +57,9 @@ int main(int argc, char **argv) {
         for (long i = 0; i < wanted; i++) {
                 struct handle *handle = calloc(1, sizeof *handle);
                 int32_t partition = partitions ? (int32_t)(i % partitions) : (int32_t)fixed;
-                while (rd_kafka_produce(rkt, partition, RD_KAFKA_MSG_F_COPY, payload,
-                                        (size_t)bytes, NULL, 0, handle) == -1) {
+                int key_length = keys ? snprintf(key, sizeof key, "k%ld", i % keys) : 0;
+                while (rd_kafka_produce(rkt, partition, RD_KAFKA_MSG_F_COPY, payload, (size_t)bytes,
+                                        keys ? key : NULL, (size_t)key_length, handle) == -1) {
                         if (rd_kafka_last_error() != RD_KAFKA_RESP_ERR__QUEUE_FULL)
                                 bench_die("produce", rd_kafka_err2str(rd_kafka_last_error()));
                         usleep(200);

@@ -53,6 +53,11 @@ module Bench
       once(name, partitions, records) { deal(name, records, bytes, "partitions=#{partitions}") }
     end
 
+    # All in one partition; so many keys take turns.
+    def fill_keys(name, records:, keys:, bytes: 100)
+      once(name, 1, records) { deal(name, records, bytes, "partition=0", "keys=#{keys}") }
+    end
+
     def fill_partition(name, partition, records:, bytes: 100)
       @ready["#{name}/#{partition}"] ||= deal(name, records, bytes, "partition=#{partition}")
     end
@@ -67,9 +72,9 @@ module Bench
       end
     end
 
-    def deal(name, records, bytes, placing)
+    def deal(name, records, bytes, *placing)
       system(*@c_programs.command("produce", bootstrap: @broker.bootstrap, topic: name, records: records, bytes: bytes),
-        placing, out: File::NULL, exception: true)
+        *placing, out: File::NULL, exception: true)
       true
     end
 
