@@ -20,7 +20,7 @@ module Penstock
 
     def teardown = @scenarios&.each_value(&:close)
 
-    test "a job of three times max.poll.interval.ms causes no rebalance, and the other partitions go on" do
+    test "[LRJ] a job of three times max.poll.interval.ms causes no rebalance, and the other partitions go on" do
       runs = @scenarios.map { |kind, scenario| Thread.new { job(kind, scenario) } }.map(&:value)
       runs.each do |kind, worker, rates|
         assert_empty worker.entries.take_while { |entry| entry.kind != "S" }.select { |entry| entry.kind == "R" }, kind

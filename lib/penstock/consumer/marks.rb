@@ -14,6 +14,10 @@ module Penstock
       # @return [String, nil] offset metadata that goes with the next commit
       attr_reader :metadata
 
+      # @param topic [Routing::Topic]
+      # @return [Marks]
+      def self.for(topic) = new(exact: topic.features[:parallel]&.offset_metadata_strategy == :exact)
+
       # @param exact [Boolean] where keys run side by side: metadata goes with a commit that has reached its record, not before
       def initialize(exact: false)
         @lock = Mutex.new

@@ -66,7 +66,7 @@ module Penstock
         @holds = Holds.new
         @attempts = Attempts.new
         @leader_epochs = LeaderEpochs.new
-        @marks = new_marks
+        @marks = Consumer::Marks.for(topic)
         @owned = true
         @out = @letters = 0
         @ready = true
@@ -317,7 +317,7 @@ module Penstock
         @previous_from = @end = nil
         @fresh = false
         @marks.disown!
-        @marks = new_marks
+        @marks = Consumer::Marks.for(topic)
         @ready = true
         @recording&.started_over(offset)
       end
@@ -380,8 +380,6 @@ module Penstock
       private
 
       def broken? = @holds.reasons == [:breaker] && !@leaving && owned?
-
-      def new_marks = Consumer::Marks.new(exact: topic.features[:parallel]&.offset_metadata_strategy == :exact)
 
       def marked(unit, limit)
         through = unit.marks&.through || -1

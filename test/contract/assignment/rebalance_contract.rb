@@ -91,7 +91,7 @@ module Penstock
       assert_equal [[false, moved], [:hook, moved]], take(seen, 2)
     end
 
-    rule "partitions that are lost: revoked? turns at once, marks answer false, nothing is committed, the hook runs behind" do
+    rule "[LRJ revoked? live] partitions that are lost: revoked? turns at once, marks answer false, nothing is committed, the hook runs behind" do
       topic, begun, release, seen = topic_with(1), queue, queue, queue
       losing = member(topic, :losing, hooks: {revoked: -> { seen << [:hook, revoked?] }}, **loser) do
         begun << true
@@ -108,6 +108,44 @@ module Penstock
       assert_equal [[:end], [:hook, true]], take(seen, 2)
     ensure
       5.times { release << true }
+    end
+
+    rule "[rebalance mid-poll] what was taken of a partition that goes is dropped: its next owner runs it, nobody else" do
+      topic, seen, release = two_partitions(20), queue, queue
+      work = proc do
+        seen << [who, messages.first.partition, messages.first.offset]
+        release.pop if who == :first
+      end
+      member(topic, :first, concurrency: 1, max_messages: 1, revocation_drain: 300, &work)
+      rows = take(seen, 1)
+      member(topic, :second, max_messages: 1, &work)
+      rows.concat(take(seen, 20, 60))
+      release.close
+      rows.concat(take(seen, 19))
+      rows << seen.pop until rows.map { |_who, *place| place }.uniq.size == 40
+      first, second = rows.drop(1).partition { |who, *| who == :first }
+      moved = second.first[1]
+
+      assert_equal (0...20).to_a, second.map(&:last)
+      assert_equal [1 - moved], first.map { |_who, partition, _offset| partition }.uniq
+    end
+
+    rule "[LRJ shutdown] a stop waits for a job longer than the session's timeout and heartbeats: nobody takes its partition" do
+      topic, seen = topic_with(1), queue
+      patient = {kafka: {"session.timeout.ms": 6_000}, shutdown_timeout: 30_000}
+      stopping = member(topic, :stopping, **patient) do
+        seen << [who, :begins]
+        TestSupport::Wait.observe_for(8)
+        seen << [who, :ends]
+      end
+      assert_equal [[:stopping, :begins]], take(seen, 1)
+      member(topic, :other, **patient) { seen << [who, messages.map(&:offset)] }
+      stopping.application.stop!
+      assert_equal [[:stopping, :ends]], take(seen, 1, 20)
+      assert_equal [0, 1], [stopping.code, committed(topic)]
+      produce(topic, %w[1])
+
+      assert_equal [[:other, [1]]], take(seen, 1, 60)
     end
 
     rule "a user's pause belongs to the assignment: it stays where the partition stays, and is gone where it left" do

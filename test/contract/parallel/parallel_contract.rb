@@ -136,9 +136,10 @@ module Penstock
           manual_offset_management true
         end
         running = consuming(topic, options, concurrency: 1) { kept << [messages.first.offset, self, messages.first] }
-        marks = take(kept, 3).to_h { |offset, consumer, message| [offset, ->(text) { consumer.mark_as_consumed!(message, text) }] }
+        marked = take(kept, 3).to_h { |offset, *mark| [offset, mark] }
         seen = [[0, "zero"], [2, "two"], [1, "one"]].map do |offset, text|
-          assert marks[offset].call(text)
+          consumer, message = marked[offset]
+          assert consumer.mark_as_consumed!(message, text)
           [committed(topic), committed_map(topic).user_metadata]
         end
         running.stop

@@ -54,7 +54,7 @@ module Penstock
       assert_equal :second, take(queue)[1].lane
     end
 
-    test "lanes take turns" do
+    test "[FIFO / LJF scheduler] lanes take turns in the order in which they had something, whatever their jobs take" do
       queue = Queue.new
       a, b = slot, slot
       [[a, :a1], [a, :a2], [b, :b1], [b, :b2]].each { |lane, name| queue.push(lane, unit(name)) }
