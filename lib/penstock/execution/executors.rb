@@ -42,9 +42,6 @@ module Penstock
       def withdraw(slot, unstall: false) = of(slot.topic).queue.withdraw(slot, unstall: unstall)
       def waiting(topic) = of(topic).queue.waiting(topic)
       def idle = @all.sum { |executor| executor.queue.idle }
-      def taken = @threads.queue.taken
-      def starving? = @threads.queue.starving?
-      def nudge = @threads.queue.nudge
       def progress = @threads.queue.progress
       def relieve = @threads.queue.relieve
 
