@@ -111,6 +111,7 @@ module Penstock
     def run!(filters: nil, traps: true)
       validate!
       log_by_default
+      faults
       ask_for_tokens
       @lifecycle.enter(:initialized)
       groups = consumed(filters)
@@ -176,6 +177,14 @@ module Penstock
     # The topic as {#routes} has it; one that a pattern discovered is in none.
     def routed(topic)
       routes.topics.find { |one| one.id == topic.id } || (@discovered ||= {})[topic.id] ||= topic
+    end
+
+    # For tests that kill a process at a named place.
+    def faults
+      specification = ENV["PENSTOCK_FAULTS"] or return
+      require_relative "runtime/faults"
+      Runtime::Faults.install(specification)
+      logger.warn("PENSTOCK_FAULTS is set: this process is made to fail (#{specification})")
     end
 
     # An application that listens to nothing still says what goes wrong.

@@ -75,12 +75,13 @@ module Penstock
           thread&.join
         end
 
+        # @param faults [String, nil] where the process is to die, see {Runtime::Faults}
         # @return [Worker]
-        def start(**plan)
+        def start(faults: nil, **plan)
           name = "worker#{@workers.size}"
           journal, log = File.join(@dir, "#{name}.journal"), File.join(@dir, "#{name}.log")
           plan = {bootstrap: @bootstrap, topics: @topics, group: @group, journal: journal, log: log, **plan}
-          pid = ::Process.spawn({"PENSTOCK_LEDGER" => JSON.generate(plan)}, RbConfig.ruby,
+          pid = ::Process.spawn({"PENSTOCK_LEDGER" => JSON.generate(plan), "PENSTOCK_FAULTS" => faults}, RbConfig.ruby,
             *$LOAD_PATH.grep(/penstock-native/).map { |path| "-I#{path}" }, "-I#{File.expand_path("../../../lib", __dir__)}",
             File.join(__dir__, "worker.rb"), %i[out err] => [log, "a"])
           Worker.new(name: name, pid: pid, journal_path: journal, log_path: log).tap { |worker| @workers << worker }

@@ -36,6 +36,7 @@ module Ledger
     def work(message)
       kind, ms = message.raw_payload.split(":")
       return burn(Integer(ms)) if kind == "burn"
+      raise "poison" if kind == "poison"
       ms = (kind == "idle") ? Integer(ms) : PLAN.fetch(:work_ms, 0)
       sleep(ms / 1000.0) if ms.positive?
     end
@@ -60,7 +61,12 @@ module Ledger
     end
 
     routes.draw do
-      PLAN.fetch(:topics).each { |name| topic(name) { consumer Consumer } }
+      PLAN.fetch(:topics).each do |name|
+        topic(name) do
+          consumer Consumer
+          dead_letter_queue(topic: PLAN[:dead_letters], max_retries: 0) if PLAN[:dead_letters]
+        end
+      end
     end
   end
 end

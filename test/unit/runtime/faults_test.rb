@@ -1,0 +1,50 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "open3"
+require "rbconfig"
+
+module Penstock
+  class FaultsTest < TestCase
+    LIB = File.expand_path("../../../lib", __dir__)
+
+    # In a process of its own: a point once put stays.
+    def faults(specification, code)
+      program = "require 'penstock/runtime/faults'; F = Penstock::Runtime::Faults; F.install(#{specification.inspect}); #{code}"
+      out, status = Open3.capture2e(RbConfig.ruby, "-I#{LIB}", "-e", program)
+      [out, status]
+    end
+
+    test "without PENSTOCK_FAULTS nothing of it is loaded, and no class has a call of it" do
+      Dir[File.join(LIB, "**/*.rb")].each do |path|
+        next if path.end_with?("runtime/faults.rb", "lib/penstock/application.rb")
+        refute_match(/\bFaults\b/, File.read(path), path)
+      end
+    end
+
+    test "a point is hit at its nth time: killed, ended, raised or held" do
+      out, status = faults("before_take=exit@2", "F.at(:before_take); puts 'once'; $stdout.flush; F.at(:before_take)")
+      assert_equal ["once\n", 99], [out, status.exitstatus]
+      _out, status = faults("before_take=kill", "F.at(:before_take); sleep")
+      assert_equal 9, status.termsig
+      out, = faults("before_take=raise", "begin; F.at(:before_take); rescue F::Injected => e; print e.message; end")
+      assert_equal "a fault at before_take, as PENSTOCK_FAULTS says", out
+      out, = faults("before_take=hold:30", "t = Process.clock_gettime(1); F.at(:before_take); print Process.clock_gettime(1) - t >= 0.03")
+      assert_equal "true", out
+    end
+
+    test "each point is a method that is there, and is called as before" do
+      every = "before_take=raise@99"
+      out, status = faults(every, "F.install(F.points.map { |p| \"\#{p}=raise@99\" }.join(',')); print F.points.size")
+      assert status.success?, out
+      assert_equal "10", out
+    end
+
+    test "all mistakes of a specification are told at once, with the way out" do
+      out, = faults("before_comit=kill,after_take=explode,nonsense", "")
+      assert_match(/Did you mean before_commit\?/, out)
+      assert_match(/there is no action explode/, out)
+      assert_match(/"nonsense" isn't point=action/, out)
+    end
+  end
+end
