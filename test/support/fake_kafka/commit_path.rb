@@ -9,7 +9,7 @@ module Penstock
         # A commit as it was handed over, with the generation the client had then.
         Request = Struct.new(:driver, :token, :rows, :member_id, :epoch, :sent_at)
 
-        REQUEST_TIMEOUT_MS = 1_500
+        REQUEST_TIMEOUT_MS = 800
         private_constant :REQUEST_TIMEOUT_MS
 
         # @return [Symbol, nil] how the last commit that went wrong did
@@ -68,7 +68,7 @@ module Penstock
           when nil then @driver.request { store(request) }
           when :lost then timed_out(request)
           when :unanswered then arrive(request, @cluster.latency, answered: false)
-          when :late then arrive(request, @cluster.random.rand(500..6_000))
+          when :late then arrive(request, @cluster.random.rand(300..3_000))
           when :resent then resent(request)
           else @cluster.timeline.after(@cluster.latency) { answer(request, Cluster.number(fate), {}) }
           end

@@ -36,7 +36,8 @@ module Penstock
         # The member has given back what was taken from it.
         def acknowledge(member_id, owned)
           member = @members[member_id] or return
-          member.owned &= owned
+          return if !member.told || owned.intersect?(member.told)
+          member.owned -= member.told
           member.told = false
           @members.each_value { |each| heartbeat(each) }
         end
@@ -66,12 +67,11 @@ module Penstock
 
         # Told once; who doesn't give back within the rebalance timeout is fenced.
         def take(member, surplus)
-          member.told = true
+          member.told = surplus
           left = member.owned - surplus
           member.driver.reply { member.driver.assigned_by_group(left) }
-          epoch = @epoch
           @cluster.timeline.after(@rebalance_ms) do
-            expel(member) if member.told && @members.key?(member.id) && epoch == @epoch
+            expel(member) if member.told.equal?(surplus) && @members.key?(member.id)
           end
         end
 

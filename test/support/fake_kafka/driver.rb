@@ -44,7 +44,7 @@ module Penstock
           @wanted = nil
           @after = nil
           @replied = @requested = 0
-          @joining = @syncing = false
+          @joining = @syncing = @unassigning = false
           @woken = false
           cluster.opened(self)
         end
@@ -240,12 +240,12 @@ module Penstock
           @epoch = -1
           @joining = @syncing = false
           @wanted = nil
-          return @after = :lost if [*@pending, *@events].any? { |event| event[0] == :revoke }
+          return @after = :lost if @unassigning || [*@pending, *@events].any? { |event| event[0] == :revoke }
           lose
         end
 
         # @return [Boolean] whether a rebalance event waits
-        def busy? = !@pending.empty? || @events.any? { |event| event[0] == :assign || event[0] == :revoke }
+        def busy? = @unassigning || !@pending.empty? || @events.any? { |event| event[0] == :assign || event[0] == :revoke }
 
         def push(event)
           @events << event
@@ -316,9 +316,8 @@ module Penstock
         end
 
         def incremental(revoked, added)
-          return push([:assign, added]) if revoked.empty?
-          @after = [:assign, added]
-          push([:revoke, revoked, false])
+          @after = revoked.empty? ? @after || :acknowledge : [:assign, added]
+          push(revoked.empty? ? [:assign, added] : [:revoke, revoked, false])
         end
 
         def lose
@@ -334,13 +333,17 @@ module Penstock
           return if busy?
           after, @after = @after, nil
           return later if after.nil?
+          @unassigning = true
           @commits.when_idle { follow(after) unless @closed }
         end
 
         def follow(after)
+          @unassigning = false
+          after, @after = @after, nil if @after == :lost # thrown out meanwhile
           case after
           when :join then join
           when :lost then lose
+          when :acknowledge then acknowledge
           when Array then gave_back(after[1])
           end
         end
@@ -351,7 +354,9 @@ module Penstock
           push([:assign, added])
         end
 
+        # KIP-848: the next heartbeat says what we have.
         def acknowledge
+          return later unless @group.style == :consumer
           owned = @assigned.dup
           member = @member_id
           request { @group.acknowledge(member, owned) }

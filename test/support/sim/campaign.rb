@@ -10,6 +10,8 @@ module Penstock
       # Runs many seeds, one after another, until a number or a time is reached or one fails; every so often a seed is run a
       # second time, and its trace must be the same. Sums up what was covered.
       class Campaign
+        # Fewer seeds than that say nothing about what they don't reach.
+        ENOUGH = 1_000
         TWICE_EVERY = 50
         FAILED = File.expand_path("../../../tmp/sim", __dir__)
         private_constant :TWICE_EVERY, :FAILED

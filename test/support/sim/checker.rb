@@ -76,6 +76,11 @@ module Penstock
           @checked[place] = 0
         end
 
+        # Nobody can read any more what was complete beyond the committed offsets.
+        def damaged
+          @of_place.each_key { |place| excuse(place, committed(place), 1) }
+        end
+
         def cut_below?(place, offset) = @cuts&.key?(place) && offset < @cuts[place]
 
         def event(instance, name, payload)

@@ -50,7 +50,7 @@ module Penstock
           problem = campaign.call
           puts campaign, problem
           return 1 if problem
-          missing = (campaign.seeds >= 1_000) ? campaign.coverage.missing : []
+          missing = (campaign.seeds >= Campaign::ENOUGH) ? campaign.coverage.missing(campaign.seeds) : []
           puts "too seldom: #{missing.join(", ")}" unless missing.empty?
           missing.empty? ? 0 : 1
         end

@@ -16,7 +16,10 @@ module Penstock
           "retention passed the lane", "gap at the end", "compaction", "manual mode", "mark with acknowledgement",
           "rejoin as another member"
         ].freeze
+        # Hits in so many seeds; of fewer, as many fewer.
         LEAST = 100
+        SEEDS = 10_000
+        private_constant :LEAST, :SEEDS
 
         attr_reader :counts
 
@@ -30,8 +33,12 @@ module Penstock
           other.counts.each { |row, count| @counts[row] += count }
         end
 
+        # @param seeds [Integer] how many were run
         # @return [Array<String>] required rows that came up too seldom
-        def missing(least = LEAST) = REQUIRED.select { |row| @counts[row] < least }
+        def missing(seeds)
+          least = [LEAST * seeds / SEEDS, LEAST].min
+          REQUIRED.select { |row| @counts[row] < least }
+        end
 
         def to_s
           rows = (REQUIRED + @counts.keys.sort).uniq

@@ -164,6 +164,7 @@ module Penstock
         # Somebody else has written the metadata, or it was cut.
         def damage(_instance, fault)
           @coverage.hit("metadata damaged")
+          @world.checker.damaged
           @group.committed.each_value do |commit|
             text = commit.metadata.to_s
             commit.metadata = fault.value.even? ? text[0...-3] : text.sub(/.\z/) { |last| last.succ[-1] }

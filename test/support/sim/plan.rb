@@ -16,7 +16,7 @@ module Penstock
         # What may happen, and how often beside the others.
         FAULTS = {
           crash: 6, pause: 6, stop: 5, join: 3, shuffle: 8, cut: 4, commit: 10, metadata_limit: 1, unstable: 3, loading: 3,
-          slow_loop: 4, repeat: 3, retention: 1, truncate: 1, recreate: 1, compact: 2, wall_jump: 1, connection: 2, seek: 3,
+          slow_loop: 4, repeat: 3, retention: 3, truncate: 1, recreate: 1, compact: 2, wall_jump: 1, connection: 2, seek: 3,
           hold: 2, leader: 1, slow_network: 2, partition_error: 1, damage: 3
         }.freeze
         COMMIT_FATES = %i[lost unanswered late resent rebalance_in_progress coordinator_load_in_progress not_coordinator
@@ -70,7 +70,7 @@ module Penstock
 
           def shape
             {partitions: @random.rand(3..8), topics: one_of(1, 1, 1, 2), workers: @random.rand(1..4),
-             records: @random.rand(60..110),
+             records: @random.rand(25..45),
              style: one_of(:eager, :cooperative, :cooperative, :consumer, :consumer), manual: one_of(false, false, false, true),
              mode: one_of(:whole, :key, :key, :message),
              max_messages: one_of(1, 3, 5, 10, 100), keys: one_of(1, 5, 20)}
@@ -82,15 +82,15 @@ module Penstock
           end
 
           def timing
-            @horizon = @random.rand(8_000..16_000)
-            {horizon_ms: @horizon, commit_interval_ms: one_of(200, 500, 1_500), drain_ms: one_of(300, 1_500, 3_000),
-             shutdown_ms: one_of(3_000, 8_000)}
+            @horizon = @random.rand(3_500..6_500)
+            {horizon_ms: @horizon, commit_interval_ms: one_of(200, 500, 1_000), drain_ms: one_of(200, 700, 1_500),
+             shutdown_ms: one_of(2_000, 4_000)}
           end
 
           def faults(members)
             drawn = Array.new(@random.rand(3..10)) do
               kind = one_of(*KINDS)
-              Fault.new(@random.rand(500..(@horizon - 500)), kind, @random.rand(members), value(kind))
+              Fault.new(@random.rand(300..(@horizon - 300)), kind, @random.rand(members), value(kind))
             end
             drawn.sort_by(&:at)
           end
@@ -98,10 +98,10 @@ module Penstock
           def value(kind)
             case kind
             when :commit then one_of(*COMMIT_FATES)
-            when :pause, :cut then one_of(200, 1_000, 4_000, 6_000)
-            when :metadata_limit, :unstable, :loading, :slow_network, :hold then @random.rand(200..3_000)
-            when :slow_loop then @random.rand(50..1_500)
-            when :crash, :stop then one_of(nil, 100, 1_000, 5_000)
+            when :pause, :cut then one_of(200, 600, 2_000, 3_000)
+            when :metadata_limit, :unstable, :loading, :slow_network, :hold then @random.rand(200..1_500)
+            when :slow_loop then @random.rand(50..800)
+            when :crash, :stop then one_of(nil, 100, 500, 2_000)
             when :retention, :truncate, :compact, :seek, :damage then @random.rand(1..99)
             when :wall_jump then @random.rand(-100_000..100_000)
             end

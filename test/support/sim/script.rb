@@ -60,9 +60,9 @@ module Penstock
         def duration(chance)
           return chance % 3 if @world.healed?
           roll = chance % 100
-          return 1_500 + (chance % 7_000) if roll < @plan.slow_percent
+          return 500 + (chance % 3_500) if roll < @plan.slow_percent
           return 0 if roll < 50
-          (roll < 85) ? chance % 60 : 100 + (chance % 700)
+          (roll < 85) ? chance % 60 : 100 + (chance % 400)
         end
 
         def nap(duration_ms)

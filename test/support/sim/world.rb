@@ -50,6 +50,8 @@ module Penstock
           @application = Application.for(plan)
           @instances = []
           @faults = Faults.new(self)
+          @coverage.hit("manual mode") if plan.manual
+          @coverage.hit("mode #{plan.mode}")
         end
 
         # @return [Checker::Violation, nil]
@@ -108,7 +110,7 @@ module Penstock
           @cluster = FakeKafka::Cluster.new(@timeline, @random)
           per_topic = (@plan.partitions + @plan.topics - 1) / @plan.topics
           Application.topics(@plan).each { |name| @cluster.create_topic(name, per_topic) }
-          @group = @cluster.create_group(GROUP, @plan.style, session_ms: 2_500, rebalance_ms: 8_000)
+          @group = @cluster.create_group(GROUP, @plan.style, session_ms: 1_500, rebalance_ms: 4_000)
         end
 
         def begin_with
