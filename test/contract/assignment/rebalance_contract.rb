@@ -91,7 +91,7 @@ module Penstock
       assert_equal [[false, moved], [:hook, moved]], take(seen, 2)
     end
 
-    rule "[LRJ revoked? live] partitions that are lost: revoked? turns at once, marks answer false, nothing is committed, the hook runs behind" do
+    rule "[LRJ revoked? live] partitions that are lost: revoked? turns at once, marks answer false, the hook runs behind" do
       topic, begun, release, seen = topic_with(1), queue, queue, queue
       losing = member(topic, :losing, hooks: {revoked: -> { seen << [:hook, revoked?] }}, **loser) do
         begun << true
