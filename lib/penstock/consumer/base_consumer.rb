@@ -160,6 +160,22 @@ module Penstock
       reader ? reader.read(metadata) : metadata
     end
 
+    # The client's statistics of this partition (`hi_offset`, `consumer_lag_stored`, …), made anew each `statistics.interval.ms`,
+    # also while {#consume} runs. The route says `inline_insights`; in processes of a pool there are none.
+    # @return [Hash{String => Object}] empty before there are any
+    def insights = @penstock_context.insights
+    alias_method :statistics, :insights
+    alias_method :inline_insights, :insights
+
+    # @return [Boolean] whether there are statistics
+    def insights? = !insights.empty?
+
+    # Runs the block while no other instance of this partition is in such a block: where keys run side by side, for what they
+    # share. May be nested. Without `parallel` nothing runs beside it anyway.
+    # @yieldreturn [Object]
+    # @return [Object] what the block answers
+    def synchronize(&) = @penstock_context.synchronize(&)
+
     %i[produce_async produce_sync produce_many_async produce_many_sync].each do |name|
       # As the method of the same name of the producer.
       define_method(name) { |*args, **options| producer.public_send(name, *args, **options) }

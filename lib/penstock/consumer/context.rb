@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "monitor"
 require_relative "../errors"
 require_relative "../messages/messages"
 require_relative "errors_tracker"
@@ -16,8 +17,10 @@ module Penstock
       attr_accessor :consumer
 
       # @param lane [Processing::Lane] only its names and marks are touched from here
-      # @param link [#commit, #request, #offset_at, #producer] the way to the poll loop
-      def initialize(lane, link)
+      # @param link [#commit, #request, #offset_at, #producer, #insights] the way to the poll loop
+      # @param monitor [Monitor] one for all instances of the lane
+      def initialize(lane, link, monitor = Monitor.new)
+        @monitor = monitor
         @lane = lane
         @link = link
         @tags = Tags.new
@@ -45,6 +48,10 @@ module Penstock
       def collapsed? = @collapsed
       def eofed? = @eofed || (!@messages.nil? && @messages.at_end?)
       def producer = @link.producer
+      def insights = @link.insights(@lane)
+
+      # One instance of the lane at a time.
+      def synchronize(&) = @monitor.synchronize(&)
 
       # Called by the worker before it calls user code.
       def begin_unit(unit)

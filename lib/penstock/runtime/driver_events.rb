@@ -67,11 +67,14 @@ module Penstock
           repeated: told.count})
       end
 
-      # Parsed where it is listened to, not here.
+      # Parsed where they are listened to, once, not here.
       def statistics(json)
         group = @session.group
+        decorated = nil
+        statistics = -> { decorated ||= @session.decorate(json) }
+        @parts.insights.come(statistics)
         @session.emit("statistics.emitted", -> {
-          {statistics: @session.decorate(json), subscription_group_id: group.id,
+          {statistics: statistics.call, subscription_group_id: group.id,
            consumer_group_id: group.consumer_group.id, group_id: group.consumer_group.id}
         })
       end

@@ -14,7 +14,9 @@ module Penstock
       # @param driver [Native::Consumer] for look-ups that any thread may make
       # @param mailbox [Mailbox]
       # @param host [Host]
-      def initialize(driver:, mailbox:, host:)
+      # @param insights [Insights]
+      def initialize(driver:, mailbox:, host:, insights:)
+        @insights = insights
         @driver = driver
         @mailbox = mailbox
         @host = host
@@ -40,6 +42,9 @@ module Penstock
         raise KafkaError.build(number: number, name: "offsets_for_times", message: "look-up by time failed") unless number.zero?
         offset.negative? ? nil : offset
       end
+
+      # @return [Hash{String => Object}] the client's statistics of the partition
+      def insights(lane) = @insights.of(lane)
 
       # @return [Producer]
       def producer = @host.producer

@@ -9,6 +9,7 @@ require_relative "dead_letters"
 require_relative "driver_events"
 require_relative "feeder"
 require_relative "hooks"
+require_relative "insights"
 require_relative "link"
 require_relative "opening"
 require_relative "patience"
@@ -29,7 +30,7 @@ module Penstock
     class LoopParts
       attr_reader :dead_letters, :breakers
       attr_reader :session, :committer, :opening, :hooks, :rebalances, :feeder, :settler, :stopping, :events, :waiting, :patience
-      attr_reader :ticker, :time_limits
+      attr_reader :ticker, :time_limits, :insights
 
       # @param group [Routing::SubscriptionGroup]
       # @param driver [Native::Consumer]
@@ -44,7 +45,8 @@ module Penstock
         @hooks = hooks
         @session = Session.new(group: group, driver: driver, host: host, mailbox: mailbox, left_running: left_running)
         @assemblies = Hash.new { |known, topic| known[topic] = assembly(topic) }
-        @link = Link.new(driver: driver, mailbox: mailbox, host: host)
+        @insights = Insights.new(@session)
+        @link = Link.new(driver: driver, mailbox: mailbox, host: host, insights: @insights)
         groups
         work
         @events = DriverEvents.new(self)
@@ -163,7 +165,9 @@ module Penstock
         @host.generations.assigned(topic, partition)
         lane = assembly.lane(topic_name, partition, epoch, source)
         lane.recording = @recorder&.follow(lane)
-        pool = Consumer::Pool.new(bound: assembly.bound?) { Consumer::Context.new(lane, @link) }
+        @insights.assigned(lane)
+        lock = Monitor.new
+        pool = Consumer::Pool.new(bound: assembly.bound?) { Consumer::Context.new(lane, @link, lock) }
         lane.slot = RunQueue::Slot.new(topic.name, pool, @session.mailbox, width: @host.width(topic, assembly.width),
           ordered: !lane.rolling?)
         lane.prepare_slot = RunQueue::Slot.new(topic.name, pool, @session.mailbox) if lane.prepare

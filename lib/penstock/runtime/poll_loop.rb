@@ -137,6 +137,7 @@ module Penstock
       end
 
       def feed
+        @parts.insights.run
         @parts.feeder.run
         @parts.ticker.run
       end

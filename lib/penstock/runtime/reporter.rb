@@ -37,6 +37,15 @@ module Penstock
         drop # closed between the look and the push: an event must never raise into a loop
       end
 
+      # Work that takes too long for a loop, done between events; dropped as they are when the queue is full.
+      def later(&work)
+        return drop unless room?(nil)
+        start unless @thread
+        @queue << [nil, work]
+      rescue ClosedQueueError
+        drop
+      end
+
       # @return [Integer] events that found no room
       attr_reader :dropped
 
@@ -70,6 +79,7 @@ module Penstock
 
       # An event that can't be made must not take the reporter with it.
       def publish(name, payload)
+        return payload.call unless name
         @monitor.instrument(name, payload.respond_to?(:call) ? payload.call : payload)
       rescue => error
         @monitor.instrument("error.occurred", {type: "callbacks.statistics.error", error: error})

@@ -129,6 +129,63 @@ module Penstock
       assert(event[:backtrace].any? { |line| line.include?("features_contract") })
     end
 
+    STATISTICS = {"statistics.interval.ms": 200}.freeze
+
+    rule "[inline insights] hash appears, never vanishes" do
+      topic, seen = topic_with(2), queue
+      options = lambda do |_route|
+        inline_insights true
+        manual_offset_management true
+        periodic interval: 100
+      end
+      consuming(topic, options, kafka: STATISTICS, hooks: {tick: -> { seen << insights }}) do
+        seen << insights
+        mark_as_consumed(messages.first)
+      end
+      all = take(seen, 1)
+      all.concat(take(seen, 1)) until all.last.any? && all.last["consumer_lag_stored"] == 1
+      all.concat(take(seen, 5))
+
+      assert(all.drop_while(&:empty?).all?(&:any?))
+      assert_equal [2, 1, 1], all.last.values_at("hi_offset", "stored_offset", "consumer_lag_stored")
+    end
+
+    rule "[insights required] no consume before stats" do
+      topic, seen = topic_with(3), queue
+      consuming(topic, ->(_route) { inline_insights required: true }, kafka: {"statistics.interval.ms": 1_000}) do
+        seen << [insights?, statistics == inline_insights, insights["partition"]]
+      end
+
+      assert_equal [[true, true, 0]], take(seen, 1)
+    end
+
+    rule "without inline_insights there are none" do
+      topic, seen = topic_with(1), queue
+      consuming(topic, kafka: STATISTICS) { seen << [insights, insights?] }
+
+      assert_equal [[{}, false]], take(seen, 1)
+    end
+
+    rule "[synchronize] tick and consume never overlap, nor do blocks of instances side by side" do
+      topic, seen, inside = unique("topic").tap { |name| create_topic(name, 1) }, queue, []
+      produce_keyed(topic, Array.new(40) { |index| ["k#{index % 8}", index.to_s] })
+      options = lambda do |_route|
+        parallel by: :key
+        periodic interval: 20
+      end
+      enter = lambda do |consumer|
+        consumer.synchronize do
+          consumer.synchronize { inside << consumer }
+          seen << inside.size
+          Thread.pass
+          inside.pop
+        end
+      end
+      consuming(topic, options, concurrency: 4, hooks: {tick: -> { enter.call(self) }}) { enter.call(self) }
+
+      assert_equal [1], take(seen, 42).uniq
+    end
+
     # The offset, as soon as it is committed.
     def committed_at(topic, offset)
       state = -> { @running.map { |running| running.application.snapshot } }

@@ -23,6 +23,10 @@ module Penstock
         attr_accessor :unit
 
         def producer = @producer.call
+
+        # Statistics stay in the process that owns the connection.
+        def insights(_lane) = {}.freeze
+
         def stopping? = @stopping
 
         # Told by the application.
