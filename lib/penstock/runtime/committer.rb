@@ -124,6 +124,7 @@ module Penstock
       def read_marks(lane)
         lane.recording&.marks
         lane.take_marks
+        lane.suspects&.look(lane.ledger)
       end
 
       def entries_of(lanes, forced, now)

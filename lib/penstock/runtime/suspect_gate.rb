@@ -41,11 +41,13 @@ module Penstock
 
       def room?(suspects, prime, now)
         return @inside.empty? if prime
-        @inside.none?(&:prime) && (@claim.nil? || @claim.equal?(suspects) || now - @claimed_at > CLAIM_MS)
+        @inside.none?(&:prime) && unclaimed?(suspects, now)
       end
 
+      def unclaimed?(suspects, now) = @claim.nil? || @claim.equal?(suspects) || now - @claimed_at > CLAIM_MS
+
       def claim(suspects, prime, now)
-        return false unless prime && (@claim.nil? || @claim.equal?(suspects) || now - @claimed_at > CLAIM_MS)
+        return false if !prime || !unclaimed?(suspects, now)
         @claim = suspects
         @claimed_at = now
         false

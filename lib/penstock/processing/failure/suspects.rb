@@ -10,8 +10,8 @@ module Penstock
       # Where user code runs in processes of its own (`remote`) the record that took one along is known at once: it is counted,
       # and nothing else is suspected.
       #
-      # One a lane, owned by it. States of a lane: untold (nothing is handed out before a commit has said that we are here, and not
-      # clean) → told; and beside it alone (one unit at a time) → calm, when all suspects have had their turn. A suspect's states:
+      # One a lane, owned by it. States of a lane: untold (nothing is handed out before a commit has said that we are here, and
+      # not clean) → told; and beside it alone (one unit at a time) → calm, when all suspects have had their turn. A suspect's:
       # waiting → announced (its count goes into the next commit) → cleared (that commit is acknowledged: it runs) → ended. What
       # may interrupt them: a call back undoes the count; a seek drops the whole; a lane that is given up in order takes the count
       # back, for nothing died.
