@@ -57,6 +57,7 @@ module Penstock
         def width=(width)
           @width = width
           @look_ahead = @least_ahead = width + SPARE
+          @most_ahead = [MOST_AHEAD, @least_ahead].max
         end
 
         # @param messages [Messages] records that follow everything pushed before
@@ -117,7 +118,7 @@ module Penstock
         def took(time_us)
           @time_us += (time_us - @time_us) / 8
           wanted = (time_us < QUICK_US) ? @look_ahead + 1 : @look_ahead / 2
-          @look_ahead = wanted.clamp(@least_ahead, [MOST_AHEAD, @least_ahead].max)
+          @look_ahead = wanted.clamp(@least_ahead, @most_ahead)
         end
 
         # A unit came back, run or not. With manual offsets its cell counts as long as something of it is unmarked.
