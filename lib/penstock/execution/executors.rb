@@ -42,8 +42,8 @@ module Penstock
       def withdraw(slot, unstall: false) = of(slot.topic).queue.withdraw(slot, unstall: unstall)
       def waiting(topic) = of(topic).queue.waiting(topic)
       def idle = @all.sum { |executor| executor.queue.idle }
-      def progress = @threads.queue.progress
-      def relieve = @threads.queue.relieve
+      def hasty? = @threads.queue.hasty?
+      def relieve(now, patience_ms) = @threads.queue.relieve(now, patience_ms)
 
       # @return [Hash] counts for dumps
       def snapshot = @all.map { |executor| executor.queue.snapshot }.reduce { |sum, one| sum.merge(one) { |_name, a, b| a + b } }

@@ -153,7 +153,7 @@ module Penstock
 
       # Outcomes that don't wake the loop are still read soon: a commit's interval begins with them.
       def longest_wait(calm)
-        return NUDGE_MS if @host.queue.progress
+        return NUDGE_MS if @host.queue.hasty?
         (calm && @parts.working?) ? CALM_MS : @longest_wait
       end
 
@@ -161,13 +161,8 @@ module Penstock
 
       # Quick units are left to the worker that is at it; one of them may turn out to be slow.
       def relieve
-        progress = @host.queue.progress
-        return if progress.nil? && @progress.nil?
-        now = @parts.session.now
-        moved = progress != @progress
-        @progress = progress
-        return @moved_at = now if moved || progress.nil?
-        @host.pool.grow if now - @moved_at >= NUDGE_MS && !@host.queue.relieve
+        queue = @host.queue
+        @host.pool.grow(queue.relieve(@parts.session.now, NUDGE_MS)) if queue.hasty?
       end
 
       def handle_events

@@ -43,12 +43,30 @@ module Penstock
           @running = 0
           @queued = false
           @stalled = false
+          forget
         end
 
         def ordered? = @ordered
 
-        # @return [Boolean] whether quick units wait for the worker that is at it
-        def behind_one? = @quick && @running.positive? && !(@pending.empty? && @chunk.empty?)
+        # @return [Boolean] whether something waits for a worker that is at it
+        def behind_one? = @running.positive? && !(@pending.empty? && @chunk.empty?)
+
+        # @param now [Integer] monotonic ms
+        # @return [Boolean] whether whoever has its quick units has begun none for so long; looks are compared with each other
+        def stuck?(now, patience_ms)
+          return now - @seen_at >= patience_ms if @seen.equal?(@chunk) && @left == @chunk.size
+          @seen, @left, @seen_at = @chunk, @chunk.size, now
+          false
+        end
+
+        # What {#stuck?} saw counts no more.
+        def forget = @seen = @left = @seen_at = nil
+
+        # @return [Array<Processing::Unit>] what one worker took and has not begun; it isn't that worker's any more
+        def take_chunk_away = @chunk.shift(@chunk.size)
+
+        # @return [Integer] workers that might start a unit of it
+        def room = @quick ? [1 - @running, 0].max : [@pending.size, @width - @running].min
 
         # @return [Boolean] whether a unit of it might start
         def startable? = @running < @width && !@stalled && !@pending.empty?
@@ -66,8 +84,8 @@ module Penstock
         @running = Hash.new(0)
         @waiting = Hash.new(0)
         @idle = 0
-        @taken = 0
         @quick = []
+        @wide = false
         @recalls = 0
         @closed = false
       end
@@ -80,9 +98,10 @@ module Penstock
       # @return [Integer] workers that could be used beside those that wait
       def push(slot, *units)
         @lock.synchronize do
+          @wide ||= slot.width > 1
           slot.pending.concat(units)
           enqueue_locked(slot)
-          startable_locked(slot, units.size) + @hooks.size - @idle
+          startable_locked
         end
       end
 
@@ -140,36 +159,35 @@ module Penstock
         end
       end
 
+      # Who waited for hooks has ended otherwise.
+      def hook_taker_gone = @lock.synchronize { @hook_takers -= 1 }
+
       # The worker is done with the unit it took.
+      # @param unit [Processing::Unit, nil] nil where what it took was taken away before it began
       # @param stall [Boolean] whether the lane's following units must wait for the loop
       def finished(slot, unit, stall)
         @lock.synchronize do
-          next if unit.hook?
+          next if unit&.hook?
           slot.running -= 1
-          @quick.delete(slot) if slot.running.zero?
+          settle_locked(slot) if slot.running.zero?
           slot.stalled ||= stall if slot.ordered?
           @running[slot.topic] -= 1
           enqueue_locked(slot)
         end
       end
 
-      # Where a worker was left alone with quick units, how far they have come.
-      # @return [Object, nil] equal as long as nothing was begun; nil where nobody is waited for
-      def progress
-        return if @quick.empty? || @quick.none?(&:behind_one?)
-        [@taken, @quick.sum { |slot| slot.chunk.size }]
-      end
+      # @return [Boolean] whether workers are left alone with quick units, so that somebody must look after them ({#relieve})
+      def hasty? = !@quick.empty?
 
-      # One of the units wasn't quick: others take what waits behind it.
-      # @return [Boolean] whether there is an idle worker to take it
-      def relieve
+      # Where a worker has begun nothing for a while its units weren't quick: others take what waits behind it.
+      # @param now [Integer] monotonic ms
+      # @param patience_ms [Integer]
+      # @return [Integer] workers that could be used beside those that wait
+      def relieve(now, patience_ms)
         @lock.synchronize do
-          @quick.select(&:behind_one?).each do |slot|
-            slot.quick = false
-            put_back_locked(slot, slot.chunk.shift(slot.chunk.size))
-          end
-          @work.broadcast
-          @idle.positive?
+          stuck = @quick.select { |slot| slot.stuck?(now, patience_ms) }
+          stuck.each { |slot| let_others_locked(slot) }
+          stuck.empty? ? 0 : startable_locked
         end
       end
 
@@ -189,12 +207,12 @@ module Penstock
         end
       end
 
-      # Calls back what has not started.
+      # Calls back what has not started, also what a worker took together with the unit it runs.
       # @param unstall [Boolean] lets the lane run again; only for who decides about the unit that stalled it
       # @return [Array<Unit>] in order
       def withdraw(slot, unstall: false)
         @lock.synchronize do
-          units = slot.pending.dup
+          units = slot.take_chunk_away.concat(slot.pending)
           slot.pending.clear
           dequeue_locked(slot)
           slot.stalled = false if unstall
@@ -207,10 +225,13 @@ module Penstock
       def waiting(topic) = @waiting[topic]
 
       # @return [Integer] workers that could be used beside those that wait
-      def startable = @lock.synchronize { @ready.sum { |slot| startable_of(slot) } + @hooks.size - @idle }
+      def startable = @lock.synchronize { startable_locked }
 
       # @return [Integer] workers that wait for work
       attr_reader :idle
+
+      # A worker goes without a look at what waits: another looks.
+      def rouse = @lock.synchronize { @work.signal }
 
       # Workers that wait come back with nothing, to see whether they are still wanted.
       def recall
@@ -245,17 +266,12 @@ module Penstock
         slot.queued = true
         @ready << slot
         @waiting[slot.topic] += 1
+        look_after_locked(slot) if slot.quick
         @work.signal unless slot.quick && slot.running.positive?
       end
 
-      # Of a wide slot several units may start at once.
-      def startable_locked(slot, added)
-        return @ready.size if slot.width == 1
-        return (slot.running.positive? || added.zero?) ? 0 : 1 if slot.quick
-        @ready.size - 1 + [added, slot.width - slot.running].min
-      end
-
-      def startable_of(slot) = slot.quick ? 1 : [slot.pending.size, slot.width - slot.running].min
+      # Of a wide slot several units may start at once; idle workers that were woken and haven't come yet are reckoned once.
+      def startable_locked = (@wide ? @ready.sum(&:room) : @ready.size) + @hooks.size - @idle
 
       def dequeue_locked(slot)
         return unless slot.queued
@@ -277,7 +293,6 @@ module Penstock
         @waiting[slot.topic] -= 1
         @running[slot.topic] += 1
         unit = slot.pending.shift
-        @taken += 1
         enqueue_locked(slot)
         [slot, unit]
       end
@@ -285,11 +300,27 @@ module Penstock
       # Only of a slot where units don't wait for each other.
       def chunk_locked(slot, unit)
         return [unit] unless slot.quick && slot.running == 1 && unit.consume?
-        @quick << slot unless @quick.include?(slot)
+        look_after_locked(slot)
         slot.chunk = [unit, *slot.pending.shift(CHUNK - 1)]
         dequeue_locked(slot) if slot.pending.empty?
-        @taken += slot.chunk.size - 1
         slot.chunk
+      end
+
+      def look_after_locked(slot)
+        @quick << slot unless @quick.include?(slot)
+      end
+
+      # Nobody needs to look after it.
+      def settle_locked(slot)
+        slot.forget if @quick.delete(slot)
+      end
+
+      def let_others_locked(slot)
+        settle_locked(slot)
+        return unless slot.behind_one?
+        slot.quick = false
+        put_back_locked(slot, slot.take_chunk_away)
+        @work.broadcast
       end
 
       def put_back_locked(slot, units)

@@ -60,7 +60,8 @@ module Penstock
           before, @concurrency = @concurrency, concurrency
           concurrency - before
         end
-        more.positive? ? grow(@queue.startable) : @queue.recall
+        @queue.recall
+        grow(@queue.startable) if more.positive?
       end
 
       # Called when a hook was pushed and nobody waits for hooks.
@@ -116,13 +117,29 @@ module Penstock
 
       # Whatever is raised at a worker from outside takes effect in user code only.
       def work
+        through = false
         at_post do |post|
           until surplus?
             slot, units = @queue.take_chunk
             break if slot.nil? && @queue.closed?
             run_all(post, slot, units) if slot
           end
+          through = true
         end
+        @queue.rouse
+      ensure
+        replace unless through
+      end
+
+      # User code ended this thread: what is in the queue must not wait until more is pushed.
+      def replace
+        @lock.synchronize do
+          @workers.delete(Thread.current)
+          next if @queue.closed?
+          @workers << @threads.start("penstock worker #{@workers.size}", priority: @priority) { work }
+        end
+      rescue ThreadError
+        nil # the process ends
       end
 
       # @return [Boolean] whether this one isn't wanted any more; then it counts no more either
@@ -135,11 +152,14 @@ module Penstock
       end
 
       def work_on_hooks
+        slot = nil
         at_post do |post|
           while (slot, unit = @queue.take_hook(HOOK_WORKER_IDLE_S))
             run_all(post, slot, [unit])
           end
         end
+      ensure
+        @queue.hook_taker_gone if slot # user code ended this thread
       end
 
       def at_post
@@ -163,11 +183,13 @@ module Penstock
           let_others_on(post, ended&.time_us || 0)
         end
       ensure
-        break_off(slot, last, units) unless through || last.nil?
+        break_off(slot, last, units) unless through
       end
 
-      # The unit is taken off the post before a late interrupt is looked for, so none can come after it.
+      # The unit is taken off the post before a late interrupt is looked for, so none can come after it. What somebody raised at
+      # this thread while it had no unit concerns none.
       def run(post, slot, unit)
+        drop_late_interrupts
         post.unit = unit
         outcome = @runner.call(slot, unit)
       ensure
@@ -199,7 +221,10 @@ module Penstock
       end
 
       def drop_late_interrupts
-        return unless Thread.pending_interrupt?
+        drop_late_interrupt while Thread.pending_interrupt?
+      end
+
+      def drop_late_interrupt
         Thread.handle_interrupt(Exception => :immediate) { Thread.pass }
       rescue Exception # rubocop:disable Lint/RescueException -- meant for user code that has already ended
         nil

@@ -75,18 +75,25 @@ module Penstock
           sleeper.begin_after(0)
         end
 
-        # As the real one: quick units that were taken together may be taken away again between two of them.
+        # As the real one: quick units that were taken together may be taken away again between two of them, and before the first.
         def run_all(sleeper, slot, units, ended)
           while (unit = units.shift)
             outcome = run(sleeper, slot, unit)
             break if units.empty?
             slot.mailbox.post_quietly(outcome)
+            outcome = nil
             sleeper.sleep_until(@world.timeline.now) if @world.random.rand(4).zero?
             @world.checker.unit_begun(@instance, units.first) if units.any?
           end
           @running.delete(sleeper)
           ended&.call
-          finished(slot, unit, outcome)
+          outcome ? finished(slot, unit, outcome) : broken_off(slot)
+        end
+
+        def broken_off(slot)
+          @queue.finished(slot, nil, false)
+          slot.mailbox.wake_up
+          grow
         end
 
         def run(sleeper, slot, unit)

@@ -136,6 +136,99 @@ module Penstock
       assert_equal 0, queue.waiting("orders")
     end
 
+    def wide(width, quick: false)
+      Queue::Slot.new("orders", width: width, ordered: false).tap { |slot| slot.quick = quick }
+    end
+
+    def units(names) = names.map { |name| Processing::Unit.new(name, :consume, nil, nil, 1, 0) }
+    def names(units) = units.map(&:lane)
+
+    test "units that were pushed before their workers came are reckoned with what is pushed then" do
+      queue = Queue.new
+      worker = Thread.new { queue.take }
+      wait_until { queue.idle == 1 }
+      lane = wide(10)
+      queue.push(lane, *units(%i[a b]))
+      assert_equal 3, queue.push(lane, *units(%i[c d]))
+      worker.join
+      assert_equal 4, queue.push(slot, unit(:other))
+    end
+
+    test "quick units are taken together, and what isn't begun is called back too" do
+      queue = Queue.new
+      lane = wide(4, quick: true)
+      queue.push(lane, *units(%i[a b c]))
+      _, chunk = queue.take_chunk(wait: false)
+      assert_equal :a, chunk.shift.lane
+      queue.push(lane, *units(%i[d]))
+      assert_equal %i[b c d], names(queue.withdraw(lane))
+      assert_empty chunk
+    end
+
+    test "what waits behind a quick unit that isn't is others', whatever else goes on in the queue" do
+      queue = Queue.new
+      lane, other = wide(4, quick: true), slot("other")
+      queue.push(lane, *units(%i[a b c]))
+      _, chunk = queue.take_chunk(wait: false)
+      chunk.shift
+      [0, 1, 2].each do |now|
+        assert_equal 0, queue.relieve(now, 3)
+        queue.push(other, unit(:busy))
+        queue.finished(*take(queue), false)
+      end
+      assert_equal 2, queue.relieve(3, 3)
+      refute queue.hasty?
+      assert_equal %i[b c], [take(queue)[1].lane, take(queue)[1].lane]
+    end
+
+    test "it is others' too where the partition isn't thought quick any more" do
+      queue = Queue.new
+      lane = wide(4, quick: true)
+      queue.push(lane, *units(%i[a b]))
+      queue.take_chunk(wait: false).last.shift
+      lane.quick = false
+      queue.relieve(0, 2)
+      assert_equal 1, queue.relieve(2, 2)
+      assert_equal :b, take(queue)[1].lane
+    end
+
+    test "a worker that goes on is left alone" do
+      queue = Queue.new
+      lane = wide(4, quick: true)
+      queue.push(lane, *units(%i[a b c d]))
+      _, chunk = queue.take_chunk(wait: false)
+      3.times do |now|
+        chunk.shift
+        assert_equal 0, queue.relieve(now * 10, 2)
+      end
+      assert_equal 1, chunk.size
+    end
+
+    test "units behind one that was taken before its partition became quick don't wait for it" do
+      queue = Queue.new
+      lane = wide(4)
+      queue.push(lane, unit(:slow))
+      take(queue)
+      lane.quick = true
+      assert_equal 0, queue.push(lane, *units(%i[a b]))
+      assert queue.hasty?
+      queue.relieve(0, 2)
+      assert_equal 2, queue.relieve(2, 2)
+      assert_equal %i[a b], [take(queue)[1].lane, take(queue)[1].lane]
+    end
+
+    test "what a worker took and lost before it began anything keeps nothing busy" do
+      queue = Queue.new
+      lane = wide(1, quick: true)
+      queue.push(lane, *units(%i[a b]))
+      _, chunk = queue.take_chunk(wait: false)
+      called_back = queue.withdraw(lane)
+      assert_empty chunk
+      queue.finished(lane, nil, false)
+      queue.push(lane, *called_back)
+      assert_equal :a, take(queue)[1].lane
+    end
+
     test "closing lets every waiting worker go" do
       queue = Queue.new
       workers = Array.new(3) { Thread.new { queue.take } }
