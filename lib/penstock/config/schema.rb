@@ -65,6 +65,11 @@ module Penstock
           "Time units of a revoked partition have to end; nil for 5 s under eager protocols and 30 s else."),
         Setting.new("static_membership", Types::Either.new(Types::Flag.new, Types::Name.new), false,
           "Keeps partitions over a restart. true takes the host's name, a String is the id to use."),
+        Setting.new("lag_compensation.interval", Types::Milliseconds.new, 30_000,
+          "How often at most the end of partitions that are paused or busy is asked for, so that their lag in statistics " \
+          "moves on; 0 for never."),
+        Setting.new("lag_compensation.pause_age", Types::Milliseconds.new, 30_000,
+          "How long nothing was fetched of a partition until its end is asked for."),
         Setting.new("flight_recorder", Types::Flag.new, true,
           "Keeps the last 256 events of each partition, without payloads, for a dump (`penstock replay`)."),
         Setting.new("flight_recorder_path", Types::Either.new(Types::Folder.new, nil_allowed: true), nil,

@@ -17,8 +17,11 @@ module Penstock
       # What `settings.admin` answers.
       Admin = Struct.new(:kafka, :group_id, :max_wait_time)
 
+      # What `settings.lag_compensation` answers.
+      LagCompensation = Struct.new(:interval, :pause_age)
+
       # @api private
-      SECTIONS = {"pause" => Pause, "oauth" => OAuth, "admin" => Admin}.freeze
+      SECTIONS = {"pause" => Pause, "oauth" => OAuth, "admin" => Admin, "lag_compensation" => LagCompensation}.freeze
 
       Schema.in_section(nil).each { |setting| define_method(setting.name) { @values.fetch(setting.path) } }
       Schema::FLAT.each { |flat, path| define_method(flat) { @values.fetch(path) } }
@@ -29,6 +32,8 @@ module Penstock
       attr_reader :oauth
       # @return [Admin]
       attr_reader :admin
+      # @return [LagCompensation]
+      attr_reader :lag_compensation
       # @return [Environment]
       attr_reader :environment
       # @return [Array<Problem>] what didn't fit while it was recorded
@@ -42,7 +47,7 @@ module Penstock
         @environment = environment
         @problems = problems.dup.freeze
         @producer_blocks = producer_blocks.dup.freeze
-        @pause, @oauth, @admin = SECTIONS.map { |name, type| section(name, type) }
+        @pause, @oauth, @admin, @lag_compensation = SECTIONS.map { |name, type| section(name, type) }
         freeze
       end
 

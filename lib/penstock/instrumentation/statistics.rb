@@ -18,9 +18,11 @@ module Penstock
       end
 
       # @param json [String] as librdkafka emits it
+      # @yieldparam current [Hash] what is read, to be corrected before it is compared
       # @return [Hash{String => Object}]
       def call(json)
         current = ::JSON.parse(json)
+        yield current if block_given?
         now = @clock.call
         decorate(current, @previous, @at ? now - @at : 0)
         @previous = current

@@ -71,7 +71,7 @@ module Penstock
       def statistics(json)
         group = @session.group
         decorated = nil
-        statistics = -> { decorated ||= @session.decorate(json) }
+        statistics = -> { decorated ||= @session.decorate(json) { |read| @parts.lag.call(read) } }
         @parts.insights.come(statistics)
         @session.emit("statistics.emitted", -> {
           {statistics: statistics.call, subscription_group_id: group.id,

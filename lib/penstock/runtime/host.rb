@@ -146,6 +146,10 @@ module Penstock
       def max_poll_interval_ms(group) = Integer(@properties.call(group).fetch("max.poll.interval.ms", MAX_POLL_INTERVAL_MS))
 
       # @param group [Routing::SubscriptionGroup]
+      # @return [Boolean] whether records of open transactions are left out
+      def read_committed?(group) = @properties.call(group).fetch("isolation.level", "read_committed") == "read_committed"
+
+      # @param group [Routing::SubscriptionGroup]
       # @return [Symbol] where its connection begins without a committed offset: :earliest, :latest or :error
       def begins(group)
         name = @properties.call(group).fetch("auto.offset.reset", "latest")
@@ -159,8 +163,8 @@ module Penstock
       end
 
       # @return [Hash] statistics, parsed
-      def decorate(group, json)
-        (@statistics ||= {}).then { |known| known[group.id] ||= Instrumentation::Statistics.new }.call(json)
+      def decorate(group, json, &correct)
+        (@statistics ||= {}).then { |known| known[group.id] ||= Instrumentation::Statistics.new }.call(json, &correct)
       end
 
       # Lets the workers end.

@@ -10,6 +10,7 @@ require_relative "driver_events"
 require_relative "feeder"
 require_relative "hooks"
 require_relative "insights"
+require_relative "lag_compensation"
 require_relative "link"
 require_relative "opening"
 require_relative "patience"
@@ -32,6 +33,9 @@ module Penstock
       attr_reader :session, :committer, :opening, :hooks, :rebalances, :feeder, :settler, :stopping, :events, :waiting, :patience
       attr_reader :ticker, :time_limits, :insights
 
+      # @return [LagCompensation]
+      attr_reader :lag
+
       # @param group [Routing::SubscriptionGroup]
       # @param driver [Native::Consumer]
       # @param host [Host]
@@ -53,6 +57,7 @@ module Penstock
         @waiting = Waiting.new(@session, @events)
         @patience = Patience.new(@session, @host.max_poll_interval_ms(@session.group))
         @ticker = Ticker.new(@session)
+        @lag = LagCompensation.new(driver, host, host.settings.lag_compensation, read_committed: host.read_committed?(group))
         @time_limits = TimeLimits.new(@session, @host.method(:stop_because))
       end
 

@@ -88,7 +88,7 @@ module Penstock
 
       # @param json [String] statistics as the driver gives them
       # @return [Hash]
-      def decorate(json) = @host.decorate(@group, json)
+      def decorate(json, &correct) = @host.decorate(@group, json, &correct)
 
       # Calls back what was handed out and has not started.
       # @param unstall [Boolean] see {RunQueue#withdraw}

@@ -59,7 +59,44 @@ module Penstock
       assert_empty application.assignments
     end
 
+    rule "[lag compensation] the lag of a paused partition moves on, and doesn't snap back when it goes on" do
+      topic, lags, paused = topic_with(20), queue, queue
+      hasty = lambda do |config|
+        config.lag_compensation.interval = 200
+        config.lag_compensation.pause_age = 500
+      end
+      kafka = {"statistics.interval.ms": 200, "queued.min.messages": 1, "auto.commit.interval.ms": 100}
+      running = consuming(topic, kafka: kafka, config: hasty, max_messages: 1) do
+        next unless paused.empty?
+        mark_as_consumed(messages.last)
+        paused << self
+        pause(:consecutive, 600_000)
+      end
+      running.application.monitor.subscribe("statistics.emitted") do |event|
+        numbers = event[:statistics].dig("topics", topic, "partitions", "0")
+        lags << numbers.values_at("consumer_lag", "consumer_lag_d") if numbers
+      end
+      await_lag(lags, 19)
+      produce(topic, Array.new(30, &:to_s))
+      await_lag(lags, 49)
+      paused.pop.tap { paused << true }.resume
+      wait_until(20, "all of it", state: -> { running.application.snapshot }) { committed(topic) == 50 }
+      await_lag(lags, 0) { |lag, moved| assert_operator lag, :<=, 49, moved }
+    end
+
     # --- helpers
+
+    # Reads until there is this one.
+    def await_lag(lags, wanted)
+      seen = []
+      wait_until(20, "a lag of #{wanted}", state: -> { seen.last(10) }) do
+        until lags.empty?
+          seen << lags.pop
+          yield(*seen.last) if block_given?
+        end
+        seen.any? { |lag, _moved| lag == wanted }
+      end
+    end
 
     def partitions_of(application) = application.assignments.transform_keys(&:name)
 
