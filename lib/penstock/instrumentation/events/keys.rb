@@ -42,6 +42,7 @@ module Penstock
           lag: "records between the end of the batch and the end of the partition, nil when unknown",
           lanes: "how many partitions are assigned",
           last_offset: "offset of the last message of the batch",
+          limit: "milliseconds a call of `consume` may take",
           listener: "description of the listener",
           lost: "true when the partitions went to somebody else before they were given back",
           lost_to_retention: "records deleted by retention before they were read, nil when unknown",
