@@ -62,6 +62,7 @@ module Penstock
               break if due.nil? || due > ends
               @timeline.step
             end
+            @timeline.pass_to(ends) unless driver.signalled?
             driver.signalled?
           end
         end

@@ -40,6 +40,13 @@ module Penstock
         # @param delay_ms [Integer]
         def after(delay_ms, &action) = at(@now + delay_ms, &action)
 
+        # Lets time go by, as far as nothing is to happen before.
+        # @param time [Integer]
+        def pass_to(time)
+          ends = [time, next_at].compact.min
+          @now = ends if ends > @now
+        end
+
         # @param key [Integer] as {#at} gave it
         def cancel(key) = @actions.delete(key)
 

@@ -33,6 +33,7 @@ module Penstock
         # @param text [String] as {#to_json} gives it
         def self.parse(text)
           hash = JSON.parse(text, symbolize_names: true)
+          hash.delete(:why)
           faults = hash.delete(:faults).map { |at, kind, who, value| Fault.new(at, kind.to_sym, who, symbol(value)) }
           new(faults: faults, **hash, style: hash.fetch(:style).to_sym, mode: hash.fetch(:mode).to_sym)
         end

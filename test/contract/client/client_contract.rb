@@ -1,0 +1,96 @@
+# frozen_string_literal: true
+
+require "support/wait"
+
+module Penstock
+  module TestSupport
+    # What a poll loop relies on in a member's client, whichever it is. Whoever includes it answers `produce(topic, payloads)`,
+    # `topic` (a new one, of one partition) and `client(topic)` (a new member that has subscribed to it).
+    module ClientContract
+      # One round of a loop that answers rebalances and takes what there is.
+      class Rounds
+        attr_reader :events, :records, :batches, :lane
+
+        def initialize(client)
+          @client = client
+          @events = []
+          @batches = []
+        end
+
+        def until(what, rounds: 2_000)
+          rounds.times do
+            return self if yield(self)
+            turn
+          end
+          raise "no #{what}; events: #{@events}"
+        end
+
+        def turn
+          @client.wait(20)
+          while (event = @client.poll_event)
+            @events << event
+            answer(event) if %i[assign revoke].include?(event.first)
+          end
+          @client.ready_lanes
+          batch, = @client.take([@lane, 100, 1 << 20]) if @lane
+          @batches << batch if batch
+        end
+
+        def offsets = @batches.flat_map(&:offsets)
+        def event(kind) = @events.find { |event| event.first == kind }
+
+        private
+
+        def answer(event)
+          @lane = @client.lane(*event[1].first) if event.first == :assign && event[1].any?
+          @client.answer
+          @client.touch([@lane]) if @lane
+        end
+      end
+
+      def self.included(base)
+        base.class_eval do
+          test "a member is given the partition, and its records come in order, with spans that follow each other and an end" do
+            name = topic
+            produce(name, %w[a b c])
+            rounds = Rounds.new(member = client(name)).until("end") { |all| all.batches.any?(&:eof) && all.offsets.size == 3 }
+            assert_equal [:assign, [[name, 0]]], rounds.event(:assign).first(2)
+            assert_equal [0, 1, 2], rounds.offsets
+            batch = rounds.batches.find { |each| each.size.positive? }
+            assert_equal %w[a b c].first(batch.size), batch.raw_payloads(0, batch.size)
+            assert_equal [3, 3], [rounds.lane.cursor, rounds.batches.filter_map(&:eof).last]
+          ensure
+            member&.close(500)
+          end
+
+          test "what is committed is answered, and read again with its metadata" do
+            name = topic
+            produce(name, %w[a b])
+            rounds = Rounds.new(member = client(name)).until("records") { |all| all.offsets.size == 2 }
+            member.commit(7, [[name, 0, 1, "meta", 0]])
+            rounds.until("answer") { |all| all.event(:commit) }
+            assert_equal [:commit, 7, 0, [[name, 0, 1, 0]]], rounds.event(:commit)
+            member.fetch_committed(8, [[name, 0]], require_stable: true, timeout_ms: 5_000)
+            rounds.until("answer") { |all| all.event(:committed) }
+            assert_equal [8, 0], rounds.event(:committed)[1, 2]
+            assert_equal [name, 0, 1, "meta"], rounds.event(:committed).last.first.first(4)
+          ensure
+            member&.close(500)
+          end
+
+          test "after a seek records come again from there" do
+            name = topic
+            produce(name, %w[a b c])
+            rounds = Rounds.new(member = client(name)).until("records") { |all| all.offsets.size == 3 }
+            assert_nil member.seek(rounds.lane, 1)
+            assert_equal 1, rounds.lane.cursor
+            rounds.until("records again") { |all| all.offsets.size == 5 }
+            assert_equal [0, 1, 2, 1, 2], rounds.offsets
+          ensure
+            member&.close(500)
+          end
+        end
+      end
+    end
+  end
+end
