@@ -1,8 +1,12 @@
 # frozen_string_literal: true
 
 require_relative "errors"
+require_relative "lint/deserializer"
+require_relative "lint/executor"
 require_relative "lint/filter"
+require_relative "lint/listener"
 require_relative "lint/partitioner"
+require_relative "lint/strategy"
 
 module Penstock
   # The contracts of objects that applications hand in, as wrappers that can be run: each behaves like what it wraps and raises
@@ -10,6 +14,7 @@ module Penstock
   #
   #     filter Penstock::Lint::FilterFactory.new(->(topic, partition) { OfficeHours.new })
   #     parallel by: Penstock::Lint::Partitioner.new(->(message) { message.headers["tenant"] })
+  #     monitor.subscribe(Penstock::Lint::Listener.new(Metrics.new))
   module Lint
   end
 end

@@ -7,17 +7,17 @@ module Penstock
       # in, words out. A frozen value.
       class Answer
         # `low` and `high` of the partition, `committed` offset or nil, `decoded` what the commit's metadata says
-        # ({Native::Envelope::Decoded}), `exists` whether the log has a record at the offset (nil: not looked), `owner` who has the
-        # partition (nil: nobody, or unknown).
+        # ({Native::Envelope::Decoded}), `exists` whether the log has a record at the offset (nil: not looked), `owner` who
+        # has the partition (nil: nobody, or unknown).
         Facts = Struct.new(:group, :topic, :partition, :offset, :low, :high, :committed, :decoded, :exists, :owner, :recorded,
           keyword_init: true)
 
         IGNORED = {
-          foreign: "the commit's metadata isn't Penstock's: what is complete beyond the offset isn't known",
-          newer: "the commit's metadata was written by a newer Penstock than this one: what is complete beyond the offset isn't known",
-          damaged: "the commit's metadata is damaged and counts for nothing: what is beyond the offset runs again",
-          other_offset: "the commit's metadata belongs to another offset (a mirrored group?) and counts for nothing",
-          other_topic: "the commit's metadata belongs to another topic and counts for nothing"
+          foreign: "isn't Penstock's: what is complete beyond the offset isn't known",
+          newer: "was written by a newer Penstock than this one: what is complete beyond the offset isn't known",
+          damaged: "is damaged and counts for nothing: what is beyond the offset runs again",
+          other_offset: "belongs to another offset (a mirrored group?) and counts for nothing",
+          other_topic: "belongs to another topic and counts for nothing"
         }.freeze
         private_constant :IGNORED
 
@@ -70,8 +70,8 @@ module Penstock
         def verdict
           record = "#{@facts.topic}/#{@facts.partition} offset #{@facts.offset}"
           case state
-          when :complete then "#{record} is complete: the group has committed #{@facts.committed}, everything below it is done with."
-          when :complete_by_map then "#{record} is complete: the commit of #{@facts.committed} lists it among those done with beyond it."
+          when :complete then "#{record} is complete: the group has committed #{@facts.committed}; what is below is done with."
+          when :complete_by_map then "#{record} is complete: the commit of #{@facts.committed} lists it as done with beyond it."
           when :incomplete then "#{record} is not complete, though records behind it are: it is running, being retried, or waits."
           when :untouched then untouched(record)
           when :gone then "#{record} is gone from the log, which begins at #{@facts.low}, before the group committed it."
@@ -100,18 +100,24 @@ module Penstock
 
         def ignored
           found = @facts.decoded&.ignored
-          found ? ["Beware: #{IGNORED.fetch(found, found.to_s)}."] : []
+          found ? ["Beware: the commit's metadata #{IGNORED.fetch(found, found.to_s)}."] : []
         end
 
         def standing
           return "The log has offsets #{@facts.low} to #{@facts.high - 1}; nothing is committed." unless @facts.committed
-          clean = @facts.decoded&.clean
-          ended = clean.nil? ? "" : ", by an owner that #{clean ? "had ended in order" : "went on, or died"}"
           "The log goes from #{@facts.low} to #{@facts.high}; the group stands at #{@facts.committed}, lag #{lag}#{ended}."
         end
 
+        def ended
+          case @facts.decoded&.clean
+          when true then ", by an owner that had ended in order"
+          when false then ", by an owner that went on, or died"
+          end
+        end
+
         def owner
-          @facts.owner ? "The partition belongs to #{@facts.owner}." : "No member of the group has the partition, or the cluster can't tell."
+          return "The partition belongs to #{@facts.owner}." if @facts.owner
+          "No member of the group has the partition, or the cluster can't tell."
         end
       end
     end

@@ -55,12 +55,7 @@ module Penstock
           nil
         end
 
-        def mine?(partitions)
-          partitions = partitions.to_h if partitions.is_a?(Array) && partitions.all? { |one| one.is_a?(Array) && one.last.is_a?(Array) }
-          return partitions.fetch(@topic, []).include?(@partition) if partitions.is_a?(Hash)
-
-          partitions.to_a.include?([@topic, @partition])
-        end
+        def mine?(partitions) = partitions.to_a.include?([@topic, @partition])
 
         # Reads what stands there; a group is neither joined nor changed.
         def exists?(offset)

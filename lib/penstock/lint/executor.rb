@@ -1,0 +1,76 @@
+# frozen_string_literal: true
+
+require_relative "violation"
+
+module Penstock
+  module Lint
+    # An executor that is watched: what runs units beside threads. It must have a run queue's and a pool's methods, answer what
+    # poll loops go on with, and never hand out two units of one key at once. Behaves as the executor does.
+    class Executor
+      METHODS = %i[queue grow interrupt running size close].freeze
+      QUEUE = %i[push withdraw waiting idle close snapshot].freeze
+      private_constant :METHODS, :QUEUE
+
+      # @param executor [Object]
+      # @raise [Violation] when it lacks something
+      def initialize(executor)
+        @executor = executor
+        missing = METHODS.reject { |name| executor.respond_to?(name) }
+        missing += QUEUE.reject { |name| executor.queue.respond_to?(name) }.map { |name| "queue.#{name}" } if missing.empty?
+        wrong("has no #{missing.join(", ")}", "see Runtime::WorkerPool and Runtime::RunQueue") unless missing.empty?
+      end
+
+      def queue = @executor.queue
+      def grow(count = 1) = @executor.grow(count)
+
+      # @return [Array<Array(Object, Processing::Unit)>] who runs, and what
+      # @raise [Violation]
+      def running
+        pairs = @executor.running
+        well = pairs.is_a?(Array) && pairs.all? { |pair| pair.is_a?(Array) && pair.size == 2 && pair.last.respond_to?(:lane) }
+        wrong("answers #{pairs.inspect[0, 60]} to running", "answer pairs of who runs and which unit") unless well
+        alone(pairs.map(&:last).select(&:consume?))
+        pairs
+      end
+
+      # @return [Array<Processing::Unit>] that were interrupted
+      # @raise [Violation]
+      def interrupt(lanes)
+        units = @executor.interrupt(lanes)
+        strangers = units.reject { |unit| lanes.include?(unit.lane) }
+        wrong("interrupted units of other lanes", "look at unit.lane") if strangers.any?
+        units
+      end
+
+      # @return [Integer]
+      # @raise [Violation]
+      def size
+        size = @executor.size
+        return size if size.is_a?(Integer) && !size.negative?
+        wrong("answers #{size.inspect[0, 40]} to size", "answer how many units it runs at once now, an Integer")
+      end
+
+      # @return [Boolean] whether all has ended
+      # @raise [Violation]
+      def close(timeout_s)
+        started = now
+        ended = @executor.close(timeout_s)
+        wrong("took #{(now - started).round(1)} s to close", "end within the #{timeout_s} s given") if now - started > timeout_s + 1
+        return ended if ended == true || ended == false
+        wrong("answers #{ended.inspect[0, 40]} to close", "answer whether everything has ended, true or false")
+      end
+
+      private
+
+      # Units of a lane whose records run in order have no key: there may be one of it.
+      def alone(units)
+        twice = units.group_by { |unit| [unit.lane, unit.key] }.values.find { |list| list.size > 1 } or return
+        lane = twice.first.lane
+        wrong("runs two units of #{lane.topic_name}/#{lane.partition} at once that must follow each other", "ask its queue for units")
+      end
+
+      def now = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC)
+      def wrong(what, way_out) = raise(Violation, "#{@executor.class} #{what}: #{way_out}")
+    end
+  end
+end
