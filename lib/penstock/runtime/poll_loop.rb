@@ -23,8 +23,9 @@ module Penstock
       SLOW_TURN_MS = 50
       NUDGE_MS = 2
       CALM_MS = 200
+      BUSY_MS = 20
       REOPEN_MS = (500..60_000)
-      private_constant :LONGEST_WAIT_MS, :SLOW_TURN_MS, :NUDGE_MS, :CALM_MS, :REOPEN_MS
+      private_constant :LONGEST_WAIT_MS, :SLOW_TURN_MS, :NUDGE_MS, :CALM_MS, :BUSY_MS, :REOPEN_MS
 
       attr_reader :group, :mailbox
 
@@ -143,12 +144,19 @@ module Penstock
       end
 
       def wait_ms
-        return 0 if @parts.feeder.hungry?
+        return busy if @parts.feeder.hungry?
         calm = @parts.calm?
-        return 0 if @mailbox.calm?(calm)
+        return busy if @mailbox.calm?(calm)
         @due = @parts.next_due
         longest = longest_wait(calm)
         @due ? (@due - @parts.session.now).clamp(0, longest) : longest
+      end
+
+      # What is due isn't reckoned on every turn of a loop that has no time to wait; it is looked at all the same.
+      def busy
+        soon = @parts.session.now + BUSY_MS
+        @due = soon if @due.nil? || @due > soon
+        0
       end
 
       # Outcomes that don't wake the loop are still read soon: a commit's interval begins with them.
@@ -212,6 +220,7 @@ module Penstock
       end
 
       def run_timers
+        @due = nil
         @parts.session.expire_holds
         @parts.dead_letters.run
         @parts.breakers.run

@@ -1,0 +1,69 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "support/virtual_clock"
+require "penstock/runtime/poll_loop"
+
+module Penstock
+  # How long the loop waits, and when it looks at its timers.
+  class PollLoopTest < TestCase
+    # A loop's parts and what it shares, as far as its waiting goes.
+    class Parts
+      attr_accessor :hungry, :calm, :next_due, :hasty, :working
+
+      def initialize(clock) = @clock = clock
+      def now = @clock.monotonic_ms
+      def session = self
+      def feeder = self
+      def hungry? = @hungry
+      def calm? = @calm
+      def working? = @working
+      def stirring? = false
+      def queue = self
+      def hasty? = @hasty
+    end
+
+    def setup
+      @clock = VirtualClock.new
+      @parts = Parts.new(@clock)
+      @mailbox = Runtime::Mailbox.new
+      @loop = Runtime::PollLoop.allocate
+      {parts: @parts, host: @parts, mailbox: @mailbox, longest_wait: 1_000}.each do |name, value|
+        @loop.instance_variable_set(:"@#{name}", value)
+      end
+    end
+
+    def wait_ms = @loop.__send__(:wait_ms)
+    def timers? = @loop.__send__(:timers?)
+
+    test "a loop that never waits looks at its timers all the same" do
+      assert_equal 1_000, wait_ms
+      @parts.next_due = @clock.monotonic_ms + 5
+      @mailbox.post(:scaled)
+      assert_equal 0, wait_ms
+      refute timers?
+      @clock.advance(20)
+      assert_equal 0, wait_ms
+      assert timers?
+    end
+
+    test "it doesn't look at them on each of its turns" do
+      @parts.hungry = true
+      wait_ms
+      @clock.advance(20)
+      assert timers?
+      @loop.instance_variable_set(:@due, nil) # as they do when they run
+      wait_ms
+      refute timers?
+    end
+
+    test "it waits until the next timer, at most as long as anybody may need it" do
+      @parts.next_due = @clock.monotonic_ms + 300
+      assert_equal 300, wait_ms
+      @parts.calm = @parts.working = true
+      assert_equal 200, wait_ms
+      @parts.hasty = true
+      assert_equal 2, wait_ms
+    end
+  end
+end
