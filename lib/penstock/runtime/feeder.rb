@@ -98,12 +98,16 @@ module Penstock
         reached_end(lane) if batch.eof && batch.size.zero?
       end
 
-      # What was taken goes on into units as far as its time has come; user code that decides about it is run by a worker.
+      # What was taken goes on into units as far as its time has come; user code that decides about it is run by a worker. One part
+      # after another, as long as it becomes less: what is left waits for something that wakes the loop.
       def let_in(lane)
-        return unless lane.intake.waiting? && lane.takes?
-        effects = @assemblies.fetch(lane.topic).let_in(lane, @session.now)
-        lane.recording&.effects(effects)
-        effects.each { |effect| effect.perform(lane, @ports) }
+        left = nil
+        while lane.intake.waiting? && lane.takes? && left != (left = lane.intake.size)
+          effects = @assemblies.fetch(lane.topic).let_in(lane, @session.now)
+          lane.recording&.effects(effects)
+          effects.each { |effect| effect.perform(lane, @ports) }
+          @ports.moved # what is dropped is complete
+        end
       end
 
       # Asked only where a gap has to be explained.
@@ -134,6 +138,7 @@ module Penstock
         return true unless lane.pipeline&.again?
         effects = @assemblies.fetch(lane.topic).again(lane, unit, @session.now)
         effects.each { |effect| effect.perform(lane, @ports) }
+        @ports.moved unless effects.empty?
         return true unless unit.messages.empty?
         lane.returned(unit)
         false
