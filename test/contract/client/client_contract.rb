@@ -51,45 +51,54 @@ module Penstock
       def self.included(base)
         base.class_eval do
           test "a member is given the partition, and its records come in order, with spans that follow each other and an end" do
-            name = topic
-            produce(name, %w[a b c])
-            rounds = Rounds.new(member = client(name)).until("end") { |all| all.batches.any?(&:eof) && all.offsets.size == 3 }
-            assert_equal [:assign, [[name, 0]]], rounds.event(:assign).first(2)
-            assert_equal [0, 1, 2], rounds.offsets
-            batch = rounds.batches.find { |each| each.size.positive? }
-            assert_equal %w[a b c].first(batch.size), batch.raw_payloads(0, batch.size)
-            assert_equal [3, 3], [rounds.lane.cursor, rounds.batches.filter_map(&:eof).last]
-          ensure
-            member&.close(500)
+            with_records(%w[a b c]) { |_member, name, rounds| assert_spans(name, rounds) }
           end
 
           test "what is committed is answered, and read again with its metadata" do
-            name = topic
-            produce(name, %w[a b])
-            rounds = Rounds.new(member = client(name)).until("records") { |all| all.offsets.size == 2 }
-            member.commit(7, [[name, 0, 1, "meta", 0]])
-            rounds.until("answer") { |all| all.event(:commit) }
-            assert_equal [:commit, 7, 0, [[name, 0, 1, 0]]], rounds.event(:commit)
-            member.fetch_committed(8, [[name, 0]], require_stable: true, timeout_ms: 5_000)
-            rounds.until("answer") { |all| all.event(:committed) }
-            assert_equal [8, 0], rounds.event(:committed)[1, 2]
-            assert_equal [name, 0, 1, "meta"], rounds.event(:committed).last.first.first(4)
-          ensure
-            member&.close(500)
+            with_records(%w[a b]) { |member, name, rounds| assert_committed(member, name, rounds) }
           end
 
           test "after a seek records come again from there" do
-            name = topic
-            produce(name, %w[a b c])
-            rounds = Rounds.new(member = client(name)).until("records") { |all| all.offsets.size == 3 }
-            assert_nil member.seek(rounds.lane, 1)
-            assert_equal 1, rounds.lane.cursor
-            rounds.until("records again") { |all| all.offsets.size == 5 }
-            assert_equal [0, 1, 2, 1, 2], rounds.offsets
-          ensure
-            member&.close(500)
+            with_records(%w[a b c]) { |member, _name, rounds| assert_sought(member, rounds) }
           end
         end
+      end
+
+      private
+
+      def with_records(payloads)
+        name = topic
+        produce(name, payloads)
+        rounds = Rounds.new(member = client(name))
+        yield member, name, rounds.until("records") { |all| all.offsets.size == payloads.size }
+      ensure
+        member&.close(500)
+      end
+
+      def assert_spans(name, rounds)
+        rounds.until("end") { |all| all.batches.any?(&:eof) }
+        assert_equal [:assign, [[name, 0]]], rounds.event(:assign).first(2)
+        assert_equal [0, 1, 2], rounds.offsets
+        batch = rounds.batches.find { |each| each.size.positive? }
+        assert_equal %w[a b c].first(batch.size), batch.raw_payloads(0, batch.size)
+        assert_equal [3, 3], [rounds.lane.cursor, rounds.batches.filter_map(&:eof).last]
+      end
+
+      def assert_committed(member, name, rounds)
+        member.commit(7, [[name, 0, 1, "meta", 0]])
+        rounds.until("answer") { |all| all.event(:commit) }
+        assert_equal [:commit, 7, 0, [[name, 0, 1, 0]]], rounds.event(:commit)
+        member.fetch_committed(8, [[name, 0]], require_stable: true, timeout_ms: 5_000)
+        rounds.until("answer") { |all| all.event(:committed) }
+        assert_equal [8, 0], rounds.event(:committed)[1, 2]
+        assert_equal [name, 0, 1, "meta"], rounds.event(:committed).last.first.first(4)
+      end
+
+      def assert_sought(member, rounds)
+        assert_nil member.seek(rounds.lane, 1)
+        assert_equal 1, rounds.lane.cursor
+        rounds.until("records again") { |all| all.offsets.size == 5 }
+        assert_equal [0, 1, 2, 1, 2], rounds.offsets
       end
     end
   end
