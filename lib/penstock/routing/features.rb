@@ -27,6 +27,7 @@ require_relative "features/run_on"
 require_relative "features/throttle"
 require_relative "features/time_limit"
 require_relative "features/window"
+require_relative "features/workers"
 require_relative "option_values"
 
 module Penstock
@@ -46,7 +47,7 @@ module Penstock
         # @return [Array<Feature>] all of them
         def core
           [
-            *parties, *inherited, *flags, pause, workers, declaration,
+            *parties, *inherited, *flags, pause, Workers.feature, declaration,
             AdaptiveIterator.feature,
             Assign.feature,
             BackoffFor.feature,
@@ -143,11 +144,6 @@ module Penstock
                       exponential: Option.new(FLAG, from.call(:with_exponential_backoff))},
             value: ->(timeout:, max_timeout:, exponential:) { Pause.new(timeout, max_timeout, exponential) },
             absent: ->(settings) { Pause.new(*settings.pause.to_a) })
-        end
-
-        def workers
-          Feature.new(:workers, positional: :max, options: {max: Option.new(COUNT, REQUIRED)}, value: ->(max:) { max },
-            description: "Most workers on this topic at once.")
         end
 
         def declaration

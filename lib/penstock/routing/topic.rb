@@ -85,7 +85,7 @@ module Penstock
       def pause = @features[:pause]
 
       # @return [Integer, nil] most workers on this topic at once
-      def workers_max = @features[:workers]
+      def workers_max = @features[:workers]&.max
 
       # @return [Symbol, Array<Integer>, nil] :all or the partitions that are read without joining the group; nil: it is joined
       def assigned = @features[:assign]

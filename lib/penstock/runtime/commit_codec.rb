@@ -16,7 +16,8 @@ module Penstock
         suspects = lane.suspects
         Native::Envelope.encode(base: offset, topic: lane.topic_name, clean: clean, attempts: attempts,
           unclean_adoptions: suspects&.unclean || 0, crashes: suspects&.counts(offset) || {},
-          completed: lane.ledger, budget: lane.ledger.budget, user_metadata: lane.marks.metadata_at(offset) || lane.adopted_metadata)
+          completed: lane.ledger, budget: lane.ledger.budget,
+          user_metadata: lane.marks.metadata_at(offset) || lane.adopted_metadata)
       end
 
       # @param lane [Processing::Lane]

@@ -63,7 +63,8 @@ module Penstock
         @limits = limits(topics)
         @threads = Threads.new(method(:thread_died))
         @reporter = Reporter.new(monitor, @threads)
-        @queue = RunQueue.new(method(:worker_limit))
+        @ranks = ranked(topics)
+        @queue = new_queue
         @pool = WorkerPool.new(queue: @queue, runner: runner(Execution::Onion.new(layers)), threads: @threads,
           concurrency: @workers, priority: settings.worker_thread_priority)
         place(topics, layers, home)
@@ -73,6 +74,9 @@ module Penstock
       # @param topic_name [String]
       # @return [Integer]
       def worker_limit(topic_name) = @limits.fetch(topic_name, @default_limit)
+
+      # @return [RunQueue] for whoever runs units
+      def new_queue = RunQueue.new(method(:worker_limit), (method(:rank) if @ranks.any?))
 
       # @param topic [Routing::Topic]
       # @return [Integer] units that can run at once where the topic's run
@@ -104,6 +108,7 @@ module Penstock
       def discovered(topic)
         return unless topic.discovered? && !@limits.key?(topic.name)
         @limits = @limits.merge(topic.name => limit(topic))
+        @ranks = @ranks.merge(ranked([topic]))
         @discovered << topic
         @pool.know(topic) if @pool.respond_to?(:know)
       end
@@ -177,6 +182,13 @@ module Penstock
       def close_reporter(timeout_s) = @reporter.close(timeout_s)
 
       private
+
+      # A topic that says nothing is in the middle.
+      def rank(topic_name, running) = @ranks[topic_name]&.rank(running) || [0, running]
+
+      def ranked(topics)
+        topics.to_h { |topic| [topic.name, topic.features[:workers]] }.select { |_name, workers| workers&.ranked? }
+      end
 
       def limits(topics)
         threaded = topics.count { |topic| elsewhere(topic).nil? }

@@ -8,7 +8,6 @@ require_relative "../execution/onion"
 require_relative "../execution/processes/kit"
 require_relative "../execution/processes/pool"
 require_relative "../native/handles"
-require_relative "run_queue"
 
 module Penstock
   module Runtime
@@ -85,7 +84,7 @@ module Penstock
           critical: @host.settings.critical_errors, threads: @host.threads, **@home)
       end
 
-      def queue = RunQueue.new(@host.method(:worker_limit))
+      def queue = @host.new_queue
 
       def report(name, payload)
         @host.monitor.instrument(name, payload) if @host.monitor.subscribed?(name)

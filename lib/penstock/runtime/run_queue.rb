@@ -3,7 +3,7 @@
 module Penstock
   module Runtime
     # Where units wait for a worker. Fair between lanes (each gets its turn) and between topics (where several are routed, one
-    # topic never takes the last worker).
+    # topic never takes the last worker; one with a higher priority goes first, and topics of the same share by weight).
     #
     # A slot's units start in the order in which they were pushed, so many at once as it is wide. Where it is one, the second
     # waits behind the first and starts only when the first went smoothly: one that failed, or asked to pause or seek, *stalls*
@@ -73,8 +73,10 @@ module Penstock
       end
 
       # @param limit_of [#call] gives the number of workers a topic may hold
-      def initialize(limit_of = ->(_topic) { Float::INFINITY })
+      # @param rank_of [#call, nil] gives a topic's rank by the number it holds: the least comes first; nil where all are alike
+      def initialize(limit_of = ->(_topic) { Float::INFINITY }, rank_of = nil)
         @limit_of = limit_of
+        @rank_of = rank_of
         @lock = Mutex.new
         @work = ConditionVariable.new
         @hook_work = ConditionVariable.new
@@ -282,9 +284,18 @@ module Penstock
 
       def next_locked
         return @hooks.shift if @hooks.any?
-        index = @ready.index { |slot| allowed_locked?(slot) } or return
+        index = (@rank_of ? first_locked : @ready.index { |slot| allowed_locked?(slot) }) or return
         slot = @ready.delete_at(index)
         start_locked(slot)
+      end
+
+      # Of those with the same rank the one that waited longest.
+      def first_locked
+        allowed = @ready.each_index.select { |index| allowed_locked?(@ready[index]) }
+        allowed.min_by do |index|
+          topic = @ready[index].topic
+          [*@rank_of.call(topic, @running[topic]), index]
+        end
       end
 
       def start_locked(slot)

@@ -36,6 +36,33 @@ module Penstock
       24.times { release << true }
     end
 
+    rule "a topic of higher priority goes before what waited longer, as soon as a worker is free" do
+      plain, urgent = topic_with(1, partitions: 2), unique("urgent").tap { |name| create_topic(name, 1) }
+      seen, release = queue, queue
+      consumer = Class.new(BaseConsumer) do
+        define_method(:consume) do
+          seen << [topic.name, partition]
+          release.pop
+        end
+      end
+      application = build(plain, consumer, ->(_) {}, ->(_) {}, concurrency: 1)
+      draw(application, urgent, consumer, ->(_) { workers priority: 1 })
+      yield_running(application)
+      assert_equal [[plain, 0]], take(seen, 1)
+      [[plain, 1], [urgent, 0]].each do |name, partition|
+        produce(name, %w[0], partition: partition)
+        wait_until(20, "#{name} in the run queue", state: -> { application.snapshot }) do
+          application.snapshot.flat_map { |one| one[:lanes] }
+            .any? { |lane| lane.values_at(:topic, :partition, :in_flight) == [name, partition, 1] }
+        end
+      end
+      3.times { release << true }
+
+      assert_equal [[urgent, 0], [plain, 1]], take(seen, 2)
+    ensure
+      5.times { release << true }
+    end
+
     rule "[assignments/generations] which partitions there are, and how often each was assigned" do
       topic, seen = topic_with(1, partitions: 2), queue
       first = consuming(topic, kafka: {"heartbeat.interval.ms": 200}) { seen << true }

@@ -106,7 +106,7 @@ class RoutingBuilderTest < Penstock::TestCase
       topic(:a) do
         consumer C
         eofed
-        workers max: 3
+        workers max: 3, priority: -1
         long_running_job true
         pause timeout: 1, max_timeout: 2, with_exponential_backoff: false
         config partitions: 6, replication_factor: 3, "cleanup.policy": "compact"
@@ -114,7 +114,7 @@ class RoutingBuilderTest < Penstock::TestCase
     end.find(:a)
 
     assert_predicate topic, :eofed?
-    assert_equal [3, true], [topic.workers_max, topic.features[:long_running_job]]
+    assert_equal [3, -1, true], [topic.workers_max, topic.features[:workers].priority, topic.features[:long_running_job]]
     assert_equal [1, 2, false], topic.pause.to_a
     assert_equal [true, 6, 3, {"cleanup.policy": "compact"}], topic.declaration.to_a
   end

@@ -76,6 +76,38 @@ module Penstock
       assert_equal :s2, take(queue)[1].lane
     end
 
+    # Ranks as routes give them: [-priority, share of the workers].
+    RANKS = {"urgent" => [1, 1], "heavy" => [0, 2]}.freeze
+    RANK = lambda do |topic, running|
+      priority, weight = RANKS.fetch(topic, [0, 1])
+      [-priority, running.fdiv(weight)]
+    end
+
+    test "[FIFO / LJF scheduler] a topic of higher priority goes first, those of the same share workers by weight" do
+      queue = Queue.new(->(_topic) { 9 }, RANK)
+      %w[plain plain plain heavy heavy heavy urgent].each_with_index { |topic, number| queue.push(slot(topic), unit(number)) }
+
+      assert_equal [6, 0, 3, 4, 1, 5, 2], Array.new(7) { take(queue)[1].lane }
+    end
+
+    test "[custom scheduler] rank and limit together: one at its limit leaves the worker to others, whatever its rank" do
+      queue = Queue.new(->(topic) { (topic == "urgent") ? 1 : 9 }, RANK)
+      [["plain", :p], ["urgent", :u1], ["urgent", :u2]].each { |topic, name| queue.push(slot(topic), unit(name)) }
+
+      assert_equal [:u1, :p, nil], [take(queue)[1].lane, take(queue)[1].lane, take(queue)]
+    end
+
+    test "[custom scheduler] who pushes never waits, and what isn't begun is called back, of its own lane only" do
+      queue = Queue.new(->(_topic) { 0 }, RANK)
+      going, staying = slot, slot("urgent")
+      3.times { |number| queue.push(going, unit(number)) }
+      queue.push(staying, unit(:stays))
+      assert_nil take(queue), "nothing may start, and yet all could be pushed"
+
+      assert_equal [0, 1, 2], queue.withdraw(going).map(&:lane)
+      assert_equal [:stays], queue.withdraw(staying).map(&:lane)
+    end
+
     test "hooks go before everything" do
       queue = Queue.new
       lane = slot

@@ -9,8 +9,8 @@ module Penstock
       # on the way: that is user code, and runs where the rest of it runs.
       module UnitCodec
         ACTIONS = %i[consume eofed].freeze
-        # Unit, route, partition, attempt, action, flags (1: at the end, 2: collapsed), ms of cut and receipt, bytes of the topic's
-        # name and of the metadata that was found with the committed offset (-1: none), records.
+        # Unit, route, partition, attempt, action, flags (1: at the end, 2: collapsed), ms of cut and receipt, bytes of the
+        # topic's name and of the metadata that was found with the committed offset (-1: none), records.
         HEAD = "Q>NNNCCq>q>nl>N"
         HEAD_BYTES = 8 + 4 * 3 + 2 + 8 * 2 + 2 + 4 + 4
         # Offset, timestamp, leader epoch, bytes of key and payload (-1: nil) and of headers.

@@ -35,8 +35,8 @@ module Penstock
           "connection.client.poll.error" => "a client reported an error while it polled",
           "connection.client.rebalance_callback.error" => "the answer to a rebalance was refused",
           "connection.client.unsubscribe.error" => "a group couldn't be left cleanly",
-          "lag_compensation.refresher.error" => "the end of partitions that are paused or busy couldn't be asked for: their lag " \
-            "stands still",
+          "lag_compensation.refresher.error" => "the end of partitions that are paused or busy couldn't be asked for: their " \
+            "lag stands still",
           "offsets.commit.error" => "offsets could not be committed",
           "offsets.read.error" => "committed offsets could not be read",
           "effect.perform.error" => "an effect of a settled unit failed",
