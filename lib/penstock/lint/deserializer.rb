@@ -19,15 +19,20 @@ module Penstock
       # @raise [Violation]
       def call(message)
         bytes = message.raw_payload&.dup
-        state = state()
+        held = state
         answer, again = Array.new(2) { ask(message) }
-        wrong(message, "changed the payload's bytes", "work on a copy: `message.raw_payload.dup`") unless bytes == message.raw_payload
-        wrong(message, "keeps something between calls", "several threads call it at once: use local variables") if state != state()
+        untouched(message, bytes)
+        wrong(message, "keeps something between calls", "several threads call it at once: use local variables") if held != state
         return answer if answer == again || answer.instance_of?(again.class)
         wrong(message, "answers a #{answer.class}, then a #{again.class}", "depend on nothing but the message")
       end
 
       private
+
+      def untouched(message, bytes)
+        return if bytes == message.raw_payload
+        wrong(message, "changed the payload's bytes", "work on a copy: `message.raw_payload.dup`")
+      end
 
       # What it can't read it may refuse; a record without a payload is no such thing: compacted topics have them.
       def ask(message)

@@ -55,7 +55,8 @@ module Penstock
       def close(timeout_s)
         started = now
         ended = @executor.close(timeout_s)
-        wrong("took #{(now - started).round(1)} s to close", "end within the #{timeout_s} s given") if now - started > timeout_s + 1
+        took = now - started
+        wrong("took #{took.round(1)} s to close", "end within the #{timeout_s} s given") if took > timeout_s + 1
         return ended if ended == true || ended == false
         wrong("answers #{ended.inspect[0, 40]} to close", "answer whether everything has ended, true or false")
       end
@@ -66,7 +67,8 @@ module Penstock
       def alone(units)
         twice = units.group_by { |unit| [unit.lane, unit.key] }.values.find { |list| list.size > 1 } or return
         lane = twice.first.lane
-        wrong("runs two units of #{lane.topic_name}/#{lane.partition} at once that must follow each other", "ask its queue for units")
+        wrong("runs two units of #{lane.topic_name}/#{lane.partition} at once that must follow each other",
+          "take units from its queue")
       end
 
       def now = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC)

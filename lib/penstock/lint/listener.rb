@@ -36,7 +36,8 @@ module Penstock
           return "has #{name}, but there is no such event#{": did you mean #{nearest}?" if nearest}"
         end
         arity = @listener.method(name).arity
-        "takes #{arity} arguments in #{name}: an event is one" unless arity == 1 || (arity.negative? && ~arity <= 1)
+        return if arity == 1 || [-1, -2].include?(arity)
+        "takes #{arity} arguments in #{name}: an event is one"
       end
 
       def watch(name)

@@ -101,7 +101,7 @@ module Penstock
             problems << Problem.new("PENSTOCK_FAULTS", "there is no point #{point}", hint)
           end
           return if ACTIONS.include?(action)
-          problems << Problem.new("PENSTOCK_FAULTS", "#{point}: there is no action #{action}", "It is one of #{ACTIONS.join(", ")}")
+          problems << Problem.new("PENSTOCK_FAULTS", "#{point}: there is no action #{action}", "There are #{ACTIONS.join(", ")}")
         end
 
         def put(point, owner, name, place, wanted = nil)

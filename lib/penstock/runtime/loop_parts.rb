@@ -36,16 +36,17 @@ module Penstock
       # @return [LagCompensation]
       attr_reader :lag
 
+      # @return [Processing::Recording::Recorder, nil] of lanes that are assigned from now on
+      attr_writer :recorder
+
       # @param group [Routing::SubscriptionGroup]
       # @param driver [Native::Consumer]
       # @param host [Host]
       # @param mailbox [Mailbox]
       # @param left_running [Hash] lanes of earlier connections whose units still run
       # @param hooks [Hooks]
-      # @param recorder [Processing::Recording::Recorder, nil]
-      def initialize(group, driver, host, mailbox, left_running, hooks, recorder = nil)
+      def initialize(group, driver, host, mailbox, left_running, hooks)
         @host = host
-        @recorder = recorder
         @hooks = hooks
         @session = Session.new(group: group, driver: driver, host: host, mailbox: mailbox, left_running: left_running)
         @assemblies = Hash.new { |known, topic| known[topic] = assembly(topic) }

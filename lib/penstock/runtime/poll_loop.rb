@@ -112,7 +112,8 @@ module Penstock
         state("starting")
         driver = @connect.call(@group)
         @mailbox.wake = driver.method(:wakeup)
-        @parts = LoopParts.new(@group, driver, @host, @mailbox, @left_running, @hooks, @recorder)
+        @parts = LoopParts.new(@group, driver, @host, @mailbox, @left_running, @hooks)
+        @parts.recorder = @recorder
         order_again
         state("running")
         survey(driver)

@@ -103,7 +103,9 @@ module Penstock
     # An executor of nothing.
     Executor = Struct.new(:running, :answers) do
       def queue = self
-      %i[grow size close push withdraw waiting idle snapshot].each { |name| define_method(name) { |*| answers.fetch(name, true) } }
+      %i[grow size close push withdraw waiting idle snapshot].each do |name|
+        define_method(name) { |*| answers.fetch(name, true) }
+      end
       def interrupt(_lanes) = answers.fetch(:interrupt, [])
     end
     Unit = Struct.new(:lane, :key) { def consume? = true }

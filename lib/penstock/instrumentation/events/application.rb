@@ -24,8 +24,8 @@ module Penstock
             STATES.each { |state, description| catalogue.event("app.#{state}", description, :server_id) }
             stop(catalogue)
             workers(catalogue)
-            catalogue.event("flight_recorder.dumped", "What the partitions did last was written to a file, because of a signal, a " \
-              "stop by force or a loop that failed. `penstock replay` shows it.", :path, :reason, :lanes)
+            catalogue.event("flight_recorder.dumped", "What the partitions did last was written to a file, because of a " \
+              "signal, a stop by force or a loop that failed. `penstock replay` shows it.", :path, :reason, :lanes)
             catalogue.event("process.notice_signal", "A signal was received and will be acted on.", :signal)
           end
 
