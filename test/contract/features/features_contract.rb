@@ -129,6 +129,35 @@ module Penstock
       assert(event[:backtrace].any? { |line| line.include?("features_contract") })
     end
 
+    rule "[attempt/retrying?] with keys side by side: 1,false then 2,true, of each key by itself" do
+      topic, seen = unique("topic").tap { |name| create_topic(name, 1) }, queue
+      produce_keyed(topic, [%w[a 1], %w[b 1], %w[b 2], %w[a 2]])
+      consuming(topic, ->(_route) { parallel by: :key }, concurrency: 2) do
+        messages.each do |message|
+          seen << [message.raw_key, message.raw_payload, attempt, retrying?]
+          raise "not yet" if message.raw_key == "b" && message.raw_payload == "1" && attempt == 1
+        end
+      end
+      runs = take(seen, 5).group_by(&:first)
+
+      assert_equal [["a", "1", 1, false], ["a", "2", 1, false]], runs["a"]
+      assert_equal [["b", "1", 1, false], ["b", "1", 2, true], ["b", "2", 1, false]], runs["b"]
+    end
+
+    rule "[tags] visible in job instrumentation" do
+      topic, seen = topic_with(1), queue
+      running = consuming(topic) do
+        tags.add(:tenant, "acme")
+        seen << true
+      end
+      told = queue
+      running.application.monitor.subscribe("worker.processed") { |event| told << event[:job] }
+      running.application.monitor.subscribe("consumer.consumed") { |event| told << event[:caller].tags.to_a }
+      take(seen, 1)
+
+      assert_includes take(told, 2), ["acme"]
+    end
+
     STATISTICS = {"statistics.interval.ms": 200}.freeze
 
     rule "[inline insights] hash appears, never vanishes" do
