@@ -224,7 +224,7 @@ module Penstock
     end
 
     test "a record that was copied takes no more of the window's bytes than it did, headers included" do
-      native = DelegateClass(Messages::MemoryBatch) { def bytesize(_index) = 40 }
+      native = Class.new(DelegateClass(Messages::MemoryBatch)) { def bytesize(_index) = 40 }
       lane = lane(keyed, committed: 0)
       admit(lane, native.new(keyed_batch(%w[a])))
       settle(lane, lane.next_unit, error: RuntimeError.new)
