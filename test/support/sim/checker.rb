@@ -98,7 +98,7 @@ module Penstock
         # A process has come to its end.
         def ended(instance)
           return if instance.dead?
-          late = @world.timeline.now - instance.deadline.at_ms
+          late = @world.timeline.now - instance.deadline.at_ms - instance.stood_ms
           fail("I10", "#{instance.name} ended #{late} ms after its deadline") if late > 1_000
         end
 

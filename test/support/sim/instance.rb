@@ -48,6 +48,8 @@ module Penstock
         attr_reader :slot
         # @return [Integer] number of the life
         attr_reader :number
+        # @return [Integer] how long it was stopped by the system
+        attr_reader :stood_ms
         attr_reader :world, :loop, :host, :driver, :deadline
 
         def initialize(world, slot, number, application)
@@ -60,6 +62,7 @@ module Penstock
           @dead = false
           @paused = false
           @deferred = []
+          @stood_ms = 0
           @slow_until = 0
           @sleeper = Sleeper.new(self) { run }
           @loop.mailbox.extend(MailWaiting)
@@ -97,10 +100,14 @@ module Penstock
           @deferred.clear
         end
 
-        def pause = @paused = true
+        def pause
+          @paused = true
+          @paused_at = @world.timeline.now
+        end
 
         def go_on
           @paused = false
+          @stood_ms += @world.timeline.now - @paused_at
           waiting, @deferred = @deferred, []
           waiting.each(&:call)
         end
