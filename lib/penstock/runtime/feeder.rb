@@ -98,8 +98,8 @@ module Penstock
         reached_end(lane) if batch.eof && batch.size.zero?
       end
 
-      # What was taken goes on into units as far as its time has come; user code that decides about it is run by a worker. One part
-      # after another, as long as it becomes less: what is left waits for something that wakes the loop.
+      # What was taken goes on into units as far as its time has come; user code that decides about it is run by a worker. One
+      # part after another, as long as it becomes less: what is left waits for something that wakes the loop.
       def let_in(lane)
         left = nil
         while lane.intake.waiting? && lane.takes? && left != (left = lane.intake.size)

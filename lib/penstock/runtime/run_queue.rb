@@ -7,8 +7,8 @@ module Penstock
     #
     # A slot's units start in the order in which they were pushed, so many at once as it is wide. Where it is one, the second
     # waits behind the first and starts only when the first went smoothly: one that failed, or asked to pause or seek, *stalls*
-    # the slot, nothing of it starts until the loop has called back what waits and decided. Where keys run side by side units don't
-    # depend on each other and nothing stalls. Hooks go before everything.
+    # the slot, nothing of it starts until the loop has called back what waits and decided. Where keys run side by side units
+    # don't depend on each other and nothing stalls. Hooks go before everything.
     #
     # Loops push, workers take; one lock guards all, held for a few operations and never while calling out.
     class RunQueue

@@ -16,7 +16,7 @@ module Penstock
       def call(_slot, unit)
         Thread.handle_interrupt(Exception => :immediate) { unit.lane.call }
         outcome(unit, nil)
-      rescue StandardError => error
+      rescue => error
         outcome(unit, error)
       end
 
