@@ -282,6 +282,25 @@ module Penstock
       assert_nil outcome.error
     end
 
+    rule "a unit over its time limit is ended with that error, and no other of its partition is touched" do
+      executing do
+        def consume
+          log("began")
+          until_stopping
+        end
+      end
+      place = lane
+      over, other = [0, 1].map { |offset| push(lane, unit(place, [offset])) }
+      2.times { told }
+      assert_equal [over], @executor.interrupt([over], TimeLimitExceeded.new(topic: "orders", limit_ms: 10))
+      ended = outcome
+      assert_equal [over, TimeLimitExceeded], [ended.unit, ended.error.class]
+      assert_includes ended.error.message, "time_limit of 10 ms"
+      @link.stopping = true
+
+      assert_equal [other, nil], outcome.then { |left| [left.unit, left.error] }
+    end
+
     rule "a stop waits for user code within its time and says whether all has ended" do
       executing do
         def consume
