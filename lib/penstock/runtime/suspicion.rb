@@ -93,12 +93,12 @@ module Penstock
           unclean: suspects.unclean})
       end
 
-      # Suspects run one by one.
+      # Suspects run one by one. What is told of a key is forgotten when nothing of it is at hand: first it comes back.
       def cut(lane, unit, through)
+        lane.take_back([unit])
         effect = Processing::Effect::Isolate.new(through, unit.key)
         lane.recording&.effects([effect])
         effect.perform(lane, nil)
-        lane.take_back([unit])
         false
       end
 

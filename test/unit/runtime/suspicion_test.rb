@@ -51,13 +51,19 @@ module Penstock
       Runtime::Suspicion.new(@session, @committer, @gate, ->(lane, unit) { @started << [lane, offsets_of(unit)] })
     end
 
-    def suspected_lane(by: nil, **said)
+    def suspected_lane(by: nil, keys: nil, **said)
       features = {quarantine: Routing::Quarantine.new(3)}
       features[:parallel] = by if by
       lane = lane(route(features: features), committed: 0)
       lane.suspects.adopt(unclean: 0, crashes: {}, clean: false, **said) unless said.empty?
-      admit(lane, batch(0..3, from: 0))
+      keys ? lane_of_keys(lane, keys) : admit(lane, batch(0..3, from: 0))
       lane
+    end
+
+    def lane_of_keys(lane, keys)
+      taken = batch(0..3, from: 0)
+      lane.ledger.admit(0, 4, nil)
+      lane.let_in(Messages.new(taken, 0, 4), keys)
     end
 
     # Committed, so that units may go out.
@@ -144,6 +150,13 @@ module Penstock
       end
       lane.suspects.look(lane.ledger)
       assert_equal [true, 0], [lane.suspects.quiet?, decoded(lane).unclean_adoptions]
+    end
+
+    test "records of one key are tried one after another" do
+      lane = told(suspected_lane(by: Routing::Parallel.new(:key, 4), keys: %w[same] * 4, unclean: 1))
+      hand_out(lane)
+      @committer.answer(true)
+      assert_equal [[lane, [0]]], @started
     end
 
     test "one that was counted waits until no other suspect of the process runs" do
