@@ -43,6 +43,7 @@ module Penstock
           @checked = Hash.new(0)
           @busy = []
           @maps = {}
+          @reduced = {}
           @straggler = {}
           @taken_at = Hash.new(0)
           @of_key = Hash.new { |hash, key| hash[key] = [] }
@@ -87,7 +88,7 @@ module Penstock
           case name
           when "error.occurred" then error(instance, payload)
           when "client.reset" then @coverage.hit("connection opened anew")
-          when "offsets.metadata_reduced" then @coverage.hit("metadata too large")
+          when "offsets.metadata_reduced" then reduced(instance, payload)
           when "rebalance.unit_left_running" then @coverage.hit("revocation over its drain")
           when "consumer.offset_reset" then reset(payload)
           when "consumer.consuming.seek" then excuse(payload.values_at(:topic, :partition), payload[:message], 1)
@@ -137,6 +138,12 @@ module Penstock
         def discontinuity(instance, payload)
           return if @cuts&.key?(payload.values_at(:topic, :partition))
           fail("I1", "#{instance.name}: a take that does not follow: #{payload}")
+        end
+
+        # The broker takes less than the map needs: what doesn't fit is left out and may run again.
+        def reduced(instance, payload)
+          @coverage.hit("metadata too large")
+          @reduced[[instance.driver, payload.values_at(:topic, :partition)]] = true
         end
 
         def reset(payload)

@@ -64,7 +64,7 @@ module Penstock
               done_here?(truth, driver, key) && truth.offset >= from && !mapped?(key, truth)
             end
             return unless left
-            return excuse(key, from, 1) if @trouble[[driver, key]] || @back.key?(key)
+            return excuse(key, from, 1) if @trouble[[driver, key]] || @reduced[[driver, key]] || @back.key?(key)
             fail("I5", "#{instance.name} gives up #{key.join("/")} in order, committed at #{from}, but #{left.offset} is done")
           end
 
