@@ -90,9 +90,11 @@ module Penstock
       def admit(lane, batch)
         return lane.ready = false unless batch
         lane.recording&.take(batch)
+        life = lane.incarnation
         effects = @assemblies.fetch(lane.topic).admission.call(lane, batch, low_watermark(lane, batch))
         lane.recording&.effects(effects)
         effects.each { |effect| effect.perform(lane, @ports) }
+        @session.call_back(lane) unless lane.incarnation == life # what waits is of a log that is gone
         let_in(lane)
         hand_out(lane)
         reached_end(lane) if batch.eof && batch.size.zero?
