@@ -46,8 +46,9 @@ module Penstock
         return on_all(slot, unit) unless unit.consume?
         context = slot.pool.take(unit)
         begin
-          worked_on(context, unit)
+          ended = worked_on(context, unit)
         ensure
+          context.take_flow unless ended # user code ended the thread: a wish from outside must not wait for the unit's end
           slot.pool.give_back(context)
         end
       end
@@ -80,8 +81,7 @@ module Penstock
         unit.messages.processing!(@clock.wall_ms)
         context.consumer = nil if unit.consume? && !unit.lane.topic.consumer_persistence
         context.begin_unit(unit)
-        consumer = context.consumer || build(context)
-        error = unheard?(unit) ? run(consumer, unit) : worked(unit) { run(consumer, unit) }
+        error = unheard?(unit) ? run(context, unit) : worked(unit) { run(context, unit) }
         outcome(context, unit, error, started)
       end
 
@@ -151,7 +151,8 @@ module Penstock
       end
 
       # Everything is contained, whatever its class: what it means is decided by settlement.
-      def run(consumer, unit)
+      def run(context, unit)
+        consumer = context.consumer || build(context)
         before, after = EVENTS.fetch(unit.action) unless unheard?(unit)
         @monitor.instrument(before, payload(consumer, unit)) if before && @monitor.subscribed?(before)
         done = false

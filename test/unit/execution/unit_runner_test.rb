@@ -1,0 +1,37 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "support/executing"
+require "penstock/runtime/worker_pool"
+
+module Penstock
+  class UnitRunnerTest < TestCase
+    include TestSupport::Executing
+
+    def executor(onion, size)
+      Runtime::WorkerPool.new(queue: @queue, runner: runner(onion), threads: @threads, concurrency: size, priority: 0)
+    end
+
+    test "a consumer that can't be made fails its unit like any other error of the user's, and the worker stays" do
+      executing(consumer { define_method(:initialize) { raise ArgumentError, "no database" } }, size: 1)
+      born = 0
+      @threads.define_singleton_method(:start) { |*arguments, **options, &block| (born += 1) && super(*arguments, **options, &block) }
+      2.times do
+        push(lane, unit(lane, [1, 2]))
+        assert_kind_of ArgumentError, outcome.error
+      end
+      assert_equal 1, born
+      assert_equal %w[consumer.consume.error], drained(@errors).map { |each| each[:type] }.uniq
+    end
+
+    test "a wish from outside isn't kept for a unit whose thread user code has ended" do
+      executing { define_method(:consume) { Thread.exit } }
+      context = Consumer::Context.new(lane, @link)
+      slot = Runtime::RunQueue::Slot.new("orders", Consumer::Pool.new { context }, @mailbox)
+      push(context.lane, unit(context.lane, [1]), slot)
+      assert_kind_of InternalError, outcome.error
+      context.pause(nil, nil)
+      assert_equal [Consumer::Flow::Pause], @link.requests.map(&:class)
+    end
+  end
+end
