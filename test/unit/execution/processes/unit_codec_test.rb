@@ -53,6 +53,15 @@ module Penstock
       assert_nil batch(Codec.decode(body)).eof
     end
 
+    test "a unit of a collapsed row says so, at the end of its partition or not" do
+      found = [[nil, nil], [true, nil], [nil, 10], [true, 10]].map do |collapsed, eof|
+        unit = unit(lane(7), [3, 9], attempt: 4, eof: eof).tap { |made| made.collapsed = collapsed }
+        Codec.decode(Codec.encode(5, 2, unit)).to_h.values_at(:collapsed, :at_end)
+      end
+
+      assert_equal [[false, false], [true, false], [false, true], [true, true]], found
+    end
+
     test "each step of an iteration is told before user code sees the record" do
       page = Page.new([])
       found = batch(Codec.decode(body([3, 4, 5])), page)

@@ -76,7 +76,8 @@ module Penstock
     end
 
     test "wishes about the partition survive the way" do
-      [Consumer::Flow::Pause.new(5, nil), Consumer::Flow::Seek.new(:latest), Consumer::Flow::Resume.new, nil].each do |flow|
+      [Consumer::Flow::Pause.new(5, nil), Consumer::Flow::Seek.new(:latest), Consumer::Flow::Resume.new,
+        Consumer::Flow::Collapse.new(9), nil].each do |flow|
         flow.nil? ? assert_nil(Flows.load(Flows.dump(flow))) : assert_equal(flow, Flows.load(Flows.dump(flow)))
       end
     end
