@@ -91,15 +91,16 @@ module Penstock
       def bare?(lane) = @bare.key?(lane)
 
       # @param entries [Array<Entry>] just handed to the driver
+      # @param all [Boolean] whether every lane was asked; else those that moved are still due
       # @return [Integer] token that the answer carries
-      def sent(entries, now)
+      def sent(entries, now, all: true)
         entries.each do |entry|
           sent_unconditionally(entry.lane, now)
           entry.lane.attempts.written!
           entry.lane.suspects&.written!
         end
         @in_flight = entries
-        nothing_due
+        all ? nothing_due : @again -= entries.map(&:lane)
         @token += 1
       end
 
@@ -184,7 +185,7 @@ module Penstock
       def again(entries, now)
         return if entries.empty?
         @due_at = now + @retry_ms
-        @again = entries.map(&:lane)
+        @again |= entries.map(&:lane)
       end
     end
   end

@@ -45,7 +45,7 @@ module Penstock
       def want(lanes, clean: false)
         lanes.each do |lane|
           @wanted << lane unless @wanted.include?(lane)
-          @clean[lane] = true if clean
+          @clean[lane] ||= :wanted if clean
         end
         run
       end
@@ -88,7 +88,7 @@ module Penstock
         due = @commits.next_due
         by_interval = due && due <= now
         return if @wanted.empty? && !by_interval
-        send_lanes(by_interval ? @session.all : @wanted, now)
+        send_lanes(by_interval ? @session.all : @wanted, now, by_interval)
       end
 
       # @param event [Array] the driver's answer
@@ -99,6 +99,7 @@ module Penstock
         written(answer, results)
         acknowledged(answer[:acknowledged])
         refused(answer[:refused])
+        answer[:again].each { |entry| @clean[entry.lane] = :wanted if @clean[entry.lane] }
         reduced(answer[:again], results)
         tell_again(answer[:again], results)
         run
@@ -109,15 +110,15 @@ module Penstock
 
       private
 
-      def send_lanes(lanes, now)
+      def send_lanes(lanes, now, all)
         lanes.each { |lane| read_marks(lane) if lane.owned? }
         forced = @wanted
         @wanted = []
         entries = entries_of(lanes, forced, now)
         nothing_to_say(forced - entries.map(&:lane))
-        return @commits.nothing_due if entries.empty?
+        return (@commits.nothing_due if all) if entries.empty?
         entries.each { |entry| write(entry) }
-        token = @commits.sent(entries, now)
+        token = @commits.sent(entries, now, all: all)
         @session.driver.commit(token, entries.map { |entry| row(entry) })
       end
 
@@ -129,13 +130,14 @@ module Penstock
 
       def entries_of(lanes, forced, now)
         due = @commits.due(lanes, now)
-        clean = forced.select { |lane| @clean[lane] && lane.owned? && lane.position && due.none? { |entry| entry.lane == lane } }
-        due + clean.map { |lane| @commits.entry(lane) }
+        clean = (lanes | forced).select { |lane| @clean[lane] == :wanted && lane.owned? && lane.position }
+        due + (clean - due.map(&:lane)).map { |lane| @commits.entry(lane) }
       end
 
       def write(entry)
         entry.metadata = metadata(entry)
-        entry.lane.recording&.commit(entry, @clean.fetch(entry.lane, false))
+        @clean[entry.lane] = :said if @clean[entry.lane]
+        entry.lane.recording&.commit(entry, @clean.key?(entry.lane))
       end
 
       def written(answer, results)
@@ -153,7 +155,7 @@ module Penstock
 
       def metadata(entry)
         return if @commits.bare?(entry.lane)
-        @codec.encode(entry.lane, entry.offset, clean: @clean.fetch(entry.lane, false))
+        @codec.encode(entry.lane, entry.offset, clean: @clean.key?(entry.lane))
       end
 
       def codes(rows, number)

@@ -1,0 +1,116 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "support/lanes"
+require "penstock/runtime/committer"
+require "penstock/runtime/mailbox"
+
+module Penstock
+  class CommitterTest < TestCase
+    include TestSupport::Lanes
+
+    REBALANCE_IN_PROGRESS = 27
+
+    # A session and its driver: commits are remembered, the clock stands.
+    class Session
+      attr_accessor :now
+      attr_reader :all, :sent, :events
+
+      def initialize(lanes)
+        @all = lanes
+        @now = 0
+        @sent = []
+        @events = []
+      end
+
+      def driver = self
+      def commit(token, rows) = @sent << [token, rows]
+      def current?(lane) = @all.include?(lane)
+      def group = self
+      def id = "group"
+      def emit(name, payload) = @events << [name, payload]
+    end
+
+    # Says in the metadata whether it is clean.
+    class Codec
+      def encode(_lane, _offset, clean:) = clean ? "clean" : ""
+    end
+
+    def setup
+      @lanes = Array.new(2) { |partition| assembly.lane("orders", partition, 1).tap { |lane| lane.adopt(0) } }
+      @session = Session.new(@lanes)
+      @committer = Runtime::Committer.new(@session, codec: Codec.new, interval_ms: 5_000, expelled: -> { flunk })
+    end
+
+    def move(lane, offset)
+      lane.ledger.admit(lane.ledger.tail, offset, nil)
+      lane.complete_through(offset)
+      @committer.moved
+    end
+
+    # The last commit is answered: the same for all of its partitions.
+    def answer(number = 0)
+      token, rows = @session.sent.last
+      @committer.answered([:commit, token, 0, nil, rows.map { |topic, partition, offset, *| [topic, partition, offset, number] }])
+    end
+
+    # @return [Array<Array>] partition, offset and metadata of each commit
+    def sent = @session.sent.map { |_token, rows| rows.map { |row| row.values_at(1, 2, 3) } }
+
+    def pass(duration_ms)
+      @session.now += duration_ms
+      @committer.run
+    end
+
+    test "a commit that one partition asks for leaves those that are due by interval due" do
+      move(@lanes[0], 3)
+      pass(1_000)
+      @lanes[1].ledger.admit(0, 2, nil)
+      @lanes[1].complete_through(2)
+      @committer.want([@lanes[1]])
+      answer
+      assert_equal 5_000, @committer.next_due
+      pass(4_000)
+      assert_equal [[[1, 2, ""]], [[0, 3, ""]]], sent
+    end
+
+    test "what was refused for now is not settled because another partition commits meanwhile" do
+      move(@lanes[0], 3)
+      @committer.want([@lanes[0]], clean: true)
+      answer(REBALANCE_IN_PROGRESS)
+      move(@lanes[1], 2)
+      @committer.want([@lanes[1]])
+      answer
+      refute @committer.settled?([@lanes[0]])
+      pass(200)
+      answer
+      assert @committer.settled?([@lanes[0]])
+      assert_equal [0, 3, "clean"], sent.last.first
+    end
+
+    test "the last commit of an owner who ends in order is sent again when refused, also where no offset moved" do
+      @lanes[0].committed!(0)
+      @committer.want([@lanes[0]], clean: true)
+      answer(REBALANCE_IN_PROGRESS)
+      refute @committer.settled?([@lanes[0]])
+      pass(200)
+      answer
+      pass(200)
+      assert_equal [[[0, 0, "clean"]]] * 2, sent
+    end
+
+    test "who waits hears of the commit that holds what was marked, not of one before" do
+      move(@lanes[0], 3)
+      @committer.want([@lanes[0]])
+      wait = Runtime::CommitWait.new(@lanes[0])
+      @lanes[0].ledger.admit(3, 5, nil)
+      @lanes[0].marks.mark(4)
+      @committer.wait(wait)
+      answer
+      assert_nil wait.instance_variable_get(:@answer)
+      answer
+      assert wait.wait(0)
+      assert_equal [[[0, 3, ""]], [[0, 5, ""]]], sent
+    end
+  end
+end
