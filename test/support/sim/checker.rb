@@ -71,7 +71,7 @@ module Penstock
         # The log was cut: what stands below the old end from now on may be skipped by what was committed before.
         def cut(place, old_end)
           @cuts ||= {}
-          @cuts[place] = old_end
+          @cuts[place] = [@cuts[place] || 0, old_end].max
           excuse(place, 0, 5)
           @back[place] = 0
           @checked[place] = 0
