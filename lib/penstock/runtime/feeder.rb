@@ -25,12 +25,14 @@ module Penstock
         @ports = ports
         @limit_of = limit_of
         @turn = 0
+        @crowded = {}
       end
 
       # Hands out what waits, takes what is wanted, hands that out too.
       def run
         return unless @session.feeding
         lanes = rotated
+        @crowded = crowded(lanes)
         lanes.each do |lane|
           let_in(lane) if lane.intake.waiting?
           hand_out(lane) if lane.waiting?
@@ -70,15 +72,26 @@ module Penstock
         room = Hash.new { |known, topic| known[topic] = room(topic) }
         lanes.select do |lane|
           next false unless lane.wanted.positive?
-          next true unless lane.idle?
+          next place?(lane) unless lane.idle?
           room[lane.topic.name].positive? && (room[lane.topic.name] -= 1)
         end
       end
 
       def room(topic_name) = @limit_of.call(topic_name) + SPARE - @session.queue.waiting(topic_name)
 
-      # A unit behind a running one of its lane takes no place of others.
-      def place?(lane) = !lane.idle? || room(lane.topic.name).positive?
+      # A unit behind a running one of its lane takes no place of others, but it keeps its lane's: as long as others find none a
+      # lane comes to its end first. Where keys run side by side one of them may take long: such a lane waits for a place too.
+      def place?(lane)
+        return true unless lane.idle? || @crowded.key?(lane.topic.name)
+        (lane.idle? || lane.rolling?) && room(lane.topic.name).positive?
+      end
+
+      # @return [Hash{String => Integer}] topics of which more partitions wait for a place than there are
+      def crowded(lanes)
+        waiting = Hash.new(0)
+        lanes.each { |lane| waiting[lane.topic.name] += 1 if lane.idle? && (lane.waiting? || lane.wanted.positive?) }
+        waiting.select { |topic_name, count| count > room(topic_name) }
+      end
 
       def take(lanes)
         limit = [@session.settings.window_bytes, WINDOW_BYTES / lanes.size].min

@@ -24,7 +24,7 @@ module Penstock
       def feeding = true
       def now = 0
       def driver = self
-      def take(request) = Array.new(request.size / 3) { @batches.shift }
+      def take(request) = request.each_slice(3).map { |source, most, _bytes| source ? source.call(most) : @batches.shift }
       def settings = self
       def window_bytes = 1_000_000
       def pool = self
@@ -65,6 +65,34 @@ module Penstock
       @session = Session.new(@lane)
       @ports = Moving.new
       @feeder = Runtime::Feeder.new(@session, {@topic => assembly(@topic)}, @ports, ->(_topic) { 5 }, Unsuspicious.new)
+    end
+
+    test "where more partitions have records than units may wait, each gets its turn" do
+      lanes = Array.new(9) { |partition| endless(partition) }
+      session = Session.new(*lanes)
+      feeder = Runtime::Feeder.new(session, {@topic => assembly(@topic)}, @ports, ->(_topic) { 2 }, Unsuspicious.new)
+      served = Hash.new(0)
+      running = []
+      100.times do
+        feeder.run
+        running << session.queue.take(wait: false) while running.size < 2
+        slot, unit = running.shift
+        served[unit.lane.partition] += 1
+        session.queue.finished(slot, unit, false)
+        settle(unit.lane, unit, ports: @ports)
+      end
+      assert_equal 9, served.size, served.inspect
+      assert_operator served.values.max, :<=, 3 * served.values.min, served.inspect
+    end
+
+    # A partition whose records don't come to an end.
+    def endless(partition)
+      lane = nil
+      source = ->(most) { batch(lane.ledger.tail...(lane.ledger.tail + most), from: lane.ledger.tail, full: true) }
+      lane = assembly(@topic).lane("orders", partition, 1, source)
+      lane.adopt(0)
+      lane.slot = Runtime::RunQueue::Slot.new("orders")
+      lane
     end
 
     test "records that are dropped before a unit move the offset, so a commit is due" do
