@@ -59,7 +59,9 @@ module Penstock
       def admit(lane, batch, ports = Ports.new, low: nil, now: 0)
         assembly = assembly(lane.topic)
         assembly.admission.call(lane, batch, low).each { |effect| effect.perform(lane, ports) }
-        assembly.let_in(lane, now).each { |effect| effect.perform(lane, ports) } if lane.intake.waiting?
+        lane.intake.size.clamp(1, 9).times do
+          assembly.let_in(lane, now).each { |effect| effect.perform(lane, ports) } if lane.intake.waiting?
+        end
         ports
       end
 

@@ -150,5 +150,34 @@ module Penstock
     private
 
     def message_marks(message) = message.instance_variable_get(:@batch).context.marks
+
+    test "a take in which the log goes backwards in the middle is let in part by part: what stands behind the step is the new log" do
+      lane = lane(committed: 3)
+      ports = admit(lane, batch([3, 4, 0, 1], from: 3))
+
+      assert_equal([["consumer.offset_reset", 5, 0]], ports.events.map { |name, payload|
+        [name, payload[:old_offset], payload[:new_offset]]
+      })
+      assert_equal [0, 2], [lane.ledger.base, lane.ledger.tail]
+      assert_equal [0, 1], offsets_of(lane.next_unit)
+    end
+
+    test "a take that repeats in the middle what it began with, after a rebalance, lets everything in once" do
+      lane = lane(committed: 3)
+      admit(lane, batch([3, 4], from: 3))
+      first = lane.next_unit
+      settle(lane, first)
+      lane.may_repeat!
+      ports = admit(lane, batch([5, 6, 3, 4, 5, 6, 7], from: 5))
+
+      assert_equal [5, 8], [lane.ledger.base, lane.ledger.tail]
+      assert_empty ports.events
+      seen = []
+      while (unit = lane.next_unit)
+        seen.concat(offsets_of(unit))
+        settle(lane, unit)
+      end
+      assert_equal [5, 6, 7], seen
+    end
   end
 end

@@ -4,6 +4,7 @@ require_relative "../../clock"
 require_relative "../../errors"
 require_relative "../../messages/messages"
 require_relative "../effects/effects"
+require_relative "part"
 
 module Penstock
   module Processing
@@ -43,6 +44,7 @@ module Penstock
         def records(lane, batch, low)
           first = batch.offset(0)
           expected = lane.ledger.tail
+          return Part.of(batch).flat_map { |part| records(lane, part, low) } if Part.steps_back?(batch)
           return begin_at(lane, batch, first) unless expected
           return behind(lane, batch, first, expected) if first < expected
           check_cursor(lane, batch, expected)
@@ -64,7 +66,8 @@ module Penstock
           batch.context = Messages::Context.new(lane.topic.deserializers, @clock.wall_ms, lane.marks)
           messages = messages.pick((0...messages.size).to_a - complete) if complete
           lane.intake.push(messages)
-          lane.took(from)
+          # Whether what follows in the same take repeats is judged by where the take before this one began.
+          Part.more?(batch) ? lane.fresh? : lane.took(from)
         end
 
         def admit(lane, batch, from, messages)
@@ -72,7 +75,10 @@ module Penstock
           lane.ledger.admit(from, batch.to, messages.offsets)
         end
 
-        def messages(batch) = Messages.new(batch, scheduled_ms: @clock.wall_ms)
+        def messages(batch)
+          return Messages.new(batch, scheduled_ms: @clock.wall_ms) unless batch.is_a?(Part)
+          Messages.new(batch.whole, batch.first_index, batch.size, scheduled_ms: @clock.wall_ms)
+        end
 
         # The cursor lives in the source; when it stood elsewhere than our tail, records were taken and never got here.
         def check_cursor(lane, batch, expected)
