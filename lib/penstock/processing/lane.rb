@@ -69,9 +69,8 @@ module Penstock
         @marks = Consumer::Marks.for(topic)
         @owned = true
         @out = @letters = 0
-        @ready = true
+        @ready = @fresh = true
         @leaving = @may_repeat = false
-        @fresh = true
         @previous_from = @begin_at = @end = @map_committed = nil
       end
 
@@ -120,12 +119,12 @@ module Penstock
       def wanted
         return 0 unless @ready && takes? && @intake.empty?
         wanted = @division.wanted(self)
-        (wanted.positive? && rolling? && pressed?) ? 0 : wanted
+        return wanted unless rolling? && wanted.positive? && pressed?
+        @ledger.incomplete.zero? ? [wanted, @topic.max_messages].min : 0 # a former owner left that much: else it stays as it is
       end
 
-      # What is complete beyond the base must fit into a commit's metadata: before it doesn't, nothing more is taken until the
-      # base moves.
-      # @return [Boolean]
+      # @return [Boolean] whether what is complete beyond the base may come to be too much for a commit's metadata: then nothing
+      #   more is taken until the base moves
       def pressed?
         return @pressed if @pressed_version == @ledger.version
         @pressed_version = @ledger.version

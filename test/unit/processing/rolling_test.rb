@@ -277,6 +277,20 @@ module Penstock
       assert_equal([[0], [3]], units(lane).map { |unit| offsets_of(unit) })
     end
 
+    test "a map that a former owner left, however full, doesn't keep what is missing in it from being taken" do
+      lane = lane(keyed(max_messages: 10))
+      last = 6_000
+      lane.adopt(0, (1...last).step(3).map { |offset| [offset, offset + 2] })
+      assert lane.pressed?
+      while lane.position < last
+        assert_includes (lane.pressed? ? 1..10 : 1..1_000), lane.wanted, "at #{lane.position}"
+        keys = Array.new([lane.wanted, 10].min) { |index| "k#{index}" }
+        admit(lane, keyed_batch(keys, from: lane.ledger.tail, full: true))
+        assert_equal 0, lane.wanted if lane.pressed? && lane.ledger.incomplete.positive?
+        units(lane).each { |unit| settle(lane, unit) }
+      end
+    end
+
     test "records that a former owner was retrying wait their back-off again, alone, and others don't wait" do
       lane = lane(keyed)
       lane.adopt(0, [])
