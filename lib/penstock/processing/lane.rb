@@ -225,6 +225,7 @@ module Penstock
           @division.completed(message.bytesize) if rolling
           @attempts.forget(offset)
         end
+        @attempts.complete_through(@ledger.base) if @attempts.any?
         reach_end if @end
       end
 

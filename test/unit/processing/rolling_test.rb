@@ -151,6 +151,15 @@ module Penstock
       assert_equal [1], offsets_of(lane.next_unit)
     end
 
+    test "attempts of a record that was marked before its unit failed are forgotten when the base has passed it" do
+      lane = filled(%w[a b])
+      unit = lane.next_unit
+      unit.marks.mark(0)
+      settle(lane, unit, error: RuntimeError.new, blamed: 0)
+      settle(lane, lane.next_unit)
+      assert_equal [2, {}], [lane.position, lane.attempts.to_h]
+    end
+
     test "with manual offsets marks count after the unit has ended, whichever attempt they come from" do
       lane = filled(%w[a b], keyed(manual: true))
       first, second = units(lane)
