@@ -17,6 +17,9 @@ module Penstock
       def include?(reason) = @due.key?(reason)
       def reasons = @due.keys
 
+      # @return [Boolean] whether that reason is the only one
+      def only?(reason) = @due.size == 1 && @due.key?(reason)
+
       # @param reason [Symbol] one of {REASONS}
       # @param at_ms [Integer, nil] monotonic time at which the hold ends by itself; nil: by {#release} only
       def add(reason, at_ms = nil)

@@ -379,7 +379,7 @@ module Penstock
 
       private
 
-      def broken? = @holds.reasons == [:breaker] && !@leaving && owned?
+      def broken? = @holds.only?(:breaker) && !@leaving && owned?
 
       def marked(unit, limit)
         through = unit.marks&.through || -1

@@ -113,8 +113,9 @@ module Penstock
         !due.nil? && due <= now
       end
 
+      # Behind an open breaker a record is looked for that could be tried: what waits there comes forward in its time too.
       def hold_due(lane)
-        return lane.holds.next_due unless lane.holds.open?
+        return lane.holds.next_due unless lane.holds.open? || lane.holds.only?(:breaker)
         [lane.division.next_due, lane.intake.due].compact.min
       end
     end

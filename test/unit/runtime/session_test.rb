@@ -1,0 +1,30 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "support/lanes"
+require "penstock/runtime/session"
+
+module Penstock
+  class SessionTest < TestCase
+    include TestSupport::Lanes
+
+    Parallel = Struct.new(:by, :max_partitions, :partitioner, :consistent?, :offset_metadata_strategy)
+
+    def session(*lanes)
+      Runtime::Session.allocate.tap do |session|
+        session.instance_variable_set(:@lanes, lanes.to_h { |lane| [lane.key, lane] })
+      end
+    end
+
+    test "a key's back-off ends in time also where an open breaker waits for a record to try, not where the user pauses" do
+      lane = lane(route(features: {parallel: Parallel.new(:key, 4, nil, false)}), committed: 0)
+      admit(lane, batch([0], from: 0))
+      unit = lane.next_unit
+      settle(lane, unit, error: RuntimeError.new, now: 0)
+      lane.holds.add(:breaker)
+      assert_equal 2_000, session(lane).next_hold_due
+      lane.holds.add(:user)
+      assert_nil session(lane).next_hold_due
+    end
+  end
+end
