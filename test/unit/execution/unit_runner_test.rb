@@ -15,7 +15,10 @@ module Penstock
     test "a consumer that can't be made fails its unit like any other error of the user's, and the worker stays" do
       executing(consumer { define_method(:initialize) { raise ArgumentError, "no database" } }, size: 1)
       born = 0
-      @threads.define_singleton_method(:start) { |*arguments, **options, &block| (born += 1) && super(*arguments, **options, &block) }
+      @threads.define_singleton_method(:start) do |*arguments, **options, &block|
+        born += 1
+        super(*arguments, **options, &block)
+      end
       2.times do
         push(lane, unit(lane, [1, 2]))
         assert_kind_of ArgumentError, outcome.error
