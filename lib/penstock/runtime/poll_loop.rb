@@ -253,6 +253,7 @@ module Penstock
         parts, @parts = @parts, nil
         @mailbox.wake = -> {}
         parts&.abandon
+      ensure
         driver.close(close_ms)
       end
 

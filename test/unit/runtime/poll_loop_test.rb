@@ -57,6 +57,16 @@ module Penstock
       refute timers?
     end
 
+    test "a connection is closed also where giving up its partitions fails" do
+      closed = []
+      driver = Object.new
+      driver.define_singleton_method(:close) { |timeout_ms| closed << timeout_ms }
+      @loop.instance_variable_set(:@orders, [])
+      @parts.define_singleton_method(:abandon) { raise IOError }
+      assert_raises(IOError) { @loop.__send__(:close, driver) }
+      assert_equal 1, closed.size
+    end
+
     test "it waits until the next timer, at most as long as anybody may need it" do
       @parts.next_due = @clock.monotonic_ms + 300
       assert_equal 300, wait_ms
