@@ -2,6 +2,7 @@
  * answers without the network, but it may be busy (statistics): so without the
  * GVL, and never given up half-way. */
 #include "binding.h"
+#include "group_metadata.h"
 #include "nogvl.h"
 
 typedef struct {
@@ -167,6 +168,7 @@ typedef struct {
   char *member_id;
   const char *protocol;
   rd_kafka_topic_partition_list_t *assignment;
+  rd_kafka_consumer_group_metadata_t *metadata;
 } facts_args_t;
 
 static void *member_id_safe(void *ptr) {
@@ -197,6 +199,26 @@ static void *assignment_safe(void *ptr) {
   if (!args->core->close_begun) rd_kafka_assignment(args->core->handle.rk, &args->assignment);
   pk_loop_leave(args->core);
   return args;
+}
+
+static void *group_metadata_safe(void *ptr) {
+  facts_args_t *args = ptr;
+
+  args->entered = pk_loop_enter(args->core);
+  if (args->entered) return args;
+  if (!args->core->close_begun) args->metadata = rd_kafka_consumer_group_metadata(args->core->handle.rk);
+  pk_loop_leave(args->core);
+  return args;
+}
+
+/* The generation of now, for offsets in a transaction: taken on the loop, given to
+ * whoever needs it. nil once the close has begun. */
+static VALUE consumer_group_metadata(VALUE self) {
+  facts_args_t args = {.core = pk_consumer_of(self)};
+
+  pk_without_gvl_noraise(group_metadata_safe, &args);
+  pk_loop_check(args.entered, args.core);
+  return args.metadata ? pk_group_metadata_wrap(args.metadata) : Qnil;
 }
 
 /* Empty when the broker has thrown the member out: then its lanes are lost, also
@@ -312,6 +334,7 @@ void Init_pk_consumer_group(VALUE cConsumer) {
   rb_define_method(cConsumer, "assign", consumer_assign, 1);
   rb_define_method(cConsumer, "seek", consumer_seek, -1);
   rb_define_method(cConsumer, "member_id", consumer_member_id, 0);
+  rb_define_method(cConsumer, "group_metadata", consumer_group_metadata, 0);
   rb_define_method(cConsumer, "rebalance_protocol", consumer_rebalance_protocol, 0);
   rb_define_method(cConsumer, "assignment", consumer_assignment, 0);
   rb_define_method(cConsumer, "assignment_lost?", consumer_assignment_lost_p, 0);

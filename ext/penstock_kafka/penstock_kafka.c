@@ -95,7 +95,7 @@ static VALUE native_features(VALUE self) {
 
 static void (*const inits[])(VALUE) = {
     Init_pk_error, Init_pk_conf,     Init_pk_batch,    Init_pk_lane, Init_pk_consumer,
-    Init_pk_delivery, Init_pk_producer, Init_pk_admin, Init_pk_mock,
+    Init_pk_group_metadata, Init_pk_delivery, Init_pk_producer, Init_pk_admin, Init_pk_mock,
 };
 
 RUBY_FUNC_EXPORTED void Init_penstock_kafka(void) {

@@ -27,9 +27,11 @@ static void producer_mark(void *pointer) {
 static void producer_free(void *pointer) {
   pk_rproducer_t *producer = pointer;
   pk_producer_t *core = producer->core;
+  pk_txn_call_t *txn = producer->txn;
 
   xfree(producer);
   if (!core || core->generation != pk_fork_generation() || pk_inherited(&core->handle)) return;
+  if (txn) pk_txn_call_unref(txn);
   pk_handle_unregister(&core->handle);
   if (!pk_producer_disown(core)) return;
   if (core->handle.rk) {
@@ -345,4 +347,5 @@ void Init_pk_producer(VALUE mNative) {
   Init_pk_produce_many(cProducer);
   Init_pk_producer_close(cProducer);
   Init_pk_producer_reports(cProducer);
+  Init_pk_producer_transactions(cProducer);
 }

@@ -4,6 +4,7 @@
 #include "penstock_kafka.h"
 
 #include "core/producer.h"
+#include "core/transaction.h"
 
 /* What the files behind Penstock::Native::Producer and ::Delivery share. */
 
@@ -16,6 +17,8 @@ typedef struct pk_rproducer {
   uint64_t last_label;
   size_t max_payload_bytes;
   VALUE reporter; /* the thread that takes the reports, or nil */
+  pk_txn_call_t *txn; /* the call about a transaction that is under way, or whose asker was interrupted */
+  bool txn_awaited;   /* somebody waits for it */
 } pk_rproducer_t;
 
 pk_rproducer_t *pk_rproducer_get(VALUE self);
@@ -78,6 +81,9 @@ void Init_pk_produce_many(VALUE cProducer);
 /* producer_close.c: the end of a producer. */
 void pk_rproducer_reap(pk_producer_t *core);
 void Init_pk_producer_close(VALUE cProducer);
+
+/* producer_transactions.c */
+void Init_pk_producer_transactions(VALUE cProducer);
 
 /* producer_reports.c: the methods that hand out reports and notices. */
 void Init_pk_producer_reports(VALUE cProducer);

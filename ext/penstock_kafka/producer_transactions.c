@@ -1,0 +1,186 @@
+/* Penstock::Native::Producer: transactions. One call at a time; each waits without
+ * the GVL and can be interrupted. A call that was interrupted goes on: the same
+ * method called again waits for its end and answers it, every other one waits for
+ * its end first. So nothing is ever begun beside a commit whose end isn't known. */
+#include "core/transaction.h"
+#include "group_metadata.h"
+#include "nogvl.h"
+#include "producing.h"
+
+#define WHAT "producer"
+
+typedef struct {
+  pk_rproducer_t *producer;
+  pk_txn_call_t *call;
+} awaiting_t;
+
+static void *wait_safe(void *pointer) {
+  pk_txn_call_wait(pointer);
+  return pointer;
+}
+
+static void wait_unblock(void *pointer) {
+  pk_txn_call_interrupt(pointer);
+}
+
+static VALUE wait_body(VALUE pointer) {
+  pk_txn_call_t *call = ((awaiting_t *)pointer)->call;
+
+  while (!pk_txn_call_done(call)) {
+    pk_without_gvl(wait_safe, call, wait_unblock, call);
+    rb_thread_check_ints();
+  }
+  return Qnil;
+}
+
+static VALUE wait_end(VALUE pointer) {
+  ((awaiting_t *)pointer)->producer->txn_awaited = false;
+  return Qnil;
+}
+
+/* Waits for the call under way. Who is interrupted leaves it where it is. */
+static void await_call(pk_rproducer_t *producer) {
+  awaiting_t awaiting = {producer, producer->txn};
+
+  producer->txn_awaited = true;
+  rb_ensure(wait_body, (VALUE)&awaiting, wait_end, (VALUE)&awaiting);
+}
+
+/* The answer of the call that has ended, which is forgotten. */
+static rd_kafka_error_t *take_answer(pk_rproducer_t *producer) {
+  pk_txn_call_t *call = producer->txn;
+  rd_kafka_error_t *error = call->error;
+
+  call->error = NULL;
+  producer->txn = NULL;
+  pk_txn_call_unref(call);
+  return error;
+}
+
+static void forget_answer(pk_rproducer_t *producer) {
+  rd_kafka_error_t *error;
+
+  await_call(producer);
+  if ((error = take_answer(producer))) rd_kafka_error_destroy(error);
+}
+
+static pk_rproducer_t *enter(VALUE self) {
+  pk_rproducer_t *producer = pk_rproducer_get(self);
+
+  pk_rproducer_check(producer);
+  if (producer->txn_awaited) pk_raise(RD_KAFKA_RESP_ERR__CONFLICT, "another thread is in a call about the transaction");
+  return producer;
+}
+
+/* Takes the asker's reference. */
+static void start(pk_rproducer_t *producer, pk_txn_call_t *call) {
+  pk_handle_t *handle = &producer->core->handle;
+  int result = pk_txn_call_start(call);
+
+  if (result == 0) {
+    producer->txn = call;
+    return;
+  }
+  pk_txn_call_unref(call);
+  if (result == PK_E_FORKED || result == PK_E_CLOSED) pk_raise_entry(handle, WHAT, result);
+  rb_syserr_fail(result, "a thread of the driver");
+}
+
+static VALUE finish(pk_rproducer_t *producer) {
+  rd_kafka_error_t *error;
+
+  await_call(producer);
+  if ((error = take_answer(producer))) pk_raise_error(error);
+  return Qnil;
+}
+
+static int timeout_of(VALUE timeout_ms) {
+  return NIL_P(timeout_ms) ? -1 : NUM2INT(timeout_ms);
+}
+
+/* Begins the call, or resumes the one of its kind that was interrupted. */
+static VALUE perform(VALUE self, pk_txn_kind_t kind, VALUE timeout_ms) {
+  pk_rproducer_t *producer = enter(self);
+  int timeout = timeout_of(timeout_ms);
+
+  if (producer->txn && producer->txn->kind != kind) forget_answer(producer);
+  if (!producer->txn) start(producer, pk_txn_call_new(producer->core, kind, timeout));
+  return finish(producer);
+}
+
+/* init_transactions(timeout_ms): fences who had the same transactional id, and
+ * ends what it left open. Before any other. */
+static VALUE producer_init_transactions(VALUE self, VALUE timeout_ms) {
+  return perform(self, PK_TXN_INIT, timeout_ms);
+}
+
+/* commit_transaction(timeout_ms): waits for every report before it commits. */
+static VALUE producer_commit_transaction(VALUE self, VALUE timeout_ms) {
+  return perform(self, PK_TXN_COMMIT, timeout_ms);
+}
+
+/* abort_transaction(timeout_ms): what is queued is reported as purged. */
+static VALUE producer_abort_transaction(VALUE self, VALUE timeout_ms) {
+  return perform(self, PK_TXN_ABORT, timeout_ms);
+}
+
+/* send_offsets_to_transaction([[topic, partition, offset, metadata, epoch], …],
+ * group, timeout_ms). Answers when the group's coordinator has them. */
+static VALUE producer_send_offsets(VALUE self, VALUE offsets, VALUE group, VALUE timeout_ms) {
+  pk_rproducer_t *producer = enter(self);
+  int timeout = timeout_of(timeout_ms);
+  rd_kafka_topic_partition_list_t *list;
+  pk_txn_call_t *call;
+
+  pk_group_metadata_check(group);
+  if (producer->txn) forget_answer(producer);
+  list = pk_list_from_values(offsets);
+  call = pk_txn_call_new(producer->core, PK_TXN_OFFSETS, timeout);
+  call->offsets = list;
+  call->group = pk_group_metadata_copy(group);
+  start(producer, call);
+  return finish(producer);
+}
+
+typedef struct {
+  pk_producer_t *core;
+  rd_kafka_error_t *error;
+} begin_args;
+
+static void *begin_safe(void *pointer) {
+  begin_args *args = pointer;
+
+  args->error = pk_txn_begin(args->core);
+  return pointer;
+}
+
+/* begin_transaction: asks no broker. */
+static VALUE producer_begin_transaction(VALUE self) {
+  pk_rproducer_t *producer = enter(self);
+  begin_args args = {.core = producer->core};
+
+  if (producer->txn) forget_answer(producer);
+  pk_enter(&args.core->handle, WHAT);
+  pk_without_gvl_noraise(begin_safe, &args);
+  pk_handle_leave(&args.core->handle);
+  if (args.error) pk_raise_error(args.error);
+  return Qnil;
+}
+
+/* transaction_call → :init, :offsets, :commit or :abort while a call is under way,
+ * or has ended behind the back of who was interrupted; else nil. */
+static VALUE producer_transaction_call(VALUE self) {
+  static const char *const names[] = {"init", "offsets", "commit", "abort"};
+  pk_rproducer_t *producer = pk_rproducer_get(self);
+
+  return producer->txn ? ID2SYM(rb_intern(names[producer->txn->kind])) : Qnil;
+}
+
+void Init_pk_producer_transactions(VALUE cProducer) {
+  rb_define_method(cProducer, "init_transactions", producer_init_transactions, 1);
+  rb_define_method(cProducer, "begin_transaction", producer_begin_transaction, 0);
+  rb_define_method(cProducer, "send_offsets_to_transaction", producer_send_offsets, 3);
+  rb_define_method(cProducer, "commit_transaction", producer_commit_transaction, 1);
+  rb_define_method(cProducer, "abort_transaction", producer_abort_transaction, 1);
+  rb_define_method(cProducer, "transaction_call", producer_transaction_call, 0);
+}
