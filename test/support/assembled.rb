@@ -127,7 +127,7 @@ module Penstock
         @breakers = Runtime::Breakers.new(@session, ->(lane, unit) { @queue.push(lane.slot, unit) })
         @breakers.add(topic, @assembly.breaker) if @assembly.breaker
         @feeder = Runtime::Feeder.new(@session, assemblies, @ports, ->(_topic) { 3 }, Unsuspecting.new)
-        @settler = Runtime::Settler.new(@session, assemblies, @ports, Runtime::Hooks.new(@queue, nil))
+        @settler = Runtime::Settler.new(@session, assemblies, @ports, Runtime::Hooks.new(@queue, nil), nil)
       end
 
       # --- as a driver and a source

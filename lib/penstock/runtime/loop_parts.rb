@@ -141,7 +141,7 @@ module Penstock
         @suspicion = Suspicion.new(@session, @committer, @host.suspect_gate, ->(lane, unit) { @feeder.push(lane, [unit]) })
         @breakers = Breakers.new(@session, method(:probe))
         @feeder = Feeder.new(@session, @assemblies, @ports, @host.method(:worker_limit), @suspicion)
-        @settler = Settler.new(@session, @assemblies, @ports, @hooks)
+        @settler = Settler.new(@session, @assemblies, @ports, @hooks, @suspicion)
       end
 
       def widen_lane(lane, width)

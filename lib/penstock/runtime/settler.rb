@@ -11,7 +11,9 @@ module Penstock
       # @param assemblies [Hash{Routing::Topic => Processing::Assembly}]
       # @param ports [Ports]
       # @param hooks [Hooks]
-      def initialize(session, assemblies, ports, hooks)
+      # @param suspicion [Suspicion]
+      def initialize(session, assemblies, ports, hooks, suspicion)
+        @suspicion = suspicion
         @session = session
         @assemblies = assemblies
         @ports = ports
@@ -25,16 +27,18 @@ module Penstock
         lane.recording&.outcome(outcome, now)
         lane.returned(outcome.unit)
         lane.unit_took(outcome.unit, outcome.time_us) if outcome.time_us
-        suspected(lane, outcome) if lane.suspects
+        announced = suspected(lane, outcome) if lane.suspects
         @session.call_back(lane, unstall: true) if called_back?(lane, outcome)
         return ended_elsewhere(lane, outcome.unit) unless @session.current?(lane)
         settle(lane, outcome, now)
+        @suspicion.clear(lane) if announced
         @ports.moved
       end
 
       private
 
       # A record that took the process of the pool along in which it ran is counted at once.
+      # @return [Boolean] whether it was a suspect that a commit speaks of
       def suspected(lane, outcome)
         unit = outcome.unit
         died = outcome.blamed if outcome.error.is_a?(WorkerDied)

@@ -21,14 +21,14 @@ module Penstock
         @claimed_at = 0
       end
 
-      # @param suspects [Processing::Failure::Suspects] of the lane
+      # @param suspects [Processing::Failure::Suspects] of the lane, of which none runs
       # @param prime [Boolean] whether it must be the only one
       # @param now [Integer] monotonic ms
       # @yield when it may run: announces it
       # @return [Boolean]
       def enter(suspects, prime, now)
         @lock.synchronize do
-          @inside.select! { |entry| entry.suspects.announced? }
+          @inside.select! { |entry| entry.suspects.announced? && !entry.suspects.equal?(suspects) }
           next claim(suspects, prime, now) unless room?(suspects, prime, now)
           yield
           @claim = nil if @claim.equal?(suspects)

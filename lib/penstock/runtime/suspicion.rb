@@ -61,6 +61,13 @@ module Penstock
         end
       end
 
+      # A suspect has ended, and was settled. What is committed still counts it, so that is put right at once.
+      def clear(lane)
+        suspects = lane.suspects
+        suspects.clearing = true
+        @committer.wait(Clearance.new(lane, ->(_answer) { suspects.clearing = false }))
+      end
+
       private
 
       def told?(lane, suspects)

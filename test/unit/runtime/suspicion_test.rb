@@ -170,6 +170,32 @@ module Penstock
       assert_equal 2, @committer.waits.size
     end
 
+    test "when a suspect has ended, that is committed at once, and one that was counted waits for it" do
+      first, second = told(suspected_lane(unclean: 1)), told(suspected_lane(unclean: 1, crashes: {0 => 1}))
+      hand_out(first)
+      @committer.answer(true)
+      assert first.suspects.ended(running(first))
+      @suspicion.clear(first)
+      hand_out(second)
+      assert_equal [[first], 0], [@committer.waits.map(&:lane), second.in_flight]
+      @committer.answer(true)
+      expire(second, 20)
+      hand_out(second)
+      assert_equal [[second], 1], [@committer.waits.map(&:lane), second.in_flight]
+    end
+
+    test "the next suspect of the lane doesn't wait until the end of the one before is committed" do
+      lane = told(suspected_lane(by: Routing::Parallel.new(:message, 4), unclean: 1, crashes: {0 => 1, 1 => 1}))
+      hand_out(lane)
+      @committer.answer(true)
+      unit = running(lane)
+      lane.suspects.ended(unit)
+      settle(lane, unit)
+      @suspicion.clear(lane)
+      hand_out(lane)
+      assert_equal [lane, lane], @committer.waits.map(&:lane)
+    end
+
     test "what was alone often enough goes to the worker as one that isn't run" do
       lane = told(suspected_lane(unclean: 0, crashes: {0 => 3}))
       unit = nil
@@ -179,6 +205,12 @@ module Penstock
     end
 
     private
+
+    # @return [Processing::Unit] the one that a worker has
+    def running(lane)
+      return lane.division.instance_variable_get(:@out).keys.first if lane.rolling?
+      Processing::Unit.new(lane, :consume, Messages.new(batch(0..0, from: 0), 0, 1), 1, 1, lane.incarnation)
+    end
 
     def decoded(lane)
       codec = Runtime::CommitCodec.new

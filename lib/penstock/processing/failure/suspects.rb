@@ -12,7 +12,8 @@ module Penstock
       #
       # One a lane, owned by it. States of a lane: untold (nothing is handed out before a commit has said that we are here, and
       # not clean) → told; and beside it alone (one unit at a time) → calm, when all suspects have had their turn. A suspect's:
-      # waiting → announced (its count goes into the next commit) → cleared (that commit is acknowledged: it runs) → ended. What
+      # waiting → announced (its count goes into the next commit) → cleared (that commit is acknowledged: it runs) → ended → told
+      # (a commit without the count is acknowledged: before, a process that dies of another would count against it). What
       # may interrupt them: a call back undoes the count; a seek drops the whole; a lane that is given up in order takes the count
       # back, for nothing died.
       class Suspects
@@ -30,6 +31,9 @@ module Penstock
         # @return [Unit, nil] the suspect that waits until its count is acknowledged
         attr_reader :held
 
+        # Whether the commit is under way that says of a suspect that it has ended.
+        attr_writer :clearing
+
         # @param policy [Routing::Quarantine]
         # @param remote [Boolean] whether user code runs in another process
         def initialize(policy, remote: false)
@@ -42,6 +46,7 @@ module Penstock
           @left = 0
           @end = nil
           @changed = !remote
+          @clearing = false
         end
 
         # What the adopted commit said, if it was ours: nothing follows from a new group's, or from another's metadata.
@@ -110,8 +115,8 @@ module Penstock
           count(@announced)
         end
 
-        # @return [Boolean] whether a suspect is announced or runs
-        def announced? = !@announced.nil?
+        # @return [Boolean] whether a suspect is announced or runs, or what is committed may still say so
+        def announced? = !@announced.nil? || @clearing
 
         # The commit with its count is acknowledged, or won't be.
         # @return [Unit, nil] what waited for it
@@ -130,10 +135,13 @@ module Penstock
 
         # A unit came to an end, however it did: nothing counts against its records any more.
         # @param died [Integer, nil] the record that took the process it ran in along
+        # @return [Boolean] whether it was announced: a commit says that it runs
         def ended(unit, died: nil)
-          @announced = nil if announced_in?(unit)
+          announced = announced_in?(unit)
+          @announced = nil if announced
           unit.messages.offsets.each { |offset| over(offset) unless offset == died }
           count(died) if died
+          announced
         end
 
         # The lane is being given up in order: the process lives.
@@ -159,7 +167,7 @@ module Penstock
 
         private
 
-        def announced_in?(unit) = @announced && unit.consume? && unit.messages.first_offset == @announced
+        def announced_in?(unit) = !@announced.nil? && unit.consume? && unit.messages.first_offset == @announced
 
         # Of what was there at the beginning nothing is left that hasn't had its turn.
         def over?(ledger)
