@@ -43,7 +43,7 @@ module Penstock
           @commits = CommitPath.new(self)
           @wanted = nil
           @after = nil
-          @replied = @requested = 0
+          @replied = @requested = @round = 0
           @joining = @syncing = @unassigning = false
           @woken = false
           cluster.opened(self)
@@ -240,6 +240,7 @@ module Penstock
           @member_id = NOBODY unless outdated
           @epoch = -1
           @joining = @syncing = false
+          @round += 1
           @wanted = nil
           return @after = :lost if @unassigning || [*@pending, *@events].any? { |event| event[0] == :revoke }
           lose
@@ -281,13 +282,17 @@ module Penstock
           return if @joining
           @joining = true
           return ask_to_join if @group.style == :cooperative
-          @commits.when_idle { ask_to_join }
+          round = @round
+          @commits.when_idle { ask_to_join if round == @round }
         end
 
+        # One JoinGroup at a time: one that is still on its way when the membership is over is forgotten. Its answer would be
+        # taken for that of the next.
         def ask_to_join
           member = @member_id
           owned = @assigned.dup
-          request { @group.join(self, member, @topics, owned) unless @closed }
+          round = @round
+          request { @group.join(self, member, @topics, owned) unless @closed || round != @round }
         end
 
         def took(keys)

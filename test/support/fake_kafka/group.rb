@@ -125,11 +125,12 @@ module Penstock
           left(member)
         end
 
-        # It learns of it with its next heartbeat.
+        # It learns of it with its next heartbeat, or as the answer of its JoinGroup: a newcomer doesn't know its name yet.
         def expel(member)
           driver = member.driver
+          joining = member.joined
           @cluster.observer.expelled(driver)
-          driver.reply { driver.unknown_member if driver.member_id == member.id }
+          driver.reply { driver.unknown_member if driver.member_id == member.id || (joining && driver.joining?) }
           remove(member)
         end
 

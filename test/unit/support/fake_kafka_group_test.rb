@@ -1,0 +1,57 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "penstock"
+require "support/fake_kafka/driver"
+require "support/fake_kafka/timeline"
+
+module Penstock
+  # Members that are thrown out while they join: the simulator's group loses none of them, and counts none twice.
+  class FakeKafkaGroupTest < TestCase
+    def setup
+      super
+      random = Random.new(1)
+      @cluster = TestSupport::FakeKafka::Cluster.new(TestSupport::FakeKafka::Timeline.new(random), random)
+      @cluster.create_topic("topic", 1)
+      @cluster.create_group("group", :cooperative)
+    end
+
+    def client(name)
+      TestSupport::FakeKafka::Driver.new(@cluster, "group", name: name).tap { |member| member.subscribe(["topic"]) }
+    end
+
+    # Answers every rebalance until nothing has happened for so long.
+    def settle(driver, quiet_ms = 2_000)
+      while driver.wait(quiet_ms)
+        while (event = driver.poll_event)
+          driver.answer if %i[assign revoke].include?(event[0])
+        end
+      end
+    end
+
+    test "a client that is thrown out while its JoinGroup is on its way is one member afterwards" do
+      driver = client("first")
+      settle(driver)
+      driver.commits.cut(@cluster.timeline.now + 1_000)
+      driver.group.rebalance
+      driver.wait(500)
+      assert_predicate driver, :joining?
+      driver.group.silent(driver)
+      settle(driver)
+      assert_equal 1, driver.group.members.size
+      assert_equal [["topic", 0]], driver.assigned
+    end
+
+    test "a newcomer that is thrown out while it waits for the others joins again" do
+      first = client("first")
+      settle(first)
+      second = client("second")
+      second.wait(50) # the first hasn't come back yet
+      second.group.silent(second)
+      settle(second, 500)
+      second.group.silent(first)
+      settle(second)
+      assert_equal [["topic", 0]], second.assigned
+    end
+  end
+end
