@@ -147,12 +147,12 @@ module Penstock
         def heal
           @faults.heal
           @healed = true
-          @plan.members.times { |slot| start(slot) unless instance(slot) }
           @heal_ends = @timeline.now + HEALING_MS
           look
         end
 
         def look
+          @plan.members.times { |slot| start(slot) unless instance(slot) } # some were still stopping when the world healed
           return stop_all if @checker.unfinished.nil?
           if @timeline.now > @heal_ends
             return @checker.fail("I9", "#{HEALING_MS} ms after the faults: #{@checker.unfinished}; #{state}")
