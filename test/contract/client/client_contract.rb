@@ -5,7 +5,7 @@ require "support/wait"
 module Penstock
   module TestSupport
     # What a poll loop relies on in a member's client, whichever it is. Whoever includes it answers `produce(topic, payloads)`,
-    # `topic` (a new one, of one partition) and `client(topic)` (a new member that has subscribed to it).
+    # `topic(partitions = 1)` (a new one) and `client(topic)` (a new member of the test's group that has subscribed to it).
     module ClientContract
       # One round of a loop that answers rebalances and takes what there is.
       class Rounds
@@ -25,6 +25,8 @@ module Penstock
           raise "no #{what}; events: #{@events}"
         end
 
+        def close = @client.close(500)
+
         def turn
           @client.wait(20)
           while (event = @client.poll_event)
@@ -35,6 +37,9 @@ module Penstock
           batch, = @client.take([@lane, 100, 1 << 20]) if @lane
           @batches << batch if batch
         end
+
+        # @return [Array<Array(String, Integer)>] partitions of events of the kind
+        def keys(kind) = @events.select { |event| event.first == kind }.flat_map { |event| event[1] }
 
         def offsets = @batches.flat_map(&:offsets)
         def event(kind) = @events.find { |event| event.first == kind }
@@ -56,6 +61,10 @@ module Penstock
 
           test "what is committed is answered, and read again with its metadata" do
             with_records(%w[a b]) { |member, name, rounds| assert_committed(member, name, rounds) }
+          end
+
+          test "a second member is given what the first has given back, and nothing before" do
+            assert_shared(topic(2))
           end
 
           test "after a seek records come again from there" do
@@ -94,11 +103,53 @@ module Penstock
         assert_equal [name, 0, 1, "meta"], rounds.event(:committed).last.first.first(4)
       end
 
+      def assert_shared(name)
+        first = Rounds.new(client(name)).until("assignment") { |all| all.keys(:assign).size == 2 }
+        second = Rounds.new(client(name))
+        second.until("share") do
+          first.turn
+          taken = second.keys(:assign)
+          assert_empty taken - first.keys(:revoke)
+          taken.any?
+        end
+        assert_equal first.keys(:revoke), second.keys(:assign)
+      ensure
+        [second, first].compact.each(&:close)
+      end
+
       def assert_sought(member, rounds)
         assert_nil member.seek(rounds.lane, 1)
         assert_equal 1, rounds.lane.cursor
         rounds.until("records again") { |all| all.offsets.size == 5 }
         assert_equal [0, 1, 2, 1, 2], rounds.offsets
+      end
+    end
+
+    # What the mock of librdkafka doesn't know, and brokers do. Beside {ClientContract}.
+    module ClientLimits
+      TOO_LARGE = 12
+
+      def self.included(base)
+        base.class_eval do
+          test "metadata of 4,096 bytes is taken, and a byte more is refused" do
+            with_records(%w[a b]) { |member, name, rounds| assert_limited(member, name, rounds) }
+          end
+        end
+      end
+
+      private
+
+      def assert_limited(member, name, rounds)
+        assert_equal [[name, 0, 1, 0]], committed(member, rounds, [name, 0, 1, "m" * 4_096, 0])
+        assert_equal [[name, 0, 2, TOO_LARGE]], committed(member, rounds, [name, 0, 2, "m" * 4_097, 0])
+      end
+
+      # @return [Array<Array>] what is answered
+      def committed(member, rounds, row)
+        rounds.events.clear
+        member.commit(1, [row])
+        rounds.until("answer") { |all| all.event(:commit) }
+        rounds.event(:commit).last
       end
     end
   end

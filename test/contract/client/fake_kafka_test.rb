@@ -11,6 +11,7 @@ module Penstock
   # The simulator's client keeps to what the native one does.
   class FakeKafkaClientTest < TestCase
     include TestSupport::ClientContract
+    include TestSupport::ClientLimits
 
     def setup
       super
@@ -18,11 +19,11 @@ module Penstock
       @cluster = TestSupport::FakeKafka::Cluster.new(TestSupport::FakeKafka::Timeline.new(random), random)
     end
 
-    def topic = "topic".tap { |name| @cluster.create_topic(name, 1) }
+    def topic(partitions = 1) = "topic".tap { |name| @cluster.create_topic(name, partitions) }
     def produce(topic, payloads) = payloads.each { |payload| @cluster.produce(topic, 0, payload) }
 
     def client(topic)
-      @cluster.create_group("group", :cooperative)
+      @cluster.groups["group"] || @cluster.create_group("group", :cooperative)
       TestSupport::FakeKafka::Driver.new(@cluster, "group", name: "member").tap { |member| member.subscribe([topic]) }
     end
 

@@ -16,6 +16,8 @@ module Penstock
         class Observer
           # A member handed a commit to its client.
           def commit_sent(driver, rows, assigned) = nil
+          # Something goes wrong with a commit on its way, as it was arranged.
+          def commit_fares(driver, fate) = nil
           # An offset was stored.
           # @param before [Group::Commit, nil]
           def stored(group, key, before, commit, request) = nil

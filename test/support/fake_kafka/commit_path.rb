@@ -12,9 +12,6 @@ module Penstock
         REQUEST_TIMEOUT_MS = 800
         private_constant :REQUEST_TIMEOUT_MS
 
-        # @return [Symbol, nil] how the last commit that went wrong did
-        attr_reader :trouble
-
         # @param driver [Driver]
         def initialize(driver)
           @driver = driver
@@ -64,6 +61,7 @@ module Penstock
         private
 
         def travel(request, fate)
+          @cluster.observer.commit_fares(@driver, fate) if fate
           case fate
           when nil then @driver.request { store(request) }
           when :lost then timed_out(request)

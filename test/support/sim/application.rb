@@ -3,6 +3,7 @@
 require "penstock/config/builder"
 require "penstock/config/environment"
 require "penstock/consumer/base_consumer"
+require "penstock/processing/filters/base"
 require "penstock/routing/builder"
 
 module Penstock
@@ -17,9 +18,28 @@ module Penstock
           def shutdown = World.current.script.hook(self, :shutdown)
         end
 
+        # The user's filter: asks the world what it takes out, and whether it has the partition wait or go on elsewhere.
+        class Filter < Processing::Filters::Base
+          attr_reader :action, :timeout
+
+          def apply!(messages)
+            script = World.current.script
+            messages.select! { |message| script.keep?(message) }
+            @action, @cursor, @timeout = script.turn(messages)
+            @applied = !@cursor.nil?
+          end
+        end
+
+        # Configured applications that are kept at most.
+        MOST = 300
+        private_constant :MOST
+
         class << self
           # @param plan [Plan]
-          def for(plan) = (@known ||= {})[plan.configuration] ||= new(plan)
+          def for(plan)
+            @known = {} if @known.nil? || @known.size > MOST
+            @known[plan.configuration] ||= new(plan)
+          end
         end
 
         attr_reader :settings, :group, :properties
@@ -52,19 +72,42 @@ module Penstock
         end
 
         def draw(plan)
-          manual = plan.manual
-          mode = plan.mode
           names = self.class.topics(plan)
+          say = method(:say)
           Routing::Builder.new.draw do
             names.each do |name|
               topic(name) do
                 consumer Consumer
-                manual_offset_management true if manual
-                parallel by: mode unless mode == :whole
                 initial_offset "earliest"
+                say.call(self, plan)
               end
             end
           end
+        end
+
+        # What a plan's route says.
+        def say(route, plan)
+          route.manual_offset_management true if plan.manual
+          route.parallel(by: plan.partitioner ? ->(message) { World.current.script.key_of(message) } : :key) if plan.mode == :key
+          route.parallel(by: :message) if plan.mode == :message
+          admission(route, plan)
+          failures(route, plan)
+        end
+
+        def admission(route, plan)
+          route.filter { |message| World.current.script.keep?(message) } if plan.filter == :block
+          route.filter(->(_topic, _partition) { Filter.new }) if plan.filter == :object
+          route.expire_in(plan.expire_ms) if plan.expire_ms
+          route.delay_by(plan.delay_ms) if plan.delay_ms
+          route.throttle(limit: plan.throttle, interval: World::THROTTLE_MS) if plan.throttle
+        end
+
+        def failures(route, plan)
+          route.breaker(after: plan.breaker) if plan.breaker
+          return unless plan.letters
+          route.dead_letter_queue(topic: plan.letter_topic, max_retries: plan.letters, mark_after_dispatch: true,
+            marking_method: plan.at_once ? "mark_as_consumed!" : "mark_as_consumed")
+          route.quarantine(max_crashes: World::CRASHES) if plan.killer
         end
       end
     end

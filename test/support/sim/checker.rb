@@ -1,8 +1,10 @@
 # frozen_string_literal: true
 
 require_relative "../fake_kafka/cluster"
+require_relative "checking/admission"
 require_relative "checking/commits"
 require_relative "checking/executions"
+require_relative "checking/letters"
 require_relative "checking/ownership"
 require_relative "truth"
 
@@ -13,15 +15,24 @@ module Penstock
       #
       # I1 no loss · I2 nothing invented · I3 order · I4 no overlap · I5 nothing done runs again without a cause · I6 committed
       # is complete · I7 committed goes back only by a seek or a reset · I9 progress after faults (asked by the world) · I10 an
-      # end in time. What speaks against one ends the run.
+      # end in time · I12 dead letters. What speaks against one ends the run.
       class Checker < FakeKafka::Cluster::Observer
+        include Checking::Admission
         include Checking::Commits
         include Checking::Executions
+        include Checking::Letters
         include Checking::Ownership
 
         # Events of the loop that are looked at.
         EVENTS = %w[error.occurred consumer.offset_reset offsets.opened_without_ledger client.reset offsets.metadata_reduced
-          offsets.metadata_ignored rebalance.unit_left_running consumer.discontinuity consumer.consuming.seek].freeze
+          offsets.metadata_ignored rebalance.unit_left_running consumer.discontinuity consumer.consuming.seek
+          dead_letter_queue.dispatched consumer.skipped filtering.dropped filtering.seek filtering.throttled breaker.opened
+          consumer.suspected].freeze
+        # Those that only show that something came up.
+        TOLD = {"client.reset" => "connection opened anew", "rebalance.unit_left_running" => "revocation over its drain",
+                "filtering.seek" => "filter sought", "filtering.throttled" => "held by admission",
+                "breaker.opened" => "breaker opened", "consumer.suspected" => "suspects"}.freeze
+        private_constant :TOLD
         # An invariant that doesn't hold.
         Violation = Struct.new(:invariant, :text) do
           def to_s = "#{invariant}: #{text}"
@@ -44,6 +55,7 @@ module Penstock
           @busy = []
           @maps = {}
           @reduced = {}
+          @begun = {}
           @straggler = {}
           @taken_at = Hash.new(0)
           @of_key = Hash.new { |hash, key| hash[key] = [] }
@@ -56,8 +68,10 @@ module Penstock
           @violation ||= Violation.new(invariant, "at #{@world.timeline.now} ms: #{text}")
         end
 
-        def produced(place, record)
+        # @param filtered [Boolean] whether the users' filter takes it out
+        def produced(place, record, filtered: false)
           truth = Truth.new(@truths.size, place, record)
+          truth.filtered = truth.exempt = filtered
           @truths << truth
           @of_place[place] << truth
           sequence(truth)&.push(truth)
@@ -87,12 +101,14 @@ module Penstock
         def event(instance, name, payload)
           case name
           when "error.occurred" then error(instance, payload)
-          when "client.reset" then @coverage.hit("connection opened anew")
           when "offsets.metadata_reduced" then reduced(instance, payload)
-          when "rebalance.unit_left_running" then @coverage.hit("revocation over its drain")
           when "consumer.offset_reset" then reset(payload)
           when "consumer.consuming.seek" then excuse(payload.values_at(:topic, :partition), payload[:message], 1)
           when "consumer.discontinuity" then discontinuity(instance, payload)
+          when "dead_letter_queue.dispatched" then letter_settled(instance, payload)
+          when "consumer.skipped" then skipped(instance, payload)
+          when "filtering.dropped" then dropped(payload)
+          else @coverage.hit(TOLD[name]) if TOLD.key?(name)
           end
         end
 
@@ -120,9 +136,9 @@ module Penstock
 
         def inspect = "#<Checker>"
 
-        private
-
         def truth_of(message) = @truths.fetch(message.raw_payload.to_i)
+
+        private
 
         def committed(key) = @world.group.committed[key]&.offset || 0
 

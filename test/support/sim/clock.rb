@@ -11,18 +11,29 @@ module Penstock
         private_constant :EPOCH_MS
 
         # @return [Integer] how far the wall clock has been moved
-        attr_accessor :jumped_ms
+        attr_reader :jumped_ms
 
         # @param timeline [FakeKafka::Timeline]
         def initialize(timeline)
           super()
           @timeline = timeline
-          @jumped_ms = 0
+          @jumped_ms = @farthest_ms = 0
+        end
+
+        def jumped_ms=(by)
+          @jumped_ms = by
+          @farthest_ms = by if by > @farthest_ms
         end
 
         def monotonic_ms = @timeline.now
         def monotonic_us = @timeline.now * 1_000
-        def wall_ms = EPOCH_MS + @timeline.now + @jumped_ms
+        def wall_ms = true_ms + @jumped_ms
+
+        # What producers' clocks say, which nobody moves.
+        def true_ms = EPOCH_MS + @timeline.now
+
+        # As late as the wall clock may have been taken for.
+        def latest_ms = true_ms + @farthest_ms
 
         # Whoever was handed no clock and asks the machine's gets the world's while there is one.
         module Everywhere

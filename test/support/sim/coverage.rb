@@ -6,17 +6,25 @@ module Penstock
       # How often the situations came up that the simulator is there for. A required one that came up less than a hundred times
       # in a run of many seeds makes the run red: it would prove nothing.
       class Coverage
-        REQUIRED = [
+        # Those that a run of a minute must have reached so often that it says something about them.
+        OFTEN = [
+          "rebalance with units running", "lost with units running", "late outcome", "commit reply lost", "park + revoke",
+          "dead letter pending + revoke", "adoption with map", "pressure stop", "seek with units running", "crash with suspects"
+        ].freeze
+        RARELY = [
           "rebalance: eager", "rebalance: cooperative", "rebalance: KIP-848",
-          "revocation with units running", "revocation over its drain", "lost with units running", "late outcome",
-          "commit reply lost", "commit refused", "commit late", "commit stored after the hand-over", "retry pending + revocation",
+          "revocation over its drain", "commit refused", "commit late", "commit stored after the hand-over",
+          "retry pending + revoke", "open breaker + revoke", "preparing + revoke", "dead letter", "dead letter: failed",
+          "dead letter: queue full", "record skipped", "quarantined", "breaker opened", "dropped: filtered", "dropped: expired",
+          "held by admission", "filter sought",
           "adoption with attempts", "metadata too large", "unstable offsets", "crash with units running",
           "process stopped past its session", "stop with units running", "stop during a rebalance", "unit interrupted",
           "connection opened anew", "seek with units waiting", "repeats after a rebalance", "log cut",
           "retention passed the lane", "gap at the end", "compaction", "manual mode", "mark with acknowledgement",
           "rejoin as another member"
         ].freeze
-        # Hits in so many seeds; of fewer, as many fewer.
+        REQUIRED = (OFTEN + RARELY).freeze
+        # Hits; of the rare ones in so many seeds, of fewer as many fewer.
         LEAST = 100
         SEEDS = 10_000
         private_constant :LEAST, :SEEDS
@@ -37,7 +45,7 @@ module Penstock
         # @return [Array<String>] required rows that came up too seldom
         def missing(seeds)
           least = [LEAST * seeds / SEEDS, LEAST].min
-          REQUIRED.select { |row| @counts[row] < least }
+          OFTEN.select { |row| @counts[row] < LEAST } + RARELY.select { |row| @counts[row] < least }
         end
 
         def to_s

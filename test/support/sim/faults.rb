@@ -14,6 +14,7 @@ module Penstock
           @coverage = world.coverage
           @random = world.random
           @ended = false
+          @traps = []
         end
 
         # @param fault [Plan::Fault]
@@ -28,7 +29,27 @@ module Penstock
           @group.trouble = @group.unstable = nil
           @cluster.metadata_limit = 4_096
           @cluster.slowness = 1
+          @world.outage = false
           @world.instances.each { |instance| go_on(instance) if instance.paused? }
+        end
+
+        # Something is under way that an ambush was laid for.
+        # @param what [Symbol] :letter (a dead letter that takes its time), :failure (a record failed), :job (a unit takes long)
+        # @param instance [Instance]
+        def sprung(what, instance)
+          trap = @traps.index(what)
+          return if @ended || trap.nil?
+          @traps.delete_at(trap)
+          afterwards(@random.rand(20)) { (what == :job) ? @group.silent(instance.driver) : @group.shuffle }
+        end
+
+        # The process dies by itself.
+        # @param instance [Instance]
+        def kill(instance)
+          @world.checker.crashed(instance)
+          driver = instance.driver
+          instance.crash
+          @timeline.after(@group.session_ms) { @group.silent(driver) } if driver
         end
 
         private
@@ -42,10 +63,7 @@ module Penstock
 
         def crash(instance, fault)
           return unless instance
-          @world.checker.crashed(instance)
-          driver = instance.driver
-          instance.crash
-          @timeline.after(@group.session_ms) { @group.silent(driver) } if driver
+          kill(instance)
           again(fault)
         end
 
@@ -84,6 +102,9 @@ module Penstock
 
         def shuffle(_instance, _fault) = @group.shuffle
 
+        # The group changes the next time that something is under way.
+        def ambush(_instance, fault) = @traps << fault.value
+
         # --- the network and the coordinator
 
         def cut(instance, fault)
@@ -94,8 +115,6 @@ module Penstock
 
         def commit(instance, fault)
           driver = instance&.driver or return
-          @coverage.hit("commit reply lost") if fault.value == :unanswered
-          @coverage.hit("commit late") if fault.value == :late
           outdated = @group.style == :consumer && fault.value == :illegal_generation
           driver.commits.arrange(outdated ? :stale_member_epoch : fault.value)
         end
@@ -115,6 +134,16 @@ module Penstock
         def loading(_instance, fault)
           @group.trouble = :coordinator_load_in_progress
           afterwards(fault.value) { @group.trouble = nil }
+        end
+
+        # What the users' code needs is away.
+        def outage(_instance, fault)
+          @world.outage = true
+          afterwards(fault.value) { @world.outage = false }
+        end
+
+        def producer_full(instance, fault)
+          instance.letters.full_until = @timeline.now + fault.value if instance
         end
 
         def slow_network(_instance, fault)
@@ -191,6 +220,7 @@ module Penstock
           log = @cluster.log(*place)
           target = log.low + ((log.high - log.low) * fault.value / 100)
           @coverage.hit("seek from outside")
+          @coverage.hit("seek with units running") if instance.units.any? { |unit| unit.consume? && unit.lane.key == place }
           @world.checker.asked(consumer, :seek)
           @world.checker.sought(place, target)
           consumer.seek(target)

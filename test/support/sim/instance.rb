@@ -7,6 +7,7 @@ require "penstock/runtime/commit_codec"
 require "penstock/runtime/host"
 require "penstock/runtime/poll_loop"
 require_relative "fibers"
+require_relative "letters"
 require_relative "pool"
 
 module Penstock
@@ -23,8 +24,9 @@ module Penstock
         class Host < Runtime::Host
           def initialize(instance, application)
             super(settings: application.settings, monitor: MONITOR, logger: LOGGER, clock: instance.world.clock,
-                  codec: Runtime::CommitCodec.new, layers: [], producer: -> {}, topics: application.group.topics,
-                  properties: ->(_group) { application.properties }, stop: ->(error) { instance.critical(error) })
+                  codec: Runtime::CommitCodec.new, layers: [], producer: -> { instance.letters },
+                  topics: application.group.topics, properties: ->(_group) { application.properties },
+                  stop: ->(error) { instance.critical(error) })
             @reporter = Reporter.new(instance)
             @pool = Pool.new(instance, queue: @queue, runner: runner(Execution::Onion.new), concurrency: settings.concurrency)
           end
@@ -50,12 +52,13 @@ module Penstock
         attr_reader :number
         # @return [Integer] how long it was stopped by the system
         attr_reader :stood_ms
-        attr_reader :world, :loop, :host, :driver, :deadline
+        attr_reader :world, :loop, :host, :driver, :deadline, :letters
 
         def initialize(world, slot, number, application)
           @world = world
           @slot = slot
           @number = number
+          @letters = Letters.new(self)
           @host = Host.new(self, application)
           @loop = Runtime::PollLoop.new(application.group, @host, method(:connect))
           @loop.instance_variable_set(:@longest_wait, 10_000) # idle turns tell nothing here

@@ -17,16 +17,21 @@ module Penstock
         FAULTS = {
           crash: 6, pause: 6, stop: 5, join: 3, shuffle: 8, cut: 4, commit: 10, metadata_limit: 1, unstable: 3, loading: 3,
           slow_loop: 4, repeat: 3, retention: 3, truncate: 1, recreate: 1, compact: 2, wall_jump: 1, connection: 2, seek: 3,
-          hold: 2, leader: 1, slow_network: 2, partition_error: 1, damage: 3
+          hold: 2, leader: 1, slow_network: 2, partition_error: 1, damage: 3, outage: 4, producer_full: 2,
+          ambush: 14
         }.freeze
-        COMMIT_FATES = %i[lost unanswered late resent rebalance_in_progress coordinator_load_in_progress not_coordinator
-          request_timed_out illegal_generation].freeze
+        COMMIT_FATES = %i[lost unanswered unanswered unanswered late resent rebalance_in_progress
+          coordinator_load_in_progress not_coordinator request_timed_out illegal_generation].freeze
         KINDS = FAULTS.flat_map { |kind, weight| [kind] * weight }.freeze
         private_constant :FAULTS, :KINDS
 
         NUMBERS = %i[seed members partitions topics workers records horizon_ms commit_interval_ms max_messages drain_ms
           keys fail_percent poison_percent slow_percent mark_percent seek_percent shutdown_ms].freeze
-        attr_reader :style, :mode, :manual, :faults, *NUMBERS
+        # What a route may say besides. `letters`: failures before a record is given up; `letter_topic` false: then it is skipped;
+        # `killer`: number of the record that kills its process; `budget`: bytes of a commit's metadata.
+        FEATURES = {letters: nil, letter_topic: "dead", letter_trouble: 0, at_once: false, breaker: nil, killer: nil,
+                    filter: nil, partitioner: false, expire_ms: nil, delay_ms: nil, throttle: nil, budget: nil}.freeze
+        attr_reader :style, :mode, :manual, :faults, *NUMBERS, *FEATURES.keys
 
         def self.draw(seed) = new(**Draw.new(seed).values)
 
@@ -35,13 +40,14 @@ module Penstock
           hash = JSON.parse(text, symbolize_names: true)
           hash.delete(:why)
           faults = hash.delete(:faults).map { |at, kind, who, value| Fault.new(at, kind.to_sym, who, symbol(value)) }
-          new(faults: faults, **hash, style: hash.fetch(:style).to_sym, mode: hash.fetch(:mode).to_sym)
+          new(faults: faults, **hash, style: hash.fetch(:style).to_sym, mode: hash.fetch(:mode).to_sym,
+            filter: hash[:filter]&.to_sym)
         end
 
         def self.symbol(value) = (value.is_a?(String) ? value.to_sym : value)
 
         def initialize(faults:, **values)
-          @values = values
+          @values = values = FEATURES.merge(values)
           @faults = faults
           values.each { |name, value| instance_variable_set(:"@#{name}", value) }
         end
@@ -50,7 +56,10 @@ module Penstock
         def with(**changes) = Plan.new(**@values, faults: @faults, **changes)
 
         # @return [Array] equal for plans whose applications are configured alike
-        def configuration = [@topics, @mode, @workers, @max_messages, @manual, @drain_ms, @commit_interval_ms]
+        def configuration
+          [@topics, @mode, @workers, @max_messages, @manual, @drain_ms, @commit_interval_ms, @letters, @letter_topic, @at_once,
+            @breaker, !@killer.nil?, @filter, @partitioner, @expire_ms, @delay_ms, @throttle, @budget]
+        end
 
         def to_json(*) = JSON.generate({**@values, faults: @faults.map(&:to_a)})
         def to_s = [@values.map { |name, value| "#{name}=#{value}" }.join(" "), *@faults].join("\n  ")
@@ -64,7 +73,10 @@ module Penstock
 
           def values
             members = @random.rand(2..4)
-            {seed: @seed, members: members, **shape, **user_code, **timing, faults: faults(members)}
+            values = {seed: @seed, members: members, **shape, **user_code, **failing, **admission, **timing,
+                      faults: faults(members)}
+            values[:budget] = nil if values[:killer] # counts of crashes stand there too
+            values
           end
 
           private
@@ -80,6 +92,19 @@ module Penstock
           def user_code
             {fail_percent: one_of(0, 2, 8), poison_percent: one_of(0, 0, 3), slow_percent: one_of(0, 2, 6),
              mark_percent: one_of(0, 10, 40), seek_percent: one_of(0, 0, 0, 4)}
+          end
+
+          # What becomes of records that fail, or kill.
+          def failing
+            letters = one_of(nil, nil, 0, 0, 0, 1, 2)
+            {letters: letters, letter_topic: one_of("dead", "dead", "dead", false), letter_trouble: one_of(0, 40, 80),
+             at_once: one_of(false, true), breaker: one_of(nil, nil, 3), killer: letters && one_of(*[nil] * 7, @random.rand(20))}
+          end
+
+          def admission
+            {filter: one_of(nil, nil, nil, nil, :block, :object), partitioner: one_of(false, false, false, true),
+             expire_ms: one_of(*[nil] * 9, 1_500), delay_ms: one_of(*[nil] * 9, 150), throttle: one_of(*[nil] * 9, 3),
+             budget: one_of(nil, nil, nil, nil, 36)}
           end
 
           def timing
@@ -99,8 +124,9 @@ module Penstock
           def value(kind)
             case kind
             when :commit then one_of(*COMMIT_FATES)
+            when :ambush then one_of(:letter, :letter, :letter, :failure, :job)
             when :pause, :cut then one_of(200, 600, 2_000, 3_000)
-            when :metadata_limit, :unstable, :loading, :slow_network, :hold then @random.rand(200..1_500)
+            when :metadata_limit, :unstable, :loading, :slow_network, :hold, :outage, :producer_full then @random.rand(200..1_500)
             when :slow_loop then @random.rand(50..800)
             when :crash, :stop then one_of(nil, 100, 500, 2_000)
             when :retention, :truncate, :compact, :seek, :damage then @random.rand(1..99)

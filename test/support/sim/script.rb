@@ -37,7 +37,43 @@ module Penstock
           nap(chance(consumer.partition, name.size) % 50)
         end
 
+        # Runs in a filter: whether it lets the record pass. Takes its time, and fails now and then.
+        def keep?(message)
+          truth = @checker.truth_of(message)
+          chance = chance(truth.uid, :filter)
+          unless @world.healed?
+            nap(chance % 60) if (chance >> 8) % 10 == 0
+            filter_fails(truth) if (chance >> 16) % 30 == 0
+          end
+          !truth.filtered
+        end
+
+        # One in five records is none that the filter lets pass.
+        def drops?(uid) = !@plan.filter.nil? && chance(uid, :drop) % 5 == 0
+
+        # Whether the partition is to wait, or to go on elsewhere, at one of these.
+        # @return [Array(Symbol, Message, Integer), nil]
+        def turn(messages)
+          return if @world.healed?
+          message = messages.find { |each| chance(@checker.truth_of(each).uid, :turn) % 12 == 0 }
+          truth = message && @checker.truth_of(message)
+          return if truth.nil? || truth.turned
+          truth.turned = true
+          [truth.uid.even? ? :pause : :seek, message, 20 + (truth.uid * 7)]
+        end
+
+        # Runs in a partitioner.
+        def key_of(message)
+          uid = @checker.truth_of(message).uid
+          nap(uid % 30) if !@world.healed? && chance(uid, :partition) % 20 == 0
+          message.raw_key
+        end
+
         private
+
+        def filter_fails(truth)
+          raise Failure, "filter, record #{truth.uid}" if (truth.filter_tries += 1) <= 2
+        end
 
         # Three numbers in one: when to sleep, how long, and what to wish for.
         def chance(*parts) = Zlib.crc32(parts.join(":"), @salt)
@@ -48,13 +84,19 @@ module Penstock
           index = 0
           consumer.messages.each do |message|
             truth = @checker.record_begins(work, message)
-            nap(duration) if index == sleepy && duration.positive?
-            fail_perhaps(truth)
+            work_on(work, duration) if index == sleepy && duration.positive?
+            @world.killed(work.instance) if truth.uid == @plan.killer
+            fail_perhaps(work, truth)
             @checker.record_ran(work, truth)
             mark_perhaps(consumer, work, truth, message)
             index += 1
             break if leave_early?(consumer, chance)
           end
+        end
+
+        def work_on(work, duration)
+          @world.faults.sprung(:job, work.instance) if duration > 50
+          nap(duration)
         end
 
         def duration(chance)
@@ -71,13 +113,16 @@ module Penstock
         end
 
         # Some records fail a few times, some now and then.
-        def fail_perhaps(truth)
+        def fail_perhaps(work, truth)
           return if @world.healed?
           truth.tries += 1
           roll = chance(truth.uid, :poison) % 100
           poisoned = roll < @plan.poison_percent && truth.tries <= 2 + (roll % 4)
           unlucky = chance(truth.uid, truth.tries) % 100 < @plan.fail_percent
-          raise Failure, "record #{truth.uid}" if poisoned || unlucky
+          return unless poisoned || unlucky || @world.outage?
+          truth.failures += 1
+          @world.faults.sprung(:failure, work.instance)
+          raise @world.outage? ? Errno::ECONNREFUSED : Failure, "record #{truth.uid}"
         end
 
         def mark_perhaps(consumer, work, truth, message)

@@ -39,6 +39,8 @@ module Penstock
             {partitions: @plan.partitions - 1}, {fail_percent: 0}, {poison_percent: 0}, {slow_percent: 0}, {mark_percent: 0},
             {seek_percent: 0}, {horizon_ms: [@plan.horizon_ms / 2, @plan.faults.last&.at.to_i + 500].max}
           ]
+          plain = Plan::FEATURES.reject { |name, value| @plan.public_send(name) == value }
+          return true if plain.any? { |name, value| try(@plan.with(name => value)) }
           smaller.any? { |change| sensible?(change) && try(@plan.with(**change)) }
         end
 

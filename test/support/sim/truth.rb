@@ -19,13 +19,19 @@ module Penstock
         # Its unit asked for a pause and didn't mark it.
         attr_accessor :paused
         attr_accessor :licences, :tries, :done_by, :done_at, :failed_at
+        # How often it failed; how often it may have been taken for what killed its process; its dead letter is
+        # sent, and acknowledged.
+        attr_accessor :failures, :deaths, :sent, :buried
+        # A filter takes it out; filters have failed so often at it, and one has had the partition wait for it.
+        attr_accessor :filtered, :filter_tries, :turned
 
         def initialize(uid, place, record)
           @uid = uid
           @place = place
           @record = record
           @ran = @done = @exempt = @redo = @paused = false
-          @licences = @tries = 0
+          @sent = @buried = @filtered = @turned = false
+          @licences = @tries = @failures = @deaths = @filter_tries = 0
           @done_by = @failed_at = nil
         end
 

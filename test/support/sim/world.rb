@@ -9,6 +9,7 @@ require_relative "coverage"
 require_relative "faults"
 require_relative "instance"
 require_relative "plan"
+require_relative "room"
 require_relative "script"
 
 module Penstock
@@ -21,6 +22,9 @@ module Penstock
         # Things that may happen before a run counts as one that doesn't come to rest.
         STEPS = 40_000
         HEALING_MS = 120_000
+        THROTTLE_MS = 400
+        # So often a record may kill its process before it is put away.
+        CRASHES = 2
         private_constant :STEPS, :HEALING_MS
 
         class << self
@@ -29,6 +33,9 @@ module Penstock
         end
 
         attr_reader :plan, :timeline, :clock, :cluster, :group, :checker, :script, :coverage, :instances, :digest, :random
+        attr_reader :faults
+        # @return [Boolean] whether what the users' code needs is away
+        attr_writer :outage
         # @return [Sleeper, nil] whose code runs now
         attr_accessor :running
 
@@ -69,6 +76,14 @@ module Penstock
 
         def healed? = @healed
 
+        def outage? = @outage || false
+
+        # @return [Symbol, nil] how the next dead letter fares; nil: well
+        def letter_fate(fates)
+          roll = @random.rand(100)
+          fates[roll % fates.size] if roll < @plan.letter_trouble && !@healed
+        end
+
         # @return [Integer] ms that what happens at once takes
         def quickly
           roll = @random.rand(16)
@@ -91,6 +106,14 @@ module Penstock
         def start(slot)
           @lives = (@lives || 0) + 1
           @instances << Instance.new(self, slot, @lives, @application)
+        end
+
+        # User code has killed its process, somewhere in the middle: who watches over it starts another.
+        def killed(instance)
+          @coverage.hit("killed by a record")
+          @faults.kill(instance)
+          @timeline.after(200) { start(instance.slot) unless @stopped || instance(instance.slot) }
+          Fiber.yield # for good
         end
 
         # @return [Instance, nil] the one that lives in this place
@@ -123,10 +146,13 @@ module Penstock
         def produce
           place = places[@random.rand(places.size)]
           payload = @checker.truths.size.to_s.freeze
-          record = @cluster.produce(*place, payload, key: key)
-          @checker.produced(place, record)
+          uid = @checker.truths.size
+          record = @cluster.produce(*place, payload, key: key, timestamp: @clock.true_ms, headers: headers(uid))
+          @checker.produced(place, record, filtered: @script.drops?(uid))
           gap(place) if @random.rand(8).zero?
         end
+
+        def headers(uid) = ({"trace" => "t#{uid}"} if uid % 4 == 0)
 
         # One in twenty has none.
         def key = @random.rand(20).zero? ? nil : "k#{@random.rand(@plan.keys)}"

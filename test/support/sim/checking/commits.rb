@@ -16,6 +16,11 @@ module Penstock
             end
           end
 
+          def commit_fares(_driver, fate)
+            @coverage.hit("commit reply lost") if fate == :unanswered
+            @coverage.hit("commit late") if fate == :late
+          end
+
           def stored(group, key, before, commit, request)
             @world.trace(:stored, key[1], commit.offset)
             complete_below(key, commit.offset, request.driver)
@@ -30,7 +35,7 @@ module Penstock
           def read(key)
             map = @maps[key] or return
             @coverage.hit("adoption with attempts") if map.attempts.any?
-            @coverage.hit("adoption with a map") if map.completed.any?
+            @coverage.hit("adoption with map") if map.completed.any?
           end
 
           def refused(driver, rows)
@@ -46,9 +51,15 @@ module Penstock
               next if truth.offset < @checked[key]
               break if truth.offset >= offset
               next if truth.done || truth.exempt || cut_below?(key, truth.offset)
-              return fail("I6", "#{driver.name} commits #{key.join("/")} at #{offset}, but #{truth.offset} is not done")
+              return not_done(driver, key, offset, truth)
             end
             @checked[key] = [@checked[key], offset].max
+          end
+
+          def not_done(driver, key, offset, truth)
+            commits = "#{driver.name} commits #{key.join("/")} at #{offset}"
+            return fail("I12", "#{commits} before the dead letter of #{truth.offset} has arrived") if truth.sent
+            fail("I6", "#{commits}, but #{truth.offset} is not done")
           end
 
           # What the metadata says is complete is, too.

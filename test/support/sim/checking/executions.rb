@@ -32,6 +32,7 @@ module Penstock
             unless message.offset == truth.offset && work.place == truth.place && message.raw_key == truth.record.key
               fail("I2", "#{message.uid} is not what was written as #{truth.uid}")
             end
+            let_in(work, truth)
             in_order(truth)
             again(work, truth) if truth.done
             truth.failed_at = nil
@@ -86,6 +87,8 @@ module Penstock
           def seeks(work, target)
             work.flow = :seek
             @coverage.hit("seek with units waiting") if @world.waits?(work)
+            others = @busy.select { |other| other.instance.equal?(work.instance) && other.place == work.place }
+            @coverage.hit("seek with units running") if others.size > 1
             sought(work.place, target)
           end
 

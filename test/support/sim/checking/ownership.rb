@@ -16,8 +16,9 @@ module Penstock
             @revoked_at[driver] = @world.timeline.now
             @coverage.hit("rebalance: #{STYLES.fetch(driver.group.style)}")
             running = keys.any? { |key| running_on(instance, key) }
-            @coverage.hit(lost ? "lost with units running" : "revocation with units running") if running
-            @coverage.hit("retry pending + revocation") if keys.any? { |key| retrying?(key) }
+            @coverage.hit(lost ? "lost with units running" : "rebalance with units running") if running
+            @coverage.hit("retry pending + revoke") if keys.any? { |key| retrying?(key) }
+            waiting(instance, keys)
             @coverage.hit("stop during a rebalance") if instance.stopping?
           end
 
@@ -30,7 +31,7 @@ module Penstock
             lost ||= @world.group.member_of(driver).nil?
             keys.each do |key|
               running = running_on(instance, key)
-              next excuse(key, committed(key), 1) if lost
+              next gone_otherwise(key) if lost
               left_running(instance, driver, key, running) if running && running.begun_at > @taken_at[[driver, key]]
               handed_over(instance, driver, key, running || over_drain?(driver, instance))
             end
@@ -44,27 +45,43 @@ module Penstock
 
           def expelled(driver)
             @coverage.hit("rejoin as another member")
-            driver.assigned.each { |key| excuse(key, committed(key), 1) }
+            driver.assigned.each { |key| gone_otherwise(key) }
           end
 
           # The process is dead.
           def crashed(instance)
             @coverage.hit("crash with units running") if @busy.any? { |work| work.instance.equal?(instance) }
+            @coverage.hit("crash with suspects") if instance.lanes.any? { |lane| lane.suspects&.alone? }
             @busy.reject! { |work| work.instance.equal?(instance) }
-            instance.driver&.assigned&.each { |key| excuse(key, committed(key), 1) }
+            instance.driver&.assigned&.each { |key| gone_otherwise(key) }
           end
 
           private
 
+          # Not in order: nobody could say how far it was.
+          def gone_otherwise(key)
+            died(key)
+            excuse(key, committed(key), 1)
+          end
+
+          # What waits in lanes that are taken away.
+          def waiting(instance, keys)
+            lanes = instance.lanes.select { |lane| keys.include?(lane.key) }
+            @coverage.hit("park + revoke") if lanes.any? { |lane| lane.rolling? && lane.division.to_h[:parked].positive? }
+            @coverage.hit("dead letter pending + revoke") if lanes.any? { |lane| lane.instance_variable_get(:@letters).positive? }
+            @coverage.hit("open breaker + revoke") if lanes.any? { |lane| lane.holds.include?(:breaker) }
+            @coverage.hit("preparing + revoke") if lanes.any? { |lane| lane.intake.preparing }
+          end
+
           # In order: what is done is committed; else it may run again.
           def handed_over(instance, driver, key, forced)
             from = committed(key)
-            return excuse(key, from, 1) if forced
+            return gone_otherwise(key) if forced
             left = @of_place[key].find do |truth|
               done_here?(truth, driver, key) && truth.offset >= from && !mapped?(key, truth)
             end
             return unless left
-            return excuse(key, from, 1) if @trouble[[driver, key]] || @reduced[[driver, key]] || @back.key?(key)
+            return excuse(key, from, 1) if @plan.budget || @trouble[[driver, key]] || @reduced[[driver, key]] || @back.key?(key)
             fail("I5", "#{instance.name} gives up #{key.join("/")} in order, committed at #{from}, but #{left.offset} is done")
           end
 

@@ -1,0 +1,53 @@
+# frozen_string_literal: true
+
+module Penstock
+  module TestSupport
+    module Sim
+      module Checking
+        # What is let in, and when: I2 (nothing that was filtered out, nothing before its time, nothing beyond a limit runs), I1
+        # (nothing is dropped that isn't too old). Part of {Checker}.
+        module Admission
+          # The loop says that it has dropped records.
+          def dropped(payload)
+            @coverage.hit("dropped: #{payload[:reason]}")
+            return unless payload[:reason] == "expired"
+            oldest = @world.clock.latest_ms - @plan.expire_ms
+            range = payload[:first_offset]..payload[:last_offset]
+            old = @of_place[payload.values_at(:topic, :partition)].select do |truth|
+              range.cover?(truth.offset) && truth.record.timestamp < oldest
+            end
+            fail("I1", "dropped as too old: #{payload}, but only #{old.size} are") if old.size < payload[:count]
+            old.each { |truth| truth.exempt = true }
+          end
+
+          private
+
+          # A record begins to run.
+          def let_in(work, truth)
+            fail("I2", "#{truth.inspect} runs, which a filter has taken out") if truth.filtered
+            early(truth) if @plan.delay_ms
+            beyond(work, truth) if @plan.throttle
+          end
+
+          def early(truth)
+            age = @world.clock.latest_ms - truth.record.timestamp
+            fail("I2", "#{truth.inspect} runs #{age} ms after it was written") if age < @plan.delay_ms
+          end
+
+          # Within an assignment, what has begun is less than what could be let in since.
+          def beyond(work, truth)
+            place = [work.driver, work.place]
+            seen = @begun[place] ||= {}
+            seen.clear unless seen[:since] == @taken_at[place]
+            seen[:since] = @taken_at[place]
+            seen[truth] = true
+            most = @plan.throttle * (((@world.timeline.now - seen[:since]) / World::THROTTLE_MS) + 1)
+            begun = seen.size - 1
+            return if begun <= most
+            fail("I2", "#{work.instance.name} began #{begun} records of #{work.place.join("/")}, #{most} may have come in")
+          end
+        end
+      end
+    end
+  end
+end

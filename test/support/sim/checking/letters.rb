@@ -1,0 +1,94 @@
+# frozen_string_literal: true
+
+module Penstock
+  module TestSupport
+    module Sim
+      module Checking
+        # Records that are given up: I12 (a dead letter is exact, for a record that failed often enough, and acknowledged before
+        # its record counts as complete). Part of {Checker}.
+        module Letters
+          # A commit takes no longer, unless something keeps it.
+          COMMITTED_MS = 100
+          DELAYS = %i[commit cut slow_network slow_loop pause loading connection shuffle].freeze
+          private_constant :COMMITTED_MS, :DELAYS
+
+          # A dead letter is handed to the producer.
+          # @return [Truth] its record
+          def letter_sent(instance, message)
+            truth = @truths.fetch(message[:payload].to_i)
+            @world.trace(:letter, instance.number, truth.uid)
+            wrong = inexact(truth, message)
+            fail("I12", "the dead letter of #{truth.inspect} has another #{wrong}: #{message}") if wrong
+            deserved(truth, message[:headers]["penstock_reason"] == "quarantined")
+            truth.sent = true
+            truth
+          end
+
+          def letter_acknowledged(truth) = truth.buried = true
+
+          # The loop says that a letter has arrived: from here on its record is complete.
+          def letter_settled(instance, payload)
+            @coverage.hit("dead letter")
+            truth = truth_of(payload[:message])
+            return put_away(instance, truth) if truth.buried
+            fail("I12", "#{instance.name} counts #{truth.inspect} as complete, its dead letter isn't acknowledged")
+          end
+
+          # Given up without a letter.
+          def skipped(instance, payload)
+            @coverage.hit("record skipped")
+            truth = @of_place[payload.values_at(:topic, :partition)].reverse.find { |each| each.offset == payload[:offset] }
+            deserved(truth, payload[:error].is_a?(QuarantinedError))
+            put_away(instance, truth)
+          end
+
+          # Its process died, or its partition was lost, while these were not complete, or had ended so lately that the commit
+          # which says so may still be under way.
+          def died(place)
+            from = committed(place)
+            counted = @maps[place]&.crashes || {}
+            @of_place[place].each do |truth|
+              next if truth.offset < from
+              truth.deaths += 1 if truth.open? || (counted.key?(truth.offset) && lately?(truth))
+            end
+          end
+
+          private
+
+          def put_away(instance, truth)
+            truth.ran = truth.done = true
+            truth.redo = false
+            truth.done_by = instance.driver
+            truth.done_at = @world.timeline.now
+          end
+
+          # @return [String, nil] what isn't as it was
+          def inexact(truth, message)
+            record = truth.record
+            expected = {payload: record.payload, key: record.key, timestamp: record.timestamp, topic: @plan.letter_topic,
+                        partition_key: truth.place[1].to_s}
+            wrong = expected.find { |field, value| message[field] != value }
+            return wrong.first if wrong
+            origin = {"source_topic" => truth.place[0], "source_partition" => truth.place[1].to_s,
+                      "source_offset" => truth.offset.to_s, "source_consumer_group" => World::GROUP}
+            {**record.headers.to_h, **origin}.find { |name, value| message[:headers][name] != value }&.first
+          end
+
+          def deserved(truth, quarantined)
+            @coverage.hit("quarantined") if quarantined
+            enough = quarantined ? truth.deaths >= quarantine_after : truth.failures > @plan.letters
+            return if enough
+            fail("I12", "#{truth.inspect} is given up after #{truth.failures} failures and #{truth.deaths} deaths")
+          end
+
+          def lately?(truth)
+            return false unless truth.done_at
+            @world.timeline.now - truth.done_at <= COMMITTED_MS || @plan.faults.any? { |fault| DELAYS.include?(fault.kind) }
+          end
+
+          def quarantine_after = @plan.killer ? World::CRASHES : 3
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,83 @@
+# frozen_string_literal: true
+
+require "penstock/errors"
+
+module Penstock
+  module TestSupport
+    module Sim
+      # The producer of a simulated process, as far as dead letters need one. A message's arrival and its acknowledgement are
+      # moments of their own on the timeline; by the plan either may be late, fail, or not come before everybody has given up.
+      class Letters
+        # What the loop looks at.
+        class Handle
+          Result = Struct.new(:error)
+
+          def done? = !@result.nil?
+          def create_result = @result
+          def resolve(error) = @result ||= Result.new(error)
+        end
+
+        FATES = %i[late late late failed unanswered never refused].freeze
+        LATE_MS = (300..3_000)
+        GIVEN_UP_MS = {unanswered: 2_000, never: 20_000}.freeze
+        private_constant :FATES, :GIVEN_UP_MS, :LATE_MS
+
+        # @return [Integer] its queue is full until then
+        attr_writer :full_until
+
+        # @param instance [Instance]
+        def initialize(instance)
+          @instance = instance
+          @world = instance.world
+          @full_until = 0
+        end
+
+        def ready(message) = message
+
+        # @return [Handle, nil] nil: the queue is full
+        def dispatch(message)
+          return full if @world.timeline.now < @full_until
+          fate = @world.letter_fate(FATES)
+          raise error(:msg_size_too_large) if fate == :refused
+          truth = @world.checker.letter_sent(@instance, message)
+          Handle.new.tap { |handle| travel(handle, truth, fate) }
+        end
+
+        def inspect = "#<Letters>"
+
+        private
+
+        def full
+          @world.coverage.hit("dead letter: queue full")
+          nil
+        end
+
+        def travel(handle, truth, fate)
+          @world.faults.sprung(:letter, @instance) if fate
+          case fate
+          when :late then acknowledge(handle, truth, @world.random.rand(LATE_MS))
+          when :failed then fail_after(handle, @world.cluster.latency, :msg_timed_out)
+          when :unanswered, :never then fail_after(handle, GIVEN_UP_MS.fetch(fate), :timed_out)
+          else acknowledge(handle, truth, @world.cluster.latency)
+          end
+        end
+
+        def acknowledge(handle, truth, delay_ms)
+          after(delay_ms) do
+            @world.checker.letter_acknowledged(truth)
+            handle.resolve(nil)
+          end
+        end
+
+        def fail_after(handle, delay_ms, code)
+          @world.coverage.hit("dead letter: failed")
+          after(delay_ms) { handle.resolve(error(code)) }
+        end
+
+        def after(delay_ms, &) = @world.timeline.after(delay_ms) { @instance.run_when_awake(&) }
+
+        def error(code) = KafkaError.build(number: 0, name: code.to_s, message: "simulated")
+      end
+    end
+  end
+end
