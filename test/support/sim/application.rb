@@ -14,6 +14,8 @@ module Penstock
         # The user's consumer: asks the world what it does.
         class Consumer < BaseConsumer
           def consume = World.current.script.consume(self)
+          def eofed = World.current.script.hook(self, :eofed)
+          def tick = World.current.script.hook(self, :tick)
           def revoked = World.current.script.hook(self, :revoked)
           def shutdown = World.current.script.hook(self, :shutdown)
         end
@@ -90,8 +92,15 @@ module Penstock
           route.manual_offset_management true if plan.manual
           route.parallel(by: plan.partitioner ? ->(message) { World.current.script.key_of(message) } : :key) if plan.mode == :key
           route.parallel(by: :message) if plan.mode == :message
+          route.batch(min: plan.batch, within: 300) if plan.batch
+          calls(route) if plan.calls
           admission(route, plan)
           failures(route, plan)
+        end
+
+        def calls(route)
+          route.eofed true
+          route.periodic(interval: 600)
         end
 
         def admission(route, plan)

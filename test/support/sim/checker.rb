@@ -56,6 +56,7 @@ module Penstock
           @maps = {}
           @reduced = {}
           @begun = {}
+          @calls = []
           @straggler = {}
           @taken_at = Hash.new(0)
           @of_key = Hash.new { |hash, key| hash[key] = [] }

@@ -34,6 +34,9 @@ module Penstock
           due_at(time) if @key && time < @due
         end
 
+        # Whether it is a poll loop.
+        def loop? = @instance.sleeper.equal?(self)
+
         # Whether it sleeps in the middle of something.
         def asleep? = !@key.nil? && @born
         def ended? = !@fiber.alive?

@@ -52,7 +52,7 @@ module Penstock
         attr_reader :number
         # @return [Integer] how long it was stopped by the system
         attr_reader :stood_ms
-        attr_reader :world, :loop, :host, :driver, :deadline, :letters
+        attr_reader :world, :sleeper, :loop, :host, :driver, :deadline, :letters
 
         def initialize(world, slot, number, application)
           @world = world
@@ -85,6 +85,12 @@ module Penstock
 
         # @return [Array<Processing::Lane>] of the open connection
         def lanes = @loop.instance_variable_get(:@parts)&.session&.all || []
+
+        # @return [Processing::Failure::Breaker, nil] of the partition's topic
+        def breaker(place)
+          topic = lanes.find { |lane| lane.key == place }.topic
+          @loop.instance_variable_get(:@parts).instance_variable_get(:@assemblies).fetch(topic).breaker
+        end
 
         # --- what is done to it
 

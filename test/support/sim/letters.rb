@@ -36,10 +36,10 @@ module Penstock
 
         # @return [Handle, nil] nil: the queue is full
         def dispatch(message)
+          truth = @world.checker.letter_offered(@instance, message)
           return full if @world.timeline.now < @full_until
           fate = @world.letter_fate(FATES)
           raise error(:msg_size_too_large) if fate == :refused
-          truth = @world.checker.letter_sent(@instance, message)
           Handle.new.tap { |handle| travel(handle, truth, fate) }
         end
 

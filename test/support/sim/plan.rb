@@ -28,9 +28,11 @@ module Penstock
         NUMBERS = %i[seed members partitions topics workers records horizon_ms commit_interval_ms max_messages drain_ms
           keys fail_percent poison_percent slow_percent mark_percent seek_percent shutdown_ms].freeze
         # What a route may say besides. `letters`: failures before a record is given up; `letter_topic` false: then it is skipped;
-        # `killer`: number of the record that kills its process; `budget`: bytes of a commit's metadata.
+        # `killer`: number of the record that kills its process; `budget`: bytes of a commit's metadata; `batch`: records that
+        # units wait for; `calls`: `eofed` and `tick`.
         FEATURES = {letters: nil, letter_topic: "dead", letter_trouble: 0, at_once: false, breaker: nil, killer: nil,
-                    filter: nil, partitioner: false, expire_ms: nil, delay_ms: nil, throttle: nil, budget: nil}.freeze
+                    filter: nil, partitioner: false, expire_ms: nil, delay_ms: nil, throttle: nil, budget: nil, batch: nil,
+                    calls: false}.freeze
         attr_reader :style, :mode, :manual, :faults, *NUMBERS, *FEATURES.keys
 
         def self.draw(seed) = new(**Draw.new(seed).values)
@@ -58,7 +60,8 @@ module Penstock
         # @return [Array] equal for plans whose applications are configured alike
         def configuration
           [@topics, @mode, @workers, @max_messages, @manual, @drain_ms, @commit_interval_ms, @letters, @letter_topic, @at_once,
-            @breaker, !@killer.nil?, @filter, @partitioner, @expire_ms, @delay_ms, @throttle, @budget]
+            @breaker, !@killer.nil?, @filter, @partitioner, @expire_ms, @delay_ms, @throttle, @budget, @batch,
+            @calls]
         end
 
         def to_json(*) = JSON.generate({**@values, faults: @faults.map(&:to_a)})
@@ -76,6 +79,7 @@ module Penstock
             values = {seed: @seed, members: members, **shape, **user_code, **failing, **admission, **timing,
                       faults: faults(members)}
             values[:budget] = nil if values[:killer] # counts of crashes stand there too
+            values[:batch] = nil if values[:max_messages] < values[:batch].to_i
             values
           end
 
@@ -104,7 +108,7 @@ module Penstock
           def admission
             {filter: one_of(nil, nil, nil, nil, :block, :object), partitioner: one_of(false, false, false, true),
              expire_ms: one_of(*[nil] * 9, 1_500), delay_ms: one_of(*[nil] * 9, 150), throttle: one_of(*[nil] * 9, 3),
-             budget: one_of(nil, nil, nil, nil, 36)}
+             budget: one_of(nil, nil, nil, nil, 36), batch: one_of(*[nil] * 7, 3), calls: one_of(*[false] * 5, true)}
           end
 
           def timing

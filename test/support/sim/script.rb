@@ -20,7 +20,7 @@ module Penstock
 
         # Runs inside `consume`.
         def consume(consumer)
-          sleeper = @world.running
+          sleeper = on_worker
           work = @checker.unit_begins(sleeper, consumer)
           chance = chance(work.truths.first.uid, consumer.attempt)
           run(consumer, work, chance)
@@ -33,12 +33,16 @@ module Penstock
 
         # Runs inside `revoked` and `shutdown`.
         def hook(consumer, name)
-          @checker.hook(consumer, name)
+          call = @checker.call_begins(consumer, name)
+          on_worker
           nap(chance(consumer.partition, name.size) % 50)
+        ensure
+          @checker.call_ended(call)
         end
 
         # Runs in a filter: whether it lets the record pass. Takes its time, and fails now and then.
         def keep?(message)
+          on_worker
           truth = @checker.truth_of(message)
           chance = chance(truth.uid, :filter)
           unless @world.healed?
@@ -64,12 +68,21 @@ module Penstock
 
         # Runs in a partitioner.
         def key_of(message)
+          on_worker
           uid = @checker.truth_of(message).uid
           nap(uid % 30) if !@world.healed? && chance(uid, :partition) % 20 == 0
           message.raw_key
         end
 
         private
+
+        # Users' code never runs on a poll loop.
+        # @return [Sleeper] whose code it is
+        def on_worker
+          sleeper = @world.running
+          @checker.fail("I11", "users' code runs on a poll loop") if sleeper.nil? || sleeper.loop?
+          sleeper
+        end
 
         def filter_fails(truth)
           raise Failure, "filter, record #{truth.uid}" if (truth.filter_tries += 1) <= 2

@@ -19,8 +19,8 @@ module Penstock
         # Its unit asked for a pause and didn't mark it.
         attr_accessor :paused
         attr_accessor :licences, :tries, :done_by, :done_at, :failed_at
-        # How often it failed; how often it may have been taken for what killed its process; its dead letter is
-        # sent, and acknowledged.
+        # How often it failed; how often it may have been taken for what killed its process; its dead letter
+        # was offered to a producer (by whom), and is acknowledged.
         attr_accessor :failures, :deaths, :sent, :buried
         # A filter takes it out; filters have failed so often at it, and one has had the partition wait for it.
         attr_accessor :filtered, :filter_tries, :turned
@@ -53,6 +53,9 @@ module Penstock
           @consumer = consumer
           @flow = nil
         end
+
+        # @return [Processing::Lane] whose consumer it is
+        def lane = @consumer.instance_variable_get(:@penstock_context).lane
 
         def offsets = "#{@truths.first.offset}..#{@truths.last.offset}"
         def inspect = "#<Work #{@instance.name} #{@place.join("/")} #{offsets}>"

@@ -20,6 +20,8 @@ module Penstock
             place = [consumer.topic.name, consumer.partition]
             work = Work.new(instance, place, consumer.messages.map { |message| truth_of(message) }, consumer)
             other = @busy.find { |running| running.instance.equal?(instance) && collide?(running, work) }
+            other ||= beside(work.lane) if work.lane.suspects&.alone?
+            other ||= @calls.find { |_consumer, lane| lane.equal?(work.lane) }&.first
             fail("I4", "#{work.inspect} begins beside #{other.inspect}") if other
             work.begun_at = @world.timeline.now
             @busy << work
@@ -70,7 +72,17 @@ module Penstock
             late_perhaps(work)
           end
 
-          def hook(_consumer, name) = @coverage.hit("hook #{name}")
+          # Something else than `consume` is called: nothing of the lane runs beside it.
+          # @return [Array] to be given back
+          def call_begins(consumer, name)
+            @coverage.hit("call of #{name}")
+            lane = consumer.instance_variable_get(:@penstock_context).lane
+            other = beside(lane)
+            fail("I4", "#{name} of #{lane.key.join("/")} is called beside #{other.inspect}") if other
+            [consumer, lane].tap { |call| @calls << call }
+          end
+
+          def call_ended(call) = @calls.delete_if { |other| other.equal?(call) }
 
           # Somebody asks the consumer for another flow: where a unit of it runs, it is the unit's wish.
           def asked(consumer, flow)
@@ -105,6 +117,9 @@ module Penstock
           def pauses(work) = work.flow = :pause
 
           private
+
+          # @return [Work, nil] what runs of the lane
+          def beside(lane) = @busy.find { |running| running.lane.equal?(lane) }
 
           # What must run in order with it: its partition, its key, nothing.
           def sequence(truth)

@@ -12,15 +12,15 @@ module Penstock
           DELAYS = %i[commit cut slow_network slow_loop pause loading connection shuffle].freeze
           private_constant :COMMITTED_MS, :DELAYS
 
-          # A dead letter is handed to the producer.
+          # A dead letter is handed to the producer, which may take it or not.
           # @return [Truth] its record
-          def letter_sent(instance, message)
+          def letter_offered(instance, message)
             truth = @truths.fetch(message[:payload].to_i)
             @world.trace(:letter, instance.number, truth.uid)
             wrong = inexact(truth, message)
             fail("I12", "the dead letter of #{truth.inspect} has another #{wrong}: #{message}") if wrong
-            deserved(truth, message[:headers]["penstock_reason"] == "quarantined")
-            truth.sent = true
+            deserved(instance, truth, message[:headers]["penstock_reason"] == "quarantined") unless truth.sent == instance
+            truth.sent = instance
             truth
           end
 
@@ -38,7 +38,7 @@ module Penstock
           def skipped(instance, payload)
             @coverage.hit("record skipped")
             truth = @of_place[payload.values_at(:topic, :partition)].reverse.find { |each| each.offset == payload[:offset] }
-            deserved(truth, payload[:error].is_a?(QuarantinedError))
+            deserved(instance, truth, payload[:error].is_a?(QuarantinedError))
             put_away(instance, truth)
           end
 
@@ -74,8 +74,12 @@ module Penstock
             {**record.headers.to_h, **origin}.find { |name, value| message[:headers][name] != value }&.first
           end
 
-          def deserved(truth, quarantined)
+          # What failed alone may be given up; what fails with all others is kept.
+          def deserved(instance, truth, quarantined)
             @coverage.hit("quarantined") if quarantined
+            breaker = instance.breaker(truth.place) unless quarantined
+            outage = breaker && !breaker.closed?
+            return fail("I12", "#{instance.name} gives #{truth.inspect} up while the breaker is open") if outage
             enough = quarantined ? truth.deaths >= quarantine_after : truth.failures > @plan.letters
             return if enough
             fail("I12", "#{truth.inspect} is given up after #{truth.failures} failures and #{truth.deaths} deaths")
