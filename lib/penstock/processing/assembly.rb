@@ -185,7 +185,9 @@ module Penstock
       # A filter goes on elsewhere, once all that went in before is done with.
       def elsewhere(lane)
         return [] unless lane.idle? && lane.division.empty?
-        [Effect::Seek.new(lane.intake.seek_to, :filter)]
+        target = lane.intake.seek_to
+        target = [target, lane.ledger.base].min if @topic.manual_offset_management? # what isn't marked runs again
+        [Effect::Seek.new(target, :filter)]
       end
 
       # Marks of a unit that sought back count only below the target.

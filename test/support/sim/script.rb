@@ -141,12 +141,15 @@ module Penstock
         def mark_perhaps(consumer, work, truth, message)
           last = message.offset == work.truths.last.offset
           roll = chance(truth.uid, truth.tries, :mark) % 100
-          return if roll >= @plan.mark_percent && !(@plan.manual && (last || @world.healed?))
+          return if roll >= @plan.mark_percent && !(@plan.manual && (last ? !gathers?(truth) : @world.healed?))
           wait = roll < @plan.mark_percent / 5 && !@world.healed?
           return @checker.marked(work, truth, consumer.mark_as_consumed(message)) unless wait
           @checker.marks(work, truth)
           @checker.waited(work, truth, consumer.mark_as_consumed!(message))
         end
+
+        # With manual offsets some units are left unmarked: a mark that follows stands for them too.
+        def gathers?(truth) = @plan.mode == :whole && !@world.healed? && chance(truth.uid, :gather) % 4 == 0
 
         # A loop of the user's that looks whether it should end: it marks what it did and asks for the rest again.
         def leave_early?(consumer, chance)

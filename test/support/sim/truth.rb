@@ -16,7 +16,7 @@ module Penstock
         # when; when it failed last and has not run since.
         # `redo`: it runs again, with a licence, until it is done once more.
         attr_accessor :redo
-        # Its unit asked for a pause and didn't mark it.
+        # Its unit asked for a pause and didn't mark it, or nothing marks it as long as nothing follows.
         attr_accessor :paused
         attr_accessor :licences, :tries, :done_by, :done_at, :failed_at
         # How often it failed; how often it may have been taken for what killed its process; its dead letter

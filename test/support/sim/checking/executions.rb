@@ -59,7 +59,7 @@ module Penstock
             @busy.delete(work)
             late_perhaps(work)
             return flow_changed(work) if work.flow
-            return if @plan.manual
+            return left_unmarked(work) if @plan.manual
             work.truths.each { |truth| truth.ran = true }
             marks(work, work.truths.last)
           end
@@ -172,6 +172,11 @@ module Penstock
             truth.done_by = here ? work.driver : nil
             truth.done_at = @world.timeline.now
             truth.licences += 1 unless here && @world.group.owner(work.place).equal?(work.driver)
+          end
+
+          # A mark that follows stands for them; where none does they stay incomplete, as their user wished.
+          def left_unmarked(work)
+            work.truths.each { |truth| truth.paused = true unless truth.done }
           end
 
           # What wasn't marked isn't complete. Divided whole a pause goes on behind the unit, so it is complete with what follows.
