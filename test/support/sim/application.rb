@@ -90,12 +90,21 @@ module Penstock
         # What a plan's route says.
         def say(route, plan)
           route.manual_offset_management true if plan.manual
-          route.parallel(by: plan.partitioner ? ->(message) { World.current.script.key_of(message) } : :key) if plan.mode == :key
-          route.parallel(by: :message) if plan.mode == :message
+          parallel(route, plan) unless plan.mode == :whole
+          route.interruptible true if plan.interruptible
           route.batch(min: plan.batch, within: 300) if plan.batch
           calls(route) if plan.calls
           admission(route, plan)
           failures(route, plan)
+        end
+
+        def parallel(route, plan)
+          return route.parallel(by: :message) if plan.mode == :message
+          case plan.partitioner
+          when true then route.parallel(by: ->(message) { World.current.script.key_of(message) })
+          when "consistent" then route.parallel(by: :key, distribution: :consistent)
+          else route.parallel(by: :key)
+          end
         end
 
         def calls(route)

@@ -32,7 +32,7 @@ module Penstock
         # units wait for; `calls`: `eofed` and `tick`.
         FEATURES = {letters: nil, letter_topic: "dead", letter_trouble: 0, at_once: false, breaker: nil, killer: nil,
                     filter: nil, partitioner: false, expire_ms: nil, delay_ms: nil, throttle: nil, budget: nil, batch: nil,
-                    calls: false}.freeze
+                    calls: false, interruptible: false}.freeze
         attr_reader :style, :mode, :manual, :faults, *NUMBERS, *FEATURES.keys
 
         def self.draw(seed) = new(**Draw.new(seed).values)
@@ -61,7 +61,7 @@ module Penstock
         def configuration
           [@topics, @mode, @workers, @max_messages, @manual, @drain_ms, @commit_interval_ms, @letters, @letter_topic, @at_once,
             @breaker, !@killer.nil?, @filter, @partitioner, @expire_ms, @delay_ms, @throttle, @budget, @batch,
-            @calls]
+            @calls, @interruptible]
         end
 
         def to_json(*) = JSON.generate({**@values, faults: @faults.map(&:to_a)})
@@ -106,9 +106,10 @@ module Penstock
           end
 
           def admission
-            {filter: one_of(nil, nil, nil, nil, :block, :object), partitioner: one_of(false, false, false, true),
+            {filter: one_of(nil, nil, nil, nil, :block, :object), partitioner: one_of(false, false, false, true, "consistent"),
              expire_ms: one_of(*[nil] * 9, 1_500), delay_ms: one_of(*[nil] * 9, 150), throttle: one_of(*[nil] * 9, 3),
-             budget: one_of(nil, nil, nil, nil, 36), batch: one_of(*[nil] * 7, 3), calls: one_of(*[false] * 5, true)}
+             budget: one_of(nil, nil, nil, nil, 36), batch: one_of(*[nil] * 7, 3), calls: one_of(*[false] * 5, true),
+             interruptible: one_of(false, false, true)}
           end
 
           def timing

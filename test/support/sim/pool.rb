@@ -38,9 +38,9 @@ module Penstock
         end
 
         # @return [Array<Processing::Unit>] units that are interrupted
-        def interrupt(lanes)
+        def interrupt(lanes, error = Interrupted)
           hit = @running.select { |_sleeper, unit| lanes.include?(unit.lane) }
-          hit.each_key { |sleeper| interrupt_later(sleeper) }
+          hit.each_key { |sleeper| interrupt_later(sleeper, error) }
           hit.values
         end
 
@@ -109,9 +109,9 @@ module Penstock
           grow
         end
 
-        def interrupt_later(sleeper)
+        def interrupt_later(sleeper, error)
           @world.timeline.after(@world.quickly) do
-            @instance.run_when_awake { sleeper.raise_in(Interrupted) if @running.key?(sleeper) && sleeper.asleep? }
+            @instance.run_when_awake { sleeper.raise_in(error) if @running.key?(sleeper) && sleeper.asleep? }
           end
         end
       end

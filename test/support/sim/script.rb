@@ -161,9 +161,10 @@ module Penstock
           return if @world.healed?
           roll = (chance >> 12) % 100
           return unless roll < @plan.seek_percent
-          case roll % 3
+          case roll % 4
           when 0 then seek(consumer, work, work.truths.first.offset + (chance % 12) - 6)
           when 1 then pause(consumer, work, chance % 1_500)
+          when 2 then pause_at(consumer, work, work.truths[chance % work.truths.size], chance % 700)
           else consumer.commit_offsets
           end
         end
@@ -172,6 +173,14 @@ module Penstock
           target = @checker.seekable(work, target)
           @checker.seeks(work, target)
           consumer.seek(target)
+        end
+
+        # What lies behind the record runs again after the pause.
+        def pause_at(consumer, work, truth, timeout_ms)
+          return if truth.waited_for
+          truth.waited_for = true
+          @checker.pauses(work, truth)
+          consumer.pause(truth.offset, timeout_ms)
         end
 
         def pause(consumer, work, timeout_ms)

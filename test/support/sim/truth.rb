@@ -24,13 +24,15 @@ module Penstock
         attr_accessor :failures, :deaths, :sent, :buried
         # A filter takes it out; filters have failed so often at it, and one has had the partition wait for it.
         attr_accessor :filtered, :filter_tries, :turned
+        # Its unit has asked for a pause at it.
+        attr_accessor :waited_for
 
         def initialize(uid, place, record)
           @uid = uid
           @place = place
           @record = record
           @ran = @done = @exempt = @redo = @paused = false
-          @sent = @buried = @filtered = @turned = false
+          @sent = @buried = @filtered = @turned = @waited_for = false
           @licences = @tries = @failures = @deaths = @filter_tries = 0
           @done_by = @failed_at = nil
         end
@@ -44,6 +46,9 @@ module Penstock
       class Work
         attr_reader :instance, :place, :truths, :driver, :consumer
         attr_accessor :flow, :begun_at
+        # Where its user wants to go on after a pause.
+        # @return [Truth, nil]
+        attr_accessor :goes_on_at
 
         def initialize(instance, place, truths, consumer)
           @instance = instance

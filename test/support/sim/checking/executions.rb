@@ -87,7 +87,9 @@ module Penstock
           # Somebody asks the consumer for another flow: where a unit of it runs, it is the unit's wish.
           def asked(consumer, flow)
             work = @busy.find { |each| each.consumer.equal?(consumer) }
-            work.flow = flow if work
+            return unless work
+            work.flow = flow
+            work.goes_on_at = nil
           end
 
           # Within the log, so that what happens is the seek's doing.
@@ -114,7 +116,13 @@ module Penstock
             end
           end
 
-          def pauses(work) = work.flow = :pause
+          # @param from [Truth, nil] where it wants to go on
+          def pauses(work, from = nil)
+            work.flow = :pause
+            work.goes_on_at = from or return
+            again = work.truths.select { |truth| truth.uid >= from.uid }
+            again.each { |truth| truth.licences += 1 if truth.done }
+          end
 
           private
 
@@ -182,7 +190,13 @@ module Penstock
           # What wasn't marked isn't complete. Divided whole a pause goes on behind the unit, so it is complete with what follows.
           def flow_changed(work)
             work.truths.each { |truth| truth.paused = true } if @plan.mode == :whole && work.flow == :pause
+            passed(work) if work.goes_on_at && work.flow == :pause && @plan.mode != :whole && !@plan.manual
             excuse_others(work)
+          end
+
+          # Where keys run side by side what lies before the record that a pause names is complete.
+          def passed(work)
+            work.truths.each { |truth| done(work, truth) if truth.uid < work.goes_on_at.uid && (!truth.done || truth.redo) }
           end
 
           # What somebody else has done meanwhile this client doesn't know.
