@@ -108,8 +108,11 @@ module Penstock
 
       private
 
+      # A key's time passes while its lane is held, too.
       def over?(lane)
-        due = lane.holds.open? ? lane.division.next_due : lane.holds.next_due
+        keys = lane.division.next_due
+        return true if keys && keys <= now
+        due = lane.holds.next_due unless lane.holds.open?
         !due.nil? && due <= now
       end
 

@@ -26,5 +26,16 @@ module Penstock
       lane.holds.add(:user)
       assert_nil session(lane).next_hold_due
     end
+
+    test "that a key's back-off has ended is written down also while its lane is held: a replay ends it then, too" do
+      lane = lane(route(features: {parallel: Parallel.new(:key, 4, nil, false)}), committed: 0)
+      admit(lane, batch([0], from: 0))
+      settle(lane, lane.next_unit, error: RuntimeError.new, now: 0)
+      lane.holds.add(:user)
+      told = []
+      lane.recording = Object.new.tap { |track| track.define_singleton_method(:expired) { |now| told << now } }
+      [1_999, 2_000, 2_001].each { |now| session(lane).tap { |one| one.define_singleton_method(:now) { now } }.expire_holds }
+      assert_equal [2_000], told
+    end
   end
 end
