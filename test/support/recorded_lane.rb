@@ -56,6 +56,23 @@ module Penstock
         decided(@assembly.settle(@lane, outcome, now))
       end
 
+      # @param units [Array<Processing::Unit>] that haven't begun
+      def call_back(units)
+        @lane.recording.called_back(units)
+        @lane.take_back(units)
+      end
+
+      # Behind an open breaker.
+      # @return [Processing::Unit] of one record
+      def probe
+        @lane.holds.add(:breaker)
+        @lane.recording.probed
+        @lane.probe.tap do |unit|
+          @lane.recording.unit(unit)
+          @lane.holds.release(:breaker)
+        end
+      end
+
       # @param waited_ms [Integer]
       def wait(waited_ms)
         now = @clock.advance(waited_ms).monotonic_ms

@@ -86,6 +86,7 @@ module Penstock
         lane = @session.lane(key)
         entry.probing = lane
         unit = lane.probe
+        lane.recording&.probed
         lane.recording&.unit(unit)
         @hand_out.call(lane, unit)
       end

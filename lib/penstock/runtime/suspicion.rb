@@ -53,6 +53,7 @@ module Penstock
         return true if suspects.nil? || suspects.quiet? || !unit.consume?
         suspected = unit.messages.offsets.select { |offset| suspects.suspect?(offset) }
         return true if suspected.empty?
+        lane.recording&.suspected
         return cut(lane, unit, suspected.last) unless unit.single?
         case suspects.step(suspected.first)
         when :quarantine then put_away(lane, unit, suspects)

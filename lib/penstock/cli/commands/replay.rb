@@ -35,6 +35,7 @@ module Penstock
         def facts(dump, machines)
           {**dump.facts, lanes: machines.map { |lane, machine|
             {topic: lane["topic"], partition: lane["partition"], compared: machine.compared, began: machine.began&.number,
+             left_out: machine.left_out,
              difference: machine.difference && difference(machine.difference), timeline: timeline(dump, machine)}
           }}
         end
@@ -66,8 +67,10 @@ module Penstock
 
         def verdict(machine)
           found = machine.difference
+          return "  not decided again: #{machine.left_out}" if machine.left_out && machine.compared.zero?
           return "  nothing was compared: the recording has no place to begin at" unless machine.began
-          return "  #{machine.compared} decisions, all as recorded" unless found
+          rest = "; not all was decided again: #{machine.left_out}" if machine.left_out
+          return "  #{machine.compared} decisions, all as recorded#{rest}" unless found
           "  DIFFERENT at entry #{found.entry.number}, #{found.what}:\n    recorded #{found.recorded.inspect}\n    " \
             "replayed #{found.replayed.inspect}"
         end

@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require_relative "out"
+
 module Penstock
   module CLI
     module Replay
@@ -21,7 +23,7 @@ module Penstock
           @messages = messages
         end
 
-        # @return [Array(Processing::Lane, Hash, Boolean), nil] the lane, its units that are out, and whether all of it is known;
+        # @return [Array(Processing::Lane, Out, Boolean), nil] the lane, its units that are out, and whether all of it is known;
         #   nil: too little is
         def call
           base, tail, incomplete, in_flight = @state.values
@@ -48,11 +50,11 @@ module Penstock
 
         def hand_out(handed)
           QUICK.times { @lane.division.took(1) }
-          handed.to_h do |unit|
+          handed.each_with_object(Out.new) do |unit, out|
             @lane.attempts.restore(unit.first, unit.attempt - 1) if unit.attempt > 1
             offsets = unit.offsets || (unit.first..unit.last).to_a
             @lane.let_in(@messages.call(offsets), offsets.map { unit.key })
-            [["consume", unit.first], @lane.next_unit]
+            out.add("consume", unit.first, @lane.next_unit)
           end
         end
 

@@ -6,6 +6,7 @@ require_relative "../../messages/messages"
 require_relative "../../processing/assembly"
 require_relative "../../processing/recording/wording"
 require_relative "beginning"
+require_relative "out"
 require_relative "outcomes"
 require_relative "ports"
 require_relative "route"
@@ -22,6 +23,14 @@ module Penstock
         # A decision that isn't the one that was recorded.
         Difference = Struct.new(:entry, :what, :recorded, :replayed)
 
+        # What a dump can't tell: which records the application's code let in, and when their time had come.
+        ADMISSION = "filters, partitioners and what waits for a record's time decide with more than a dump has"
+        SUSPECTS = "records that may have killed a process ran one by one"
+        GAPS = "a take had more gaps than were written down"
+        # How many units are out at once is for workers to say, who come and go: that is taken as it was.
+        WIDE = 1_000_000
+        private_constant :ADMISSION, :SUSPECTS, :GAPS, :WIDE
+
         # The time of the entry that is replayed.
         Clock = Struct.new(:monotonic_ms) do
           def wall_ms = monotonic_ms
@@ -36,6 +45,9 @@ module Penstock
         # @return [Script::Entry, nil] the first that was replayed; nil: there was no place to begin
         attr_reader :began
 
+        # @return [String, nil] why some of it, or all, isn't decided again
+        attr_reader :left_out
+
         # @param recording [Hash{String => Object}] of a dump
         def initialize(recording)
           @recording = recording
@@ -45,10 +57,13 @@ module Penstock
           @ports = Ports.new
           @compared = 0
           @keys = {}
+          @left, @out = Out.new, Out.new
         end
 
         # @return [self]
         def run
+          @left_out = ADMISSION unless plain?
+          return self if @left_out
           @script.entries.each do |entry|
             break if @difference
             @clock.monotonic_ms = entry.at
@@ -66,12 +81,12 @@ module Penstock
 
         def try_to_begin(entry)
           return new_lane(entry) if entry.kind == :assigned
+          @left.delete(entry.values.first(2)) { true } if entry.kind == :outcome
           @given_up ||= %i[lost leave].include?(entry.kind)
           return if @given_up || entry.kind != :state
           begun = Beginning.new(@script, entry, method(:lane), method(:messages)).call or return
           @began = entry
           @lane, @out, @exact = begun
-          @old = {}
           @incarnation = entry[4]
         end
 
@@ -79,22 +94,28 @@ module Penstock
           @began ||= entry
           @lane = lane(entry[0])
           wait_for_earlier
-          @out, @old = {}, {}
+          @given_up = @probing = @tripped = false
           @exact = true
           @incarnation = 0
         end
 
         # Units of an earlier assignment still run: their keys wait.
         def wait_for_earlier
-          @left = (@left || {}).merge(@old || {}, @out || {}).select { |_key, unit| unit.consume? }
-          @lane.division.block(@left.values.map(&:key)) if @lane.rolling?
+          @left = @left.consuming(@out)
+          @out = Out.new
+          @lane.division.block(@left.units.map(&:key)) if @lane.rolling?
         end
 
         def lane(epoch = 1)
           assembly.lane(@recording.fetch("topic"), @recording.fetch("partition"), epoch).tap do |lane|
-            @plain = lane.prepare.nil? && lane.pipeline.nil?
-            lane.pipeline = lane.prepare = nil
+            lane.division.width = WIDE if lane.rolling?
           end
+        end
+
+        # Whether all that is taken is let in at once.
+        def plain?
+          lane = assembly.lane(@recording.fetch("topic"), @recording.fetch("partition"), 1)
+          lane.prepare.nil? && lane.pipeline.nil? && !@recording.fetch("route")["segment"]
         end
 
         def step(entry)
@@ -121,16 +142,15 @@ module Penstock
         end
 
         def on_take(entry)
-          offsets = @script.records(entry) or return @exact = false
+          offsets = @script.records(entry) or return leave_out(GAPS)
           foresee(entry, offsets)
           recorded = @script.effects(entry)
           low = offsets.first if recorded.any? { |effect| effect.last == "consumer.offset_reset" }
           effects = assembly.admission.call(@lane, batch(entry, offsets), low)
           actual = wording(effects)
-          compare(entry, "what the take led to", @plain ? recorded : recorded.first(actual.size), actual)
+          compare(entry, "what the take led to", recorded, actual)
           perform(effects)
           let_in(entry)
-          drop(recorded, entry) unless @plain
         end
 
         # What the loop knew and a dump doesn't: that a source had to begin elsewhere, that it may repeat what it had sent.
@@ -144,25 +164,31 @@ module Penstock
         def on_unit(entry)
           unit = @script.unit(entry)
           return if unit.action == "prepare"
-          return @out[[unit.action, unit.first]] = @lane.action_unit(unit.action.to_sym, nothing) unless unit.action == "consume"
+          return @out.add(unit.action, unit.first, @lane.action_unit(unit.action.to_sym, nothing)) unless unit.action == "consume"
           @keys[unit.first] = unit.key
           handed = hand_out(unit)
           compare(entry, "which records are the next unit (first, last, how many, attempt)",
             [unit.first, unit.last, unit.size, unit.attempt], handed && facts(handed))
-          @out[["consume", unit.first]] = handed
+          @out.add("consume", unit.first, handed)
         end
 
         def on_outcome(entry)
           wish, advice, stale = @wish, @advice, @stale
           @wish = @advice = @stale = nil
-          unit = (stale ? @old : @out).delete(entry.values.first(2)) or return ended_late(entry)
+          unit = @out.delete(entry.values.first(2)) { |one| came_back?(one, stale) } or return ended_late(entry)
           return @lane.returned(unit) unless unit.consume?
           compare(entry, "the lowest offset that isn't complete", entry[5], @lane.ledger.base) if @exact
           settle(entry, Outcomes.build(unit, entry, wish, advice))
         end
 
+        # @param stale [Integer, nil] the incarnation of a unit that counts no more
+        def came_back?(unit, stale)
+          return unit.incarnation == @lane.incarnation unless stale
+          unit.incarnation != @lane.incarnation && unit.incarnation + @incarnation == stale
+        end
+
         def ended_late(entry)
-          unit = @left&.delete(entry.values.first(2)) or return
+          unit = @left.delete(entry.values.first(2)) { true } or return
           @lane.division.unblock(unit.key) if @lane.rolling?
         end
 
@@ -171,22 +197,24 @@ module Penstock
           @lane.unit_took(outcome.unit, outcome.time_us) if outcome.time_us
           @script.following(entry, :back).each { |back| called_back(back) }
           recorded = @script.effects(entry)
-          return tripped(outcome) if recorded.any? { |effect| effect.first(2) == %w[Hold breaker] }
+          return tripped(outcome, recorded) if recorded.any? { |effect| effect.first(2) == %w[Hold breaker] }
           effects = assembly.settle(@lane, outcome, entry.at)
           compare(entry, "what the outcome led to", recorded, wording(effects))
           perform(effects)
         end
 
         # The topic's breaker looks at all its partitions: what it decided here is taken over.
-        def tripped(outcome)
+        def tripped(outcome, recorded)
           @tripped = true
           unit = outcome.unit
+          @lane.take_marks(nil, unit)
           @lane.division.isolate(unit.key, outcome.blamed)
           @lane.division.requeue(unit.key, @lane.incomplete_of(unit))
+          recorded.each { |name, reason, at| @lane.holds.add(:user, at) if [name, reason] == %w[Hold user] }
         end
 
         # The outcome that follows belongs to an earlier assignment, or to what was before the lane began anew.
-        def on_stale(_entry) = @stale = true
+        def on_stale(entry) = @stale = entry[0]
         def on_wish(entry) = @wish = entry.values
         def on_advice(entry) = @advice = entry.values
 
@@ -202,16 +230,12 @@ module Penstock
           called_back(entry) unless %i[outcome asked back].include?(before)
         end
 
-        def called_back(entry)
-          keys = @out.select { |_key, unit| unit.consume? }.keys.last(entry[0])
-          @lane.take_back(keys.map { |key| @out.delete(key) })
-        end
+        def called_back(entry) = @lane.take_back(@out.call_back(entry[0]))
 
         def on_mark(entry)
           through, first = entry.values
           return @lane.marks.mark(through - 1) unless first
-          unit = @out[["consume", first]]
-          unit&.marks&.mark(through)
+          @out.find(["consume", first], @lane.incarnation)&.marks&.mark(through)
         end
 
         def on_letter(entry)
@@ -232,9 +256,12 @@ module Penstock
 
         def on_incarnation(entry)
           @lane.reincarnate(entry[1]) if @lane.incarnation + @incarnation < entry[0]
-          @old.merge!(@out.select { |_key, unit| unit.incarnation != @lane.incarnation })
-          @out.reject! { |_key, unit| unit.incarnation != @lane.incarnation }
         end
+
+        # The topic waits behind its breaker: the next unit is the one record that is tried.
+        def on_probe(_entry) = @probing = true
+
+        def on_suspected(_entry) = leave_out(SUSPECTS)
 
         def on_went_on(entry) = @lane.complete_through(entry[0])
         def on_leave(_entry) = @lane.leave!
@@ -246,28 +273,31 @@ module Penstock
         def hand_out(unit)
           @lane.attempts.restore(unit.first, unit.attempt - 1) if unit.attempt > 1 && !@exact
           return unless @lane.waiting?
-          (@tripped && unit.size == 1) ? @lane.probe : @lane.next_unit
+          probe = @probing || (@tripped && unit.size == 1)
+          @probing = false
+          probe ? @lane.probe : @lane.next_unit
         end
 
-        # Filters, delays and partitioners aren't asked: what came out behind them is known from the units.
+        # Nothing more of this assignment is decided again.
+        def leave_out(why)
+          @left_out ||= why
+          @left = @left.consuming(@out)
+          @out = Out.new
+          @lane = nil
+          @given_up = true
+        end
+
+        # A key is known from the units that had it: a record that was in none can be left out where keys run side by side.
         def let_in(take)
           while (entry = @lane.intake.shift)
             messages = entry.messages
-            messages = handed_out(messages, take) if loose?
+            messages = handed_out(messages, take) if @lane.rolling?
             @lane.let_in(messages, messages.offsets.map { |offset| @script.key(offset, take) })
           end
         end
 
         def handed_out(messages, take)
           messages.pick((0...messages.size).select { |index| @script.handed_out?(messages.offset_at(index), take) })
-        end
-
-        def loose? = @lane.rolling? || !@plain
-
-        def drop(recorded, take)
-          recorded.select { |name, *| name == "Drop" }.each do |_name, first, last, _size|
-            @lane.drop((first..last).reject { |offset| @script.handed_out?(offset, take) })
-          end
         end
 
         def batch(entry, offsets)

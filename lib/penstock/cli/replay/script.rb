@@ -55,12 +55,17 @@ module Penstock
         end
 
         # @param take [Entry] of kind :take
-        # @return [Array<Integer>, nil] its records; nil: it had more gaps than were written down
+        # @return [Array<Integer>, nil] its records; nil: it had more gaps than were written down. Where the log went backwards a
+        #   gap ends below its beginning.
         def records(take)
           _from, _to, size, first, last = take.values
           return [] if size.zero?
-          gaps = following(take, :gap).flat_map { |gap| (gap[0]...gap[1]).to_a }
-          offsets = (first..last).to_a - gaps
+          starts, ends = [first], []
+          following(take, :gap).each do |gap|
+            ends << (gap[0] - 1)
+            starts << gap[1]
+          end
+          offsets = starts.zip([*ends, last]).flat_map { |from, to| (from..to).to_a }
           offsets if offsets.size == size
         end
 

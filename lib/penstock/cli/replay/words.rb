@@ -38,6 +38,8 @@ module Penstock
           letter: ->(offset) { "dead letter of #{offset} acknowledged" },
           incarnation: ->(number, offset = nil) { "begins anew at #{offset || "the source's place"} (incarnation #{number})" },
           went_on: ->(offset) { "goes on at #{offset}" },
+          probe: -> { "one record is tried behind the open breaker" },
+          suspected: -> { "records that may have killed a process run one by one" },
           expired: -> { "a wait has ended" },
           leave: -> { "nothing new from here: given back, or the process stops" },
           cut_off: -> { "the stop's time is over" },

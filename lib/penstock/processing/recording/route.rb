@@ -17,7 +17,8 @@ module Penstock
           def describe(topic)
             features = FEATURES.select { |name| topic.features.key?(name) }
             {name: topic.name, group: topic.consumer_group_id,
-             features: features.to_h { |name| [name, plain(topic.features[name])] }}
+             features: features.to_h { |name| [name, plain(topic.features[name])] },
+             **(topic.consumer_group.segment ? {segment: true} : {})}
           end
 
           private

@@ -45,6 +45,7 @@ module Penstock
         def assigned(lane)
           @lane = lane
           @rolling = lane.rolling?
+          @suspected = false
           write(:assigned, lane.epoch)
         end
 
@@ -77,6 +78,15 @@ module Penstock
           key = @key.call(unit.key) unless unit.key.nil?
           @ring.write(:unit, @now, unit.action, first, last, size, unit.attempt, key)
           scattered(@now, messages) if key && last - first >= size
+        end
+
+        # The topic waits behind its breaker: the unit that follows is one record, to try.
+        def probed = write(:probe)
+
+        # From here on units are cut by what may have killed the process. Once an assignment.
+        def suspected
+          write(:suspected) unless @suspected
+          @suspected = true
         end
 
         # @param outcome [Outcome] before it is settled

@@ -11,8 +11,9 @@ module Penstock
     Failure = Class.new(StandardError)
     BY_KEY = {parallel: Routing::Parallel.new(:key, 4, nil, :rolling, :current)}.freeze
 
-    def recorded(**route)
-      {features: {max_messages: 100, manual_offset_management: false,
+    def recorded(max_messages: 100, **route)
+      {max_messages: max_messages,
+       features: {max_messages: max_messages, manual_offset_management: false,
                   pause: Routing::Pause.new(1_000, 30_000, true), **route}, pause: Routing::Pause.new(1_000, 30_000, true)}
     end
 
@@ -95,6 +96,73 @@ module Penstock
       machine = replay(recorded.recordings)
       assert_nil machine.difference
       assert_equal([2, 3, 6, 7], recorded.recordings.first["entries"].select { |one| one[0] == "unit" }.map { |one| one[3] })
+    end
+
+    test "a take in which the log goes backwards is decided again, and what is called back because of it" do
+      recorded = TestSupport::RecordedLane.new(**recorded(max_messages: 2))
+      recorded.take(0...4)
+      waiting = Array.new(2) { recorded.hand_out }
+      recorded.take([4, 5, 0, 1, 2])
+      recorded.call_back(waiting)
+      3.times { (unit = recorded.hand_out) && recorded.settle(unit) }
+      machine = replay(recorded.recordings)
+      assert_nil machine.difference
+      assert_equal [0, 2, 0, 2], machine.script.entries.select { |entry| entry.kind == :unit }.map { |entry| entry[1] }
+    end
+
+    test "a unit of a log that is gone comes back beside one of the same name" do
+      recorded = TestSupport::RecordedLane.new(**recorded(max_messages: 2))
+      recorded.take(0...2)
+      old = recorded.hand_out
+      recorded.take([0, 1, 2])
+      young = recorded.hand_out
+      recorded.settle(old)
+      recorded.settle(young, error: Failure.new, blamed: 1)
+      recorded.wait(2_000)
+      recorded.settle(recorded.hand_out)
+      machine = replay(recorded.recordings)
+      assert_nil machine.difference
+      assert_nil machine.left_out
+    end
+
+    test "the record that is tried behind an open breaker is one also in the replay" do
+      recorded = TestSupport::RecordedLane.new(**recorded())
+      recorded.take(0...4)
+      recorded.settle(recorded.probe)
+      recorded.settle(recorded.hand_out)
+      machine = replay(recorded.recordings)
+      assert_nil machine.difference
+      units = machine.script.entries.select { |entry| entry.kind == :unit }
+      assert_equal([[0, 0, 1], [1, 3, 3]], units.map { |entry| entry.values[1, 3] })
+    end
+
+    test "how many units are out is for the workers to say: a width that has changed since is no difference" do
+      recorded = by_key.recordings
+      recorded.first["width"] = 1
+      assert_nil replay(recorded).difference
+    end
+
+    test "what runs one by one because it may have killed the process isn't decided again, and that is said" do
+      recorded = TestSupport::RecordedLane.new(**recorded())
+      recorded.take(0...4)
+      recorded.settle(recorded.hand_out)
+      recorded.take(4...8)
+      2.times { recorded.lane.recording.suspected }
+      recorded.lane.division.isolate(nil, 5)
+      recorded.settle(recorded.hand_out)
+      machine = replay(recorded.recordings)
+      assert_nil machine.difference
+      assert_match(/killed/, machine.left_out)
+      assert_operator machine.compared, :>, 0
+      assert_equal(1, machine.script.entries.count { |entry| entry.kind == :suspected })
+    end
+
+    test "what only a part of was let in isn't decided again, and that is said" do
+      recording = whole.recordings.first
+      recording["route"]["segment"] = true
+      machine = CLI::Replay::Machine.new(recording).run
+      assert_match(/filters/, machine.left_out)
+      assert_equal 0, machine.compared
     end
 
     test "a recording holds neither payloads nor keys nor what errors say" do

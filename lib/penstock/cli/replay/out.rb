@@ -1,0 +1,56 @@
+# frozen_string_literal: true
+
+module Penstock
+  module CLI
+    module Replay
+      # Units that were handed out and are not back, in that order; also those of an incarnation, or of an assignment, that is
+      # over. One a lane, on the command's thread.
+      class Out
+        # A unit, and what a recording calls it.
+        Place = Struct.new(:action, :first, :unit) do
+          # @param name [Array(String, Integer)] action and first offset
+          def called?(name) = [action, first] == name
+        end
+
+        # @param places [Array<Place>]
+        def initialize(places = [])
+          @places = places
+        end
+
+        # @param action [String]
+        # @param first [Integer, nil] its first offset
+        # @param unit [Processing::Unit, nil]
+        def add(action, first, unit) = @places << Place.new(action, first, unit)
+
+        # @param other [Out] handed out later
+        # @return [Out] units of records of both
+        def consuming(other) = Out.new((@places + other.places).select { |place| place.unit&.consume? })
+
+        # It came back.
+        # @param name [Array(String, Integer)] action and first offset
+        # @yieldparam unit [Processing::Unit] of that name
+        # @yieldreturn [Boolean] whether it is the one
+        # @return [Processing::Unit, nil]
+        def delete(name)
+          index = @places.index { |place| place.called?(name) && place.unit && yield(place.unit) }
+          @places.delete_at(index).unit if index
+        end
+
+        # The last ones, for workers begin at the front.
+        # @param count [Integer]
+        # @return [Array<Processing::Unit>] that were called back, in order
+        def call_back(count) = @places.pop(count).filter_map(&:unit)
+
+        # @return [Processing::Unit, nil] of the present incarnation
+        def find(name, incarnation) = @places.find { |one| one.called?(name) && one.unit&.incarnation == incarnation }&.unit
+
+        # @return [Array<Processing::Unit>]
+        def units = @places.filter_map(&:unit)
+
+        protected
+
+        attr_reader :places
+      end
+    end
+  end
+end
