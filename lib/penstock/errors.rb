@@ -194,6 +194,44 @@ module Penstock
     end
   end
 
+  # A transaction was asked of a producer without `transactional.id`.
+  class ProducerNotTransactionalError < StandardError
+    include Error
+  end
+
+  # Something that only makes sense inside a transaction was called outside of one.
+  class TransactionRequiredError < StandardError
+    include Error
+  end
+
+  # What was to be marked as consumed in a transaction isn't a record with topic, partition and offset, or isn't told who
+  # consumed it.
+  class TransactionalOffsetInvalidError < StandardError
+    include Error
+  end
+
+  # A producer can't be closed inside of its own transaction: leave the block first.
+  class ProducerTransactionalCloseAttemptError < StandardError
+    include Error
+  end
+
+  # The block of a transaction was left by `return`, `break` or `throw`, which doesn't say whether it is to be committed: it
+  # was aborted.
+  class EarlyTransactionExitNotAllowedError < StandardError
+    include Error
+
+    def initialize(message = "the block of a transaction was left by return, break or throw: it was aborted. Leave it by its " \
+                             "end to commit, by `raise Penstock::AbortTransaction` to abort. (Timeout.timeout without a " \
+                             "class of its own leaves it by throw, too: give it one)")
+      super
+    end
+  end
+
+  # Raise it inside a transaction to abort it: `transaction` returns nil then.
+  class AbortTransaction < StandardError
+    include Error
+  end
+
   # An event that isn't in the closed list was instrumented or subscribed to.
   class UnknownEventError < StandardError
     include Error

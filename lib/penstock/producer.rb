@@ -12,12 +12,14 @@ require_relative "producer/dry_client"
 require_relative "producer/message_rules"
 require_relative "producer/partition_counts"
 require_relative "producer/preparation"
+require_relative "producer/reloading"
 require_relative "producer/reporter"
 require_relative "producer/sending"
 require_relative "producer/settings"
 require_relative "producer/shutdown"
 require_relative "producer/status"
 require_relative "producer/tombstones"
+require_relative "producer/transacting"
 
 module Penstock
   # Sends messages to Kafka.
@@ -42,8 +44,10 @@ module Penstock
   class Producer
     include Buffering
     include Dispatching
+    include Reloading
     include Shutdown
     include Tombstones
+    include Transacting
 
     # @return [Status]
     attr_reader :status
@@ -75,6 +79,7 @@ module Penstock
       @middleware = config.middleware
       @counts = PartitionCounts.new
       @rules = MessageRules.new(max_payload_bytes: config.max_payload_size)
+      make_transactions
       @preparation = Preparation.new(@rules, partitioner: config.kafka[:partitioner]) { |topic| partition_count(topic) }
       @status = Status::CONFIGURED
     end
@@ -98,6 +103,8 @@ module Penstock
     # @raise [ProduceError] the client refused it, for example because its queue stayed full: it isn't sent
     # @raise [ProducerClosedError, ForkedHandleError, ConfigurationError] the producer can't be used
     def produce_async(message)
+      return in_transaction { produce_async(message) } if outside?
+
       quick(message) || produce_async_carefully(message)
     end
 
@@ -110,6 +117,8 @@ module Penstock
     # @raise [ProduceError] `cause` is the KafkaError, or a WaitTimeoutError when the outcome is unknown
     # @raise [ProducerClosedError, ForkedHandleError, ConfigurationError] the producer can't be used
     def produce_sync(message)
+      return in_transaction { produce_sync(message) } if outside?
+
       with_client do |sending|
         message = prepare(message)
         message = message.merge(handle: true) if message[:handle] == false
@@ -146,7 +155,7 @@ module Penstock
 
     # @return [Integer] messages queued or in flight in the client; the buffer is not counted
     def queue_size
-      connected = @client
+      connected = @client if @sending
       (connected && !status.closed?) ? connected.queue_size : 0
     end
     alias_method :queue_length, :queue_size
@@ -192,7 +201,7 @@ module Penstock
 
     # @return [(Integer, String), nil] number and text of the error that ended the client for good
     def fatal_error
-      @client&.fatal_error
+      @client.fatal_error if @sending && !closed?
     end
 
     # @return [String] never waits, never connects, shows no secret
@@ -224,6 +233,8 @@ module Penstock
 
     # @param run [Boolean] whether middleware is still to be run
     def produce_many_prepared(messages, run:, sync: false, handle: true)
+      return together { produce_many_prepared(messages, run: run, sync: sync, handle: handle) } if outside?
+
       with_client do |sending|
         messages = middleware.run_many(messages) if run
         messages = prepare_all(messages) unless @client.plain?(messages)
@@ -268,15 +279,22 @@ module Penstock
         .tap { |thread| thread.report_on_exception = false }.value
     end
 
-    # Yields what sends, with the client open. Errors of a client that is closed meanwhile are this producer's.
+    # Yields what sends, with the client open. Errors of a client that is closed meanwhile are this producer's; one that was
+    # replaced has sent nothing of it.
     def with_client
       connect unless @sending && usable?
+      client = @client
       @reporter.refresh if @reporter.stale?
       yield @sending
     rescue HandleClosedError => error
       raise if error.is_a?(ProducerClosedError)
+      retry if replaced?(client)
 
       raise ProducerClosedError, "the producer #{id} is closed: make a new one", cause: error
+    end
+
+    def replaced?(client)
+      status.configured? || (status.connected? && !client.equal?(@client))
     end
 
     # While it closes only the closing thread may go on, for the last flush.
@@ -290,7 +308,7 @@ module Penstock
       @lock.synchronize do
         raise ProducerClosedError, "the producer #{id} is #{status}: make a new one" unless status.active? || usable?
 
-        open_client unless @client
+        open_client unless @sending
       end
     end
 

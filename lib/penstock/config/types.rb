@@ -156,6 +156,15 @@ module Penstock
         end
       end
 
+      # An Array of Symbols.
+      class Symbols
+        def coerce(value)
+          (value.is_a?(Array) && value.all?(Symbol)) ? value.dup.freeze : INVALID
+        end
+
+        def to_s = "an Array of Symbols"
+      end
+
       # Any of several types, asked in order; nil among them when `nil_allowed`.
       class Either
         def initialize(*types, nil_allowed: false)

@@ -326,6 +326,18 @@ module Penstock
         @logger.info { "producer #{event[:producer_id]}: closed in #{Lines.took(event)}" }
       end
 
+      def on_producer_reload(event)
+        @logger.warn { "producer #{event[:producer_id]}: its client is lost and replaced (#{event[:error].message})" }
+      end
+
+      def on_transaction_finished(event)
+        @logger.debug { "producer #{event[:producer_id]}: a transaction in #{Lines.took(event)}" }
+      end
+
+      def on_transaction_aborted(event)
+        @logger.info { "producer #{event[:producer_id]}: a transaction was aborted" }
+      end
+
       def on_producer_queue_full(event)
         @logger.warn { "producer #{event[:producer_id]}: the queue is full, waiting for deliveries" }
       end

@@ -71,7 +71,7 @@ module Penstock
         rest = batch
         produce_many_prepared(batch, run: false, sync: sync).tap { rest = [] }
       rescue ProduceManyError => error
-        rest = batch.drop(error.dispatched.size)
+        rest = batch.drop(error.dispatched.size) # of one in a transaction of its own nothing was dispatched
         raise
       ensure
         @buffer.put_back(rest) unless rest.empty?

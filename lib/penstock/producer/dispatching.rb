@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../errors"
+require_relative "courier"
 
 module Penstock
   class Producer
@@ -19,14 +20,17 @@ module Penstock
         end
       end
 
-      # Hands a message over. Never waits, runs nobody's code, tells no listener.
+      # Hands a message over. Never waits, runs nobody's code, tells no listener. With a transactional producer a thread of
+      # its own sends it in a transaction of its own: one that is open is somebody else's and may be aborted.
       #
       # @param message [Hash] as {#ready} answered it
-      # @return [Delivery::Handle, nil] nil when the queue is full; every handle is resolved in the end, when the producer is
-      #   closed at the latest
+      # @return [Delivery::Handle, Courier::Handle, nil] nil when the queue is full; every handle is resolved in the end, when
+      #   the producer is closed at the latest
       # @raise [KafkaError] the client refused it
       # @raise [ProducerClosedError] the producer is closed, or was never connected
       def dispatch(message)
+        return hand_over(message) if @transactions
+
         sending = @sending
         raise ProducerClosedError, "the producer #{id} is #{status}" unless sending && status.connected?
 
@@ -35,6 +39,14 @@ module Penstock
         raise if error.is_a?(ProducerClosedError)
 
         raise ProducerClosedError, "the producer #{id} is closed", cause: error
+      end
+
+      private
+
+      def hand_over(message)
+        raise ProducerClosedError, "the producer #{id} is #{status}" unless status.active?
+
+        @courier.take(message)
       end
     end
   end

@@ -43,6 +43,7 @@ module Penstock
         @monitor = settings.monitor
         @logger = settings.logger
         @id = settings.id
+        @transactional = !settings.kafka[:"transactional.id"].nil?
         @token_provider = token_provider(settings.oauth.token_provider_listener)
         @client_errors = Instrumentation::ClientErrors.new
         @statistics = Instrumentation::Statistics.new
@@ -123,8 +124,12 @@ module Penstock
         report.error ? tell_failure(report.error, payload) : @monitor.instrument("message.acknowledged", payload)
       end
 
+      # That messages of an aborted transaction are thrown away is no error.
       def tell_failure(error, payload)
-        @monitor.instrument("message.purged", error: error, **payload) if PURGED.include?(error.code)
+        purged = PURGED.include?(error.code)
+        @monitor.instrument("message.purged", error: error, **payload) if purged
+        return if purged && @transactional
+
         @monitor.instrument("error.occurred", type: "librdkafka.dispatch_error", error: error, **payload)
       end
 

@@ -19,6 +19,7 @@ module Penstock
         @settings = settings
         @monitor = settings.monitor
         @id = settings.id
+        @transactional = !settings.kafka[:"transactional.id"].nil?
       end
 
       # @param message [Hash] prepared
@@ -159,7 +160,7 @@ module Penstock
       end
 
       def fail_with(error, type, kind, message, **context)
-        tell(error, type, context)
+        tell(error, type, (@transactional && context.key?(:dispatched)) ? {**context, dispatched: []} : context)
         topic = message[:topic] if message
         options = {topic: topic, code: (error.code if error.is_a?(KafkaError)), dispatched: context[:dispatched]}.compact
         raise kind.new("#{topic}: #{error.message}", **options), cause: error

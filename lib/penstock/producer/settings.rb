@@ -44,6 +44,19 @@ module Penstock
           "Time without any room after which producing raises."),
         Setting.new(:instrument_on_wait_queue_full, Types::Flag.new, true,
           "Whether a full queue is also told as `error.occurred`."),
+        Setting.new(:wait_backoff_on_transaction_command, Types::Milliseconds.new, 500,
+          "Time before a command of a transaction is tried again, times the number of the try."),
+        Setting.new(:max_attempts_on_transaction_command, Types::Whole.new(min: 1), 5,
+          "How often a command of a transaction is tried while it may help."),
+        Setting.new(:reload_on_transaction_fatal_error, Types::Flag.new, true,
+          "Whether a client that a transaction's fatal error has ended is replaced."),
+        Setting.new(:wait_backoff_on_transaction_fatal_error, Types::Milliseconds.new, 1_000, "Time after it was replaced."),
+        Setting.new(:max_attempts_on_transaction_fatal_error, Types::Whole.new(min: 1), 10,
+          "How often it is replaced without a commit between."),
+        Setting.new(:non_reloadable_errors, Types::Symbols.new, [:fenced].freeze,
+          "Codes of fatal errors after which it is not replaced."),
+        Setting.new(:wait_timeout_on_transaction_abort, Types::Milliseconds.new, 5_000,
+          "Longest time an abort waits for the first report of its transaction; 0 doesn't wait."),
         Setting.new(:deliver, Types::Flag.new, true, "false checks and instruments messages, and sends nothing."),
         Setting.new(:middleware, Types::Responding.new(:run, :append, :prepend), ->(*) { Middleware.new },
           "Steps each message goes through before it is checked.")
@@ -93,6 +106,15 @@ module Penstock
         native = properties.to_native
         native["statistics.interval.ms"] = "0" unless statistics
         native
+      end
+
+      # @param kafka [Config::KafkaHash] complete, as {#kafka} is
+      # @return [Settings] a frozen copy with other properties
+      def with_kafka(kafka)
+        dup.tap do |copy|
+          copy.instance_variable_set(:@kafka, kafka.dup.freeze)
+          copy.freeze
+        end
       end
 
       # @return [String] without secrets

@@ -17,14 +17,20 @@ module Penstock
       # May be called again, by any thread, by a listener, in `at_exit` and in a signal handler. In a forked child it only
       # forgets its parent's client.
       #
+      # A transaction that runs may come to its end within the time; no other begins.
+      #
       # @param timeout_ms [Integer] milliseconds, `max_wait_timeout` unless given
       # @param force [Boolean] the incumbent's; what is late is thrown away in any case
       # @return [void]
+      # @raise [ProducerTransactionalCloseAttemptError] inside a transaction of its own
       def close(timeout_ms: nil, force: false)
         timeout_ms ||= config&.max_wait_timeout || 0
+        refuse_inside_transaction
         return outside_of_trap(timeout_ms) if in_trap?
 
-        begin_close ? end_with(Deadline.in(timeout_ms)) : await_other(Deadline.in(timeout_ms))
+        deadline = Deadline.in(timeout_ms)
+        @transactions&.shut(deadline)
+        begin_close ? end_with(deadline) : await_other(deadline)
         nil
       end
 
@@ -42,6 +48,13 @@ module Penstock
       end
 
       private
+
+      def refuse_inside_transaction
+        return unless transaction?
+
+        raise ProducerTransactionalCloseAttemptError, "the producer #{id} can't be closed inside of its own transaction: close " \
+          "it behind the block"
+      end
 
       # @return [Boolean] whether this call is the one that closes
       def begin_close
@@ -81,7 +94,7 @@ module Penstock
       # Its errors were told; closing goes on.
       def flush_last
         flush_async
-      rescue ProduceError, MessageInvalidError, ForkedHandleError
+      rescue ProduceError, MessageInvalidError, ForkedHandleError, KafkaError, WaitTimeoutError
         nil
       end
 

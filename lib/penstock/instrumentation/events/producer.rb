@@ -13,6 +13,7 @@ module Penstock
             produced(catalogue)
             delivered(catalogue)
             buffer(catalogue)
+            transactions(catalogue)
           end
 
           private
@@ -23,6 +24,10 @@ module Penstock
             catalogue.event("producer.closed", "A producer is closed.", :producer_id, timed: true)
             catalogue.event("producer.queue_full", "The queue of a producer is full and it waits for deliveries.",
               :producer_id, optional: %i[message attempt])
+            catalogue.event("producer.reload", "A fatal error has ended the client of a producer, which is about to be " \
+              "replaced. Changes of `kafka` go to the new one.", :producer_id, :error, :attempt, :kafka)
+            catalogue.event("producer.reloaded", "The client of a producer is closed; its next call opens a new one.",
+              :producer_id, :attempt)
           end
 
           def produced(catalogue)
@@ -53,6 +58,16 @@ module Penstock
             catalogue.event("buffer.flushed_async", "The buffer was handed to the client.", :producer_id, :messages,
               timed: true)
             catalogue.event("buffer.purged", "The buffer was thrown away.", :producer_id, optional: %i[messages])
+          end
+
+          def transactions(catalogue)
+            catalogue.event("transaction.started", "A transaction has begun.", :producer_id)
+            catalogue.event("transaction.committed", "A transaction is committed.", :producer_id)
+            catalogue.event("transaction.aborted", "A transaction is aborted: nothing of it becomes visible.", :producer_id)
+            catalogue.event("transaction.finished", "A transaction's block is done with, however it ended.", :producer_id,
+              timed: true)
+            catalogue.event("transaction.marked_as_consumed", "The offset of a record became part of a transaction.",
+              :producer_id, :message, optional: %i[offset_metadata])
           end
         end
       end

@@ -1,0 +1,92 @@
+# frozen_string_literal: true
+
+require_relative "delivery/report"
+
+module Penstock
+  class Producer
+    # Sends, in transactions of their own, messages of threads that must not wait for one. Owns a Ruby thread while there are
+    # any: it takes all that are there, sends them in one transaction and resolves their handles, until there are none. When
+    # the producer is closed first they end with its error.
+    class Courier
+      # How many messages share a transaction at most.
+      BATCH = 1_000
+
+      # What became of a message that wasn't sent.
+      Failure = Struct.new(:error)
+
+      # A message on its way, with as much of a delivery's handle as those threads look at.
+      class Handle
+        # @return [Hash]
+        attr_reader :message
+        # @return [Delivery::Report, Failure, nil] nil while it is pending
+        attr_reader :create_result
+
+        def initialize(message)
+          @message = message
+        end
+
+        # @return [Boolean]
+        def done?
+          !@create_result.nil?
+        end
+
+        # @param result [Delivery::Report, Failure]
+        # @return [void]
+        def settle(result)
+          @create_result ||= result
+        end
+      end
+
+      # @yieldparam messages [Array<Hash>]
+      # @yieldreturn [Array<Delivery::Report>] in their order, once they are committed
+      def initialize(&send_all)
+        @send_all = send_all
+        @lock = Mutex.new
+        @waiting = []
+        @running = false
+      end
+
+      # Never waits for a broker, nor for who has the transaction.
+      #
+      # @param message [Hash] prepared
+      # @return [Handle]
+      def take(message)
+        Handle.new(message).tap do |handle|
+          @lock.synchronize do
+            @waiting << handle
+            start unless @running
+          end
+        end
+      end
+
+      private
+
+      # Must be called with the lock held.
+      def start
+        Thread.new { run }.name = "penstock courier"
+        @running = true
+      end
+
+      def run
+        while (handles = next_handles)
+          send_together(handles)
+        end
+      end
+
+      # Whoever comes behind the last look starts another thread.
+      def next_handles
+        @lock.synchronize do
+          @running = !@waiting.empty?
+          @waiting.shift(BATCH) if @running
+        end
+      end
+
+      def send_together(handles)
+        reports = @send_all.call(handles.map(&:message))
+        handles.zip(reports) { |handle, report| handle.settle(report) }
+      rescue => error
+        handles.each { |handle| handle.settle(Failure.new(error)) }
+      end
+    end
+  end
+end

@@ -1,0 +1,87 @@
+# frozen_string_literal: true
+
+require_relative "../deadline"
+require_relative "../errors"
+
+module Penstock
+  class Producer
+    # The calls that begin and end a transaction, tried again while librdkafka says that it may help, and told of as
+    # `error.occurred` each time they fail. Used by whoever has the transaction; keeps nothing but the end of the producer,
+    # beyond which it waits for nothing.
+    class TransactionCommands
+      # @param settings [Settings]
+      # @param clock [Clock]
+      # @param pause [#call] waits so many milliseconds
+      def initialize(settings, clock: Clock::SYSTEM, pause: ->(delay_ms) { sleep(delay_ms / 1_000.0) })
+        @settings = settings
+        @clock = clock
+        @pause = pause
+        @end = Deadline.never(clock: clock)
+      end
+
+      # Nothing takes longer from here on.
+      #
+      # @param deadline [Deadline]
+      # @return [void]
+      def end_by(deadline)
+        @end = deadline
+      end
+
+      # @param name [String] what it is called in `error.occurred`
+      # @yieldparam timeout_ms [Integer] what is left
+      # @return [void]
+      # @raise [KafkaError] retriable: its outcome isn't known
+      def call(name, &block)
+        deadline = @end.within(@settings.max_wait_timeout)
+        attempt = 1
+        begin
+          aside(deadline.remaining_ms, &block)
+        rescue KafkaError => error
+          again = again?(error, attempt, deadline)
+          tell(name, error, attempt, again)
+          raise unless again
+
+          @pause.call(deadline.wait_ms(@settings.wait_backoff_on_transaction_command * attempt))
+          attempt += 1
+          retry
+        end
+      end
+
+      # @param delay_ms [Integer]
+      # @return [void]
+      def pause(delay_ms)
+        @pause.call(@end.wait_ms(delay_ms))
+      end
+
+      # @param timeout_ms [Integer]
+      # @return [Deadline] no later than the producer's end
+      def deadline(timeout_ms)
+        @end.within(timeout_ms)
+      end
+
+      private
+
+      def again?(error, attempt, deadline)
+        error.retriable? && attempt < @settings.max_attempts_on_transaction_command && !deadline.expired?
+      end
+
+      def tell(name, error, attempt, again)
+        @settings.monitor.instrument("error.occurred", type: "transaction.#{name}", error: error, attempt: attempt,
+          retry: again, producer_id: @settings.id)
+      end
+
+      # Where a fiber scheduler runs, another thread waits, so that other fibers go on.
+      def aside(timeout_ms)
+        return yield(timeout_ms) unless Fiber.current_scheduler
+
+        thread = Thread.new { yield(timeout_ms) }
+        thread.report_on_exception = false
+        begin
+          thread.value
+        ensure
+          thread.kill.join
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,271 @@
+# frozen_string_literal: true
+
+require_relative "../clock"
+require_relative "../errors"
+require_relative "transaction"
+require_relative "transaction_commands"
+require_relative "transaction_lock"
+
+module Penstock
+  class Producer
+    # The transactions of a producer, one after the other: begins and ends them, and finds out what became of the last one
+    # before the next begins. Runs on the thread whose block it is; ends with {#shut}.
+    #
+    # States of what the cluster may know of:
+    #
+    # * none: left by begin
+    # * open: left by the end of the block, to committing or aborting. An interrupt between two steps: to aborting, at the latest
+    #   before the next begins
+    # * committing: left by the coordinator's answer, to none; that it must be aborted, to aborting; a fatal error, to none with
+    #   a new client. An interrupt, or no answer in time: it stays until the same call, made again, is answered
+    # * aborting: left by the answer, to none. An interrupt, or no answer in time: as above
+    #
+    # So what isn't known to have ended is never followed by another transaction.
+    class Transactions
+      # What a transaction needs of its producer. `client` opens one when there is none; `reload` puts another in its place.
+      Port = Struct.new(:client, :reload, :sender, keyword_init: true)
+
+      # There is no client any more that could be asked, or none of this process.
+      GONE = [HandleClosedError, ForkedHandleError].freeze
+
+      # How long to wait for reports at once before an abort.
+      LOOK_MS = 50
+
+      # @param settings [Settings]
+      # @param port [Port]
+      # @param commands [TransactionCommands]
+      def initialize(settings, port, commands: TransactionCommands.new(settings), clock: Clock::SYSTEM)
+        @settings = settings
+        @port = port
+        @commands = commands
+        @clock = clock
+        @lock = TransactionLock.new
+        @state = :none
+        @reloads = 0
+      end
+
+      # @return [Transaction, nil] that of the calling fiber
+      def current
+        @current if @lock.mine?
+      end
+
+      # Runs the block in a transaction, once all earlier ones are known to have ended.
+      #
+      # @yieldparam transaction [Transaction]
+      # @return [Object, nil] what the block returns; nil when it was aborted on purpose
+      def run(&block)
+        @lock.hold do
+          make_ready
+          timed_finish { perform(&block) }
+        ensure
+          abort_left_open
+        end
+      end
+
+      # @param offsets [Array] as the driver takes them
+      # @param group [Native::GroupMetadata]
+      # @return [void]
+      # @raise [KafkaError]
+      def send_offsets(offsets, group)
+        command("store_offset") { |client, left_ms| client.send_offsets_to_transaction(offsets, group, left_ms) }
+      end
+
+      # Lets the transaction that runs come to its end, and no other begin. What it leaves open is ended.
+      #
+      # @param deadline [Deadline]
+      # @return [void]
+      def shut(deadline)
+        @commands.end_by(deadline) unless @lock.shut?
+        settle if @lock.shut(deadline)
+      rescue KafkaError, WaitTimeoutError, *GONE
+        nil # told as an event, or there is nothing to be ended here
+      end
+
+      private
+
+      # -- before the block --
+
+      def make_ready
+        settle
+        client = @port.client.call
+        return if client.equal?(@ready)
+
+        recovering { command("init") { |ready, left_ms| ready.init_transactions(left_ms) } }
+        @ready = client
+      end
+
+      # Ends what an interrupt or a silent coordinator left behind.
+      def settle
+        case @state
+        when :committing then commit
+        when :open, :aborting then abort
+        end
+      rescue KafkaError
+        raise unless @state == :none
+      end
+
+      def begin_transaction
+        recovering { command("begin") { |client, _| client.begin_transaction } }
+        @state = :open
+        @delivered = @port.client.call.counts.first
+        @current = Transaction.new(@port.sender)
+        tell("transaction.started")
+      end
+
+      # -- the block --
+
+      def perform(&block)
+        begin_transaction
+        result = guard(&block)
+        commit
+        result
+      rescue AbortTransaction
+        nil
+      ensure
+        @current&.close
+        @current = nil
+      end
+
+      # Aborts whatever way the block is left but by its end.
+      def guard
+        ended = false
+        result = yield @current
+        ended = true
+        result
+      rescue Exception => error # rubocop:disable Lint/RescueException -- also what isn't a StandardError aborts; all go on
+        ended = true
+        abort_because(error)
+        raise
+      ensure
+        leave_early unless ended
+      end
+
+      # A thread that is killed leaves its blocks like a throw, but there is nobody left to be told.
+      def leave_early
+        abort_because(nil)
+        raise EarlyTransactionExitNotAllowedError unless Thread.current.status == "aborting"
+      end
+
+      # What made it abort goes on to the caller, and is worth more than that aborting failed too, which was told. Unless it
+      # was aborted on purpose: then nil must mean that it was.
+      def abort_because(error)
+        abort(error)
+      rescue KafkaError, *GONE
+        raise if error.is_a?(AbortTransaction)
+      end
+
+      # -- its end --
+
+      def commit
+        @state = :committing
+        command("commit") { |client, left_ms| client.commit_transaction(left_ms) }
+        @reloads = 0
+        ended("committed")
+      rescue RetriableError => error
+        raise WaitTimeoutError, "the commit of a transaction was not answered in time: it may be committed or not. The " \
+          "producer asks again before anything else. #{error.message}"
+      rescue KafkaError => error
+        error.abortable? ? abort_because(error) : recover(error)
+        raise
+      end
+
+      # @param cause [Exception, nil] what made it necessary
+      def abort(cause = nil)
+        await_first_report unless lost?(cause)
+        @state = :aborting
+        command("abort") { |client, left_ms| client.abort_transaction(left_ms) }
+        ended("aborted")
+      rescue RetriableError
+        raise
+      rescue KafkaError => error
+        recover(error)
+        raise
+      end
+
+      # librdkafka#4849: while the coordinator still ends the transaction before, it makes the client ask again to register
+      # partitions. An abort overtakes that question and then meets the former transaction's state, which ends the client.
+      # The first report proves that one partition is registered; then an abort is answered as it should be. The flush makes
+      # messages leave that linger.
+      def await_first_report
+        client = @port.client.call
+        deadline = @commands.deadline(@settings.wait_timeout_on_transaction_abort)
+        until registered?(client) || deadline.expired?
+          client.flush(deadline.wait_ms(LOOK_MS))
+        end
+      end
+
+      # True also when there is nothing to be registered: then no broker is asked to abort.
+      def registered?(client)
+        client.counts.first != @delivered || client.queue_size.zero?
+      end
+
+      # Whether the client has given this transaction up itself.
+      def lost?(error)
+        errors = [error, error&.cause].grep(KafkaError)
+        errors.any? { |each| each.abortable? || each.fatal? } || !@port.client.call.fatal_error.nil?
+      end
+
+      def ended(how)
+        @state = :none
+        tell("transaction.#{how}")
+      end
+
+      # Where no step of the above was at work when an exception came from outside.
+      def abort_left_open
+        abort if @state == :open
+      rescue KafkaError, *GONE
+        nil # told; it is tried again before the next
+      end
+
+      # -- errors --
+
+      def command(name)
+        client = @port.client.call
+        @commands.call(name) { |left_ms| yield(client, left_ms) }
+      end
+
+      def recovering
+        yield
+      rescue RetriableError
+        raise
+      rescue KafkaError => error
+        recover(error)
+        raise
+      end
+
+      # Puts a new client in the place of one that is lost. What can neither be tried again nor aborted counts as lost.
+      def recover(error)
+        @state = :none
+        return unless recoverable?(error)
+
+        @reloads += 1
+        @port.reload.call(error, @reloads)
+        @commands.pause(@settings.wait_backoff_on_transaction_fatal_error)
+      end
+
+      def recoverable?(error)
+        @settings.reload_on_transaction_fatal_error && @reloads < @settings.max_attempts_on_transaction_fatal_error &&
+          !kept?(error)
+      end
+
+      # Whoever was fenced would fence the other in turn.
+      def kept?(error)
+        codes = @settings.non_reloadable_errors
+        codes.include?(error.code) || (error.is_a?(FencedError) && codes.include?(:fenced))
+      end
+
+      # -- events --
+
+      def timed_finish
+        started_ms = @clock.monotonic_us
+        yield
+      ensure
+        tell("transaction.finished", time: (@clock.monotonic_us - started_ms) / 1_000.0)
+      end
+
+      def tell(event, **payload)
+        @settings.monitor.instrument(event, {producer_id: @settings.id, **payload})
+      end
+    end
+  end
+end

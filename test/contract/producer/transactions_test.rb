@@ -1,0 +1,212 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "penstock/native/consumer"
+require_relative "producer_contract"
+
+module Penstock
+  # Transactions where they mean something: on the real broker, seen by a reader of what is committed.
+  class ProducerTransactionsOnRealBrokerTest < TestCase
+    include TestSupport::RealBroker
+
+    Broker = ProducerContract::Broker
+    Consumed = Struct.new(:topic, :partition, :offset)
+    NOTHING = -1001
+
+    def setup
+      super
+      @producers = []
+      @members = []
+    end
+
+    def teardown
+      @producers.each { |producer| producer.close(timeout_ms: 0) }
+      @members.each(&:close)
+      super
+    end
+
+    def producer(name = "tx", **kafka)
+      @ids ||= Hash.new { |ids, key| ids[key] = unique(key) }
+      Producer.new do |config|
+        config.kafka = {"bootstrap.servers": bootstrap_servers, "transactional.id": @ids[name], **kafka}
+        config.wait_backoff_on_transaction_fatal_error = 100
+        yield config if block_given?
+      end.tap { |made| @producers << made }
+    end
+
+    def topic
+      @topic ||= unique("transactions")
+    end
+
+    def record(payload)
+      {topic: topic, payload: payload, partition: 0}
+    end
+
+    def member(**properties)
+      TestSupport::NativeMember.new(Broker.new(bootstrap_servers), topic, **properties).tap { |made| @members << made }
+    end
+
+    # @return [Array<String>] payloads up to the last one, which is awaited
+    def seen_until(last, isolation: "read_committed")
+      reader = member(group_id: unique("reader"), isolation_level: isolation)
+      reader.turn_until(30, "the record #{last}") { payloads(reader).include?(last) }
+      payloads(reader)
+    end
+
+    def payloads(reader)
+      reader.batches.values.flatten.flat_map { |batch| Array.new(batch.size) { |index| batch.payload(index) } }
+    end
+
+    # @return [Array<(Integer, String)>] the offset a group has committed, {NOTHING} when it has none, and its metadata
+    def committed(group)
+      asker = TestSupport::NativeMember.new(Broker.new(bootstrap_servers), group_id: group)
+      asker.consumer.fetch_committed(1, [[topic, 0]], timeout_ms: 10_000)
+      asker.await_event(:committed, 20).last.first.values_at(2, 3)
+    ensure
+      asker&.close
+    end
+
+    test "[Transaction commit] a reader of what is committed sees all of a transaction" do
+      sender = producer
+      handles = sender.transaction { |tx| tx.produce_many_async([record("a"), record("b"), record("c")]) }
+
+      assert(handles.all? { |handle| handle.create_result.delivered? })
+      assert_equal %w[a b c], seen_until("c")
+    end
+
+    test "[Transaction abort] a reader of what is committed sees nothing of an aborted transaction, not even what was delivered" do
+      sender = producer
+      aborted = nil
+      answer = sender.transaction do |tx|
+        aborted = tx.produce_sync(record("never"))
+        tx.abort
+      end
+      sender.produce_sync(record("end"))
+
+      assert_nil answer
+      assert_predicate aborted, :delivered?
+      assert_equal %w[end], seen_until("end")
+      assert_equal %w[never end], seen_until("end", isolation: "read_uncommitted")
+    end
+
+    # The coordinator still ends the transaction before when the next one begins, so the question for its partitions is asked
+    # again and again; without the wait for a report the client is lost within a few rounds.
+    test "an abort right behind a message never loses the client (librdkafka#4849)" do
+      sender = producer
+      lost = []
+      sender.monitor.subscribe("producer.reload") { |event| lost << event[:error] }
+      25.times do |n|
+        sender.produce_sync(record(n.to_s))
+        sender.transaction { |tx| tx.produce_async(record("aborted")) && tx.abort }
+      end
+      sender.produce_sync(record("end"))
+
+      assert_empty lost
+      assert_equal [*("0".."24"), "end"], seen_until("end")
+    end
+
+    test "without the wait it is lost, and the next transaction goes on with a new client" do
+      sender = producer { |config| config.wait_timeout_on_transaction_abort = 0 }
+      lost = []
+      sender.monitor.subscribe("producer.reload") { |event| lost << event[:error].code }
+      40.times do
+        break if lost.any?
+
+        sender.produce_sync(record("x"))
+        sender.transaction { |tx| tx.produce_async(record("aborted")) && raise(ArgumentError) }
+      rescue ArgumentError
+        next
+      end
+
+      assert_equal [:invalid_txn_state], lost
+      assert_predicate sender.produce_sync(record("end")), :delivered?
+      refute_includes seen_until("end"), "aborted"
+    end
+
+    test "[Purged handles] what an abort throws away is told as purged, and as no error" do
+      sender = producer("linger", "linger.ms": 5_000) { |config| config.wait_timeout_on_transaction_abort = 0 }
+      told = Queue.new
+      %w[message.purged error.occurred].each { |name| sender.monitor.subscribe(name) { |event| told << event.id } }
+      handle = nil
+      sender.transaction { |tx| (handle = tx.produce_async(record("never"))) && tx.abort }
+
+      assert_equal :purge_queue, handle.create_result.error.code
+      wait_until(10, "an event") { !told.empty? }
+      sender.close
+      assert_equal ["message.purged"], Array.new(told.size) { told.pop }
+    end
+
+    test "[Fenced] whoever takes over an id ends the former owner, which stays as it is" do
+      first = producer("twin")
+      second = producer("twin")
+      reloads = 0
+      first.monitor.subscribe("producer.reload") { reloads += 1 }
+      first.produce_sync(record("first"))
+      second.produce_sync(record("second"))
+
+      2.times { assert_raises(FencedError) { first.transaction { |tx| tx.produce_async(record("too late")) } } }
+      assert_equal 0, reloads
+      second.produce_sync(record("end"))
+      assert_equal %w[first second end], seen_until("end")
+    end
+
+    test "[Interrupt in block] a thread that is killed leaves nothing behind" do
+      sender = producer
+      inside = Queue.new
+      thread = Thread.new { sender.transaction { |tx| tx.produce_sync(record("killed")) && (inside << 1) && Queue.new.pop } }
+      inside.pop
+      thread.kill.join
+      sender.produce_sync(record("end"))
+
+      assert_equal %w[end], seen_until("end")
+    end
+
+    test "a commit that is interrupted is known by the time the next transaction begins" do
+      sender = producer
+      ended = Queue.new
+      sender.monitor.subscribe("transaction.committed") { ended << :committed }
+      sender.produce_sync(record("ready"))
+      thread = Thread.new { sender.transaction { |tx| tx.produce_async(record("interrupted")) } }
+      thread.join(0.001)
+      thread.kill.join
+      sender.produce_sync(record("end"))
+
+      assert_includes [%w[ready end], %w[ready interrupted end]], seen_until("end")
+      assert_equal seen_until("end").size, ended.size
+    end
+
+    test "[Offsets in transaction] offsets are committed with the messages, or not at all" do
+      sender = producer
+      group = unique("group")
+      metadata = Native::GroupMetadata.for_group(group)
+      sender.produce_sync(record("source"))
+      sender.transaction do |tx|
+        tx.mark_as_consumed(metadata, Consumed.new(topic, 0, 41), "aborted")
+        tx.abort
+      end
+      assert_equal NOTHING, committed(group).first
+
+      sender.transaction do |tx|
+        tx.mark_as_consumed(metadata, Consumed.new(topic, 0, 0), "note")
+        tx.produce_async(record("end"))
+      end
+      assert_equal [1, "note"], committed(group)
+    end
+
+    test "a member that has left its group can't commit offsets any more" do
+      sender = producer
+      sender.produce_sync(record("source"))
+      reader = member(group_id: unique("group"))
+      reader.turn_until(30, "lanes") { reader.lanes.any? }
+      metadata = reader.consumer.group_metadata
+      reader.close
+      error = assert_raises(KafkaError) do
+        sender.transaction { |tx| tx.mark_as_consumed(metadata, Consumed.new(topic, 0, 0)) }
+      end
+
+      assert_predicate error, :abortable?
+      assert_operator metadata.generation, :>, 0
+      assert_predicate sender.produce_sync(record("end")), :delivered?
+    end
+  end
+end

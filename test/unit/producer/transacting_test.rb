@@ -1,0 +1,266 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "penstock/producer"
+require "support/fake_transactions"
+
+# The producer's face of transactions, with a client that sends nothing and notes what is asked of it.
+class ProducerTransactingTest < Penstock::TestCase
+  # Accepts messages, and transactions as a test dictates.
+  class Client < Penstock::Producer::DryClient
+    attr_reader :script
+
+    def initialize(script)
+      super()
+      @script = script
+    end
+
+    FakeTransactions::CALLS.each_value { |name| define_method(name) { |*given| @script.public_send(name, *given) } }
+
+    def offer(*parts)
+      @script.calls << parts[1]
+      super
+    end
+  end
+
+  # A producer over such a client.
+  class Producer < Penstock::Producer
+    def script
+      @script ||= FakeTransactions.new
+    end
+
+    private
+
+    def native_client
+      Client.new(script)
+    end
+  end
+
+  Consumed = Struct.new(:topic, :partition, :offset)
+
+  def setup
+    @producer = make(transactional: true)
+  end
+
+  def teardown
+    @producer.close(timeout_ms: 1_000)
+    super
+  end
+
+  def make(transactional:)
+    Producer.new do |config|
+      config.kafka = {"bootstrap.servers": "127.0.0.1:1", **(transactional ? {"transactional.id": "t"} : {})}
+      config.wait_backoff_on_transaction_fatal_error = 0
+    end
+  end
+
+  def record(payload = "x", **parts)
+    {topic: "orders", payload: payload, **parts}
+  end
+
+  def calls
+    @producer.script.calls
+  end
+
+  def events(*names)
+    [].tap { |seen| names.each { |name| @producer.monitor.subscribe(name) { |event| seen << event.id } } }
+  end
+
+  test "[Transaction commit] what is produced in a block is sent in one transaction" do
+    answer = @producer.transaction do |tx|
+      tx.produce_async(record("a"))
+      @producer.produce_sync(record("b"))
+      tx.produce_many_async([record("c"), record("d")])
+      tx.produce_many_sync([record("e")])
+      :done
+    end
+
+    assert_equal :done, answer
+    assert_equal [:init, :begin, "a", "b", "c", "d", "e", :commit], calls
+  end
+
+  test "[Nested transaction] a block inside a block belongs to the outer one's transaction" do
+    @producer.transaction do |outer|
+      @producer.transaction { |inner| assert_same outer, inner }
+      assert_predicate @producer, :transaction?
+    end
+
+    assert_equal %i[init begin commit], calls
+    refute_predicate @producer, :transaction?
+  end
+
+  test "an abort inside a block inside aborts the whole" do
+    assert_nil(@producer.transaction { @producer.transaction { raise Penstock::AbortTransaction } || 1 })
+    assert_equal :abort, calls.last
+  end
+
+  test "outside of a block each call is a transaction of its own" do
+    @producer.produce_sync(record("a"))
+    @producer.produce_async(record("b"))
+    @producer.produce_many_sync([record("c"), record("d")])
+    @producer.tombstone_sync(record(key: "k", partition: 0))
+
+    assert_equal [:init, :begin, "a", :commit, :begin, "b", :commit, :begin, "c", "d", :commit, :begin, nil, :commit], calls
+  end
+
+  test "a message that can't be sent aborts the transaction it would have been" do
+    assert_raises(Penstock::MessageInvalidError) { @producer.produce_sync(record(key: "")) }
+    assert_equal %i[init begin abort], calls
+  end
+
+  test "of many in a transaction that isn't committed none was dispatched, and all come back into the buffer" do
+    2.times { |n| @producer.buffer(record(n.to_s)) }
+    @producer.script.answer(:commit, FakeTransactions.fatal)
+
+    assert_raises(Penstock::FatalError) { @producer.flush_sync }
+    assert_equal %w[0 1], @producer.messages.map { |each| each[:payload] }
+    @producer.flush_sync
+    assert_equal [:begin, "0", "1", :commit], calls.last(4)
+  end
+
+  test "an empty buffer begins nothing" do
+    assert_empty @producer.flush_sync
+    assert_empty calls
+  end
+
+  test "what it yields is for its block and its fiber alone" do
+    kept = nil
+    @producer.transaction do |tx|
+      kept = tx
+      assert_raises(Penstock::TransactionRequiredError) { quietly { tx.produce_async(record) }.value }
+      assert_predicate tx, :open?
+    end
+
+    assert_raises(Penstock::TransactionRequiredError) { kept.produce_async(record) }
+    refute_predicate kept, :open?
+    assert_match(/over/, kept.inspect)
+  end
+
+  test "without a transactional id there are none" do
+    plain = make(transactional: false)
+
+    assert_raises(Penstock::ProducerNotTransactionalError) { plain.transaction { 1 } }
+    refute_predicate plain, :transactional?
+    refute_predicate plain, :transaction?
+    plain.produce_sync(record)
+    assert_equal ["x"], plain.script.calls
+    plain.close
+  end
+
+  test "before it is set up there are none either" do
+    late = Penstock::Producer.new
+    assert_raises(Penstock::ConfigurationError) { late.transaction { 1 } }
+    refute_predicate late, :transaction?
+    late.close
+  end
+
+  test "[Offsets in transaction] the offset behind a record becomes part of it, told as an event" do
+    seen = events("transaction.marked_as_consumed")
+    group = Penstock::Native::GroupMetadata.for_group("readers")
+    @producer.transaction { |tx| tx.mark_as_consumed(group, Consumed.new("orders", 3, 41), "note") }
+
+    assert_equal [[["orders", 3, 42, "note"]], group], @producer.script.given.find { |given| given.size == 3 }.first(2)
+    assert_equal %i[init begin offsets commit], calls
+    assert_equal ["transaction.marked_as_consumed"], seen
+  end
+
+  test "[mark outside] outside of a transaction nothing is marked" do
+    assert_raises(Penstock::TransactionRequiredError) do
+      @producer.transaction_mark_as_consumed(nil, Consumed.new("orders", 0, 1))
+    end
+  end
+
+  test "what is marked must be a record, and who consumed it must have a group" do
+    group = Penstock::Native::GroupMetadata.for_group("readers")
+    [[group, Consumed.new("orders", nil, 1)], [group, "x"], [group, Consumed.new("orders", 0, -1)],
+      [Object.new, Consumed.new("orders", 0, 1)]].each do |consumer, record|
+      assert_raises(Penstock::TransactionalOffsetInvalidError) do
+        @producer.transaction { |tx| tx.mark_as_consumed(consumer, record) }
+      end
+    end
+  end
+
+  test "an offset that is refused aborts the transaction" do
+    @producer.script.answer(:offsets, FakeTransactions.abortable)
+    group = Penstock::Native::GroupMetadata.for_group("readers")
+
+    assert_raises(Penstock::KafkaError) { @producer.transaction { |tx| tx.mark_as_consumed(group, Consumed.new("a", 0, 1)) } }
+    assert_equal %i[init begin offsets abort], calls
+  end
+
+  test "[Close in transaction] a producer can't be closed inside of its own" do
+    @producer.transaction do
+      assert_raises(Penstock::ProducerTransactionalCloseAttemptError) { @producer.close }
+    end
+
+    assert_predicate @producer.status, :connected?
+  end
+
+  test "a close from elsewhere waits for the transaction, then sends the buffer in its last one" do
+    @producer.buffer(record("last"))
+    inside = Queue.new
+    go_on = Queue.new
+    worker = Thread.new { @producer.transaction { |tx| (inside << 1) && go_on.pop && tx.produce_async(record("mine")) } }
+    inside.pop
+    closer = Thread.new { @producer.close(timeout_ms: 10_000) }
+    wait_until(5, "a waiting thread") { closer.status == "sleep" }
+    go_on << true
+    [worker, closer].each(&:join)
+
+    assert_equal [:init, :begin, "mine", :commit, :begin, "last", :commit], calls
+    assert_raises(Penstock::ProducerClosedError) { @producer.transaction { 1 } }
+  end
+
+  test "a close takes no longer than it may, whatever a block does" do
+    inside = Queue.new
+    worker = quietly { @producer.transaction { (inside << 1) && Queue.new.pop } }
+    inside.pop
+    @producer.close(timeout_ms: 50)
+
+    assert_predicate @producer, :closed?
+  ensure
+    worker.kill.join
+  end
+
+  test "what is dispatched without waiting is sent in a transaction of its own, whatever else is open" do
+    ready = @producer.ready(record("letter"))
+    handle = nil
+    @producer.transaction do
+      handle = @producer.dispatch(ready)
+      refute_predicate handle, :done?
+    end
+    wait_until(5, "a resolved handle") { handle.done? }
+
+    assert_predicate handle.create_result, :delivered?
+    assert_equal [:init, :begin, :commit, :begin, "letter", :commit], calls
+    @producer.close
+    assert_raises(Penstock::ProducerClosedError) { @producer.dispatch(ready) }
+  end
+
+  test "a lost client is replaced, told before and behind, and what is asked next goes to the new one" do
+    seen = events("producer.reload", "producer.reloaded", "producer.connected")
+    @producer.script.answer(:begin, FakeTransactions.fatal)
+    assert_raises(Penstock::FatalError) { @producer.produce_sync(record) }
+    assert_predicate @producer.status, :configured?
+    assert_equal [0, nil], [@producer.queue_size, @producer.fatal_error]
+
+    @producer.produce_sync(record("again"))
+    assert_equal %w[producer.connected producer.reload producer.reloaded producer.connected], seen
+    assert_equal [:init, :begin, :init, :begin, "again", :commit], calls
+  end
+
+  test "listeners of a reload may change what the new client gets" do
+    @producer.monitor.subscribe("producer.reload") { |event| event[:kafka][:"transactional.id"] = "other" }
+    @producer.script.answer(:begin, FakeTransactions.fatal)
+    assert_raises(Penstock::FatalError) { @producer.produce_sync(record) }
+
+    assert_equal "other", @producer.config.kafka[:"transactional.id"]
+    assert_predicate @producer.config, :frozen?
+  end
+
+  private
+
+  def quietly(&block)
+    Thread.new(&block).tap { |thread| thread.report_on_exception = false }
+  end
+end
