@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../native"
+require_relative "group_metadata"
 require_relative "handles"
 
 module Penstock

@@ -3,6 +3,7 @@
 require_relative "../errors"
 require_relative "../native"
 require_relative "delivery"
+require_relative "group_metadata"
 require_relative "handles"
 
 module Penstock
@@ -16,6 +17,12 @@ module Penstock
     # `wait_for_reports(timeout_ms)`, `take_reports(max)`, `poll_event`; life: `close(timeout_ms)`, `discard!`, `closed?`,
     # `state`, `pid`, `name`; and `queue_size`, `counts`, `query_partitions(topic, timeout_ms)`, `fatal_error`,
     # `last_error`, `set_token`, `set_token_failure`.
+    #
+    # Transactions, one call at a time: `init_transactions(timeout_ms)`, `begin_transaction`,
+    # `send_offsets_to_transaction([[topic, partition, offset, metadata, leader_epoch], …], group_metadata, timeout_ms)`,
+    # `commit_transaction(timeout_ms)`, `abort_transaction(timeout_ms)`. They raise KafkaErrors of which {KafkaError#retriable?},
+    # {KafkaError#abortable?} and {KafkaError#fatal?} say what can be done. One that was interrupted goes on: `transaction_call`
+    # names it, the same method called again answers it, any other waits for its end first.
     class Producer
       MAX_PAYLOAD_BYTES = 1_000_012
 

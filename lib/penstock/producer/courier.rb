@@ -32,7 +32,7 @@ module Penstock
 
         # @param result [Delivery::Report, Failure]
         # @return [void]
-        def settle(result)
+        def resolve(result)
           @create_result ||= result
         end
       end
@@ -83,9 +83,9 @@ module Penstock
 
       def send_together(handles)
         reports = @send_all.call(handles.map(&:message))
-        handles.zip(reports) { |handle, report| handle.settle(report) }
+        handles.zip(reports) { |handle, report| handle.resolve(report) }
       rescue => error
-        handles.each { |handle| handle.settle(Failure.new(error)) }
+        handles.each { |handle| handle.resolve(Failure.new(error)) }
       end
     end
   end

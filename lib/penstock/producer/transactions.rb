@@ -76,7 +76,7 @@ module Penstock
       # @return [void]
       def shut(deadline)
         @commands.end_by(deadline) unless @lock.shut?
-        settle if @lock.shut(deadline)
+        find_out if @lock.shut(deadline)
       rescue KafkaError, WaitTimeoutError, *GONE
         nil # told as an event, or there is nothing to be ended here
       end
@@ -86,7 +86,7 @@ module Penstock
       # -- before the block --
 
       def make_ready
-        settle
+        find_out
         client = @port.client.call
         return if client.equal?(@ready)
 
@@ -95,7 +95,7 @@ module Penstock
       end
 
       # Ends what an interrupt or a silent coordinator left behind.
-      def settle
+      def find_out
         case @state
         when :committing then commit
         when :open, :aborting then abort

@@ -74,7 +74,7 @@ module Penstock
       assert_equal %w[a b c], seen_until("c")
     end
 
-    test "[Transaction abort] a reader of what is committed sees nothing of an aborted transaction, not even what was delivered" do
+    test "[Transaction abort] a reader of what is committed sees nothing of an aborted one, not even what was delivered" do
       sender = producer
       aborted = nil
       answer = sender.transaction do |tx|
@@ -175,6 +175,19 @@ module Penstock
       assert_equal seen_until("end").size, ended.size
     end
 
+    test "a forked child can't use its parent's, whose transactions go on" do
+      sender = producer
+      sender.transaction do |tx|
+        tx.produce_async(record("before"))
+        assert_equal [true, true], in_child { refused { tx.produce_async(record("child")) } }
+        tx.produce_async(record("behind"))
+      end
+      assert(in_child { refused { sender.transaction { 1 } } }.last)
+      sender.produce_sync(record("end"))
+
+      assert_equal %w[before behind end], seen_until("end")
+    end
+
     test "[Offsets in transaction] offsets are committed with the messages, or not at all" do
       sender = producer
       group = unique("group")
@@ -207,6 +220,26 @@ module Penstock
       assert_predicate error, :abortable?
       assert_operator metadata.generation, :>, 0
       assert_predicate sender.produce_sync(record("end")), :delivered?
+    end
+
+    private
+
+    def refused
+      yield
+      false
+    rescue ForkedHandleError
+      true
+    end
+
+    # @return [Array<Boolean>] whether it ended by itself, and what the block answered
+    def in_child
+      pid = fork do
+        exit!(yield ? 0 : 1)
+      ensure
+        exit!(2)
+      end
+      _, status = ::Process.wait2(pid)
+      [status.exited?, status.success?]
     end
   end
 end

@@ -108,6 +108,16 @@ class ProducerSendingTest < Penstock::TestCase
     assert_equal messages, errors.last[:messages]
   end
 
+  test "of messages of a transaction none is told as dispatched" do
+    @settings.kafka = {"bootstrap.servers": "127.0.0.1:1", "transactional.id": "t"}
+    @client.room = 1
+    assert_raises(Penstock::ProduceManyError) do
+      sending(wait_on_queue_full: false).many([record, record], "messages.produce_many_async")
+    end
+
+    assert_equal [], errors.last[:dispatched]
+  end
+
   test "many go on with the first that wasn't accepted when there is room" do
     @client.room = 2
     @client.room_after_waits = 1

@@ -1,0 +1,65 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "penstock/producer/settings"
+require "penstock/producer/transaction_commands"
+require "support/fake_transactions"
+require "support/virtual_clock"
+
+class ProducerTransactionCommandsTest < Penstock::TestCase
+  def setup
+    @settings = Penstock::Producer::Settings.new
+    @settings.max_wait_timeout = 2_000
+    @told = []
+    @settings.monitor.subscribe("error.occurred") { |event| @told << [event[:type], event[:attempt], event[:retry]] }
+    @clock = VirtualClock.new
+    @commands = Penstock::Producer::TransactionCommands.new(@settings, clock: @clock,
+      pause: ->(delay_ms) { @clock.advance(delay_ms) })
+  end
+
+  def call(*errors)
+    @commands.call("commit") do |timeout_ms|
+      (@timeouts ||= []) << timeout_ms
+      error = errors.shift
+      raise error if error
+
+      :done
+    end
+  end
+
+  def retriable(count)
+    Array.new(count) { FakeTransactions.retriable }
+  end
+
+  test "each try has what is left of the time, behind a longer back-off" do
+    assert_equal :done, call(*retriable(2))
+    assert_equal [2_000, 1_500, 500], @timeouts
+  end
+
+  test "after so many tries the error is raised" do
+    @settings.wait_backoff_on_transaction_command = 0
+    assert_raises(Penstock::RetriableError) { call(*retriable(9)) }
+
+    assert_equal 5, @timeouts.size
+    assert_equal ["transaction.commit", 5, false], @told.last
+  end
+
+  test "nothing is tried behind the end of its time" do
+    assert_raises(Penstock::RetriableError) { call(*retriable(9)) }
+
+    assert_equal [2_000, 1_500, 500, 0], @timeouts
+  end
+
+  test "what can't help isn't tried again" do
+    assert_raises(Penstock::KafkaError) { call(FakeTransactions.abortable) }
+    assert_equal [["transaction.commit", 1, false]], @told
+  end
+
+  test "the end of the producer is the end of its time" do
+    @commands.end_by(Penstock::Deadline.in(300, clock: @clock))
+    assert_raises(Penstock::RetriableError) { call(*retriable(9)) }
+
+    assert_equal [300, 0], @timeouts
+    assert_equal 0, @commands.deadline(5_000).remaining_ms
+  end
+end

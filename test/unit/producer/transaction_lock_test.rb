@@ -1,0 +1,76 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "penstock/producer/transaction_lock"
+
+class ProducerTransactionLockTest < Penstock::TestCase
+  Deadline = Penstock::Deadline
+
+  def lock
+    @lock ||= Penstock::Producer::TransactionLock.new
+  end
+
+  # A thread inside the lock until it is told to go.
+  def occupant
+    inside = Queue.new
+    go_on = Queue.new
+    thread = Thread.new { lock.hold { (inside << 1) && go_on.pop } }
+    inside.pop
+    [thread, go_on]
+  end
+
+  def waiting(&block)
+    Thread.new(&block).tap do |thread|
+      thread.report_on_exception = false
+      wait_until(5, "a waiting thread") { thread.status == "sleep" }
+    end
+  end
+
+  test "it is one fiber's, who may take it again; another fiber of its thread doesn't have it" do
+    lock.hold do
+      assert_predicate lock, :mine?
+      assert_equal [1, false], [lock.hold { 1 }, Fiber.new { lock.mine? }.resume]
+      assert_predicate lock, :mine?
+    end
+
+    refute_predicate lock, :mine?
+  end
+
+  test "what raises inside gives it back" do
+    assert_raises(ArgumentError) { lock.hold { raise ArgumentError } }
+    assert_equal 1, lock.hold { 1 }
+  end
+
+  test "others wait, and who is killed while it waits leaves no trace" do
+    first, go_on = occupant
+    killed = waiting { lock.hold { flunk } }
+    second = waiting { lock.hold { :second } }
+    killed.kill.join
+    go_on << true
+
+    assert_equal [:second, true], [second.value, first.value]
+  end
+
+  test "a shut one lets nobody in but who shut it, and sends away who waits" do
+    first, go_on = occupant
+    refused = waiting { lock.hold { flunk } }
+    closer = waiting { [lock.shut(Deadline.in(10_000)), lock.hold { :in }] }
+    assert_raises(Penstock::ProducerClosedError) { refused.value }
+    assert_nil lock.shut(Deadline.in(10_000))
+    go_on << true
+    first.join
+
+    assert_equal [true, :in], closer.value
+    assert_raises(Penstock::ProducerClosedError) { lock.hold { flunk } }
+  end
+
+  test "a shut that is late doesn't have it" do
+    first, go_on = occupant
+
+    assert_equal false, lock.shut(Deadline.in(0))
+    refute_predicate lock, :mine?
+  ensure
+    go_on << true
+    first.join
+  end
+end
