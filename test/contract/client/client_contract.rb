@@ -9,7 +9,7 @@ module Penstock
     module ClientContract
       # One round of a loop that answers rebalances and takes what there is.
       class Rounds
-        attr_reader :events, :records, :batches, :lane
+        attr_reader :client, :events, :records, :batches, :lane
 
         def initialize(client)
           @client = client
@@ -64,7 +64,11 @@ module Penstock
           end
 
           test "a second member is given what the first has given back, and nothing before" do
-            assert_shared(topic(2))
+            with_two(topic(2)) { |first, second| assert_equal first.keys(:revoke), second.keys(:assign) }
+          end
+
+          test "what a member that closes had is given to who stays, at what was committed" do
+            with_two(topic(2)) { |first, second| assert_returned(first, second) }
           end
 
           test "after a seek records come again from there" do
@@ -103,7 +107,8 @@ module Penstock
         assert_equal [name, 0, 1, "meta"], rounds.event(:committed).last.first.first(4)
       end
 
-      def assert_shared(name)
+      # Two members with a partition each.
+      def with_two(name)
         first = Rounds.new(client(name)).until("assignment") { |all| all.keys(:assign).size == 2 }
         second = Rounds.new(client(name))
         second.until("share") do
@@ -112,9 +117,21 @@ module Penstock
           assert_empty taken - first.keys(:revoke)
           taken.any?
         end
-        assert_equal first.keys(:revoke), second.keys(:assign)
+        yield first, second
       ensure
         [second, first].compact.each(&:close)
+      end
+
+      def assert_returned(first, second)
+        moved = second.keys(:assign).first
+        second.client.commit(3, [[*moved, 0, "mine", -1]])
+        second.until("answer") { |all| all.event(:commit) }
+        second.close
+        first.events.clear
+        first.until("return") { |all| all.keys(:assign).include?(moved) }
+        first.client.fetch_committed(4, [moved], require_stable: true, timeout_ms: 5_000)
+        first.until("answer") { |all| all.event(:committed) }
+        assert_equal [*moved, 0, "mine"], first.event(:committed).last.first.first(4)
       end
 
       def assert_sought(member, rounds)
