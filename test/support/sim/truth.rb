@@ -22,6 +22,8 @@ module Penstock
         # How often it failed; how often it may have been taken for what killed its process; its dead letter
         # was offered to a producer (by whom), and is acknowledged.
         attr_accessor :failures, :deaths, :sent, :buried
+        # It is tried alone, as one that may kill; when that ended.
+        attr_accessor :trial, :tried_until
         # A filter takes it out; filters have failed so often at it, and one has had the partition wait for it.
         attr_accessor :filtered, :filter_tries, :turned
         # Its unit has asked for a pause at it.
@@ -32,7 +34,7 @@ module Penstock
           @place = place
           @record = record
           @ran = @done = @exempt = @redo = @paused = false
-          @sent = @buried = @filtered = @turned = @waited_for = false
+          @sent = @buried = @filtered = @turned = @waited_for = @trial = false
           @licences = @tries = @failures = @deaths = @filter_tries = 0
           @done_by = @failed_at = nil
         end

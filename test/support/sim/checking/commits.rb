@@ -24,7 +24,9 @@ module Penstock
           def stored(group, key, before, commit, request)
             @world.trace(:stored, key[1], commit.offset)
             complete_below(key, commit.offset, request.driver)
+            counted = @maps[key]&.crashes || {}
             complete_in(key, commit)
+            tried(key, request.driver, counted, @maps[key].crashes) if @maps[key]
             backwards(group, key, before, commit, request) if before && commit.offset < before.offset
             @trouble.delete([request.driver, key])
             return @straggler.delete(key) if request.driver.assigned.include?(key)

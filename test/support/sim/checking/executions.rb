@@ -57,6 +57,7 @@ module Penstock
 
           def unit_ended(work)
             @busy.delete(work)
+            trial_over(work.truths)
             late_perhaps(work)
             return flow_changed(work) if work.flow
             return left_unmarked(work) if @plan.manual
@@ -66,6 +67,7 @@ module Penstock
 
           def unit_failed(work, error)
             @busy.delete(work)
+            trial_over(work.truths)
             @coverage.hit("unit interrupted") if error.is_a?(Interrupted)
             work.truths.each { |truth| truth.failed_at = @world.timeline.now }
             excuse_others(work)

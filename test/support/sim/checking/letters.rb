@@ -42,14 +42,31 @@ module Penstock
             put_away(instance, truth)
           end
 
-          # Its process died, or its partition was lost, while these were not complete, or had ended so lately that the commit
-          # which says so may still be under way.
+          # What is committed says of these that they are tried alone.
+          # @param before [Hash{Integer => Integer}] crashes by offset, as the commit before has them
+          def tried(place, driver, before, crashes)
+            crashes.each do |offset, count|
+              next unless count > before.fetch(offset, 0)
+              truth = @of_place[place].reverse.find { |each| each.offset == offset }
+              driver.closed? ? truth.deaths += 1 : truth.trial = true
+            end
+          end
+
+          # They have ended, well or not.
+          def trial_over(truths)
+            truths.each do |truth|
+              truth.tried_until = @world.timeline.now if truth.trial
+              truth.trial = false
+            end
+          end
+
+          # Its process died, or its partition was lost: that counts for what was tried, or was so lately that the commit which
+          # says otherwise may still be under way.
           def died(place)
-            from = committed(place)
-            counted = @maps[place]&.crashes || {}
             @of_place[place].each do |truth|
-              next if truth.offset < from
-              truth.deaths += 1 if truth.open? || (counted.key?(truth.offset) && lately?(truth))
+              truth.deaths += 1 if truth.trial || lately?(truth)
+              truth.trial = false
+              truth.tried_until = nil
             end
           end
 
@@ -86,8 +103,8 @@ module Penstock
           end
 
           def lately?(truth)
-            return false unless truth.done_at
-            @world.timeline.now - truth.done_at <= COMMITTED_MS || @plan.faults.any? { |fault| DELAYS.include?(fault.kind) }
+            return false unless truth.tried_until
+            @world.timeline.now - truth.tried_until <= COMMITTED_MS || @plan.faults.any? { |fault| DELAYS.include?(fault.kind) }
           end
 
           def quarantine_after = @plan.killer ? World::CRASHES : 3
