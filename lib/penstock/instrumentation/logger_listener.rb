@@ -327,7 +327,7 @@ module Penstock
       end
 
       def on_producer_reload(event)
-        @logger.warn { "producer #{event[:producer_id]}: its client is lost and replaced (#{event[:error].message})" }
+        @logger.warn { "producer #{event[:producer_id]}: its client is lost and replaced (#{event[:error]&.message})" }
       end
 
       def on_transaction_finished(event)

@@ -112,7 +112,7 @@ module Penstock
       # @return [Settings] a frozen copy with other properties
       def with_kafka(kafka)
         dup.tap do |copy|
-          copy.instance_variable_set(:@kafka, kafka.dup.freeze)
+          copy.instance_variable_set(:@kafka, Penstock::Config::KafkaHash.from(kafka).freeze)
           copy.freeze
         end
       end

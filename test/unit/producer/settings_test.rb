@@ -38,6 +38,24 @@ class ProducerSettingsTest < Penstock::TestCase
     assert_equal false, config.oauth.token_provider_listener
   end
 
+  test "every default of transactions is right" do
+    config = finished
+
+    assert_equal [500, 5, true, 1_000, 10, [:fenced], 5_000],
+      [config.wait_backoff_on_transaction_command, config.max_attempts_on_transaction_command,
+        config.reload_on_transaction_fatal_error, config.wait_backoff_on_transaction_fatal_error,
+        config.max_attempts_on_transaction_fatal_error, config.non_reloadable_errors, config.wait_timeout_on_transaction_abort]
+    assert_equal ["config.non_reloadable_errors"], paths { |wrong| wrong.non_reloadable_errors = ["fenced"] }
+  end
+
+  test "a copy with other properties is frozen too, and leaves the first as it is" do
+    config = finished
+    copy = config.with_kafka({**config.kafka, "client.id": "other"})
+
+    assert_equal %w[penstock other], [config, copy].map { |each| each.kafka[:"client.id"] }
+    assert_equal [true, true, config.id], [copy.frozen?, copy.kafka.frozen?, copy.id]
+  end
+
   test "[Frozen kafka hash] a frozen Hash is taken and stays as it is" do
     kafka = KAFKA.dup.freeze
     config = finished(kafka: kafka)
