@@ -57,7 +57,7 @@ module Penstock
 
           def unit_ended(work)
             @busy.delete(work)
-            trial_over(work.truths)
+            trial_over(work)
             late_perhaps(work)
             return flow_changed(work) if work.flow
             return left_unmarked(work) if @plan.manual
@@ -67,7 +67,7 @@ module Penstock
 
           def unit_failed(work, error)
             @busy.delete(work)
-            trial_over(work.truths)
+            trial_over(work)
             @coverage.hit("unit interrupted") if error.is_a?(Interrupted)
             work.truths.each { |truth| truth.failed_at = @world.timeline.now }
             excuse_others(work)

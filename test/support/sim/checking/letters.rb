@@ -9,8 +9,10 @@ module Penstock
         module Letters
           # A commit takes no longer, unless something keeps it.
           COMMITTED_MS = 100
+          TOLD_MS = 300
+          DELAY_MS = 4_000
           DELAYS = %i[commit cut slow_network slow_loop pause loading connection shuffle].freeze
-          private_constant :COMMITTED_MS, :DELAYS
+          private_constant :COMMITTED_MS, :DELAY_MS, :TOLD_MS, :DELAYS
 
           # A dead letter is handed to the producer, which may take it or not.
           # @return [Truth] its record
@@ -52,11 +54,13 @@ module Penstock
             end
           end
 
-          # They have ended, well or not.
-          def trial_over(truths)
-            truths.each do |truth|
-              truth.tried_until = @world.timeline.now if truth.trial
+          # They have ended, well or not, and that is committed soon.
+          def trial_over(work)
+            work.truths.each do |truth|
+              next unless truth.trial
               truth.trial = false
+              ended = truth.tried_until = @world.timeline.now
+              @world.timeline.after(TOLD_MS) { told(work, truth) if truth.tried_until == ended && !lately?(truth) }
             end
           end
 
@@ -71,6 +75,12 @@ module Penstock
           end
 
           private
+
+          def told(work, truth)
+            return unless @maps[work.place]&.crashes&.key?(truth.offset)
+            return if !work.driver.assigned.include?(work.place) || @trouble[[work.driver, work.place]] || truth.trial
+            fail("I12", "#{work.inspect} has ended #{TOLD_MS} ms ago, the commit still says that #{truth.offset} may kill")
+          end
 
           def put_away(instance, truth)
             truth.ran = truth.done = true
@@ -104,7 +114,10 @@ module Penstock
 
           def lately?(truth)
             return false unless truth.tried_until
-            @world.timeline.now - truth.tried_until <= COMMITTED_MS || @plan.faults.any? { |fault| DELAYS.include?(fault.kind) }
+            now = @world.timeline.now
+            return true if now - truth.tried_until <= COMMITTED_MS
+            kept = (truth.tried_until - DELAY_MS)..now
+            @plan.faults.any? { |fault| DELAYS.include?(fault.kind) && kept.cover?(fault.at) }
           end
 
           def quarantine_after = @plan.killer ? World::CRASHES : 3
