@@ -29,7 +29,6 @@ module Penstock
         return outside_of_trap(timeout_ms) if in_trap?
 
         deadline = Deadline.in(timeout_ms)
-        @transactions&.shut(deadline)
         begin_close ? end_with(deadline) : await_other(deadline)
         nil
       end
@@ -59,15 +58,22 @@ module Penstock
       # @return [Boolean] whether this call is the one that closes
       def begin_close
         @lock.synchronize do
-          return false if status.closing? || status.closed?
+          return false if @closer || status.closed?
 
           @closer = Thread.current
-          @status = Status::CLOSING
           true
         end
       end
 
+      # Calls are taken until the transaction that runs has ended.
       def end_with(deadline)
+        @transactions&.shut(deadline)
+      ensure
+        @lock.synchronize { @status = Status::CLOSING }
+        end_client(deadline)
+      end
+
+      def end_client(deadline)
         return unless monitor
 
         instrument("producer.closing")
@@ -94,7 +100,7 @@ module Penstock
       # Its errors were told; closing goes on.
       def flush_last
         flush_async
-      rescue ProduceError, MessageInvalidError, ForkedHandleError, KafkaError, WaitTimeoutError
+      rescue ProduceError, MessageInvalidError, ForkedHandleError, HandleClosedError, KafkaError, WaitTimeoutError
         nil
       end
 

@@ -122,8 +122,7 @@ module Penstock
       rescue AbortTransaction
         nil
       ensure
-        @current&.close
-        @current = nil
+        leave
       end
 
       # Aborts whatever way the block is left but by its end.
@@ -205,9 +204,16 @@ module Penstock
         errors.any? { |each| each.abortable? || each.fatal? } || !@port.client.call.fatal_error.nil?
       end
 
+      # Listeners may produce again.
       def ended(how)
         @state = :none
+        leave
         tell("transaction.#{how}")
+      end
+
+      def leave
+        @current&.close
+        @current = nil
       end
 
       # Where no step of the above was at work when an exception came from outside.

@@ -211,6 +211,31 @@ class ProducerTransactingTest < Penstock::TestCase
     assert_raises(Penstock::ProducerClosedError) { @producer.transaction { 1 } }
   end
 
+  test "of several who close one does, and all return when it has" do
+    inside = Queue.new
+    go_on = Queue.new
+    worker = Thread.new { @producer.transaction { (inside << 1) && go_on.pop } }
+    inside.pop
+    @producer.buffer(record("last"))
+    closers = Array.new(3) { Thread.new { @producer.close(timeout_ms: 10_000) } }
+    wait_until(5, "waiting threads") { closers.all? { |closer| closer.status == "sleep" } }
+    go_on << true
+    [worker, *closers].each(&:join)
+
+    assert_predicate @producer, :closed?
+    assert_equal [:begin, "last", :commit], calls.last(3)
+  end
+
+  test "a listener may produce when it hears of the end of a transaction" do
+    heard = 0
+    @producer.monitor.subscribe("transaction.committed") do
+      @producer.produce_sync(record("told")) if (heard += 1) == 1
+    end
+    @producer.produce_sync(record("first"))
+
+    assert_equal [:init, :begin, "first", :commit, :begin, "told", :commit], calls
+  end
+
   test "a close takes no longer than it may, whatever a block does" do
     inside = Queue.new
     worker = quietly { @producer.transaction { (inside << 1) && Queue.new.pop } }
