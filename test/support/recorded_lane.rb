@@ -38,7 +38,7 @@ module Penstock
         batch = Messages::MemoryBatch.new("orders", 3, rows, from: @lane.ledger.tail)
         @lane.recording.take(batch)
         decided(@assembly.admission.call(@lane, batch))
-        decided(@assembly.let_in(@lane, @clock.monotonic_ms)) while @lane.intake.waiting?
+        let_in
         self
       end
 
@@ -79,12 +79,18 @@ module Penstock
         @lane.recording.expired(now)
         @lane.holds.expire(now)
         @lane.division.expire(now)
+        @lane.intake.expire(now)
+        let_in
       end
 
       # @return [Array<Hash>] as in a dump
       def recordings = JSON.parse(JSON.generate(@recorder.to_a))
 
       private
+
+      def let_in
+        decided(@assembly.let_in(@lane, @clock.monotonic_ms)) while @lane.intake.waiting?
+      end
 
       def decided(effects)
         @lane.recording.effects(effects)

@@ -30,14 +30,19 @@ module Penstock
           handed = @script.out_at(@state)
           return unless handed.size == in_flight && handed.all? { |unit| unit.action == "consume" }
           @lane = @make.call
+          return if gathers? && @lane.rolling?
           @lane.adopt(base)
           stand(base, tail, handed) if base && tail > base
           out = hand_out(handed)
           wait(base, tail, handed) if base && @lane.rolling?
-          [@lane, out, @lane.ledger.incomplete == incomplete]
+          exact = @lane.ledger.incomplete == incomplete
+          [@lane, out, exact] if exact || !gathers?
         end
 
         private
+
+        # What gathers, and since when, isn't known.
+        def gathers? = !@lane.topic.features[:batch].nil?
 
         def stand(base, tail, handed)
           @lane.ledger.admit(base, tail, nil)

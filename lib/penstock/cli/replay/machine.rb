@@ -4,6 +4,7 @@ require "json"
 require_relative "../../messages/memory_batch"
 require_relative "../../messages/messages"
 require_relative "../../processing/assembly"
+require_relative "../../processing/recording/offsets"
 require_relative "../../processing/recording/wording"
 require_relative "beginning"
 require_relative "out"
@@ -23,8 +24,8 @@ module Penstock
         # A decision that isn't the one that was recorded.
         Difference = Struct.new(:entry, :what, :recorded, :replayed)
 
-        # What a dump can't tell: which records the application's code let in, and when their time had come.
-        ADMISSION = "filters, partitioners and what waits for a record's time decide with more than a dump has"
+        # What a dump can't tell.
+        ADMISSION = "which records go in is decided by more than the dump has"
         SUSPECTS = "records that may have killed a process ran one by one"
         GAPS = "a take had more gaps than were written down"
         # How many units are out at once is for workers to say, who come and go: that is taken as it was.
@@ -62,7 +63,7 @@ module Penstock
 
         # @return [self]
         def run
-          @left_out = ADMISSION unless plain?
+          @left_out = ADMISSION unless admission_known?
           return self if @left_out
           @script.entries.each do |entry|
             break if @difference
@@ -83,7 +84,7 @@ module Penstock
           return new_lane(entry) if entry.kind == :assigned
           @left.delete(entry.values.first(2)) { true } if entry.kind == :outcome
           @given_up ||= %i[lost leave].include?(entry.kind)
-          return if @given_up || entry.kind != :state
+          return if @given_up || entry.kind != :state || !admitted_until?(entry)
           begun = Beginning.new(@script, entry, method(:lane), method(:messages)).call or return
           @began = entry
           @lane, @out, @exact = begun
@@ -108,15 +109,21 @@ module Penstock
 
         def lane(epoch = 1)
           assembly.lane(@recording.fetch("topic"), @recording.fetch("partition"), epoch).tap do |lane|
+            @plain = lane.prepare.nil? && lane.pipeline.nil? && !@recording.fetch("route")["segment"]
+            @withdraws = lane.pipeline&.again?
+            lane.pipeline = lane.prepare = nil
             lane.division.width = WIDE if lane.rolling?
           end
         end
 
-        # Whether all that is taken is let in at once.
-        def plain?
-          lane = assembly.lane(@recording.fetch("topic"), @recording.fetch("partition"), 1)
-          lane.prepare.nil? && lane.pipeline.nil? && !@recording.fetch("route")["segment"]
+        # Whether all that is taken is let in at once, or each record that is is told. What gets too old behind that isn't.
+        def admission_known?
+          lane
+          @plain || (!@withdraws && @script.told?)
         end
+
+        # A take finds nothing that waits to be let in.
+        def admitted_until?(state) = @plain || @script.entries[state.number + 1]&.kind == :take
 
         def step(entry)
           name = :"on_#{entry.kind}"
@@ -153,6 +160,17 @@ module Penstock
           let_in(entry)
         end
 
+        # User code, or a time, has decided.
+        def on_let_in(entry)
+          offsets = Processing::Recording::Offsets.of(entry.values)
+          offsets.empty? ? leave_out(ADMISSION) : push(messages(offsets), entry)
+        end
+
+        def on_dropped(entry)
+          offsets = Processing::Recording::Offsets.of(entry.values)
+          offsets.empty? ? leave_out(ADMISSION) : @lane.drop(offsets)
+        end
+
         # What the loop knew and a dump doesn't: that a source had to begin elsewhere, that it may repeat what it had sent.
         def foresee(entry, offsets)
           seek = @script.effects(entry).find { |name, _target, cause| name == "Seek" && cause == "newcomer" }
@@ -175,8 +193,9 @@ module Penstock
         def on_outcome(entry)
           wish, advice, stale = @wish, @advice, @stale
           @wish = @advice = @stale = nil
-          unit = @out.delete(entry.values.first(2)) { |one| came_back?(one, stale) } or return ended_late(entry)
-          return @lane.returned(unit) unless unit.consume?
+          unit = @out.delete(entry.values.first(2)) { |one| came_back?(one, stale) }
+          return action_ended(entry, unit, wish, stale) unless entry[0] == "consume"
+          return ended_late(entry) unless unit
           compare(entry, "the lowest offset that isn't complete", entry[5], @lane.ledger.base) if @exact
           settle(entry, Outcomes.build(unit, entry, wish, advice))
         end
@@ -185,6 +204,16 @@ module Penstock
         def came_back?(unit, stale)
           return unit.incarnation == @lane.incarnation unless stale
           unit.incarnation != @lane.incarnation && unit.incarnation + @incarnation == stale
+        end
+
+        # A hook, a tick, or what asked user code about records: marks are read then too, and it may have wished for something.
+        def action_ended(entry, unit, wish, stale)
+          @lane.returned(unit) if unit
+          @script.following(entry, :back).each { |back| called_back(back) }
+          return if stale
+          @lane.take_marks unless @lane.rolling?
+          flow = Outcomes.flow(wish) if wish
+          perform(assembly.ask(@lane, flow, entry.at)) if flow && !flow.is_a?(Symbol)
         end
 
         def ended_late(entry)
@@ -287,17 +316,20 @@ module Penstock
           @given_up = true
         end
 
-        # A key is known from the units that had it: a record that was in none can be left out where keys run side by side.
         def let_in(take)
           while (entry = @lane.intake.shift)
-            messages = entry.messages
-            messages = handed_out(messages, take) if @lane.rolling?
-            @lane.let_in(messages, messages.offsets.map { |offset| @script.key(offset, take) })
+            push(entry.messages, take) if @plain
           end
         end
 
-        def handed_out(messages, take)
-          messages.pick((0...messages.size).select { |index| @script.handed_out?(messages.offset_at(index), take) })
+        # A key is known from the units that had it: a record that was in none can be left out where keys run side by side.
+        def push(messages, entry)
+          messages = handed_out(messages, entry) if @lane.rolling?
+          @lane.let_in(messages, messages.offsets.map { |offset| @script.key(offset, entry) })
+        end
+
+        def handed_out(messages, entry)
+          messages.pick((0...messages.size).select { |index| @script.handed_out?(messages.offset_at(index), entry) })
         end
 
         def batch(entry, offsets)

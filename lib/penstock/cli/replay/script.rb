@@ -15,7 +15,9 @@ module Penstock
 
         # Entries that stand between a decision and its effects.
         BETWEEN = %i[gap back incarnation went_on effect lost].freeze
-        private_constant :BETWEEN
+        # Effects of no outcome, and of no take.
+        LETTING_IN = %w[LetIn Drop PutBack Prepare PrepareEnded].freeze
+        private_constant :BETWEEN, :LETTING_IN
 
         # @return [Array<Entry>]
         attr_reader :entries
@@ -44,9 +46,9 @@ module Penstock
         # @return [Object, nil] what stands for its key
         def key(offset, entry) = next_unit(offset, entry)&.key
 
-        # @return [Array<Array>] name and values of the effects of a decision
+        # @return [Array<Array>] name and values of the effects of a decision; those of letting in may stand right behind
         def effects(entry)
-          following(entry, *BETWEEN).select { |one| one.kind == :effect }.map(&:values)
+          following(entry, *BETWEEN).select { |one| one.kind == :effect }.map(&:values).reject { |effect| letting_in?(*effect) }
         end
 
         # @return [Array<Entry>] those right behind the entry, as far as they are of these kinds
@@ -69,6 +71,9 @@ module Penstock
           offsets if offsets.size == size
         end
 
+        # @return [Boolean] whether what was let in is there, too
+        def told? = @units.each_value.none? { |unit| unit.action == "consume" } || @entries.any? { |one| one.kind == :let_in }
+
         # @param state [Entry]
         # @return [Array<Handed>] units that were out then, as far as it is known
         def out_at(state)
@@ -83,6 +88,11 @@ module Penstock
         end
 
         private
+
+        def letting_in?(name, first = nil, second = nil, *)
+          LETTING_IN.include?(name) || (name == "Seek" && second == "filter") ||
+            (name == "Emit" && first.start_with?("filtering."))
+        end
 
         def handed(entry)
           action, first, last, size, attempt, key = entry.values

@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require_relative "../../processing/recording/offsets"
+
 module Penstock
   module CLI
     module Replay
@@ -32,6 +34,8 @@ module Penstock
           asked: ->(name, *values) { "user code asks for #{[name, *values.compact].join(" ")}, outside of a unit" },
           advice: ->(_kind, offset, *rest) { "worker's advice about #{offset}: #{rest.compact.join(", ")}" },
           mark: ->(through, first) { first ? "marked through #{through} in unit #{first}" : "marked below #{through}" },
+          let_in: ->(*row) { "let in #{told(row)}" },
+          dropped: ->(*row) { "left out #{told(row)}" },
           back: ->(count, _action, *firsts) { "called back #{count} units: #{firsts.join(", ")}" },
           commit: ->(offset, bytes, clean) { "commit of #{offset} sent (#{bytes} bytes of metadata#{", clean" if clean})" },
           committed: ->(offset, code = nil) { "commit of #{offset} #{code ? "refused: #{code}" : "acknowledged"}" },
@@ -58,6 +62,11 @@ module Penstock
           end
 
           private
+
+          def told(row)
+            offsets = Processing::Recording::Offsets.of(row)
+            offsets.empty? ? "more than is told" : "#{offsets.first}..#{offsets.last} (#{offsets.size})"
+          end
 
           # A wait ends at a time of the recording's own clock.
           def effect(entry)

@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require_relative "../effects/effects"
+require_relative "offsets"
 require_relative "ring"
 require_relative "wording"
 
@@ -45,6 +47,7 @@ module Penstock
         def assigned(lane)
           @lane = lane
           @rolling = lane.rolling?
+          @admits = !(lane.prepare.nil? && lane.pipeline.nil?)
           @suspected = false
           write(:assigned, lane.epoch)
         end
@@ -107,6 +110,7 @@ module Penstock
 
         # @param effects [Array<Effect>] what was decided
         def effects(effects)
+          admitted(effects) if @admits
           return if effects.size == 1 && Wording.unsaid?(effects[0])
           Wording.effects(effects, @key).each { |name, *values| write(:effect, name, *values) }
         end
@@ -159,6 +163,23 @@ module Penstock
         private
 
         def write(kind, *values) = @ring.write(kind, @now = @clock.monotonic_ms, *values)
+
+        # What goes in, and when, is decided by more than is written down: each record is told.
+        def admitted(effects)
+          effects.each do |effect|
+            case effect
+            when Effect::LetIn then offsets(:let_in, effect.messages.offsets)
+            when Effect::Drop then offsets(:dropped, effect.offsets)
+            end
+          end
+        end
+
+        # An entry without values: there were too many.
+        def offsets(kind, offsets)
+          rows = Offsets.rows(offsets)
+          return write(kind) if rows.size > MOST
+          rows.each { |row| write(kind, *row) }
+        end
 
         def retried_at = @lane.adopted_until || @lane.holds.to_h[:retry]
 

@@ -157,12 +157,32 @@ module Penstock
       assert_equal(1, machine.script.entries.count { |entry| entry.kind == :suspected })
     end
 
-    test "what only a part of was let in isn't decided again, and that is said" do
+    test "what was let in part by part is let in then in the replay, too" do
+      recorded = TestSupport::RecordedLane.new(**recorded(throttle: Routing::Throttle.new(2, 1_000)))
+      recorded.take(0...5)
+      3.times do
+        recorded.settle(recorded.hand_out)
+        recorded.wait(1_000)
+      end
+      machine = replay(recorded.recordings)
+      assert_nil machine.difference
+      assert_nil machine.left_out
+      assert_equal [0, 2, 4], machine.script.entries.select { |entry| entry.kind == :unit }.map { |entry| entry[1] }
+      assert_includes machine.script.entries.filter_map { |entry| CLI::Replay::Words.call(entry) }, "let in 2..3 (2)"
+    end
+
+    test "where a dump doesn't have what was let in nothing is decided again, and that is said" do
       recording = whole.recordings.first
       recording["route"]["segment"] = true
       machine = CLI::Replay::Machine.new(recording).run
-      assert_match(/filters/, machine.left_out)
+      assert_match(/which records go in/, machine.left_out)
       assert_equal 0, machine.compared
+    end
+
+    test "what gets too old behind a take isn't decided again, and that is said" do
+      recorded = TestSupport::RecordedLane.new(**recorded(expire_in: 1_000))
+      recorded.take(0...5)
+      assert_match(/which records go in/, replay(recorded.recordings).left_out)
     end
 
     test "a recording holds neither payloads nor keys nor what errors say" do
