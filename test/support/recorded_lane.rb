@@ -56,6 +56,13 @@ module Penstock
         decided(@assembly.settle(@lane, outcome, now))
       end
 
+      # User code asks outside of a unit.
+      def ask(flow, calling_back: [])
+        @lane.recording.asked(flow)
+        call_back(calling_back)
+        decided(@assembly.ask(@lane, flow, @clock.monotonic_ms))
+      end
+
       # @param units [Array<Processing::Unit>] that haven't begun
       def call_back(units)
         @lane.recording.called_back(units)

@@ -185,6 +185,38 @@ module Penstock
       assert_match(/which records go in/, replay(recorded.recordings).left_out)
     end
 
+    [{}, BY_KEY].each do |route|
+      test "batches that gather, until there are enough and until their time is over, gather in the replay too: #{route.keys}" do
+        recorded = TestSupport::RecordedLane.new(**recorded(batch: Routing::Batch.new(3, 500), **route))
+        one = ->(_offset) { "customer" }
+        recorded.take(0...2, key: one)
+        assert_nil recorded.hand_out
+        recorded.take(2...4, key: one)
+        recorded.settle(recorded.hand_out)
+        recorded.take(4...5, key: one)
+        recorded.wait(500)
+        recorded.settle(recorded.hand_out)
+        machine = replay(recorded.recordings)
+        assert_nil machine.difference
+        assert_equal [4, 1], machine.script.entries.select { |entry| entry.kind == :unit }.map { |entry| entry[3] }
+      end
+    end
+
+    test "what user code collapses runs one by one in the replay, too, what waited behind it as well" do
+      recorded = TestSupport::RecordedLane.new(**recorded(**BY_KEY))
+      recorded.take(0...6, key: ->(offset) { "customer #{offset % 2}" })
+      running, waiting = recorded.hand_out, recorded.hand_out
+      recorded.ask(Consumer::Flow::Collapse.new(3), calling_back: [waiting])
+      recorded.settle(running, error: Failure.new, blamed: 0)
+      recorded.wait(2_000)
+      while (unit = recorded.hand_out)
+        recorded.settle(unit)
+      end
+      machine = replay(recorded.recordings)
+      assert_nil machine.difference
+      assert_equal [0, 1, 0, 1, 2, 3, 4, 5], machine.script.entries.select { |one| one.kind == :unit }.map { |one| one[1] }
+    end
+
     test "a recording holds neither payloads nor keys nor what errors say" do
       text = JSON.generate([whole.recordings, by_key.recordings])
       refute_match(/secret|customer/, text)
