@@ -34,13 +34,14 @@ module Penstock
         end
 
         # Something is under way that an ambush was laid for.
-        # @param what [Symbol] :letter (a dead letter that takes its time), :failure (a record failed), :job (a unit takes long)
+        # @param what [Symbol] :letter (a dead letter that takes its time), :failure (a record failed), :job and :seek (a unit takes
+        #   long)
         # @param instance [Instance]
         def sprung(what, instance)
           trap = @traps.index(what)
           return if @ended || trap.nil?
           @traps.delete_at(trap)
-          afterwards(@random.rand(20)) { (what == :job) ? @group.silent(instance.driver) : @group.shuffle }
+          afterwards(@random.rand(20)) { strike(what, instance) }
         end
 
         # The process dies by itself.
@@ -53,6 +54,14 @@ module Penstock
         end
 
         private
+
+        def strike(what, instance)
+          case what
+          when :job then @group.silent(instance.driver)
+          when :seek then seek(instance, Plan::Fault.new(@timeline.now, :seek, instance.slot, @random.rand(1..99)))
+          else @group.shuffle
+          end
+        end
 
         # Runs the block later, unless everything was healed before.
         def afterwards(delay_ms, &block)
@@ -233,8 +242,10 @@ module Penstock
         end
 
         def consumer(instance, fault)
-          return if instance.nil? || instance.paused?
-          used = instance.lanes.flat_map { |lane| lane.slot.pool.used }
+          return if instance.nil? || instance.paused? || !instance.running?
+          lanes = instance.lanes
+          busy = lanes & instance.units.select(&:consume?).map(&:lane)
+          used = (busy.empty? ? lanes : busy).flat_map { |lane| lane.slot.pool.used }
           used[fault.at % used.size]&.consumer unless used.empty?
         end
 

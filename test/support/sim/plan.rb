@@ -29,10 +29,10 @@ module Penstock
           keys fail_percent poison_percent slow_percent mark_percent seek_percent shutdown_ms].freeze
         # What a route may say besides. `letters`: failures before a record is given up; `letter_topic` false: then it is skipped;
         # `killer`: number of the record that kills its process; `budget`: bytes of a commit's metadata; `batch`: records that
-        # units wait for; `calls`: `eofed` and `tick`.
+        # units wait for; `calls`: `eofed` and `tick`; `burst_ms`: records come that often.
         FEATURES = {letters: nil, letter_topic: "dead", letter_trouble: 0, at_once: false, breaker: nil, killer: nil,
                     filter: nil, partitioner: false, expire_ms: nil, delay_ms: nil, throttle: nil, budget: nil, batch: nil,
-                    calls: false, interruptible: false}.freeze
+                    calls: false, interruptible: false, burst_ms: 1}.freeze
         attr_reader :style, :mode, :manual, :faults, *NUMBERS, *FEATURES.keys
 
         def self.draw(seed) = new(**Draw.new(seed).values)
@@ -78,12 +78,19 @@ module Penstock
             members = @random.rand(2..4)
             values = {seed: @seed, members: members, **shape, **user_code, **failing, **admission, **timing,
                       faults: faults(members)}
-            values[:budget] = nil if values[:killer] # counts of crashes stand there too
-            values[:batch] = nil if values[:max_messages] < values[:batch].to_i
-            values
+            fit(values)
           end
 
           private
+
+          # What goes together.
+          def fit(values)
+            values[:batch] = nil if values[:max_messages] < values[:batch].to_i
+            # Counts of crashes stand in the metadata too; and only what runs side by side needs it for more.
+            values[:budget] = nil if values[:killer] || values[:mode] == :whole
+            values.merge!(partitions: 3, records: 50, burst_ms: 600, keys: 20, slow_percent: 6) if values[:budget]
+            values
+          end
 
           def shape
             {partitions: @random.rand(3..8), topics: one_of(1, 1, 1, 2), workers: @random.rand(1..4),
@@ -102,13 +109,14 @@ module Penstock
           def failing
             letters = one_of(nil, nil, 0, 0, 0, 1, 2)
             {letters: letters, letter_topic: one_of("dead", "dead", "dead", false), letter_trouble: one_of(0, 40, 80),
-             at_once: one_of(false, true), breaker: one_of(nil, nil, 3), killer: letters && one_of(*[nil] * 7, @random.rand(20))}
+             at_once: one_of(false, true), breaker: one_of(nil, nil, 3), killer: letters && one_of(*[nil] * 5, @random.rand(20))}
           end
 
           def admission
             {filter: one_of(nil, nil, nil, nil, :block, :object), partitioner: one_of(false, false, false, true, "consistent"),
              expire_ms: one_of(*[nil] * 9, 1_500), delay_ms: one_of(*[nil] * 9, 150), throttle: one_of(*[nil] * 9, 3),
-             budget: one_of(nil, nil, nil, nil, 36), batch: one_of(*[nil] * 7, 3), calls: one_of(*[false] * 5, true),
+             budget: one_of(nil, nil, nil, 36), burst_ms: one_of(1, 1, 500),
+             batch: one_of(*[nil] * 7, 3), calls: one_of(*[false] * 5, true),
              interruptible: one_of(false, false, true)}
           end
 
@@ -129,7 +137,7 @@ module Penstock
           def value(kind)
             case kind
             when :commit then one_of(*COMMIT_FATES)
-            when :ambush then one_of(:letter, :letter, :letter, :failure, :job)
+            when :ambush then one_of(:letter, :letter, :letter, :failure, :job, :seek)
             when :pause, :cut then one_of(200, 600, 2_000, 3_000)
             when :metadata_limit, :unstable, :loading, :slow_network, :hold, :outage, :producer_full then @random.rand(200..1_500)
             when :slow_loop then @random.rand(50..800)

@@ -108,7 +108,7 @@ module Penstock
         end
 
         def work_on(work, duration)
-          @world.faults.sprung(:job, work.instance) if duration > 50
+          %i[job seek].each { |what| @world.faults.sprung(what, work.instance) } if duration > 50
           nap(duration)
         end
 

@@ -138,9 +138,14 @@ module Penstock
 
         def begin_with
           @plan.members.times { |slot| @timeline.at(@random.rand(300)) { start(slot) } }
-          @plan.records.times { @timeline.at(@random.rand(@plan.horizon_ms)) { produce } }
+          @plan.records.times { @timeline.at(moment) { produce } }
           @plan.faults.each { |fault| @timeline.at(fault.at) { @faults.inject(fault) } }
           @timeline.at(@plan.horizon_ms) { heal }
+        end
+
+        def moment
+          time = @random.rand(@plan.horizon_ms)
+          time - (time % @plan.burst_ms)
         end
 
         def produce
