@@ -1,110 +1,15 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "penstock/admin"
-require "penstock/native/admin"
-require "support/ledger/scenario"
+require "support/faults_scenarios"
+require "support/real_broker"
 
 module Penstock
-  # A process is killed by itself at each named point; another one goes on. Nothing is lost, records stay in order, and what runs
-  # twice is what the first had ended since the last commit that the broker has.
+  # Four of the ten points; all of them are run by `bin/test ledger`.
   class FaultsBrokerTest < TestCase
     include TestSupport::RealBroker
+    include FaultsScenarios
 
-    COUNT = 1_200
-    PARTITIONS = 2
-    KAFKA = {"session.timeout.ms": 6_000, "heartbeat.interval.ms": 500, "auto.commit.interval.ms": 300}.freeze
-    LETTERS = %i[before_dead_letter after_dead_letter_ack].freeze
-    # The nth time, so that something has been done and something is under way.
-    POINTS = {before_take: 6, after_take: 6, before_unit: 12, after_unit: 12, before_commit: 3, after_commit_sent: 3,
-              after_commit_ack: 3, before_dead_letter: 2, after_dead_letter_ack: 2, before_answer_revoke: 1}.freeze
-
-    def teardown = @scenario&.close
-
-    def start_scenario
-      @group = unique("faults")
-      @scenario = TestSupport::Ledger::Scenario.new(bootstrap_servers, topics: [unique("faults")], group: @group,
-        partitions: PARTITIONS)
-      @dead = unique("dead")
-      create(@dead)
-    end
-
-    POINTS.each do |point, nth|
-      test "kill -9 at #{point}: nothing lost, in order, and no more twice than was done since the last commit" do
-        start_scenario
-        produce(point)
-        first = start("#{point}=kill@#{nth}")
-        second = start if point == :before_answer_revoke
-        @scenario.wait(first, 40)
-        assert_equal 9, first.status.termsig, @scenario.tail(first)
-        committed = committed_offsets
-        second ||= start
-        wait_for_the_rest(second)
-        @scenario.stop(second)
-        check(first, committed, point)
-      end
-    end
-
-    private
-
-    def start(faults = nil)
-      @scenario.start(faults: faults, kafka: KAFKA, work_ms: 1, max_messages: 20, dead_letters: @dead)
-    end
-
-    def create(topic)
-      admin = Native::Admin.new({"bootstrap.servers" => bootstrap_servers})
-      admin.create_topics([[topic, 1, 1, {}]], 20_000)
-    ensure
-      admin&.close
-    end
-
-    # Records that fail for good never end: they must be in the dead letters instead.
-    def produce(point)
-      @scenario.produce(COUNT / 2)
-      poison if LETTERS.include?(point)
-      @scenario.produce(COUNT / 2)
-    end
-
-    def poison
-      @poisoned = Array.new(4) do |index|
-        partition = index % PARTITIONS
-        lane = [@scenario.topics.first, partition]
-        offset = @scenario.produced[lane]
-        @scenario.produce_one(partition, "poison")
-        [*lane, offset]
-      end
-    end
-
-    def wait_for_the_rest(worker)
-      wanted = @scenario.produced.values.sum - poisoned.size
-      wait_until(60, "end of #{wanted} records", state: -> { [@scenario.ended, @scenario.tail(worker)] }, every: 0.1) do
-        @scenario.ended >= wanted && letters >= poisoned.size
-      end
-    end
-
-    def poisoned = @poisoned || []
-
-    def letters
-      return 0 if poisoned.empty?
-      Admin.open({"bootstrap.servers": bootstrap_servers}) { |admin| admin.read_watermark_offsets(@dead, 0).last }
-    end
-
-    def committed_offsets
-      admin = Native::Admin.new({"bootstrap.servers" => bootstrap_servers})
-      rows = admin.committed_offsets(@group, Array.new(PARTITIONS) { |partition| [@scenario.topics.first, partition] }, 20_000)
-      rows.to_h { |topic, partition, offset| [[topic, partition], [offset, 0].max] }
-    ensure
-      admin&.close
-    end
-
-    def check(first, committed, point)
-      journal = @scenario.journal
-      assert_empty journal.lost(@scenario.produced) - poisoned, point
-      assert_empty journal.out_of_order.first(5)
-      journal.duplicates.each do |entry|
-        assert_operator entry.offset, :>=, committed.fetch(entry.lane), "#{entry.lane.join("/")}: committed, and run again"
-      end
-      assert_operator journal.duplicates.size, :<=, first.entries.count { |entry| entry.kind == "E" }
-    end
+    FaultsScenarios.add_to(self, %i[before_unit after_commit_sent before_dead_letter before_answer_revoke])
   end
 end

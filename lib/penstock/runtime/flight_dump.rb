@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require "json"
-require "tmpdir"
 require_relative "../version"
 
 module Penstock
@@ -19,7 +18,7 @@ module Penstock
       # @param folder [String, nil] nil: the system's temporary one
       # @param clock [Clock]
       def initialize(folder, clock)
-        @folder = folder || Dir.tmpdir
+        @folder = folder
         @clock = clock
       end
 
@@ -37,6 +36,14 @@ module Penstock
 
       private
 
+      # Loaded when it is needed: it brings fileutils, which costs a tenth of the boot.
+      def folder
+        @folder ||= begin
+          require "tmpdir"
+          Dir.tmpdir
+        end
+      end
+
       def contents(reason, lanes)
         {penstock_flight: VERSION, penstock: Penstock::VERSION, ruby: RUBY_VERSION, reason: reason, pid: ::Process.pid,
          wall_ms: @clock.wall_ms, monotonic_ms: @clock.monotonic_ms, lanes: lanes}
@@ -45,7 +52,7 @@ module Penstock
       # Never through a link somebody else has laid there.
       def create(number = 0, &block)
         time = Time.at(0, @clock.wall_ms, :millisecond).utc.strftime("%Y%m%dT%H%M%S")
-        path = File.join(@folder, format(NAME, pid: ::Process.pid, time: time, number: number))
+        path = File.join(folder, format(NAME, pid: ::Process.pid, time: time, number: number))
         File.open(path, File::WRONLY | File::CREAT | File::EXCL | File::NOFOLLOW, 0o600, &block)
         path
       rescue Errno::EEXIST
@@ -53,7 +60,7 @@ module Penstock
       end
 
       def make_room
-        mine = Dir.glob(PATTERN, base: @folder).map { |name| File.join(@folder, name) }.select { |path| File.owned?(path) }
+        mine = Dir.glob(PATTERN, base: folder).map { |name| File.join(folder, name) }.select { |path| File.owned?(path) }
         mine.sort_by { |path| [File.mtime(path), path] }.reverse.drop(KEPT).each { |path| File.delete(path) }
       rescue Errno::ENOENT
         nil # another process was quicker

@@ -1,6 +1,5 @@
 # frozen_string_literal: true
 
-require "forwardable"
 require_relative "../../messages/listed"
 
 module Penstock
@@ -13,11 +12,12 @@ module Penstock
       # Units are cut from what gathered together, so that a bulk insert gets its `min` although they came one by one. What is
       # left over of a full unit and is less than `min` goes on gathering. Owned by its lane, like the division behind it.
       class Gathering
-        extend Forwardable
-
-        def_delegators :@division, :rolling?, :quick?, :width, :width=, :look_ahead, :waiting?, :next_unit, :probe, :took,
-          :returned, :take_back, :requeue, :isolate, :collapse, :park, :release, :each_mark, :done, :oldest_unmarked, :unmarked?,
-          :completed, :busy_keys, :block, :unblock, :wanted
+        %i[
+          rolling? quick? width width= look_ahead waiting? next_unit probe took returned take_back requeue isolate
+          collapse park release each_mark done oldest_unmarked unmarked? completed busy_keys block unblock wanted
+        ].each do |name|
+          define_method(name) { |*arguments, &block| @division.public_send(name, *arguments, &block) }
+        end
 
         # @param division [Whole, Rolling]
         # @param batch [Routing::Batch]
