@@ -129,7 +129,7 @@ module Penstock
             log = @world.cluster.log(*place)
             at = @world.group.committed[place]&.offset
             next if at == log.high || (@cuts&.key?(place) && at && at > log.high)
-            next if @of_place[place].any? { |truth| truth.paused && !truth.done && truth.offset == at }
+            next if @of_place[place].any? { |truth| truth.paused && (truth.redo || !truth.done) && truth.offset == at }
             return "#{place.join("/")} is committed at #{at.inspect}, its end is #{log.high}"
           end
           nil

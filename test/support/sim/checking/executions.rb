@@ -186,7 +186,7 @@ module Penstock
 
           # A mark that follows stands for them; where none does they stay incomplete, as their user wished.
           def left_unmarked(work)
-            work.truths.each { |truth| truth.paused = true unless truth.done }
+            work.truths.each { |truth| truth.paused = true if !truth.done || truth.redo }
           end
 
           # What wasn't marked isn't complete. Divided whole a pause goes on behind the unit, so it is complete with what follows.

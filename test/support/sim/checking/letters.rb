@@ -78,7 +78,9 @@ module Penstock
 
           def told(work, truth)
             return unless @maps[work.place]&.crashes&.key?(truth.offset)
-            return if !work.driver.assigned.include?(work.place) || @trouble[[work.driver, work.place]] || truth.trial
+            driver = work.driver
+            return if driver.commits.outstanding? || @trouble[[driver, work.place]] || truth.trial
+            return unless driver.assigned.include?(work.place)
             fail("I12", "#{work.inspect} has ended #{TOLD_MS} ms ago, the commit still says that #{truth.offset} may kill")
           end
 
