@@ -75,7 +75,9 @@ module Penstock
       # @return [Boolean] whether nothing waits for a unit to end, and nothing could be handed out when one does
       def calm?
         return false if stirring? || @committer.awaited? || @session.left_running.any?
-        @session.lanes.none? { |_key, lane| lane.ready || !lane.division.empty? || !lane.intake.empty? || lane.suspects&.announced? }
+        @session.lanes.none? do |_key, lane|
+          lane.ready || !lane.division.empty? || !lane.intake.empty? || lane.suspects&.announced?
+        end
       end
 
       # @return [Boolean] whether units are out

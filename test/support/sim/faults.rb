@@ -34,7 +34,7 @@ module Penstock
         end
 
         # Something is under way that an ambush was laid for.
-        # @param what [Symbol] :letter (a dead letter that takes its time), :failure (a record failed), :job and :seek (a long unit)
+        # @param what [Symbol] :letter (a dead letter that takes its time), :failure (of a record), :job and :seek (a long unit)
         # @param instance [Instance]
         def sprung(what, instance)
           trap = @traps.index(what)
