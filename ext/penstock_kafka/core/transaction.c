@@ -48,20 +48,26 @@ static rd_kafka_error_t *pk_txn_slice(const pk_txn_call_t *call, int slice_ms) {
   return rd_kafka_abort_transaction(rk, slice_ms);
 }
 
-static bool pk_txn_goes_on(const pk_txn_call_t *call, const rd_kafka_error_t *error, int64_t deadline_ms) {
-  return error && rd_kafka_error_is_retriable(error) && rd_kafka_error_code(error) == RD_KAFKA_RESP_ERR__TIMED_OUT &&
-         call->kind != PK_TXN_OFFSETS && pk_remaining_ms(deadline_ms) > 0 &&
+/* Init tells what it waited for in place of "timed out": what took the whole slice
+ * is one, whatever it is called. */
+static bool pk_txn_goes_on(const pk_txn_call_t *call, const rd_kafka_error_t *error, int64_t slice_end_ms,
+                           int64_t deadline_ms) {
+  return error && rd_kafka_error_is_retriable(error) && call->kind != PK_TXN_OFFSETS &&
+         pk_remaining_ms(slice_end_ms) == 0 && pk_remaining_ms(deadline_ms) > 0 &&
          pk_handle_state(&call->producer->handle) == PK_OPEN;
 }
 
 static rd_kafka_error_t *pk_txn_perform(const pk_txn_call_t *call) {
   int64_t deadline_ms = pk_deadline(call->timeout_ms);
-  rd_kafka_error_t *error;
 
-  while (pk_txn_goes_on(call, error = pk_txn_slice(call, pk_txn_slice_ms(call, deadline_ms)), deadline_ms)) {
+  for (;;) {
+    int slice_ms = pk_txn_slice_ms(call, deadline_ms);
+    int64_t slice_end_ms = pk_deadline(slice_ms);
+    rd_kafka_error_t *error = pk_txn_slice(call, slice_ms);
+
+    if (!pk_txn_goes_on(call, error, slice_end_ms, deadline_ms)) return error;
     rd_kafka_error_destroy(error);
   }
-  return error;
 }
 
 /* The handle is left before the end is told: an asker that closes at once doesn't

@@ -90,7 +90,8 @@ module Penstock
     end
 
     # The coordinator still ends the transaction before when the next one begins, so the question for its partitions is asked
-    # again and again; without the wait for a report the client is lost within a few rounds.
+    # again and again; without the wait for a report the client is lost within a few rounds, on a broker that isn't busy.
+    # test/native/producer/transacting_test.rb has the order of the requests.
     test "an abort right behind a message never loses the client (librdkafka#4849)" do
       sender = producer
       lost = []
@@ -103,24 +104,6 @@ module Penstock
 
       assert_empty lost
       assert_equal [*("0".."24"), "end"], seen_until("end")
-    end
-
-    test "without the wait it is lost, and the next transaction goes on with a new client" do
-      sender = producer { |config| config.wait_timeout_on_transaction_abort = 0 }
-      lost = []
-      sender.monitor.subscribe("producer.reload") { |event| lost << event[:error].code }
-      40.times do
-        break if lost.any?
-
-        sender.produce_sync(record("x"))
-        sender.transaction { |tx| tx.produce_async(record("aborted")) && raise(ArgumentError) }
-      rescue ArgumentError
-        next
-      end
-
-      assert_equal [:invalid_txn_state], lost
-      assert_predicate sender.produce_sync(record("end")), :delivered?
-      refute_includes seen_until("end"), "aborted"
     end
 
     test "[Purged handles] what an abort throws away is told as purged, and as no error" do

@@ -3,6 +3,7 @@
 require "test_helper"
 require "penstock/producer"
 require "support/native_producing"
+require "support/small_scheduler"
 require "support/ruby_program"
 
 # What Penstock::Producer does with a real client in trouble: no broker, a full queue, signals, threads that race.
@@ -258,57 +259,13 @@ class ProducerApiTest < Penstock::TestCase
     assert_equal before, Thread.list.size
   end
 
-  # The smallest scheduler that can show that a fiber gives way: it only ever unblocks.
-  class Scheduler
-    def initialize
-      @ready = Queue.new
-      # Nobody else holds a fiber that waits: it would be collected.
-      @blocked = []
-    end
-
-    def run
-      resume(@ready.pop) while @blocked.any? || !@ready.empty?
-    end
-    alias_method :close, :run
-
-    def block(_blocker, _timeout = nil)
-      @blocked << Fiber.current
-      Fiber.yield
-      true
-    end
-
-    def unblock(_blocker, fiber)
-      @blocked.delete(fiber)
-      @ready << fiber
-    end
-
-    def fiber(&block)
-      Fiber.new(blocking: false, &block).tap(&:resume)
-    end
-
-    def kernel_sleep(*)
-      Fiber.yield
-    end
-
-    def io_wait(*)
-      raise NotImplementedError
-    end
-
-    private
-
-    # What it waited for may be told twice.
-    def resume(fiber)
-      fiber.resume if fiber.alive?
-    end
-  end
-
   test "[Fiber yield] other fibers run while one waits for its report" do
     sender = connected_api
     sender.produce_sync(thing)
     cluster.set_rtt(1, 300)
     turns = []
     Thread.new do
-      Fiber.set_scheduler(Scheduler.new)
+      Fiber.set_scheduler(Penstock::TestSupport::SmallScheduler.new)
       Fiber.schedule { sender.produce_sync(thing).then { turns << :first } }
       Fiber.schedule { sender.produce_async(thing).wait.then { turns << :second } }
       turns << :main

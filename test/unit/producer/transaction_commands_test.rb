@@ -4,6 +4,7 @@ require "test_helper"
 require "penstock/producer/settings"
 require "penstock/producer/transaction_commands"
 require "support/fake_transactions"
+require "support/small_scheduler"
 require "support/virtual_clock"
 
 class ProducerTransactionCommandsTest < Penstock::TestCase
@@ -53,6 +54,19 @@ class ProducerTransactionCommandsTest < Penstock::TestCase
   test "what can't help isn't tried again" do
     assert_raises(Penstock::KafkaError) { call(FakeTransactions.abortable) }
     assert_equal [["transaction.commit", 1, false]], @told
+  end
+
+  test "where a fiber scheduler runs other fibers go on while a command waits" do
+    gate = Queue.new
+    turns = []
+    Thread.new do
+      Fiber.set_scheduler(Penstock::TestSupport::SmallScheduler.new)
+      Fiber.schedule { turns << @commands.call("commit") { Thread.new { gate.pop }.value } }
+      turns << :main
+      gate << :committed
+    end.join
+
+    assert_equal %i[main committed], turns
   end
 
   test "the end of the producer is the end of its time" do

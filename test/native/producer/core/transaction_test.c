@@ -1,0 +1,177 @@
+/* A call about a transaction goes on when its asker is interrupted, asks again
+ * until its time is over, ends when the producer closes, and is freed by whoever
+ * lets go last. librdkafka is played by the functions below. */
+#include "../../core/check.h"
+#include "thread.h"
+#include "transaction.h"
+
+#include <unistd.h>
+
+static pk_producer_t producer;
+static _Atomic int asked, freed, gate;
+static _Atomic int timeouts; /* so many calls time out, the whole slice later */
+
+struct rd_kafka_error_s {
+  bool retriable;
+};
+
+static rd_kafka_error_t *error_new(bool retriable) {
+  rd_kafka_error_t *error = malloc(sizeof *error);
+
+  error->retriable = retriable;
+  return error;
+}
+
+static rd_kafka_error_t *play(int timeout_ms) {
+  atomic_fetch_add(&asked, 1);
+  while (atomic_load(&gate)) usleep(1000);
+  if (atomic_fetch_sub(&timeouts, 1) <= 0) return NULL;
+  usleep((useconds_t)(timeout_ms + 2) * 1000);
+  return error_new(true);
+}
+
+rd_kafka_error_t *rd_kafka_init_transactions(rd_kafka_t *rk, int timeout_ms) {
+  (void)rk;
+  return play(timeout_ms);
+}
+
+rd_kafka_error_t *rd_kafka_commit_transaction(rd_kafka_t *rk, int timeout_ms) {
+  (void)rk;
+  return play(timeout_ms);
+}
+
+rd_kafka_error_t *rd_kafka_abort_transaction(rd_kafka_t *rk, int timeout_ms) {
+  (void)rk, (void)timeout_ms;
+  return error_new(false);
+}
+
+rd_kafka_error_t *rd_kafka_send_offsets_to_transaction(rd_kafka_t *rk,
+                                                       const rd_kafka_topic_partition_list_t *offsets,
+                                                       const rd_kafka_consumer_group_metadata_t *group,
+                                                       int timeout_ms) {
+  (void)rk, (void)offsets, (void)group;
+  return play(timeout_ms);
+}
+
+rd_kafka_error_t *rd_kafka_begin_transaction(rd_kafka_t *rk) {
+  (void)rk;
+  return NULL;
+}
+
+int rd_kafka_error_is_retriable(const rd_kafka_error_t *error) {
+  return error->retriable;
+}
+
+void rd_kafka_error_destroy(rd_kafka_error_t *error) {
+  free(error);
+}
+
+void rd_kafka_topic_partition_list_destroy(rd_kafka_topic_partition_list_t *list) {
+  (void)list;
+  atomic_fetch_add(&freed, 1);
+}
+
+void rd_kafka_consumer_group_metadata_destroy(rd_kafka_consumer_group_metadata_t *group) {
+  (void)group;
+  atomic_fetch_add(&freed, 1);
+}
+
+static pk_txn_call_t *begun(pk_txn_kind_t kind, int timeout_ms) {
+  pk_txn_call_t *call = pk_txn_call_new(&producer, kind, timeout_ms);
+
+  atomic_store(&asked, 0);
+  CHECK(pk_txn_call_start(call) == 0);
+  return call;
+}
+
+static void its_end_is_waited_for(void) {
+  pk_txn_call_t *call = begun(PK_TXN_COMMIT, 5000);
+
+  CHECK(pk_txn_call_wait(call) && pk_txn_call_done(call) && !call->error);
+  CHECK(atomic_load(&asked) == 1);
+  pk_txn_call_unref(call);
+}
+
+static void an_error_without_a_way_on_is_the_answer(void) {
+  pk_txn_call_t *call = begun(PK_TXN_ABORT, 5000);
+
+  CHECK(pk_txn_call_wait(call) && call->error && !call->error->retriable);
+  pk_txn_call_unref(call);
+}
+
+static void who_is_interrupted_leaves_it_going_on(void) {
+  pk_txn_call_t *call;
+
+  atomic_store(&gate, 1);
+  call = begun(PK_TXN_COMMIT, 5000);
+  pk_txn_call_interrupt(call);
+  CHECK(!pk_txn_call_wait(call) && !pk_txn_call_done(call));
+  atomic_store(&gate, 0);
+  CHECK(pk_txn_call_wait(call) && !call->error);
+  pk_txn_call_unref(call);
+}
+
+static void it_is_asked_again_until_its_time_is_over(void) {
+  pk_txn_call_t *call;
+
+  atomic_store(&timeouts, 1);
+  call = begun(PK_TXN_INIT, 3000);
+  CHECK(pk_txn_call_wait(call) && !call->error && atomic_load(&asked) == 2);
+  pk_txn_call_unref(call);
+  atomic_store(&timeouts, 9);
+  call = begun(PK_TXN_INIT, 20);
+  CHECK(pk_txn_call_wait(call) && call->error && atomic_load(&asked) == 1);
+  pk_txn_call_unref(call);
+  atomic_store(&timeouts, 0);
+}
+
+static void offsets_are_sent_once_and_freed_with_it(void) {
+  pk_txn_call_t *call = pk_txn_call_new(&producer, PK_TXN_OFFSETS, 20);
+
+  atomic_store(&asked, 0);
+  atomic_store(&timeouts, 1);
+  call->offsets = (void *)&producer;
+  call->group = (void *)&producer;
+  CHECK(pk_txn_call_start(call) == 0 && pk_txn_call_wait(call));
+  CHECK(call->error && atomic_load(&asked) == 1);
+  pk_txn_call_unref(call);
+  while (atomic_load(&freed) < 2) usleep(1000);
+  CHECK(atomic_load(&freed) == 2);
+}
+
+static void a_call_nobody_waits_for_frees_itself(void) {
+  pk_txn_call_t *call;
+
+  atomic_store(&gate, 1);
+  call = begun(PK_TXN_COMMIT, 5000);
+  pk_txn_call_unref(call);
+  atomic_store(&gate, 0);
+  pk_handle_drain(&producer.handle);
+  CHECK(atomic_load(&asked) == 1);
+}
+
+static void a_close_ends_it_and_lets_none_begin(void) {
+  pk_txn_call_t *call;
+
+  atomic_store(&timeouts, 9);
+  call = begun(PK_TXN_COMMIT, 60000);
+  while (!atomic_load(&asked)) usleep(1000);
+  CHECK(pk_handle_begin_close(&producer.handle, pk_deadline(10000)) == PK_CLOSE_MINE);
+  CHECK(pk_txn_call_wait(call) && call->error && atomic_load(&asked) == 1);
+  CHECK(pk_txn_call_start(call) == PK_E_CLOSED);
+  pk_txn_call_unref(call);
+  pk_handle_closed(&producer.handle);
+}
+
+int main(void) {
+  pk_handle_init(&producer.handle);
+  its_end_is_waited_for();
+  an_error_without_a_way_on_is_the_answer();
+  who_is_interrupted_leaves_it_going_on();
+  it_is_asked_again_until_its_time_is_over();
+  offsets_are_sent_once_and_freed_with_it();
+  a_call_nobody_waits_for_frees_itself();
+  a_close_ends_it_and_lets_none_begin();
+  pk_handle_destroy(&producer.handle);
+  return report();
+}
