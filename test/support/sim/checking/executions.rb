@@ -36,7 +36,7 @@ module Penstock
             end
             let_in(work, truth)
             in_order(truth)
-            again(work, truth) if truth.done
+            again(work, truth) if truth.done && !truth.exempt
             truth.failed_at = nil
             truth
           end
