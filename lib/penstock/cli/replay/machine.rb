@@ -27,10 +27,11 @@ module Penstock
         # What a dump can't tell.
         ADMISSION = "which records go in is decided by more than the dump has"
         SUSPECTS = "records that may have killed a process ran one by one"
+        KEYS = "records gathered of which no unit tells the key"
         GAPS = "a take had more gaps than were written down"
         # How many units are out at once is for workers to say, who come and go: that is taken as it was.
         WIDE = 1_000_000
-        private_constant :ADMISSION, :SUSPECTS, :GAPS, :WIDE
+        private_constant :ADMISSION, :SUSPECTS, :KEYS, :GAPS, :WIDE
 
         # The time of the entry that is replayed.
         Clock = Struct.new(:monotonic_ms) do
@@ -230,6 +231,7 @@ module Penstock
           effects = assembly.settle(@lane, outcome, entry.at)
           compare(entry, "what the outcome led to", recorded, wording(effects))
           perform(effects)
+          @lane.waiting? # a loop looks now: a key that waits loses its place in the row
         end
 
         # The topic's breaker looks at all its partitions: what it decided here is taken over.
@@ -317,15 +319,16 @@ module Penstock
         end
 
         def let_in(take)
-          while (entry = @lane.intake.shift)
+          while @lane && (entry = @lane.intake.shift)
             push(entry.messages, take) if @plain
           end
         end
 
         # A key is known from the units that had it: a record that was in none can be left out where keys run side by side.
         def push(messages, entry)
-          messages = handed_out(messages, entry) if @lane.rolling?
-          @lane.let_in(messages, messages.offsets.map { |offset| @script.key(offset, entry) })
+          known = @lane.rolling? ? handed_out(messages, entry) : messages
+          return leave_out(KEYS) if known.size < messages.size && @topic.features[:batch]
+          @lane.let_in(known, known.offsets.map { |offset| @script.key(offset, entry) })
         end
 
         def handed_out(messages, entry)

@@ -75,6 +75,13 @@ module Penstock
         def told? = @units.each_value.none? { |unit| unit.action == "consume" } || @entries.any? { |one| one.kind == :let_in }
 
         # @param state [Entry]
+        # @return [Integer, nil] where the partition ended, when the last take before has seen that
+        def end_before(state)
+          last = @entries.take(state.number).reverse_each.find { |entry| %i[take incarnation assigned].include?(entry.kind) }
+          last[5] if last&.kind == :take
+        end
+
+        # @param state [Entry]
         # @return [Array<Handed>] units that were out then, as far as it is known
         def out_at(state)
           @entries.take(state.number).each_with_object([]) do |entry, out|

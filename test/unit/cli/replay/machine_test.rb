@@ -202,6 +202,15 @@ module Penstock
       end
     end
 
+    test "records that gather and were in no unit have no key in a dump: from there nothing is decided again, and that is said" do
+      recorded = TestSupport::RecordedLane.new(**recorded(batch: Routing::Batch.new(3, 500), **BY_KEY))
+      recorded.take(0...3, key: :to_s.to_proc)
+      recorded.settle(recorded.hand_out)
+      machine = replay(recorded.recordings)
+      assert_nil machine.difference
+      assert_match(/key/, machine.left_out)
+    end
+
     test "what user code collapses runs one by one in the replay, too, what waited behind it as well" do
       recorded = TestSupport::RecordedLane.new(**recorded(**BY_KEY))
       recorded.take(0...6, key: ->(offset) { "customer #{offset % 2}" })
