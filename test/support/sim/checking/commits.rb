@@ -71,7 +71,9 @@ module Penstock
             decoded = Native::Envelope.decode(commit.metadata, base: commit.offset, topic: key[0])
             @maps[key] = decoded
             decoded.completed.each do |from, to|
-              open = @of_place[key].find { |truth| truth.open? && truth.offset.between?(from, to - 1) }
+              open = @of_place[key].find do |truth|
+                truth.open? && truth.offset.between?(from, to - 1) && !cut_below?(key, truth.offset)
+              end
               fail("I6", "#{key.join("/")}: the commit's metadata says that #{open.offset} is done") if open
             end
           end
