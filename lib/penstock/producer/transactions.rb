@@ -13,7 +13,7 @@ module Penstock
     #
     # States of what the cluster may know of:
     #
-    # * none: left by begin
+    # * none: left by begin, to beginning and, with its answer, to open
     # * open: left by the end of the block, to committing or aborting. An interrupt between two steps: to aborting, at the latest
     #   before the next begins
     # * committing: left by the coordinator's answer, to none; that it must be aborted, to aborting; a fatal error, to none with
@@ -90,21 +90,22 @@ module Penstock
         client = @port.client.call
         return if client.equal?(@ready)
 
-        recovering { command("init") { |ready, left_ms| ready.init_transactions(left_ms) } }
+        recovering { command("init") { |ready, left_ms| unless_done { ready.init_transactions(left_ms) } } }
         @ready = client
       end
 
       # Ends what an interrupt or a silent coordinator left behind.
       def find_out
         case @state
-        when :committing then commit
-        when :open, :aborting then abort
+        when :committing then commit(again: true)
+        when :beginning, :open, :aborting then abort(again: true)
         end
       rescue KafkaError
         raise unless @state == :none
       end
 
       def begin_transaction
+        @state = :beginning
         recovering { command("begin") { |client, _| client.begin_transaction } }
         @state = :open
         @delivered = @port.client.call.counts.first
@@ -155,9 +156,10 @@ module Penstock
 
       # -- its end --
 
-      def commit
+      # @param again [Boolean] whether it may have been committed without our knowing
+      def commit(again: false)
         @state = :committing
-        command("commit") { |client, left_ms| client.commit_transaction(left_ms) }
+        command("commit") { |client, left_ms| unless_done(again) { client.commit_transaction(left_ms) } }
         @reloads = 0
         ended("committed")
       rescue RetriableError => error
@@ -169,16 +171,25 @@ module Penstock
       end
 
       # @param cause [Exception, nil] what made it necessary
-      def abort(cause = nil)
-        await_first_report unless lost?(cause)
-        @state = :aborting
-        command("abort") { |client, left_ms| client.abort_transaction(left_ms) }
-        ended("aborted")
+      # @param again [Boolean] whether it may have ended, or never begun, without our knowing
+      def abort(cause = nil, again: false)
+        begun = @state != :beginning
+        await_first_report if begun && !lost?(cause)
+        @state = :aborting if begun
+        command("abort") { |client, left_ms| unless_done(again) { client.abort_transaction(left_ms) } }
+        begun ? ended("aborted") : @state = :none
       rescue RetriableError
         raise
       rescue KafkaError => error
         recover(error)
         raise
+      end
+
+      # An interrupt may have come between the client's answer and our taking note of it: then the call isn't valid any more.
+      def unless_done(again = true)
+        yield
+      rescue KafkaError => error
+        raise unless again && error.code == :state && !error.fatal?
       end
 
       # librdkafka#4849: while the coordinator still ends the transaction before, it makes the client ask again to register
@@ -218,7 +229,7 @@ module Penstock
 
       # Where no step of the above was at work when an exception came from outside.
       def abort_left_open
-        abort if @state == :open
+        abort(again: true) if %i[beginning open].include?(@state)
       rescue KafkaError, *GONE
         nil # told; it is tried again before the next
       end
@@ -233,6 +244,7 @@ module Penstock
       def recovering
         yield
       rescue RetriableError
+        @state = :none
         raise
       rescue KafkaError => error
         recover(error)

@@ -245,6 +245,29 @@ class ProducerTransactionsTest < Penstock::TestCase
     assert_equal %i[init begin commit commit begin commit], @client.calls
   end
 
+  # -- interrupts between a client's answer and the note of it --
+
+  test "an interrupt right behind a begin leaves no transaction open, and one right before it asks for nothing" do
+    @client.answer(:begin, -> { raise Interrupt }, -> { raise Interrupt }).answer(:abort, nil, Fake.unmarked)
+    2.times { assert_raises(Interrupt) { transactions.run { flunk } } }
+
+    transactions.run { 1 }
+    assert_equal %i[init begin abort begin abort begin commit], @client.calls
+    assert_equal %w[finished finished started committed finished], told
+    assert_empty @reloads
+  end
+
+  test "an interrupt right behind a commit, an abort or the first call hurts nobody" do
+    @client.answer(:init, -> { raise Interrupt }, Fake.unmarked).answer(:commit, -> { raise Interrupt }, Fake.unmarked)
+      .answer(:abort, -> { raise Interrupt }, Fake.unmarked)
+    2.times { assert_raises(Interrupt) { transactions.run { 1 } } }
+    assert_raises(Interrupt) { transactions.run { raise ArgumentError } }
+
+    assert_equal 1, transactions.run { 1 }
+    assert_equal %w[started finished committed started finished aborted started committed finished], told
+    assert_empty @reloads
+  end
+
   # -- errors that end the client --
 
   test "a fatal error is raised behind a new client, which is made ready before it is used" do
