@@ -72,8 +72,7 @@ module Penstock
             @maps[key] = decoded
             decoded.completed.each do |from, to|
               open = @of_place[key].find do |truth|
-                inside = @of_place[key].select { |truth| truth.offset.between?(from, to - 1) }
-                open = inside.find { |truth| truth.open? && !cut_below?(key, truth.offset) } # as for the offset
+                truth.open? && truth.offset.between?(from, to - 1) && !cut_below?(key, truth.offset)
               end
               fail("I6", "#{key.join("/")}: the commit's metadata says that #{open.offset} is done") if open
             end
