@@ -109,7 +109,7 @@ module Penstock
 
         def calls(route)
           route.eofed true
-          route.periodic(interval: 600)
+          route.periodic(interval: 1_500)
         end
 
         def admission(route, plan)

@@ -89,7 +89,16 @@ module Penstock
             # Counts of crashes stand in the metadata too; and only what runs side by side needs it for more.
             values[:budget] = nil if values[:killer] || values[:mode] == :whole
             values.merge!(partitions: 3, records: 50, burst_ms: 600, keys: 20, slow_percent: 6) if values[:budget]
+            trap = trap(values) or return values
+            values[:fail_percent] = 8
+            values[:faults][0] = Fault.new(values[:faults][0].at, :ambush, 0, trap)
             values
+          end
+
+          # What comes up too seldom by itself.
+          def trap(values)
+            return (:letter if values[:letter_topic] && values[:letter_trouble].positive?) if values[:letters]
+            :failure if values[:mode] != :whole && one_of(true, false)
           end
 
           def shape
