@@ -39,6 +39,7 @@ module Penstock
       @first_index = first_index
       @size = size
       @cursor = nil
+      @iterating = false
       @scheduled_ms = scheduled_ms
       @processed_ms = nil
       @views = nil
@@ -51,10 +52,14 @@ module Penstock
     def each(clean: false, &block)
       return enum_for(:each, clean: clean) { size } unless block
       return each_cleaned(&block) if clean
-      return each_known(&block) if @views
+      return nested(&block) if @iterating
 
-      @batch.each_view(Message, self, @first_index, @size, &block)
-      self
+      begin
+        @iterating = true
+        walk(&block)
+      ensure
+        @iterating = false
+      end
     end
 
     # @yieldparam payload [String, nil] bytes only: the cheapest way through a batch
@@ -162,6 +167,7 @@ module Penstock
     def processing!(now_ms)
       @processed_ms = now_ms
       @cursor = nil
+      @iterating = false
       @metadata = nil
       self
     end
@@ -188,6 +194,24 @@ module Penstock
     # Views made for random access are kept: their payloads are deserialized once, however often they are asked for.
     def views
       @views ||= Array.new(@size) { |index| Message.new(@batch, @first_index + index) }
+    end
+
+    def walk(&)
+      return each_known(&) if @views
+
+      @batch.each_view(Message, self, @first_index, @size, &)
+      self
+    end
+
+    # Messages gone through while one of them is being worked on: afterwards that one is at hand again.
+    def nested(&)
+      outer = @cursor
+      walk(&)
+    rescue Exception # rubocop:disable Lint/RescueException -- the error is to blame on the record it came from
+      outer = @cursor
+      raise
+    ensure
+      @cursor = outer
     end
 
     def each_known

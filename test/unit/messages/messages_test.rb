@@ -128,5 +128,27 @@ module Penstock
       messages.each_raw { |payload| raw << payload }
       assert_equal [%w[a b]] * 3, [messages.payloads, messages.raw_payloads, raw]
     end
+
+    test "an error is blamed on the record at hand, also when all were gone through while it was" do
+      messages = two
+      assert_raises(RuntimeError) do
+        messages.each do |message|
+          messages.sum(&:bytesize)
+          messages.find { |other| other.offset == 11 }
+          raise "bad" if message.offset == 10
+        end
+      end
+      assert_equal 10, messages.blamed_offset
+      messages.processing!(0)
+      messages.each { messages.map(&:offset) }
+      assert messages.finished?
+    end
+
+    test "an error in what goes through them within is blamed on the record it came from" do
+      messages = two
+      assert_raises(RuntimeError) { messages.each { messages.each { |inner| raise "bad" if inner.offset == 11 } } }
+
+      assert_equal 11, messages.blamed_offset
+    end
   end
 end
