@@ -45,7 +45,7 @@ class FlightRecorderProcessTest < Penstock::TestCase
 
   def server
     log = File.join(@dir, "server.log")
-    pid = ::Process.spawn(CLEAN, RbConfig.ruby, EXECUTABLE, "server", chdir: @dir, %i[out err] => log)
+    pid = ::Process.spawn(CLEAN, RbConfig.ruby, EXECUTABLE, "server", :chdir => @dir, %i[out err] => log)
     yield pid, -> { File.read(log) }
   ensure
     ::Process.kill("TERM", pid)

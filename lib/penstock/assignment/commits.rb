@@ -132,8 +132,10 @@ module Penstock
         entries.each { |entry| count_outdated(entry.lane, results[entry.lane.key]) }
         sorted = entries.group_by { |entry| verdict(entry, results) }
         acknowledged = sorted.fetch(:ok, [])
-        acknowledged.each { |entry| went_alone(entry.lane) }
-        acknowledged.each { |entry| entry.lane.committed!(entry.offset, entry.version) if entry.incarnation == entry.lane.incarnation }
+        acknowledged.each do |entry|
+          went_alone(entry.lane)
+          entry.lane.committed!(entry.offset, entry.version) if entry.incarnation == entry.lane.incarnation
+        end
         (entries - acknowledged).each { |entry| unwritten(entry.lane) }
         again(sorted.fetch(:again, []), now)
         {acknowledged: acknowledged, again: sorted.fetch(:again, []),

@@ -37,7 +37,7 @@ module Penstock
 
       # A unit ended well.
       def clear
-        return if @errors&.empty?
+        return if @errors && @errors.empty?
 
         @errors = []
         @counts = Hash.new(0)

@@ -258,8 +258,8 @@ module Penstock
 
       def on_breaker_opened(event)
         @logger.error do
-          "#{event[:topic]}: #{event[:count]} different records in a row failed with #{event[:error].class}, which looks like an " \
-            "outage. The topic waits; one record at a time is tried, the first in #{Lines.duration(event[:timeout])}"
+          "#{event[:topic]}: #{event[:count]} different records in a row failed with #{event[:error].class}, which looks like " \
+            "an outage. The topic waits; one record at a time is tried, the first in #{Lines.duration(event[:timeout])}"
         end
       end
 

@@ -94,7 +94,8 @@ module Penstock
       # A topic and those that a feature of it needs besides, which are served by the same route.
       def with_derived(topic)
         derived = @features.flat_map do |feature|
-          feature.derived(topic.name, topic.features[feature.verb]).map { |name, value| topic.sibling(name, feature.verb => value) }
+          feature.derived(topic.name, topic.features[feature.verb])
+            .map { |name, value| topic.sibling(name, feature.verb => value) }
         end
         derived.each { |sibling| @broken[sibling] = @broken.fetch(topic) }
         [topic, *derived]

@@ -29,7 +29,7 @@ module Penstock
           next :late if @closed
           @messages << message
           @filled.signal
-          @calm && Processing::Outcome === message && message.smooth? # rubocop:disable Style/CaseEquality -- the fast way
+          @calm && Processing::Outcome === message && message.smooth?
         end
         return dismiss(message) if verdict == :late
         @wake.call unless verdict

@@ -21,14 +21,14 @@ module Penstock
         # @return [Object, nil]
         # @raise [DeserializationError] when the payload isn't JSON
         def call(message)
-          raw = (Message === message) ? message.raw_text : message.raw_payload # rubocop:disable Style/CaseEquality -- the fast way
+          raw = (Message === message) ? message.raw_text : message.raw_payload
           raw && ::JSON::Parser.parse(raw, nil)
         rescue ::JSON::JSONError, EncodingError => error
           failed(message, error)
         end
       else
         def call(message)
-          raw = (Message === message) ? message.raw_text : message.raw_payload # rubocop:disable Style/CaseEquality -- the fast way
+          raw = (Message === message) ? message.raw_text : message.raw_payload
           raw && ::JSON::Parser.new(raw).parse
         rescue ::JSON::JSONError, EncodingError => error
           failed(message, error)
