@@ -89,6 +89,7 @@ module Penstock
             truth.redo = false
             truth.done_by = instance.driver
             truth.done_at = @world.timeline.now
+            truth.licences += 1 unless @world.group.owner(truth.place).equal?(instance.driver)
           end
 
           # @return [String, nil] what isn't as it was
