@@ -17,7 +17,7 @@ module Penstock
         FAULTS = {
           crash: 6, pause: 6, stop: 5, join: 3, shuffle: 8, cut: 4, commit: 10, metadata_limit: 1, unstable: 3, loading: 3,
           slow_loop: 4, repeat: 3, retention: 3, truncate: 1, recreate: 1, compact: 2, wall_jump: 1, connection: 2, seek: 3,
-          hold: 2, leader: 1, slow_network: 2, partition_error: 1, damage: 3, outage: 4, producer_full: 2,
+          hold: 2, leader: 1, slow_network: 2, partition_error: 1, damage: 3, outage: 4, producer_full: 4,
           ambush: 14
         }.freeze
         COMMIT_FATES = %i[lost unanswered unanswered unanswered late resent rebalance_in_progress

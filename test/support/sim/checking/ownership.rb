@@ -81,9 +81,12 @@ module Penstock
               done_here?(truth, driver, key) && truth.offset >= from && !mapped?(key, truth)
             end
             return unless left
-            return excuse(key, from, 1) if @plan.budget || @trouble[[driver, key]] || @reduced[[driver, key]] || @back.key?(key)
+            return excuse(key, from, 1) if @plan.budget || refused?(driver) || @reduced[[driver, key]] || @back.key?(key)
             fail("I5", "#{instance.name} gives up #{key.join("/")} in order, committed at #{from}, but #{left.offset} is done")
           end
+
+          # A generation that one commit of it doesn't meet, none does.
+          def refused?(driver) = @trouble.any? { |(other, _key), _| other.equal?(driver) }
 
           # With this client, in the assignment that ends.
           def done_here?(truth, driver, key)
