@@ -5,7 +5,7 @@ module Penstock
     module Runner
       # The kinds of tests, in the order they run: the quick and telling ones first.
       #
-      # `beside`: two of these run at once. They wait more than they work, or don't look at the clock.
+      # `beside`: three processes of these run at once. They wait more than they work, or don't look at the clock.
       Kind = Struct.new(:name, :timeout_seconds, :per_file, :broker, :by_default, :beside, keyword_init: true) do
         def files
           Dir["test/#{name}/**/*_test.rb"].sort
@@ -29,7 +29,7 @@ module Penstock
         Kind.new(name: "unit", timeout_seconds: 90, by_default: true),
         Kind.new(name: "formats", timeout_seconds: 60, by_default: true),
         Kind.new(name: "native", timeout_seconds: 240, broker: :used, by_default: true),
-        Kind.new(name: "contract", timeout_seconds: 360, broker: :used, by_default: true, beside: true),
+        Kind.new(name: "contract", timeout_seconds: 240, per_file: true, broker: :used, by_default: true, beside: true),
         Kind.new(name: "sim", timeout_seconds: 180, by_default: true, beside: true),
         Kind.new(name: "process", timeout_seconds: 360, broker: :used, by_default: true, beside: true),
         Kind.new(name: "docs", timeout_seconds: 300, by_default: true, beside: true),

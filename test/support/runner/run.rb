@@ -13,7 +13,7 @@ module Penstock
       # Runs the chosen kinds, each file list in an OS process of its own, and adds up what they report.
       class Run
         RESULTS = File.expand_path("tmp/results")
-        AT_ONCE = 2
+        AT_ONCE = 3
 
         # @param selection [Array<(Kind, Array<String>)>] kinds with the files chosen of each
         def initialize(selection, leg:, out: $stdout)
@@ -70,7 +70,7 @@ module Penstock
           done(kind, files, Child.run(command(files), **limits(kind, files)))
         end
 
-        # What it prints is shown when it has ended, so that two don't talk at once.
+        # What it prints is shown when it has ended, so that they don't talk at once.
         def run_aside(kind, files)
           log = result_of(kind, files).sub(/json\z/, "log")
           child = Child.run(command(files), **limits(kind, files), out: log, err: %i[child out])
