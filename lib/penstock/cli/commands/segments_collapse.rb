@@ -1,12 +1,12 @@
 # frozen_string_literal: true
 
-require_relative "../segments/command"
+require_relative "../segments/move"
 
 module Penstock
   module CLI
     module Commands
       # Gives groups that were split the offsets of their segments.
-      class SegmentsCollapse < Segments::Command
+      class SegmentsCollapse < Segments::Move
         command "parallel_segments collapse", "Gives a group the offsets of its segments", usage: "[GROUP…] [options]",
           arguments: (0..)
         details <<~TEXT
@@ -14,20 +14,13 @@ module Penstock
           offsets nothing is done unless --force says so: the group then gets the lowest, and what other segments did beyond it is
           done again. Segments keep their offsets.
         TEXT
+        forces "also where segments differ: from the lowest offset"
 
         private
 
-        def define(parser)
-          super
-          parser.flag(:force, "--force", "also where segments differ: from the lowest offset")
-        end
+        def objections(plan) = plan.against_collapsing
 
-        def call(words)
-          plans = plans(words)
-          return ExitCodes::FAILED unless agreed?(plans, &:against_collapsing)
-
-          plans.each { |plan| move(plan, plan.collapse) }
-        end
+        def moves(plan) = plan.collapse
       end
     end
   end

@@ -1,12 +1,12 @@
 # frozen_string_literal: true
 
-require_relative "../segments/command"
+require_relative "../segments/move"
 
 module Penstock
   module CLI
     module Commands
       # Puts groups that are split and all their segments at one place: the lowest offset a segment has.
-      class SegmentsReset < Segments::Command
+      class SegmentsReset < Segments::Move
         command "parallel_segments reset", "Puts all segments of a group at the lowest offset of any",
           usage: "[GROUP…] [options]", arguments: (0..)
         details <<~TEXT
@@ -14,20 +14,13 @@ module Penstock
           may then belong to another segment. What segments did beyond the lowest offset is done again; where there is such, --force
           is needed.
         TEXT
+        forces "also where segments differ: from the lowest offset"
 
         private
 
-        def define(parser)
-          super
-          parser.flag(:force, "--force", "also where segments differ: from the lowest offset")
-        end
+        def objections(plan) = plan.against_collapsing
 
-        def call(words)
-          plans = plans(words)
-          return ExitCodes::FAILED unless agreed?(plans, &:against_collapsing)
-
-          plans.each { |plan| move(plan, plan.reset) }
-        end
+        def moves(plan) = plan.reset
       end
     end
   end

@@ -6,8 +6,8 @@ require_relative "../target"
 module Penstock
   module CLI
     module Segments
-      # What the commands about split groups have in common: they look at all groups before they change one, and change nothing
-      # where one of them objects.
+      # What the commands about split groups have in common: which groups they are about, and where those stand. All are looked
+      # at before anything is done.
       class Command < CLI::Command
         private
 
@@ -23,26 +23,6 @@ module Penstock
         end
 
         def plans(words) = session.plans(words | options.fetch(:groups, []))
-
-        # @yieldparam plan [Plan]
-        # @yieldreturn [Array<String>] objections
-        # @return [Boolean] whether nothing is in the way
-        def agreed?(plans, &objections)
-          found = plans.flat_map(&objections)
-          return true if found.empty?
-
-          warn_user(*found)
-          return true if options[:force]
-
-          warn_user "Nothing was changed. --force does it all the same."
-          false
-        end
-
-        def move(plan, moves)
-          session.write(moves)
-          count = moves.values.first.size
-          say "#{plan.origin}: #{count} #{(count == 1) ? "partition" : "partitions"} to #{moves.keys.join(", ")}"
-        end
       end
     end
   end
