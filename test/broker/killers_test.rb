@@ -14,12 +14,5 @@ module Penstock
     KillersScenarios.add_others(self)
 
     def kafka = {"bootstrap.servers": bootstrap_servers}
-
-    def create_topic(name, partitions)
-      admin = Native::Admin.new({"bootstrap.servers" => bootstrap_servers})
-      admin.create_topics([[name, partitions, 1, {}]], 20_000)
-    ensure
-      admin&.close
-    end
   end
 end

@@ -40,7 +40,7 @@ module Penstock
       start_scenario
       produce(point)
       first = start("#{point}=kill@#{nth}")
-      second = start if point == :before_answer_revoke
+      second = start_beside(first) if point == :before_answer_revoke
       @scenario.wait(first, 40)
       assert_equal 9, first.status.termsig, @scenario.tail(first)
       committed = committed_offsets
@@ -52,6 +52,12 @@ module Penstock
 
     def start(faults = nil)
       @scenario.start(faults: faults, kafka: KAFKA, work_ms: 1, max_messages: 20, dead_letters: @dead)
+    end
+
+    # Started together, the group could deal the partitions out once and for all: then nobody is asked to give one back.
+    def start_beside(first)
+      PARTITIONS.times { |partition| @scenario.wait_for(first, "E") { |entry| entry.lane.last == partition } }
+      start
     end
 
     def create(topic)

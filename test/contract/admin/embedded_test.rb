@@ -1,24 +1,13 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "penstock/testing/cluster"
+require "support/embedded_broker"
 require_relative "admin_contract"
 
 module Penstock
   class AdminOnEmbeddedBrokerTest < TestCase
     include AdminContract
-
-    class << self
-      attr_reader :cluster
-
-      def before_all
-        @cluster = Testing::Cluster.start
-      end
-
-      def after_all
-        @cluster.stop
-      end
-    end
+    extend TestSupport::EmbeddedBroker::OnePerClass
 
     test "partitions can't be added there, and the error says what to do" do
       with_topic(1) do |admin, name|

@@ -1,34 +1,22 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "support/embedded_broker"
 require "support/real_broker"
 require "penstock/admin"
-require "penstock/testing/cluster"
 require_relative "failing_contract"
 
 module Penstock
   class FailingOnEmbeddedBrokerTest < TestCase
     include TestSupport::RealBroker
     include TestSupport::Consuming
+    include TestSupport::EmbeddedBroker
     include FailingContract
 
     FailingContract.add_to(self)
 
-    class << self
-      attr_reader :cluster
-
-      def before_all
-        @cluster = Testing::Cluster.start
-      end
-
-      def after_all
-        @cluster.stop
-      end
-    end
-
-    def kafka = {**self.class.cluster.kafka, "auto.commit.interval.ms": 200}
+    def kafka = {**super, "auto.commit.interval.ms": 200}
     def native = super.slice("bootstrap.servers")
-    def create_topic(name, partitions) = self.class.cluster.create_topic(name, partitions: partitions)
 
     test "the source's offset never moves before the dead letter is acknowledged, and user code doesn't run again for it" do
       topic, dead, seen = letters_topics, unique("dead"), queue

@@ -1,24 +1,13 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "penstock/testing/cluster"
+require "support/embedded_broker"
 require_relative "producer_contract"
 
 module Penstock
   class ProducerOnEmbeddedBrokerTest < TestCase
     include ProducerContract
-
-    class << self
-      attr_reader :cluster
-
-      def before_all
-        @cluster = Testing::Cluster.start
-      end
-
-      def after_all
-        @cluster.stop
-      end
-    end
+    extend TestSupport::EmbeddedBroker::OnePerClass
 
     def bootstrap_servers
       self.class.cluster.bootstrap_servers

@@ -196,15 +196,16 @@ module Penstock
     # Runs an application with a pool in a process of its own, kills it, and gives the pids of mold and child.
     def orphaned(consume)
       out, into = IO.pipe
+      hears, ours = IO.pipe
       program = File.expand_path("support/orphans.rb", __dir__)
-      pid = ::Process.spawn({"CONSUME" => consume}, RbConfig.ruby, "-Itest", "-Ilib", program, out: into)
-      into.close
+      pid = ::Process.spawn({"CONSUME" => consume}, RbConfig.ruby, "-Itest", "-Ilib", program, in: hears, out: into)
+      [into, hears].each(&:close)
       pids = Array.new(2) { Integer(out.gets) }
       ::Process.kill(:KILL, pid)
       ::Process.wait(pid)
       pids
     ensure
-      out&.close
+      [out, ours].each { |pipe| pipe&.close }
     end
   end
 end

@@ -73,6 +73,13 @@ module Penstock
 
     def teardown = @killers&.close
 
+    def create_topic(name, partitions)
+      admin = Native::Admin.new({"bootstrap.servers" => bootstrap_servers})
+      admin.create_topics([[name, partitions, 1, {}]], 20_000)
+    ensure
+      admin&.close
+    end
+
     private
 
     def quarantined(payload, **options)

@@ -1,0 +1,29 @@
+# frozen_string_literal: true
+
+require "penstock/testing/cluster"
+
+module Penstock
+  module TestSupport
+    # An embedded broker for all tests of a class. Included after {Consuming}: topics are made by the broker itself, which knows
+    # them at once.
+    module EmbeddedBroker
+      # Starts it with the class's first test and stops it behind the last.
+      module OnePerClass
+        attr_reader :cluster
+
+        def before_all
+          @cluster = Testing::Cluster.start
+        end
+
+        def after_all
+          @cluster.stop
+        end
+      end
+
+      def self.included(base) = base.extend(OnePerClass)
+
+      def kafka = self.class.cluster.kafka
+      def create_topic(name, partitions) = self.class.cluster.create_topic(name, partitions: partitions)
+    end
+  end
+end
