@@ -101,4 +101,18 @@ static inline int64_t bench_percentile(int64_t *samples, size_t count, double sh
         return samples[index < count ? index : count - 1];
 }
 
+/* The line of a program that does one thing after another: its rate, and how long each took. */
+static inline void bench_report_samples(int64_t first, int64_t last, int64_t *samples, long count) {
+        char json[512];
+        snprintf(json, sizeof json,
+                 "{\"event\":\"result\",\"first_ns\":%lld,\"last_ns\":%lld,"
+                 "\"records\":%ld,\"p50_ms\":%.4f,\"p99_ms\":%.4f,\"cpu_s\":%.3f,"
+                 "\"rss_kb\":%ld,\"version\":\"%s\"}",
+                 (long long)first, (long long)last, count,
+                 (double)bench_percentile(samples, (size_t)count, 0.5) / 1e6,
+                 (double)bench_percentile(samples, (size_t)count, 0.99) / 1e6,
+                 bench_cpu_seconds(), bench_peak_rss_kb(), rd_kafka_version_str());
+        bench_report(json);
+}
+
 #endif

@@ -37,15 +37,6 @@ int main(int argc, char **argv) {
         }
         int64_t last = bench_now_ns();
 
-        char json[512];
-        snprintf(json, sizeof json,
-                 "{\"event\":\"result\",\"first_ns\":%lld,\"last_ns\":%lld,"
-                 "\"records\":%ld,\"p50_ms\":%.4f,\"p99_ms\":%.4f,\"cpu_s\":%.3f,"
-                 "\"rss_kb\":%ld,\"version\":\"%s\"}",
-                 (long long)first, (long long)last, wanted,
-                 (double)bench_percentile(samples, (size_t)wanted, 0.5) / 1e6,
-                 (double)bench_percentile(samples, (size_t)wanted, 0.99) / 1e6,
-                 bench_cpu_seconds(), bench_peak_rss_kb(), rd_kafka_version_str());
-        bench_report(json);
+        bench_report_samples(first, last, samples, wanted);
         _exit(0);
 }

@@ -2,23 +2,15 @@
 
 require "test_helper"
 require "json"
-require "penstock/testing/cluster"
 require_relative "../support/command_line"
+require "support/embedded_broker"
 
 class CommandLineClusterTest < Penstock::TestCase
   include Penstock::TestSupport::CommandLine
 
-  class << self
-    attr_reader :cluster
+  extend Penstock::TestSupport::EmbeddedBroker::OnePerClass
 
-    def before_all
-      @cluster = Penstock::Testing::Cluster.start(topics: {"orders" => 2})
-    end
-
-    def after_all
-      @cluster.stop
-    end
-  end
+  def self.topics = {"orders" => 2}
 
   test "topics are made, listed and deleted; what exists already is a failure unless it may" do
     assert_equal ["created made\n", 0], on_cluster("topics", "create", "made", "--partitions", "3").then { |r| [r.out, r.code] }

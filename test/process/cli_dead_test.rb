@@ -2,29 +2,21 @@
 
 require "test_helper"
 require "json"
-require "penstock/testing/cluster"
 require "penstock/messages/memory_batch"
 require "penstock/messages/message"
 require "penstock/native/admin"
 require "penstock/processing/failure/message"
 require "penstock/producer"
 require "support/command_line"
+require "support/embedded_broker"
 
 # `penstock dead`, as a user runs it, on the embedded broker.
 class CommandLineDeadTest < Penstock::TestCase
   include Penstock::TestSupport::CommandLine
 
-  class << self
-    attr_reader :cluster
+  extend Penstock::TestSupport::EmbeddedBroker::OnePerClass
 
-    def before_all
-      @cluster = Penstock::Testing::Cluster.start(topics: {"orders" => 2})
-    end
-
-    def after_all
-      @cluster.stop
-    end
-  end
+  def self.topics = {"orders" => 2}
 
   def setup
     super

@@ -3,23 +3,15 @@
 require "test_helper"
 require "json"
 require "penstock/native/consumer"
-require "penstock/testing/cluster"
 require_relative "../support/command_line"
+require "support/embedded_broker"
 
 class CommandLineSegmentsTest < Penstock::TestCase
   include Penstock::TestSupport::CommandLine
 
-  class << self
-    attr_reader :cluster
+  extend Penstock::TestSupport::EmbeddedBroker::OnePerClass
 
-    def before_all
-      @cluster = Penstock::Testing::Cluster.start(topics: {"orders" => 2, "clicks" => 1})
-    end
-
-    def after_all
-      @cluster.stop
-    end
-  end
+  def self.topics = {"orders" => 2, "clicks" => 1}
 
   def setup
     super

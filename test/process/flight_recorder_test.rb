@@ -2,19 +2,16 @@
 
 require "test_helper"
 require "penstock/native/producer"
-require "penstock/testing/cluster"
-require_relative "../support/command_line"
+require "support/command_line"
+require "support/embedded_broker"
 
 # A server that is asked what it does: the file it writes is found by its log, and decided again.
 class FlightRecorderProcessTest < Penstock::TestCase
   include Penstock::TestSupport::CommandLine
 
-  class << self
-    attr_reader :cluster
+  extend Penstock::TestSupport::EmbeddedBroker::OnePerClass
 
-    def before_all = @cluster = Penstock::Testing::Cluster.start(topics: {"orders" => 2})
-    def after_all = @cluster.stop
-  end
+  def self.topics = {"orders" => 2}
 
   def setup
     super

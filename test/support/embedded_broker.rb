@@ -7,12 +7,14 @@ module Penstock
     # An embedded broker for all tests of a class. Included after {Consuming}: topics are made by the broker itself, which knows
     # them at once.
     module EmbeddedBroker
-      # Starts it with the class's first test and stops it behind the last.
+      # Starts it with the class's first test and stops it behind the last. A class may say which topics it has from the start.
       module OnePerClass
         attr_reader :cluster
 
+        def topics = {}
+
         def before_all
-          @cluster = Testing::Cluster.start
+          @cluster = Testing::Cluster.start(topics: topics)
         end
 
         def after_all

@@ -3,7 +3,7 @@
 require "test_helper"
 require "penstock"
 require "penstock/producer"
-require "penstock/testing/cluster"
+require "support/embedded_broker"
 require "support/ruby_program"
 
 module Penstock
@@ -41,17 +41,7 @@ module Penstock
       exit!(code)
     RUBY
 
-    class << self
-      attr_reader :cluster
-
-      def before_all
-        @cluster = Testing::Cluster.start
-      end
-
-      def after_all
-        @cluster.stop
-      end
-    end
+    extend TestSupport::EmbeddedBroker::OnePerClass
 
     def topic_with(payloads)
       cluster = self.class.cluster
