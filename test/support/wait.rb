@@ -11,26 +11,37 @@ module Penstock
 
       module_function
 
-      # Calls the block until it answers something true, and returns that.
+      # Calls the block until it answers something true, and returns that. The longer it has waited the less often it looks,
+      # by at most a twentieth of what it has waited: looking is work, and takes time from what is looked for.
       #
       # @param deadline [Numeric] seconds
       # @param what [String, nil] what is waited for, told when it doesn't come
       # @param state [Proc, nil] called on a timeout: what the world looked like instead
+      # @param every [Numeric] seconds between two looks at first
       def wait_until(deadline = 10, what = nil, state: nil, every: 0.005)
-        limit = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC) + deadline * TIME_FACTOR
+        started = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC)
         loop do
           value = yield
           return value if value
-          break if ::Process.clock_gettime(::Process::CLOCK_MONOTONIC) > limit
+          waited = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC) - started
+          break if waited > deadline * TIME_FACTOR
 
-          sleep(every)
+          sleep([every, [waited / 20, 0.05].min].max)
         end
         raise TimeoutError, timeout_message(deadline, what, state)
       end
 
-      # Lets time pass where a test has to show that something does *not* happen; such a test says how long it looks.
+      # Lets time pass where a test has to show that something does *not* happen; such a test says how long it looks. A block
+      # is what must hold all the while.
       def observe_for(seconds)
-        sleep(seconds)
+        return sleep(seconds) unless block_given?
+
+        ends = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC) + seconds
+        loop do
+          yield
+          break if ::Process.clock_gettime(::Process::CLOCK_MONOTONIC) > ends
+          sleep(0.01)
+        end
       end
 
       def timeout_message(deadline, what, state)

@@ -9,18 +9,35 @@ module Penstock
           def lane = [topic, partition]
         end
 
-        # @param path [String]
-        # @return [Array<Entry>]
-        def self.read(path)
-          return [] unless File.exist?(path)
-          text = File.read(path)
-          lines = text.lines
-          lines.pop unless text.end_with?("\n")
-          lines.map do |line|
+        # One process's file, read as it grows: whoever waits for a line looks many times, and a line is parsed once.
+        class Reading
+          def initialize(path)
+            @path = path
+            @position = 0
+            @entries = []
+          end
+
+          # @return [Array<Entry>] of what is there now; the array grows with later calls
+          def entries
+            return @entries unless File.exist?(@path)
+            text = File.open(@path) { |file| file.seek(@position) && file.read }
+            whole = text[0..text.rindex("\n")] if text.include?("\n")
+            whole&.each_line { |line| @entries << parse(line) }
+            @position += whole.to_s.bytesize
+            @entries
+          end
+
+          private
+
+          def parse(line)
             kind, topic, partition, offset, more, at = line.split
-            Entry.new(kind, topic, Integer(partition), Integer(offset), Integer(more), Float(at), path)
+            Entry.new(kind, topic, Integer(partition), Integer(offset), Integer(more), Float(at), @path)
           end
         end
+
+        # @param path [String]
+        # @return [Array<Entry>]
+        def self.read(path) = Reading.new(path).entries
 
         # @param paths [Array<String>]
         def initialize(paths)

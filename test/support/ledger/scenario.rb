@@ -17,9 +17,9 @@ module Penstock
         include Wait
 
         # One consumer process.
-        Worker = Struct.new(:name, :pid, :journal_path, :log_path, :status, keyword_init: true) do
+        Worker = Struct.new(:name, :pid, :journal_path, :log_path, :status, :reading, keyword_init: true) do
           def alive? = status.nil?
-          def entries = Journal.read(journal_path)
+          def entries = (self.reading ||= Journal::Reading.new(journal_path)).entries
         end
 
         attr_reader :topics, :workers, :produced, :dir
@@ -36,6 +36,8 @@ module Penstock
           @dir = Dir.mktmpdir("penstock-ledger")
           @workers = []
           @produced = Hash.new(0)
+          @ended = {}
+          @looked_at = Hash.new(0)
           create
         end
 
@@ -101,7 +103,14 @@ module Penstock
         def journal = Journal.new(@workers.map(&:journal_path))
 
         # @return [Integer] records that some process ended
-        def ended = journal.of("E").map { |entry| [entry.lane, entry.offset] }.uniq.size
+        def ended
+          @workers.each do |worker|
+            fresh = worker.entries.drop(@looked_at[worker.name])
+            @looked_at[worker.name] += fresh.size
+            fresh.each { |entry| @ended[[entry.topic, entry.partition, entry.offset]] = true if entry.kind == "E" }
+          end
+          @ended.size
+        end
 
         # Waits until a process wrote a line that the block likes.
         def wait_for(worker, kind, timeout = 20, &block)
