@@ -5,6 +5,8 @@ RUBY_FUNC_EXPORTED void Init_penstock_core(void) {
   VALUE mPenstock = rb_define_module("Penstock");
   VALUE mNative = rb_define_module_under(mPenstock, "Native");
 
+  Init_pk_child(mNative);
+  Init_pk_death_pipe(mNative);
   Init_pk_envelope(mNative);
   Init_pk_ledger(mNative);
   Init_pk_stats_trim(mNative);

@@ -4,6 +4,8 @@
 #include <ruby.h>
 #include <ruby/encoding.h>
 
+void Init_pk_child(VALUE mNative);
+void Init_pk_death_pipe(VALUE mNative);
 void Init_pk_envelope(VALUE mNative);
 void Init_pk_ledger(VALUE mNative);
 void Init_pk_stats_trim(VALUE mNative);

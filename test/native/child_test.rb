@@ -1,0 +1,119 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "io/wait"
+require "penstock/native/child"
+require "penstock/native/death_pipe"
+
+module Penstock
+  module Native
+    class ChildTest < TestCase
+      def setup
+        super
+        @children = []
+      end
+
+      def teardown
+        ENV.delete("PENSTOCK_NO_PIDFD")
+        @children.each do |child|
+          child.signal(:KILL)
+          wait_until(20, "the child's end") { child.reap }
+          child.close
+        end
+        super
+      end
+
+      # @return [Child] one that has begun
+      def child(&body)
+        began, begins = IO.pipe
+        pid = fork do
+          began.close
+          trap(:TERM, "SYSTEM_DEFAULT")
+          begins.write(".")
+          body ? yield : sleep
+        ensure
+          exit!(0)
+        end
+        begins.close
+        began.read(1)
+        Child.new(pid).tap { |child| @children << child }
+      ensure
+        began.close
+      end
+
+      def assert_ends(child, how)
+        wait_until(20, "the child's end") { !child.alive? }
+        assert_equal how, child.reap
+        refute child.signal(:TERM), "a signal found somebody"
+      end
+
+      {"with pidfds" => nil, "without pidfds" => "1"}.each do |words, switch|
+        test "#{words}: a child gets signals while it lives, and nobody does afterwards" do
+          ENV["PENSTOCK_NO_PIDFD"] = switch
+          child = self.child
+
+          assert child.alive?
+          assert child.signal(:CONT)
+          assert_equal switch.nil?, !child.io.nil?
+          assert child.signal("TERM")
+          assert_ends(child, [nil, Signal.list.fetch("TERM")])
+        end
+      end
+
+      test "its end wakes who waits for it, and leaves no zombie" do
+        child = child { exit!(7) }
+
+        assert IO.select([child.io], nil, nil, 20 * TestSupport::Wait::TIME_FACTOR), "no end was told"
+        assert_equal [7, nil], child.reap
+        refute File.exist?("/proc/#{child.pid}"), "not waited for"
+      end
+
+      test "one that somebody else waited for has ended, nobody knows how" do
+        child = child { exit!(7) }
+        ::Process.wait(child.pid)
+
+        assert_ends(child, [nil, nil])
+      end
+
+      test "one that was never told of is nobody, and no number stands for a group" do
+        assert_equal [nil, nil], Child.allocate.reap
+        refute Child.allocate.signal(:TERM)
+        assert_raises(ArgumentError) { Child.new(0) }
+        assert_raises(ArgumentError) { Child.new(-1) }
+      end
+
+      # In a process that computes with Ruby's lock held.
+      {"in Ruby" => -> { loop { nil } }, "in C" => -> { loop { ("a" * 40).match?(/(a|a|b?)*\1c/) } }}.each do |place, spin|
+        test "a process that spins #{place} ends 0.3 s after its parent closed the death pipe" do
+          reader, writer = IO.pipe
+          child = child do
+            writer.close
+            DeathPipe.watch(reader, grace_ms: 300)
+            spin.call
+          end
+          writer.close
+
+          assert_ends(child, [3, nil])
+        ensure
+          [reader, writer].each(&:close)
+        end
+      end
+
+      test "a process that disarmed it ends by itself" do
+        reader, writer = IO.pipe
+        child = child do
+          writer.close
+          DeathPipe.watch(reader, grace_ms: 10_000)
+          reader.wait_readable
+          DeathPipe.disarm
+          exit!(9)
+        end
+        writer.close
+
+        assert_ends(child, [9, nil])
+      ensure
+        [reader, writer].each(&:close)
+      end
+    end
+  end
+end
