@@ -6,17 +6,21 @@ require "minitest"
 module Penstock
   module TestSupport
     # Writes the counts of a run where bin/test looks for them (PENSTOCK_TEST_RESULT), so that several processes add up
-    # to one closing line.
+    # to one closing line; and which tests took longest, and how much of that was work.
     class ResultFile < Minitest::AbstractReporter
+      SLOWEST = 10
+
       def initialize(path)
         super()
         @path = path
         @passed = 0
         @failed = []
         @skipped = Hash.new(0)
+        @slowest = []
       end
 
       def record(result)
+        @slowest = [*@slowest, [result.time.round(1), "#{result.klass}##{result.name}"]].max(SLOWEST)
         if result.skipped?
           @skipped[result.failure.message] += 1
         elsif result.passed?
@@ -27,7 +31,8 @@ module Penstock
       end
 
       def report
-        File.write(@path, JSON.generate(passed: @passed, failed: @failed, skipped: @skipped))
+        counts = {passed: @passed, failed: @failed, skipped: @skipped}
+        File.write(@path, JSON.generate(**counts, slowest: @slowest, cpu_seconds: ::Process.times.to_a.sum.round(1)))
       end
     end
   end

@@ -26,7 +26,7 @@ module Penstock
           waited = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC) - started
           break if waited > deadline * TIME_FACTOR
 
-          sleep([every, [waited / 20, 0.05].min].max)
+          sleep((waited / 20).clamp(every, [every, 0.05].max))
         end
         raise TimeoutError, timeout_message(deadline, what, state)
       end

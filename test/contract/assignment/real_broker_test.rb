@@ -4,7 +4,6 @@ require "test_helper"
 require "support/real_broker"
 require "penstock/admin"
 require_relative "assignment_contract"
-require_relative "rebalance_contract"
 
 module Penstock
   class AssignmentOnRealBrokerTest < TestCase
@@ -12,10 +11,7 @@ module Penstock
     include TestSupport::Consuming
     include AssignmentContract
 
-    include RebalanceContract
-
     AssignmentContract.add_to(self)
-    RebalanceContract.add_to(self)
 
     def kafka = {"bootstrap.servers": bootstrap_servers}
 
@@ -26,15 +22,6 @@ module Penstock
     end
 
     def assert_once(got) = assert_equal(got.uniq.size, got.size, got.inspect)
-
-    STATIC = ->(config) { config.static_membership = "taken" }
-
-    # Another process takes its place.
-    def lose(_member, topic)
-      consuming(topic, ->(_) { manual_offset_management true }, kafka: RebalanceContract::HASTY, config: STATIC) { messages.size }
-    end
-
-    def loser = {config: STATIC}
 
     def add_partitions(name, total)
       Admin.open(kafka) { |admin| admin.create_partitions(name, total) }

@@ -31,8 +31,7 @@ module Penstock
         def at(time, &action)
           time = @now if time < @now
           key = (((time << TIE_BITS) | @random.rand(1 << TIE_BITS)) << SEQUENCE_BITS) | (@sequence += 1)
-          index = @keys.bsearch_index { |other| other < key } || @keys.size
-          @keys.insert(index, key)
+          insert(key)
           @actions[key] = action
           key
         end
@@ -67,6 +66,15 @@ module Penstock
         end
 
         def inspect = "#<Timeline>"
+
+        private
+
+        # Latest first; most of what is put in is the next to happen.
+        def insert(key)
+          last = @keys.last
+          return @keys << key if last.nil? || key < last
+          @keys.insert(@keys.bsearch_index { |other| other < key }, key)
+        end
       end
     end
   end

@@ -59,10 +59,8 @@ module Penstock
 
         def selection
           files, names = @words.partition { |word| word.end_with?(".rb") }
-          return by_kind(files) if names.empty? && files.any?
-
-          kinds = names.empty? ? KINDS.select(&:by_default) : names.map { |name| kind(name) }
-          kinds.map { |kind| [kind, kind.files] }.reject { |_, found| found.empty? }
+          kinds = @words.empty? ? KINDS.select(&:by_default) : names.map { |name| kind(name) }
+          by_kind(files) + kinds.map { |kind| [kind, kind.files] }.reject { |_, found| found.empty? }
         end
 
         def by_kind(files)

@@ -16,6 +16,11 @@ module Penstock
           given || (@server || start)&.bootstrap_servers
         end
 
+        # @return [String, nil] why there is none, before anything is started
+        def obstacle
+          KafkaServer.obstacle unless given
+        end
+
         def env
           {"KAFKA_BOOTSTRAP_SERVERS" => bootstrap_servers.to_s, "KAFKA_HOME" => KafkaServer.home.to_s}
         end

@@ -5,17 +5,17 @@ module Penstock
     module Runner
       # The kinds of tests, in the order they run: the quick and telling ones first.
       #
-      # `beside`: three processes of these run at once. They wait more than they work, or don't look at the clock.
-      Kind = Struct.new(:name, :timeout_seconds, :per_file, :broker, :by_default, :beside, keyword_init: true) do
+      # `broker`: :needed (skipped without Kafka), :used (runs without it too), nil.
+      Kind = Struct.new(:name, :timeout_seconds, :per_file, :broker, :by_default, keyword_init: true) do
         def files
           Dir["test/#{name}/**/*_test.rb"].sort
         end
 
-        # @return [Array<Array<String>>] the files of each process that is started
-        def runs(chosen = files)
+        # @return [Array<Part>] the processes that are started
+        def parts(chosen = files)
           return [] if chosen.empty?
 
-          per_file ? chosen.map { |file| [file] } : [chosen]
+          (per_file ? chosen.map { |file| [file] } : [chosen]).map { |files| Part.new(self, files) }
         end
 
         # How many tests lie in files that can't be run here.
@@ -24,15 +24,40 @@ module Penstock
         end
       end
 
-      # `broker`: :needed (skipped without Kafka), :used (runs without it too), nil.
+      # What one process runs.
+      Part = Struct.new(:kind, :files) do
+        def name
+          kind.per_file ? files.first.delete_prefix("test/").delete_suffix("_test.rb") : kind.name
+        end
+
+        # Measures what others would disturb.
+        def alone?
+          ALONE.include?(name)
+        end
+
+        # Where it stands among those that run side by side: what takes longest begins first, so that no core waits for it
+        # at the end.
+        def rank
+          [LONGEST.index(name) || LONGEST.size, KINDS.index(kind)]
+        end
+      end
+
+      # Gaps of partitions, in milliseconds.
+      ALONE = %w[broker/rebalance].freeze
+      LONGEST = %w[
+        sim unit contract/assignment/real_broker contract/rebalance/embedded broker/restarts native/lifecycle
+        native/admin_lifecycle contract/rebalance/real_broker contract/assignment/embedded process/gems broker/long_job
+        process/demo broker/faults broker/security
+      ].freeze
+
       KINDS = [
-        Kind.new(name: "unit", timeout_seconds: 90, by_default: true),
+        Kind.new(name: "unit", timeout_seconds: 180, by_default: true),
         Kind.new(name: "formats", timeout_seconds: 60, by_default: true),
-        Kind.new(name: "native", timeout_seconds: 240, broker: :used, by_default: true),
-        Kind.new(name: "contract", timeout_seconds: 240, per_file: true, broker: :used, by_default: true, beside: true),
-        Kind.new(name: "sim", timeout_seconds: 180, by_default: true, beside: true),
-        Kind.new(name: "process", timeout_seconds: 360, broker: :used, by_default: true, beside: true),
-        Kind.new(name: "docs", timeout_seconds: 300, by_default: true, beside: true),
+        Kind.new(name: "native", timeout_seconds: 240, per_file: true, broker: :used, by_default: true),
+        Kind.new(name: "contract", timeout_seconds: 240, per_file: true, broker: :used, by_default: true),
+        Kind.new(name: "sim", timeout_seconds: 240, by_default: true),
+        Kind.new(name: "process", timeout_seconds: 240, per_file: true, broker: :used, by_default: true),
+        Kind.new(name: "docs", timeout_seconds: 300, by_default: true),
         Kind.new(name: "broker", timeout_seconds: 240, per_file: true, broker: :needed, by_default: true),
         Kind.new(name: "browser", timeout_seconds: 240, per_file: true),
         Kind.new(name: "ledger", timeout_seconds: 1_800, per_file: true, broker: :needed)

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "etc"
 require "fileutils"
 require_relative "../child"
 require_relative "valgrind_report"
@@ -16,6 +17,8 @@ module Penstock
         TIME_FACTOR = 1
         # How often a handle is opened and closed to show that nothing grows.
         LIFECYCLE_ROUNDS = 1_000
+        # How many parts run side by side on a core.
+        PER_CORE = 2
         # librdkafka with sanitizers takes minutes of two idle cores, and the machine may have other things to do.
         BUILD_SECONDS = 1_800
 
@@ -43,6 +46,10 @@ module Penstock
 
         def timeout(seconds)
           seconds * self.class::TIME_FACTOR
+        end
+
+        def at_once
+          self.class::PER_CORE * Etc.nprocessors
         end
 
         # @return [Array<String>] what the tool found, one text a finding
@@ -83,6 +90,7 @@ module Penstock
       # AddressSanitizer and UndefinedBehaviorSanitizer in the extensions and in librdkafka.
       class AsanLeg < Leg
         TIME_FACTOR = 4
+        PER_CORE = 1
         LIFECYCLE_ROUNDS = 300
 
         def prepare
@@ -128,6 +136,7 @@ module Penstock
       # valgrind's memcheck; findings that don't come from our code are Ruby's and left out.
       class ValgrindLeg < Leg
         TIME_FACTOR = 20
+        PER_CORE = 1
         LIFECYCLE_ROUNDS = 30
         # At a process's end the C library would free its own, under locks of its own: in a forked child one of them may
         # be held for ever by a thread of the parent that was looking up a host.
@@ -170,6 +179,7 @@ module Penstock
       # A minor collection at every allocation of native tests, and a compaction between tests (test_case.rb).
       class GcStressLeg < Leg
         TIME_FACTOR = 10
+        PER_CORE = 1
         LIFECYCLE_ROUNDS = 30
 
         def env

@@ -10,10 +10,10 @@ require_relative "tally"
 module Penstock
   module TestSupport
     module Runner
-      # Runs the chosen kinds, each file list in an OS process of its own, and adds up what they report.
+      # Runs the chosen kinds, each part in an OS process of its own, and adds up what they report. Most of what tests do is
+      # wait, so more of them run at once than there are cores; what measures time runs behind them, alone.
       class Run
         RESULTS = File.expand_path("tmp/results")
-        AT_ONCE = 3
 
         # @param selection [Array<(Kind, Array<String>)>] kinds with the files chosen of each
         def initialize(selection, leg:, out: $stdout)
@@ -28,9 +28,11 @@ module Penstock
         # @return [Boolean] whether nothing failed
         def call
           @leg.prepare
-          FileUtils.rm_rf(RESULTS)
-          FileUtils.mkdir_p(RESULTS)
-          runs.chunk_while { |one, other| one.first.beside && other.first.beside }.each { |group| run_group(group) }
+          make_folder
+          start_kafka
+          alone, beside = parts.partition(&:alone?)
+          run_beside(beside)
+          alone.each { |part| run_shown(part) }
           @leg.findings.each { |finding| @tally.fail(finding) }
           @tally.report(@out)
           @tally.success?
@@ -40,61 +42,71 @@ module Penstock
 
         private
 
-        # @return [Array<(Kind, Array<String>)>] the files of each process that is started
-        def runs
-          @selection.flat_map do |kind, files|
-            next kind.runs(files).map { |run| [kind, run] } unless kind.broker == :needed && !@kafka.bootstrap_servers
+        # Another run may be under way in the same tree; what ended runs left is removed.
+        def make_folder
+          Dir.children(FileUtils.mkdir_p(RESULTS).first).each do |name|
+            FileUtils.rm_rf(File.join(RESULTS, name)) unless File.exist?("/proc/#{name}")
+          end
+          @folder = File.join(RESULTS, ::Process.pid.to_s)
+          FileUtils.mkdir_p(@folder)
+        end
+
+        # While it starts, tests run that need no broker.
+        def start_kafka
+          return unless @selection.any? { |kind, _files| kind.broker } && @kafka.obstacle.nil?
+
+          @starting = Thread.new { @kafka.env }
+          @starting.report_on_exception = false
+        end
+
+        def parts
+          all = @selection.flat_map do |kind, files|
+            next kind.parts(files) unless kind.broker == :needed && @kafka.obstacle
 
             @tally.skip(kind.count(files), "#{kind.name} tests, no real Kafka: set KAFKA_HOME or KAFKA_BOOTSTRAP_SERVERS")
             []
           end
+          all.sort_by.with_index { |part, index| [*part.rank, index] }
         end
 
-        def run_group(group)
-          return run_files(*group.first) if group.size == 1
+        def run_beside(parts)
+          return parts.each { |part| run_shown(part) } if parts.size < 2
 
-          @kafka.env if group.any? { |kind, _files| kind.broker }
-          waiting = group.dup
-          Array.new(AT_ONCE) do
+          Array.new(@leg.at_once) do
             Thread.new do
-              while (run = waiting.shift)
-                run_aside(*run)
+              while (part = parts.shift)
+                run_aside(part)
               end
             end
           end.each(&:join)
         end
 
-        def run_files(kind, files)
-          @out.puts("", "== #{name_of(kind, files)}")
+        def run_shown(part)
+          @out.puts("", "== #{part.name}")
           @out.flush
-          done(kind, files, Child.run(command(files), **limits(kind, files)))
+          done(part, Child.run(command(part.files), **limits(part)))
         end
 
         # What it prints is shown when it has ended, so that they don't talk at once.
-        def run_aside(kind, files)
-          log = result_of(kind, files).sub(/json\z/, "log")
-          child = Child.run(command(files), **limits(kind, files), out: log, err: %i[child out])
+        def run_aside(part)
+          log = result_of(part).sub(/json\z/, "log")
+          child = Child.run(command(part.files), **limits(part), out: log, err: %i[child out])
           @lock.synchronize do
-            @out.puts("", "== #{name_of(kind, files)}", File.read(log))
+            @out.puts("", "== #{part.name}", File.read(log))
             @out.flush
-            done(kind, files, child)
+            done(part, child)
           end
         end
 
-        def limits(kind, files)
-          {timeout: @leg.timeout(kind.timeout_seconds), env: env(kind, result_of(kind, files))}
+        def limits(part)
+          {timeout: @leg.timeout(part.kind.timeout_seconds), env: env(part)}
         end
 
-        def done(kind, files, child)
-          @tally.add(name_of(kind, files), child, result_of(kind, files))
-          @tally.note(name_of(kind, files), child.seconds)
+        def done(part, child)
+          @tally.add(part.name, child, result_of(part))
         end
 
-        def name_of(kind, files)
-          kind.per_file ? files.first.delete_prefix("test/").delete_suffix("_test.rb") : kind.name
-        end
-
-        def result_of(kind, files) = File.join(RESULTS, "#{name_of(kind, files).tr("/", "-")}.json")
+        def result_of(part) = File.join(@folder, "#{part.name.tr("/", "-")}.json")
 
         def command(files)
           load_path = [*@leg.load_path, "lib", "test"].map { |path| "-I#{File.expand_path(path)}" }
@@ -102,9 +114,10 @@ module Penstock
           [*@leg.ruby, *load_path, "-e", loader, *files.map { |file| File.expand_path(file) }]
         end
 
-        def env(kind, result)
-          kafka = kind.broker ? @kafka.env : {}
-          kafka.merge(@leg.env).merge("PENSTOCK_TEST_RESULT" => result)
+        def env(part)
+          @starting&.value if part.kind.broker
+          kafka = part.kind.broker ? @kafka.env : {}
+          kafka.merge(@leg.env).merge("PENSTOCK_TEST_RESULT" => result_of(part))
         end
       end
     end

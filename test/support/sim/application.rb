@@ -42,12 +42,17 @@ module Penstock
             @known = {} if @known.nil? || @known.size > MOST
             @known[plan.configuration] ||= new(plan)
           end
+
+          # @return [Config::Settings] shared by all plans that say the same
+          def settings(plan)
+            (@settings ||= {})[[plan.workers, plan.max_messages, plan.drain_ms]] ||= yield
+          end
         end
 
         attr_reader :settings, :group, :properties
 
         def initialize(plan)
-          @settings = settings_of(plan)
+          @settings = self.class.settings(plan) { settings_of(plan) }
           routes = draw(plan).routes(@settings)
           @group = routes.subscription_groups.first
           @properties = {"auto.commit.interval.ms" => plan.commit_interval_ms.to_s, "auto.offset.reset" => "earliest",

@@ -19,6 +19,12 @@ module Penstock
           @due = nil
           @key = nil
           @born = false
+          @resume = -> { @fiber.resume }
+          @awake = -> { go(&@resume) }
+          @due_now = lambda do
+            @key = nil
+            @instance.run_when_awake(&@awake)
+          end
         end
 
         def begin_after(delay_ms) = due_at(@timeline.now + delay_ms)
@@ -55,10 +61,7 @@ module Penstock
         def due_at(time)
           @timeline.cancel(@key) if @key
           @due = time
-          @key = @timeline.at(time) do
-            @key = nil
-            @instance.run_when_awake { go { @fiber.resume } }
-          end
+          @key = @timeline.at(time, &@due_now)
         end
 
         def go
@@ -96,6 +99,7 @@ module Penstock
         end
 
         def wait(timeout_ms)
+          return super unless @sleeper
           if @messages.empty?
             @expecting = true
             @sleeper.sleep_until(World.current.timeline.now + timeout_ms)
@@ -104,6 +108,7 @@ module Penstock
           shift
         end
       end
+      Runtime::Mailbox.prepend(MailWaiting)
     end
   end
 end

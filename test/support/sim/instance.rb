@@ -68,7 +68,6 @@ module Penstock
           @stood_ms = 0
           @slow_until = 0
           @sleeper = Sleeper.new(self) { run }
-          @loop.mailbox.extend(MailWaiting)
           @loop.mailbox.sleeper = @sleeper
           @sleeper.begin_after(0)
         end
