@@ -123,6 +123,32 @@ static VALUE delivery_wait(VALUE self, VALUE timeout_ms) {
   return pk_delivery_await(self, timeout_ms, false);
 }
 
+/* False when there is nothing to wait for. */
+VALUE pk_delivery_watch_by(VALUE self, VALUE number, bool urgent) {
+  pk_delivery_t *delivery = delivery_get(self);
+  pk_producer_t *producer = delivery_producer(delivery)->core;
+  uint64_t own = NUM2ULL(number);
+
+  check_process(delivery);
+  return pk_delivery_watch(delivery, &producer->watched, own,
+                           urgent && producer->lingers ? &producer->flush.urgency : NULL)
+             ? Qtrue
+             : Qfalse;
+}
+
+/* client → the Native::Producer it was given to. */
+static VALUE delivery_client(VALUE self) {
+  return slot(delivery_get(self), SLOT_PRODUCER);
+}
+
+/* unwatch(number): ends the wait of a fiber. */
+static VALUE delivery_unwatch(VALUE self, VALUE number) {
+  pk_delivery_t *delivery = delivery_get(self);
+
+  if (delivery_producer(delivery)->core->generation == pk_fork_generation()) pk_delivery_unwatch(delivery, NUM2ULL(number));
+  return Qnil;
+}
+
 /* -- what it knows ---------------------------------------------------------- */
 
 static VALUE delivery_done_p(VALUE self) {
@@ -230,6 +256,8 @@ void Init_pk_delivery(VALUE mNative) {
 
   rb_undef_alloc_func(cDelivery);
   rb_define_method(cDelivery, "await", delivery_wait, 1);
+  rb_define_method(cDelivery, "unwatch", delivery_unwatch, 1);
+  rb_define_method(cDelivery, "client", delivery_client, 0);
   rb_define_method(cDelivery, "done?", delivery_done_p, 0);
   rb_define_method(cDelivery, "unknown?", delivery_unknown_p, 0);
   rb_define_singleton_method(cDelivery, "error_for", delivery_error_for, 1);

@@ -205,21 +205,66 @@ static VALUE producer_dispatch(VALUE self, VALUE message) {
   return result == Qundef ? Qnil : result;
 }
 
-/* open_topic(name): makes the topic known to `dispatch`. */
+static VALUE utf8_frozen(VALUE string) {
+  return rb_str_new_frozen(rb_enc_str_new(RSTRING_PTR(string), RSTRING_LEN(string), rb_utf8_encoding()));
+}
+
+static pk_topic_t *make_topic(pk_rproducer_t *producer, pk_topic_wish_t *wish, VALUE name) {
+  pk_topic_t *topic = pk_producer_topic(producer->core, wish);
+
+  if (!topic) pk_raise(wish->err, *wish->error ? wish->error : NULL);
+  rb_ary_store(producer->names, (long)topic->index, name);
+  return topic;
+}
+
+/* open_topic(name): makes the topic known to `dispatch`. Raises KafkaError. */
 static VALUE producer_open_topic(VALUE self, VALUE name) {
   pk_rproducer_t *producer = pk_rproducer_get(self);
-  pk_topic_t *topic;
+  pk_topic_wish_t wish = {.count = 0};
   VALUE index, frozen;
 
   StringValueCStr(name);
   pk_rproducer_check(producer);
   if (known_topic(producer, name)) return Qnil;
-  frozen = rb_str_new_frozen(rb_enc_str_new(RSTRING_PTR(name), RSTRING_LEN(name), rb_utf8_encoding()));
-  if (!(topic = pk_producer_topic(producer->core, RSTRING_PTR(frozen)))) pk_raise(rd_kafka_last_error(), NULL);
-  index = LONG2FIX((long)topic->index);
-  rb_ary_store(producer->names, (long)topic->index, frozen);
+  frozen = utf8_frozen(name);
+  wish.key = wish.name = RSTRING_PTR(frozen);
+  index = LONG2FIX((long)make_topic(producer, &wish, frozen)->index);
   rb_hash_aset(producer->topics, frozen, index);
   rb_hash_aset(producer->topics, rb_to_symbol(frozen), index);
+  return Qnil;
+}
+
+static VALUE pair_strings(VALUE properties) {
+  VALUE flat = rb_funcall(rb_funcall(properties, rb_intern("to_a"), 0), rb_intern("flatten"), 0);
+
+  for (long i = 0; i < RARRAY_LEN(flat); i++) {
+    VALUE text = RARRAY_AREF(flat, i);
+
+    StringValueCStr(text);
+  }
+  return flat;
+}
+
+#define MAX_TOPIC_PROPERTIES 32
+
+/* open_topic_with(key, name, properties): makes the topic known under another key,
+ * with properties beside the client's. Raises KafkaError; `conflict` when it is in
+ * use with others. */
+static VALUE producer_open_topic_with(VALUE self, VALUE key, VALUE name, VALUE properties) {
+  pk_rproducer_t *producer = pk_rproducer_get(self);
+  const char *pairs[2 * MAX_TOPIC_PROPERTIES];
+  pk_topic_wish_t wish = {.key = StringValueCStr(key), .name = StringValueCStr(name), .pairs = pairs};
+  VALUE flat, frozen_key = utf8_frozen(key), frozen_name = utf8_frozen(name);
+
+  Check_Type(properties, T_HASH);
+  pk_rproducer_check(producer);
+  if (known_topic(producer, key)) return Qnil;
+  flat = pair_strings(properties);
+  wish.count = (size_t)RARRAY_LEN(flat) / 2;
+  if (wish.count > MAX_TOPIC_PROPERTIES) rb_raise(rb_eArgError, "too many properties");
+  for (size_t i = 0; i < 2 * wish.count; i++) pairs[i] = RSTRING_PTR(RARRAY_AREF(flat, (long)i));
+  rb_hash_aset(producer->topics, frozen_key, LONG2FIX((long)make_topic(producer, &wish, frozen_name)->index));
+  RB_GC_GUARD(flat);
   return Qnil;
 }
 
@@ -297,5 +342,6 @@ void Init_pk_produce(VALUE cProducer) {
   rb_define_singleton_method(cProducer, "partition_for", producer_partition_for, 3);
   rb_define_method(cProducer, "dispatch", producer_dispatch, 1);
   rb_define_method(cProducer, "open_topic", producer_open_topic, 1);
+  rb_define_method(cProducer, "open_topic_with", producer_open_topic_with, 3);
   rb_define_method(cProducer, "offer", producer_offer, -1);
 }

@@ -250,6 +250,11 @@ static VALUE producer_counts(VALUE self) {
   return rb_assoc_new(ULL2NUM(atomic_load(&core->delivered)), ULL2NUM(atomic_load(&core->failed)));
 }
 
+/* accepted → how many messages it took since it was opened. */
+static VALUE producer_accepted(VALUE self) {
+  return ULL2NUM(atomic_load(&core_of(self)->accepted));
+}
+
 static VALUE producer_name(VALUE self) {
   pk_producer_t *core = core_of(self);
   VALUE name;
@@ -283,13 +288,12 @@ static void *partitions_safe(void *pointer) {
 /* query_partitions(topic, timeout_ms) → how many partitions it has, asked of the
  * cluster. Not interruptible: Ruby asks on a thread of its own. */
 static VALUE producer_query_partitions(VALUE self, VALUE topic, VALUE timeout_ms) {
-  pk_rproducer_t *producer = pk_rproducer_get(self);
   partitions_args args = {.core = core_of(self), .timeout_ms = NUM2INT(timeout_ms)};
-  VALUE index = rb_hash_lookup2(producer->topics, topic, Qnil);
 
-  if (NIL_P(index)) rb_raise(rb_eArgError, "the topic isn't open");
+  if (!(args.topic = pk_producer_topic_named(args.core, StringValueCStr(topic)))) {
+    rb_raise(rb_eArgError, "the topic isn't open");
+  }
   pk_enter(&args.core->handle, WHAT);
-  args.topic = args.core->topics[FIX2LONG(index)];
   pk_without_gvl_noraise(partitions_safe, &args);
   pk_handle_leave(&args.core->handle);
   if (args.err) pk_raise(args.err, NULL);
@@ -341,11 +345,14 @@ void Init_pk_producer(VALUE mNative) {
   rb_define_method(cProducer, "queue_size", producer_queue_size, 0);
   rb_define_method(cProducer, "query_partitions", producer_query_partitions, 2);
   rb_define_method(cProducer, "counts", producer_counts, 0);
+  rb_define_method(cProducer, "accepted", producer_accepted, 0);
   rb_define_method(cProducer, "fatal_error", producer_fatal_error, 0);
   rb_define_method(cProducer, "inject_fatal_error", producer_inject_fatal_error, 2);
   Init_pk_produce(cProducer);
   Init_pk_produce_many(cProducer);
   Init_pk_producer_close(cProducer);
   Init_pk_producer_reports(cProducer);
+  Init_pk_producer_leftovers(cProducer);
+  Init_pk_producer_watched(cProducer);
   Init_pk_producer_transactions(cProducer);
 }

@@ -116,10 +116,21 @@ static VALUE producer_close(VALUE self, VALUE timeout_ms) {
   if (args.result == PK_CLOSE_DONE) return INT2FIX(0);
   if (args.result == PK_CLOSE_BUSY) {
     finish_late(core);
-    return INT2FIX(0);
+    return ULL2NUM(pk_producer_pending(core));
   }
   rb_ensure(close_flush, (VALUE)&args, close_finish, (VALUE)&args);
   return INT2NUM(args.result);
+}
+
+/* close_idle → whether it is closed now: only where nothing is queued, in flight or
+ * under way in another thread. The look and the refusal are one step. */
+static VALUE producer_close_idle(VALUE self) {
+  pk_producer_t *core = pk_rproducer_get(self)->core;
+  close_args args = {.core = core};
+
+  if (!core || core->generation != pk_fork_generation() || !pk_producer_close_idle(core)) return Qfalse;
+  close_finish((VALUE)&args);
+  return Qtrue;
 }
 
 /* discard!: forgets it, as a fork's child does with its parent's. */
@@ -135,5 +146,6 @@ static VALUE producer_discard(VALUE self) {
 
 void Init_pk_producer_close(VALUE cProducer) {
   rb_define_method(cProducer, "close", producer_close, 1);
+  rb_define_method(cProducer, "close_idle", producer_close_idle, 0);
   rb_define_method(cProducer, "discard!", producer_discard, 0);
 }

@@ -41,6 +41,9 @@ VALUE pk_delivery_new(VALUE producer, pk_topic_t *topic, VALUE label, pk_deliver
 /* delivery.c: waits interruptibly; `urgent` keeps a flush open meanwhile. */
 VALUE pk_delivery_await(VALUE delivery, VALUE timeout_ms, bool urgent);
 
+/* delivery.c: as await, for a fiber, whose wait has a number. */
+VALUE pk_delivery_watch_by(VALUE delivery, VALUE number, bool urgent);
+
 VALUE pk_persisted_symbol(rd_kafka_msg_status_t status);
 
 /* produce.c: a message Hash, read. */
@@ -84,6 +87,12 @@ void Init_pk_producer_close(VALUE cProducer);
 
 /* producer_transactions.c */
 void Init_pk_producer_transactions(VALUE cProducer);
+
+/* producer_leftovers.c: what a close could not deliver. */
+void Init_pk_producer_leftovers(VALUE cProducer);
+
+/* producer_watched.c: which deliveries that fibers wait for are resolved. */
+void Init_pk_producer_watched(VALUE cProducer);
 
 /* producer_reports.c: the methods that hand out reports and notices. */
 void Init_pk_producer_reports(VALUE cProducer);

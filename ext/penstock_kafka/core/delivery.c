@@ -53,6 +53,16 @@ static void pk_calm_locked(pk_delivery_t *delivery, pk_urgency_t *urgency) {
   delivery->urgent = 0;
 }
 
+/* Of a fiber the wait is ours; of a thread it lies on that one's stack. */
+static void pk_tell(pk_delivery_wait_t *wait) {
+  if (!wait->watched) {
+    pk_park_tell(&wait->park, PK_TOLD_RESOLVED);
+    return;
+  }
+  pk_watched_push(wait->watched, wait->number);
+  free(wait);
+}
+
 /* Must be called with the stripe's lock held. What was told isn't touched again:
  * its thread may be on its way out. */
 static void pk_tell_waiters_locked(pk_delivery_t *delivery) {
@@ -64,7 +74,7 @@ static void pk_tell_waiters_locked(pk_delivery_t *delivery) {
       link = &wait->next;
     } else {
       *link = wait->next;
-      pk_park_tell(&wait->park, PK_TOLD_RESOLVED);
+      pk_tell(wait);
     }
   }
 }
@@ -145,6 +155,7 @@ static bool pk_hurry_locked(pk_delivery_wait_t *wait) {
  * count back already, which costs the listener one look. */
 static bool pk_join_waiters(pk_delivery_wait_t *wait) {
   pk_stripe_t *stripe = wait->delivery->stripe;
+  pk_urgency_t *urgency = wait->urgency; /* a fiber's wait may be gone behind the lock */
   bool pending, more = false;
 
   pthread_mutex_lock(&stripe->lock);
@@ -154,8 +165,14 @@ static bool pk_join_waiters(pk_delivery_wait_t *wait) {
     more = pk_hurry_locked(wait);
   }
   pthread_mutex_unlock(&stripe->lock);
-  if (more) wait->urgency->more(wait->urgency->arg);
+  if (more) urgency->more(urgency->arg);
   return pending;
+}
+
+/* Must be called with the stripe's lock held. */
+static void pk_unhurry_locked(pk_delivery_wait_t *wait) {
+  if (!wait->urgency || !wait->delivery->urgent || --wait->delivery->urgent > 0) return;
+  atomic_fetch_sub(&wait->urgency->count, 1);
 }
 
 /* It may have been resolved meanwhile: then it isn't listed any more, and nothing
@@ -167,9 +184,7 @@ static void pk_leave_waiters(pk_delivery_wait_t *wait) {
   pthread_mutex_lock(&stripe->lock);
   while (*link && *link != wait) link = &(*link)->next;
   if (*link) *link = wait->next;
-  if (wait->urgency && wait->delivery->urgent && --wait->delivery->urgent == 0) {
-    atomic_fetch_sub(&wait->urgency->count, 1);
-  }
+  pk_unhurry_locked(wait);
   pthread_mutex_unlock(&stripe->lock);
 }
 
@@ -182,4 +197,31 @@ bool pk_delivery_wait(pk_delivery_wait_t *wait) {
 
 void pk_delivery_interrupt(pk_delivery_wait_t *wait) {
   pk_park_tell(&wait->park, PK_TOLD_INTERRUPTED);
+}
+
+bool pk_delivery_watch(pk_delivery_t *delivery, pk_watched_t *watched, uint64_t number, pk_urgency_t *urgency) {
+  pk_delivery_wait_t *wait = calloc(1, sizeof *wait);
+
+  if (!wait) abort();
+  wait->delivery = delivery;
+  wait->urgency = urgency;
+  wait->watched = watched;
+  wait->number = number;
+  if (pk_join_waiters(wait)) return true;
+  free(wait);
+  return false;
+}
+
+void pk_delivery_unwatch(pk_delivery_t *delivery, uint64_t number) {
+  pk_stripe_t *stripe = delivery->stripe;
+  pk_delivery_wait_t **link = &stripe->waiting, *wait;
+
+  pthread_mutex_lock(&stripe->lock);
+  while ((wait = *link) && !(wait->watched && wait->delivery == delivery && wait->number == number)) link = &wait->next;
+  if (wait) {
+    *link = wait->next;
+    pk_unhurry_locked(wait);
+  }
+  pthread_mutex_unlock(&stripe->lock);
+  free(wait);
 }

@@ -9,6 +9,7 @@
 
 #include "clock.h"
 #include "park.h"
+#include "watched.h"
 
 /* The fate of one message that was given to a producer.
  *
@@ -104,6 +105,8 @@ struct pk_delivery_wait {
   pk_urgency_t *urgency;
   pk_park_t park;
   pk_delivery_wait_t *next; /* guarded by the stripe's lock */
+  pk_watched_t *watched;    /* of a fiber: whoever resolves puts the number in there */
+  uint64_t number;
 };
 
 void pk_delivery_wait_open(pk_delivery_wait_t *wait);
@@ -115,6 +118,13 @@ bool pk_delivery_wait(pk_delivery_wait_t *wait);
 
 /* Ends a wait. Any thread; async-signal-safe, takes no lock. */
 void pk_delivery_interrupt(pk_delivery_wait_t *wait);
+
+/* A wait without a thread: when it is resolved the number is put into `watched`,
+ * once. False when there is nothing to wait for any more. Blocks nobody. */
+bool pk_delivery_watch(pk_delivery_t *delivery, pk_watched_t *watched, uint64_t number, pk_urgency_t *urgency);
+
+/* Ends that wait; the number may have been put in already. */
+void pk_delivery_unwatch(pk_delivery_t *delivery, uint64_t number);
 
 static inline pk_fate_t pk_delivery_fate(const pk_delivery_t *delivery) {
   return (pk_fate_t)atomic_load_explicit(&delivery->fate, memory_order_acquire);

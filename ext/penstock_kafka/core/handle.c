@@ -90,6 +90,26 @@ int pk_handle_begin_close(pk_handle_t *handle, int64_t deadline_ms) {
   return result;
 }
 
+int pk_handle_try_close(pk_handle_t *handle) {
+  int result = PK_CLOSE_DONE;
+
+  if (pk_inherited(handle)) return result;
+  pthread_mutex_lock(&handle->lock);
+  if (pk_handle_state(handle) == PK_OPEN) {
+    result = handle->calls > 0 ? PK_CLOSE_BUSY : PK_CLOSE_MINE;
+    if (result == PK_CLOSE_MINE) atomic_store(&handle->state, PK_CLOSING);
+  }
+  pthread_mutex_unlock(&handle->lock);
+  return result;
+}
+
+void pk_handle_reopen(pk_handle_t *handle) {
+  pthread_mutex_lock(&handle->lock);
+  atomic_store(&handle->state, PK_OPEN);
+  pthread_cond_broadcast(&handle->idle);
+  pthread_mutex_unlock(&handle->lock);
+}
+
 void pk_handle_drain(pk_handle_t *handle) {
   pthread_mutex_lock(&handle->lock);
   pk_wait_for_calls_locked(handle, PK_NO_DEADLINE);

@@ -81,6 +81,11 @@ void pk_handle_leave(pk_handle_t *handle);
  * GVL. */
 int pk_handle_begin_close(pk_handle_t *handle, int64_t deadline_ms);
 
+/* The same for who can do without: PK_CLOSE_BUSY, and it stays open, when a call is
+ * inside. Never waits. Whoever changes its mind reopens before anybody else runs. */
+int pk_handle_try_close(pk_handle_t *handle);
+void pk_handle_reopen(pk_handle_t *handle);
+
 /* Waits without a deadline until no call is inside: for the reaper. */
 void pk_handle_drain(pk_handle_t *handle);
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "producer_events.h"
+#include "producer_topics.h"
 #include "thread.h"
 
 #define PK_FLUSH_SLICE_MS 100
@@ -40,6 +41,8 @@ void pk_producer_init(pk_producer_t *producer) {
   atomic_init(&producer->failed, 0);
   pk_stripes_init(producer->stripes);
   pk_reports_init(&producer->reports, PK_REPORTS_LIMIT);
+  pk_leftovers_init(&producer->leftovers);
+  pk_watched_init(&producer->watched);
   pthread_mutex_init(&producer->room_lock, NULL);
   pk_cond_init(&producer->room);
 }
@@ -89,38 +92,6 @@ bool pk_producer_open(pk_producer_t *producer, rd_kafka_conf_t *conf, bool token
   if (pk_thread_start(&producer->events, "pk:producer", pk_producer_events_main, producer)) abort();
   atomic_store(&producer->accepting, true);
   return true;
-}
-
-static pk_topic_t *pk_topic_find(pk_producer_t *producer, const char *name) {
-  for (size_t i = 0; i < producer->topic_count; i++) {
-    if (strcmp(producer->topics[i]->name, name) == 0) return producer->topics[i];
-  }
-  return NULL;
-}
-
-static rd_kafka_topic_t *pk_topic_open(pk_producer_t *producer, const char *name, pk_topic_t *topic) {
-  rd_kafka_topic_conf_t *conf = rd_kafka_default_topic_conf_dup(producer->handle.rk);
-
-  rd_kafka_topic_conf_set_opaque(conf, topic);
-  return rd_kafka_topic_new(producer->handle.rk, name, conf);
-}
-
-pk_topic_t *pk_producer_topic(pk_producer_t *producer, const char *name) {
-  pk_topic_t *topic = pk_topic_find(producer, name);
-  pk_topic_t **topics;
-
-  if (topic) return topic;
-  topics = realloc(producer->topics, (producer->topic_count + 1) * sizeof *topics);
-  topic = calloc(1, sizeof *topic);
-  if (!topics || !topic) abort();
-  producer->topics = topics;
-  if (!(topic->rkt = pk_topic_open(producer, name, topic))) {
-    free(topic);
-    return NULL;
-  }
-  topic->name = strdup(name);
-  topic->index = producer->topic_count;
-  return topics[producer->topic_count++] = topic;
 }
 
 pk_stripe_t *pk_producer_stripe(pk_producer_t *producer) {
@@ -246,11 +217,14 @@ static void pk_events_stop(pk_producer_t *producer) {
   pthread_join(producer->events, NULL);
 }
 
-static void pk_topics_close(pk_producer_t *producer) {
-  for (size_t i = 0; i < producer->topic_count; i++) {
-    if (producer->topics[i]->rkt) rd_kafka_topic_destroy(producer->topics[i]->rkt);
-    producer->topics[i]->rkt = NULL;
+bool pk_producer_close_idle(pk_producer_t *producer) {
+  if (pk_handle_try_close(&producer->handle) != PK_CLOSE_MINE) return false;
+  if (pk_producer_pending(producer) > 0) {
+    pk_handle_reopen(&producer->handle);
+    return false;
   }
+  pk_producer_refuse(producer);
+  return true;
 }
 
 int pk_producer_finish(pk_producer_t *producer) {
@@ -264,7 +238,9 @@ int pk_producer_finish(pk_producer_t *producer) {
   pk_flush_stop(&producer->flush);
   pk_events_stop(producer);
   unknown = pk_deliveries_abandon(producer->stripes, &producer->flush.urgency);
+  pk_leftovers_add_unknown(&producer->leftovers, pk_producer_pending(producer));
   pk_reports_close(&producer->reports);
+  pk_watched_close(&producer->watched);
   pk_topics_close(producer);
   rd_kafka_queue_destroy(producer->queue);
   rd_kafka_destroy(producer->handle.rk);
@@ -277,13 +253,11 @@ bool pk_producer_disown(pk_producer_t *producer) {
 }
 
 void pk_producer_free(pk_producer_t *producer) {
-  for (size_t i = 0; i < producer->topic_count; i++) {
-    free(producer->topics[i]->name);
-    free(producer->topics[i]);
-  }
-  free(producer->topics);
+  pk_topics_free(producer);
   if (producer->queue) pk_flush_destroy(&producer->flush);
   pk_reports_destroy(&producer->reports);
+  pk_leftovers_destroy(&producer->leftovers);
+  pk_watched_destroy(&producer->watched);
   pk_stripes_destroy(producer->stripes);
   pthread_cond_destroy(&producer->room);
   pthread_mutex_destroy(&producer->room_lock);

@@ -10,8 +10,10 @@
 
 #include "delivery.h"
 #include "handle.h"
+#include "leftovers.h"
 #include "producer_flush.h"
 #include "producer_reports.h"
+#include "watched.h"
 
 /* A producer: an rd_kafka_t, the one thread that takes its events, and what
  * others wait for.
@@ -25,8 +27,14 @@
  * is still open as unknown, destroy. Reports raised by the destruction itself are
  * lost in librdkafka, which is why nothing may be open by then. */
 
+/* A topic under the key by which the binding knows it: its name, or another one
+ * where it was opened with properties of its own. librdkafka has one configuration
+ * a topic and client, that of the first who opened it (librdkafka#1155), so all keys
+ * of a topic have the same. */
 struct pk_topic {
   rd_kafka_topic_t *rkt;
+  rd_kafka_topic_conf_t *conf;
+  char *key;
   char *name;
   size_t index;
 };
@@ -46,6 +54,8 @@ typedef struct pk_producer {
   pk_flush_t flush;
   bool lingers;
   pk_reports_t reports;
+  pk_leftovers_t leftovers;
+  pk_watched_t watched;
   pthread_mutex_t room_lock;
   pthread_cond_t room;
   uint64_t room_ticket; /* counts the times that messages left the queue */
@@ -66,10 +76,24 @@ void pk_producer_init(pk_producer_t *producer);
  * thread. Takes milliseconds: without the GVL. */
 bool pk_producer_open(pk_producer_t *producer, rd_kafka_conf_t *conf, bool tokens, char *error, size_t error_size);
 
-/* The topic of that name, made at the first call; NULL when librdkafka refuses
- * it (then rd_kafka_last_error tells). Names are few and live as long as the
- * producer. */
-pk_topic_t *pk_producer_topic(pk_producer_t *producer, const char *name);
+/* What a topic is opened with: `count` names and values of topic properties in
+ * `pairs`, beside those of the client. */
+typedef struct pk_topic_wish {
+  const char *key;
+  const char *name;
+  const char **pairs;
+  size_t count;
+  rd_kafka_resp_err_t err;
+  char error[512];
+} pk_topic_wish_t;
+
+/* The topic of that key, made at the first call; NULL with `err` when librdkafka
+ * refuses it or a property, or (_CONFLICT) when it is in use with others. Topics
+ * are few and live as long as the producer. */
+pk_topic_t *pk_producer_topic(pk_producer_t *producer, pk_topic_wish_t *wish);
+
+/* Any topic of that name, or NULL. */
+pk_topic_t *pk_producer_topic_named(pk_producer_t *producer, const char *name);
 
 /* The stripe for the next delivery. */
 pk_stripe_t *pk_producer_stripe(pk_producer_t *producer);
@@ -114,6 +138,10 @@ void pk_producer_flush_lone(pk_producer_t *producer);
 
 /* Everything queued or in flight is reported as purged. */
 rd_kafka_resp_err_t pk_producer_purge(pk_producer_t *producer);
+
+/* Whether there is nothing under way and nobody inside: then it is closing, and
+ * finish is next. Must be called with the GVL held, which whoever produces needs. */
+bool pk_producer_close_idle(pk_producer_t *producer);
 
 /* The part of a close that can't be left out: after it the client is gone and
  * every delivery resolved. Nobody may be inside. Returns the deliveries that had

@@ -33,7 +33,10 @@ static void pk_serve_deliveries(pk_producer_t *producer, rd_kafka_event_t *event
     pk_delivery_t *delivery = message->_private;
 
     count++;
-    if (message->err) failed++;
+    if (message->err) {
+      failed++;
+      pk_leftovers_add(&producer->leftovers, message);
+    }
     pk_report(producer, message, delivery);
     if (!delivery) continue;
     if (held != delivery->stripe) {

@@ -226,6 +226,33 @@ static void many_wait_while_one_reports(void) {
   for (int i = 0; i < MESSAGES; i++) pk_delivery_release(sent[i]);
 }
 
+static void a_fiber_is_told_by_number_once(void) {
+  pk_delivery_t *told = new_delivery(6), *left = new_delivery(6);
+  pk_watched_t watched;
+  uint64_t numbers[8];
+  bool interrupted = false;
+
+  pk_watched_init(&watched);
+  pk_delivery_open(told);
+  pk_delivery_open(left);
+  CHECK(pk_delivery_watch(told, &watched, 11, &urgency) && pk_delivery_watch(told, &watched, 12, NULL));
+  CHECK(pk_delivery_watch(left, &watched, 13, &urgency) && atomic_load(&urgency.count) == 2);
+  pk_delivery_unwatch(left, 13);
+  pk_delivery_unwatch(left, 13);
+  CHECK(atomic_load(&urgency.count) == 1);
+  report_delivery(told, 1, RD_KAFKA_RESP_ERR_NO_ERROR);
+  report_delivery(left, 2, RD_KAFKA_RESP_ERR_NO_ERROR);
+  CHECK(!pk_delivery_watch(told, &watched, 14, &urgency) && atomic_load(&urgency.count) == 0);
+  CHECK(pk_watched_take(&watched, numbers, 8, &interrupted) == 2 && numbers[0] + numbers[1] == 23);
+  pk_watched_interrupt(&watched, &interrupted);
+  CHECK(pk_watched_take(&watched, numbers, 8, &interrupted) == 0 && !pk_watched_ended(&watched));
+  pk_watched_close(&watched);
+  CHECK(pk_watched_ended(&watched) && !stripes[6].waiting);
+  pk_watched_destroy(&watched);
+  pk_delivery_release(told);
+  pk_delivery_release(left);
+}
+
 int main(void) {
   pk_stripes_init(stripes);
   a_report_resolves_it();
@@ -236,6 +263,7 @@ int main(void) {
   a_wait_can_be_interrupted();
   an_interrupt_before_the_wait_is_kept_and_one_after_a_report_is_harmless();
   several_wait_for_one();
+  a_fiber_is_told_by_number_once();
   many_wait_while_one_reports();
   pk_stripes_destroy(stripes);
   return report();

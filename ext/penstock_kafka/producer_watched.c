@@ -1,0 +1,52 @@
+/* Penstock::Native::Producer, the part that tells one Ruby thread which of the
+ * deliveries that fibers wait for are resolved. */
+#include "nogvl.h"
+#include "producing.h"
+
+#define NUMBERS_AT_ONCE 512
+
+/* watch(delivery, number, urgent) → false when there is nothing to wait for. The
+ * number comes out of take_watched, once, unless Delivery#unwatch is first. */
+static VALUE producer_watch(VALUE self, VALUE delivery, VALUE number, VALUE urgent) {
+  return pk_delivery_watch_by(delivery, number, RTEST(urgent));
+}
+
+typedef struct {
+  pk_watched_t *watched;
+  uint64_t numbers[NUMBERS_AT_ONCE];
+  size_t count;
+  bool interrupted;
+} take_args;
+
+static void *take_safe(void *pointer) {
+  take_args *args = pointer;
+
+  args->count = pk_watched_take(args->watched, args->numbers, NUMBERS_AT_ONCE, &args->interrupted);
+  return pointer;
+}
+
+static void take_unblock(void *pointer) {
+  take_args *args = pointer;
+
+  pk_watched_interrupt(args->watched, &args->interrupted);
+}
+
+/* take_watched → Array of numbers, after a wait for the first; nil when the client
+ * is closed and there will be none. */
+static VALUE producer_take_watched(VALUE self) {
+  pk_producer_t *core = pk_rproducer_get(self)->core;
+  take_args args = {.watched = &core->watched};
+  VALUE numbers;
+
+  if (core->generation != pk_fork_generation()) return Qnil;
+  rb_thread_call_without_gvl2(take_safe, &args, take_unblock, &args);
+  numbers = rb_ary_new_capa((long)args.count);
+  for (size_t i = 0; i < args.count; i++) rb_ary_push(numbers, ULL2NUM(args.numbers[i]));
+  if (args.count == 0) rb_thread_check_ints();
+  return args.count == 0 && pk_watched_ended(&core->watched) ? Qnil : numbers;
+}
+
+void Init_pk_producer_watched(VALUE cProducer) {
+  rb_define_method(cProducer, "watch", producer_watch, 3);
+  rb_define_method(cProducer, "take_watched", producer_take_watched, 0);
+}
