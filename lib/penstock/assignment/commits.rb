@@ -51,8 +51,12 @@ module Penstock
       # @return [Integer, nil] monotonic ms of the next commit by interval
       def next_due
         return if in_flight?
-        repeats = @unconditional.filter_map { |lane, times| times.first if lane.owned? && lane.position }
-        [@due_at, *repeats].compact.min
+        soonest = @due_at
+        @unconditional.each do |lane, times|
+          due = times.first
+          soonest = due if due && (soonest.nil? || due < soonest) && lane.owned? && lane.position
+        end
+        soonest
       end
 
       # Something may have moved, or a lane was adopted: the interval runs.

@@ -26,7 +26,10 @@ module Penstock
       def reason = @reason || first&.reason
 
       # @return [Integer, nil] monotonic ms at which it goes on
-      def due = [@due, first&.due].compact.max
+      def due
+        first = @entries.first&.due
+        (@due && first) ? [@due, first].max : @due || first
+      end
 
       # @return [Boolean] whether nothing is here and nothing on its way
       def empty? = @entries.empty? && !@preparing && @seek_to.nil? && @due.nil?

@@ -60,13 +60,19 @@ module Penstock
         @ticker = Ticker.new(@session)
         @lag = LagCompensation.new(driver, host, host.settings.lag_compensation, read_committed: host.read_committed?(group))
         @time_limits = TimeLimits.new(@session, @host.method(:stop_because))
+        @timed = [@session, @opening, @rebalances, @stopping, @committer, @waiting, @ticker, @time_limits, @dead_letters, @breakers,
+          @patience].freeze
       end
 
+      # Asked on almost every turn, so nothing is allocated for it.
       # @return [Integer, nil] monotonic ms of the next timer
       def next_due
-        [@session.next_hold_due, @opening.next_due, @rebalances.next_due, @stopping.next_due, @committer.next_due,
-          @waiting.next_due, @ticker.next_due, @time_limits.next_due, @dead_letters.next_due, @breakers.next_due,
-          @patience.next_due].compact.min
+        soonest = nil
+        @timed.each do |part|
+          due = part.next_due
+          soonest = due if due && (soonest.nil? || due < soonest)
+        end
+        soonest
       end
 
       # @return [Boolean] whether something goes on that any event may bring forward

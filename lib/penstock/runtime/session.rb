@@ -79,8 +79,15 @@ module Penstock
         end
       end
 
-      # @return [Integer, nil]
-      def next_hold_due = @lanes.each_value.filter_map { |lane| hold_due(lane) }.min
+      # @return [Integer, nil] when the next hold of a lane or a key ends by itself
+      def next_due
+        soonest = nil
+        @lanes.each_value do |lane|
+          due = hold_due(lane)
+          soonest = due if due && (soonest.nil? || due < soonest)
+        end
+        soonest
+      end
 
       # @param level [Integer] syslog level
       # @param line [String]
@@ -119,7 +126,9 @@ module Penstock
       # Behind an open breaker a record is looked for that could be tried: what waits there comes forward in its time too.
       def hold_due(lane)
         return lane.holds.next_due unless lane.holds.open? || lane.holds.only?(:breaker)
-        [lane.division.next_due, lane.intake.due].compact.min
+        keys = lane.division.next_due
+        intake = lane.intake.due
+        (keys && intake) ? [keys, intake].min : keys || intake
       end
     end
   end

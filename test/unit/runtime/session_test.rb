@@ -22,9 +22,9 @@ module Penstock
       unit = lane.next_unit
       settle(lane, unit, error: RuntimeError.new, now: 0)
       lane.holds.add(:breaker)
-      assert_equal 2_000, session(lane).next_hold_due
+      assert_equal 2_000, session(lane).next_due
       lane.holds.add(:user)
-      assert_nil session(lane).next_hold_due
+      assert_nil session(lane).next_due
     end
 
     test "that a key's back-off has ended is written down also while its lane is held: a replay ends it then, too" do
