@@ -28,7 +28,7 @@ class BrokerDownTest < Penstock::TestCase
   end
 
   test "a broker that is down at the start is one line; the application consumes as soon as it is up, and after a restart of it" do
-    @server = Penstock::TestSupport::KafkaServer.new
+    @server = Penstock::TestSupport::KafkaServer.new(jvm: Penstock::TestSupport::KafkaServer::TEST_JVM)
     application = start(@server.bootstrap_servers, to: topic = unique("orders"))
     application.line(NOT_THERE)
     @server.start

@@ -18,7 +18,8 @@ class DoctorOnBrokerTest < Penstock::TestCase
 
       @port = Penstock::TestSupport::FreePort.take.first
       listener = Penstock::TestSupport::KafkaProperties::Listener.new(name: "SASL", port: @port, protocol: "SASL_PLAINTEXT")
-      @server = Penstock::TestSupport::KafkaServer.new(listeners: [listener], extra: {
+      server = Penstock::TestSupport::KafkaServer
+      @server = server.new(listeners: [listener], jvm: server::TEST_JVM, extra: {
         "sasl.enabled.mechanisms" => "PLAIN",
         "listener.name.sasl.plain.sasl.jaas.config" =>
           'org.apache.kafka.common.security.plain.PlainLoginModule required user_app="right";',

@@ -18,7 +18,7 @@ module Penstock
         @certificates = KafkaCertificates.new
         plain, @scram, @mtls, @oauth = FreePort.take(4)
         @server = KafkaServer.new(port: plain, listeners: listeners, extra: {**scram, **mtls, **oauth},
-          format: ["--add-scram", "SCRAM-SHA-512=[name=#{USER},password=#{PASSWORD}]"])
+          format: ["--add-scram", "SCRAM-SHA-512=[name=#{USER},password=#{PASSWORD}]"], jvm: KafkaServer::TEST_JVM)
       end
 
       def start = @server.start

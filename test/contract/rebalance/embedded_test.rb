@@ -16,6 +16,7 @@ module Penstock
 
     # In a rebalance it may refuse a commit until the partition is somebody else's.
     def assert_once(_got) = nil
+    def attempts_kept(last) = (2..last + 1)
 
     # The group no longer knows the member.
     def lose(_member, _topic) = self.class.cluster.inject_errors(:heartbeat, [:unknown_member_id])

@@ -15,6 +15,7 @@ module Penstock
     def kafka = {"bootstrap.servers": bootstrap_servers}
 
     def assert_once(got) = assert_equal(got.uniq.size, got.size, got.inspect)
+    def attempts_kept(last) = [last, last + 1]
 
     STATIC = ->(config) { config.static_membership = "taken" }
 

@@ -44,7 +44,7 @@ module Penstock
           return explain(obstacle) if obstacle
 
           KafkaServer.stop_orphans
-          server = KafkaServer.new(owner: ::Process.pid)
+          server = KafkaServer.new(owner: ::Process.pid, jvm: KafkaServer::TEST_JVM)
           @server = server # before it starts: an interrupt in between must find it
           server.start
           @out.puts("Kafka runs on #{server.bootstrap_servers}")
