@@ -33,6 +33,9 @@ module Penstock
 
       CLASSIC_GROUP = {"partition.assignment.strategy" => "cooperative-sticky"}.freeze
 
+      # Nodes of a swarm join one after another: a member hears of a rebalance with its next heartbeat.
+      NODE = {"heartbeat.interval.ms" => "1000"}.freeze
+
       # A wait for a delivery ends with a verdict: `message.timeout.ms` < `transaction.timeout.ms` < the producer's own.
       PRODUCER = {
         "statistics.interval.ms" => "5000",
@@ -65,7 +68,8 @@ module Penstock
         def consumer(settings, group, lanes: nil, patched: Native.patched?)
           user = strings(group.kafka, :consumer)
           ours = [SHARED, CONSUMER, (DEVELOPMENT_CONSUMER unless settings.production?), identity(settings, group),
-            group_protocol(user, group), MemoryBudget.new(settings.prefetch_budget_bytes, lanes).properties]
+            group_protocol(user, group), node(settings, group),
+            MemoryBudget.new(settings.prefetch_budget_bytes, lanes).properties]
           forced = [FORCED, (PATCHED if patched), static_membership(settings, group, user)]
           merge(ours, user, forced)
         end
@@ -74,7 +78,7 @@ module Penstock
         # @return [KafkaHash{String => String}] frozen
         def producer(settings)
           ours = [SHARED, PRODUCER, (DEVELOPMENT unless settings.production?), {"client.id" => settings.client_id}]
-          merge(ours, strings(settings.kafka, :producer))
+          merge(ours, strings(settings.kafka, :producer), [transactional(settings)])
         end
 
         # @param settings [Settings]
@@ -107,6 +111,14 @@ module Penstock
           }
         end
 
+        def node(settings, group) = (settings.node && !group.consumer_protocol?) ? NODE : {}
+
+        # Two producers with the same one would throw each other out.
+        def transactional(settings)
+          id = settings.kafka[:"transactional.id"]
+          {"transactional.id" => "#{id}-#{settings.node}"} if id && settings.node
+        end
+
         # Under KIP-848 strategy and timeouts are the broker's, and a client that sets them isn't opened.
         def group_protocol(user, group)
           return {} if group.consumer_protocol?
@@ -121,7 +133,7 @@ module Penstock
         def static_membership(settings, group, user)
           prefix = user.delete("group.instance.id") || static_prefix(settings.static_membership)
           return {} if prefix.nil? || group.direct?
-          {"group.instance.id" => [prefix, group.position, group.connection].compact.join("_")}
+          {"group.instance.id" => [prefix, settings.node, group.position, group.connection].compact.join("_")}
         end
 
         def static_prefix(membership)

@@ -21,6 +21,24 @@ module Penstock
       MIB = 1024 * 1024
       CRITICAL = [SystemExit, SignalException, NoMemoryError].freeze
 
+      # Of `penstock swarm`.
+      SWARM = [
+        Setting.new("swarm.nodes", Types::Whole.new(min: 1, max: 1_000), 3, "How many nodes `penstock swarm` has."),
+        Setting.new("swarm.supervision_interval", Types::Milliseconds.new(min: 100), 5_000, "How often a node reports."),
+        Setting.new("swarm.liveness_timeout", Types::Milliseconds.new(min: 1), 30_000,
+          "How long a node may be silent until it is told to stop, and replaced."),
+        Setting.new("swarm.memory_limit", Types::Either.new(Types::Whole.new(min: 1), nil_allowed: true), nil,
+          "Bytes of resident memory above which a node is replaced, in order and one at a time; nil for none."),
+        Setting.new("swarm.jobs_limit", Types::Either.new(Types::Whole.new(min: 1), nil_allowed: true), nil,
+          "Jobs after which a node is replaced, likewise; nil for none."),
+        Setting.new("swarm.age_limit", Types::Either.new(Types::Milliseconds.new(min: 1), nil_allowed: true), nil,
+          "Age at which a node is replaced, likewise; nil for none."),
+        Setting.new("swarm.restart_backoff", Types::Milliseconds.new(min: 1), 1_000,
+          "Wait before a node that died while it started is forked again, doubled each time."),
+        Setting.new("swarm.restart_backoff_max", Types::Milliseconds.new(min: 1), 60_000,
+          "Longest of those waits. A node that dies after it too isn't started again.")
+      ].freeze
+
       SETTINGS = [
         Setting.new("client_id", Types::Name.new, "penstock",
           "Name of this application on the brokers. In production make it tell processes apart."),
@@ -75,7 +93,8 @@ module Penstock
         Setting.new("flight_recorder_path", Types::Either.new(Types::Folder.new, nil_allowed: true), nil,
           "Folder of its dumps; nil for the system's temporary one."),
         Setting.new("flight_recorder_keys", Types::Flag.new, false,
-          "Writes records' keys as they are; otherwise what two equal keys have in common, and no more.")
+          "Writes records' keys as they are; otherwise what two equal keys have in common, and no more."),
+        *SWARM
       ].freeze
 
       BY_PATH = SETTINGS.to_h { |setting| [setting.path, setting] }.freeze

@@ -20,8 +20,13 @@ module Penstock
       # What `settings.lag_compensation` answers.
       LagCompensation = Struct.new(:interval, :pause_age)
 
+      # What `settings.swarm` answers.
+      Swarm = Struct.new(:nodes, :supervision_interval, :liveness_timeout, :memory_limit, :jobs_limit, :age_limit,
+        :restart_backoff, :restart_backoff_max)
+
       # @api private
-      SECTIONS = {"pause" => Pause, "oauth" => OAuth, "admin" => Admin, "lag_compensation" => LagCompensation}.freeze
+      SECTIONS = {"pause" => Pause, "oauth" => OAuth, "admin" => Admin, "lag_compensation" => LagCompensation,
+                  "swarm" => Swarm}.freeze
 
       Schema.in_section(nil).each { |setting| define_method(setting.name) { @values.fetch(setting.path) } }
       Schema::FLAT.each { |flat, path| define_method(flat) { @values.fetch(path) } }
@@ -34,6 +39,10 @@ module Penstock
       attr_reader :admin
       # @return [LagCompensation]
       attr_reader :lag_compensation
+      # @return [Swarm]
+      attr_reader :swarm
+      # @return [Integer, nil] which node of a swarm this process is
+      attr_reader :node
       # @return [Environment]
       attr_reader :environment
       # @return [Array<Problem>] what didn't fit while it was recorded
@@ -42,13 +51,23 @@ module Penstock
       attr_reader :producer_blocks
 
       # @param values [Hash{String => Object}] typed values by dotted path, complete
-      def initialize(values, environment:, problems: [], producer_blocks: [])
+      # @param node [Integer, nil]
+      def initialize(values, environment:, problems: [], producer_blocks: [], node: nil)
         @values = values.transform_values { |value| frozen(value) }.freeze
         @environment = environment
         @problems = problems.dup.freeze
         @producer_blocks = producer_blocks.dup.freeze
-        @pause, @oauth, @admin, @lag_compensation = SECTIONS.map { |name, type| section(name, type) }
+        @node = node
+        @pause, @oauth, @admin, @lag_compensation, @swarm = SECTIONS.map { |name, type| section(name, type) }
         freeze
+      end
+
+      # What is said once more for a node of a swarm: its `client_id` has its number.
+      # @param index [Integer]
+      # @return [Settings]
+      def for_node(index)
+        self.class.new(@values.merge("client_id" => "#{@values.fetch("client_id")}-#{index}"), environment: @environment,
+          problems: @problems, producer_blocks: @producer_blocks, node: index)
       end
 
       # @return [Boolean]

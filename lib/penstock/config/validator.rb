@@ -40,8 +40,23 @@ module Penstock
                 "(#{settings.shutdown_timeout})", "Raise config.shutdown_timeout or lower it"),
             (settings.pause.timeout > settings.pause.max_timeout) &&
               Problem.new("config.pause.timeout", "(#{settings.pause.timeout}) must not be above pause.max_timeout " \
-                "(#{settings.pause.max_timeout})", "Raise config.pause.max_timeout or lower it")
+                "(#{settings.pause.max_timeout})", "Raise config.pause.max_timeout or lower it"),
+            *swarm(settings.swarm)
           ].select(&:itself)
+        end
+
+        # A node that reports each interval must not look silent because one report came late.
+        def swarm(settings)
+          interval, limit = settings.supervision_interval, settings.liveness_timeout
+          first, longest = settings.restart_backoff, settings.restart_backoff_max
+          [
+            (limit <= 2 * interval) &&
+              Problem.new("config.swarm.liveness_timeout", "(#{limit}) must be above twice the supervision_interval " \
+                "(#{interval})", "Raise config.swarm.liveness_timeout or lower the interval"),
+            (first > longest) &&
+              Problem.new("config.swarm.restart_backoff", "(#{first}) must not be above restart_backoff_max (#{longest})",
+                "Raise config.swarm.restart_backoff_max or lower it")
+          ]
         end
 
         # A member that comes back under another name leaves its partitions to nobody for the whole session timeout.

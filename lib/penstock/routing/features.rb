@@ -24,6 +24,7 @@ require_relative "features/periodic_job"
 require_relative "features/quarantine"
 require_relative "features/retry_topics"
 require_relative "features/run_on"
+require_relative "features/swarm"
 require_relative "features/throttle"
 require_relative "features/time_limit"
 require_relative "features/window"
@@ -66,6 +67,7 @@ module Penstock
             Quarantine.feature,
             RetryTopics.feature,
             RunOn.feature,
+            Swarm.feature,
             Throttle.feature,
             TimeLimit.feature,
             Window.feature

@@ -123,6 +123,26 @@ class KafkaMapTest < Penstock::TestCase
     refute_includes consumer(settings), "group.instance.id"
   end
 
+  test "[static membership ids] unique per node, and a node's clients and transactions carry its number" do
+    own = settings(kafka: {**KAFKA, "transactional.id": "payments"}) do |config|
+      config.client_id = "shop"
+      config.static_membership = "shop"
+    end
+    made = [0, 1].map { |index| own.for_node(index) }
+
+    assert_equal %w[shop_0_0 shop_1_0], made.map { |with| consumer(with)["group.instance.id"] }
+    assert_equal %w[shop-0 shop-1], made.map { |with| consumer(with)["client.id"] }
+    assert_equal %w[payments-0 payments-1], made.map { |with| KafkaMap.producer(with)["transactional.id"] }
+    assert_equal "payments", KafkaMap.producer(own)["transactional.id"]
+  end
+
+  test "a node of a swarm hears of rebalances soon, unless the user or KIP-848 says otherwise" do
+    assert_equal "1000", consumer(settings.for_node(0))["heartbeat.interval.ms"]
+    refute_includes consumer(settings), "heartbeat.interval.ms"
+    assert_equal "200", consumer(settings(kafka: {**KAFKA, "heartbeat.interval.ms": 200}).for_node(0))["heartbeat.interval.ms"]
+    refute_includes consumer(settings(kafka: {**KAFKA, "group.protocol": "consumer"}).for_node(0)), "heartbeat.interval.ms"
+  end
+
   test "librdkafka takes what is made for every kind of client" do
     with = settings
 

@@ -73,6 +73,19 @@ class ValidatorTest < Penstock::TestCase
     assert_empty Penstock::Config::Validator.problems(settings)
   end
 
+  test "a swarm's times are checked against each other" do
+    found = told(settings do |config|
+      config.swarm.supervision_interval = 5_000
+      config.swarm.liveness_timeout = 10_000
+      config.swarm.restart_backoff = 2
+      config.swarm.restart_backoff_max = 1
+    end)
+
+    assert_equal 2, found.size
+    assert_match(/config.swarm.liveness_timeout: \(10000\) must be above twice the supervision_interval \(5000\)/, found.join)
+    assert_match(/config.swarm.restart_backoff: \(2\) must not be above restart_backoff_max \(1\)/, found.join)
+  end
+
   test "properties of admin calls are asked about too" do
     with = settings { |config| config.admin.kafka = {"socket.timeout.mss": 1} }
 

@@ -1,0 +1,25 @@
+# frozen_string_literal: true
+
+module Penstock
+  module Swarm
+    # What a node tells its supervisor. Values; {Frame} makes bytes of them and back.
+    module Message
+      # What about a node is told with every report: `state` (String), `member` (whether it was in all its groups), `rss_bytes`,
+      # `jobs` (ended since it began), `running`, `partitions`, `loops` (a row each). Symbols as keys.
+      #
+      # The loops turn: it is up.
+      Ready = Struct.new(:facts)
+      # Work goes on.
+      Healthy = Struct.new(:facts)
+      # Something doesn't go on that should.
+      Unhealthy = Struct.new(:reason, :facts)
+      # It comes to its end within so many ms; until then it needn't report.
+      Stopping = Struct.new(:within_ms)
+      # It has come to its end and will exit with this code.
+      Stopped = Struct.new(:code)
+
+      # A type's number is its place; new ones are added at the end.
+      TYPES = [Ready, Healthy, Unhealthy, Stopping, Stopped].freeze
+    end
+  end
+end

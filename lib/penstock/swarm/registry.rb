@@ -1,0 +1,244 @@
+# frozen_string_literal: true
+
+require_relative "message"
+
+module Penstock
+  module Swarm
+    # The nodes of a swarm and what becomes of them. Pure: messages, ends, orders and the time come in, {#decide} answers what is
+    # to be done; nothing here forks, signals or reads a clock. Belongs to the supervisor's main thread.
+    #
+    # docs/internals.md has the table of states, and what may come in between.
+    class Registry
+      STATES = %i[starting ready healthy stopping not_responding exited held_down].freeze
+      LIVING = STATES.first(5).freeze
+
+      # To be forked, or a signal to be sent with its reason.
+      Fork = Struct.new(:index)
+      Signal = Struct.new(:index, :name, :reason)
+
+      # One node. Times are monotonic ms. `heard_at` is its last sign of life; `deadline_at` when a stopping one is killed;
+      # `due_at` when a dead one's successor begins; `deaths` how many in a row weren't healthy; `spread` varies its recycling
+      # limits; `number` counts forks.
+      Entry = Struct.new(:index, :state, :pid, :forked_at, :heard_at, :deadline_at, :due_at, :deaths, :member, :facts, :reason,
+        :complaint, :killed, :lived, :spread, :number, keyword_init: true) do
+        def living? = LIVING.include?(state)
+        def working? = %i[starting ready healthy].include?(state)
+        # In its groups, or given up: others may be disturbed.
+        def settled? = (state == :healthy && member) || state == :held_down
+        def fact(name) = facts&.[](name)
+      end
+
+      # @param count [Integer] nodes
+      # @param policy [Policy]
+      # @param now [Integer] ms
+      def initialize(count, policy, now)
+        @policy = policy
+        @entries = Array.new(count) { |index| Entry.new(index: index, state: :exited, due_at: now, deaths: 0, spread: 1.0) }
+        @roll = []
+        @stops = 0
+        @forks = @rolled_at = 0
+      end
+
+      # @return [Array<Entry>]
+      attr_reader :entries
+
+      # --- what happened
+
+      # @return [Entry]
+      def forked(index, pid, now)
+        entry = @entries[index]
+        entry.to_h.each_key { |name| entry[name] = nil unless %i[index deaths].include?(name) }
+        entry.state = :starting
+        entry.pid = pid
+        entry.forked_at = entry.heard_at = now
+        entry.spread = @policy.spread
+        entry.number = @forks += 1
+        condemn(entry, now + @policy.node_shutdown_timeout, "the swarm stops") if stopping?
+        entry
+      end
+
+      # No process could be made.
+      def unforkable(index, reason, now)
+        entry = @entries[index]
+        entry.deaths += 1
+        bury(entry, reason, now)
+      end
+
+      # @param message [Struct] see {Message}
+      def heard(index, message, now)
+        entry = @entries[index]
+        return unless entry.living?
+        entry.heard_at = now
+        case message
+        when Message::Ready then report(entry, :ready, message.facts)
+        when Message::Healthy then report(entry, :healthy, message.facts)
+        when Message::Unhealthy then complain(entry, message)
+        when Message::Stopping then leaving(entry, now + message.within_ms.to_i + Policy::GRACE_MS)
+        end
+      end
+
+      # @param how [String] in words
+      # @param failed [Boolean] whether its code says that the next one wouldn't fare better
+      # @return [Entry]
+      def ended(index, how, now, failed: false)
+        entry = @entries[index]
+        entry.deaths = (entry.lived && !failed) ? 0 : entry.deaths + 1
+        bury(entry, how, now)
+      end
+
+      # --- orders
+
+      # All stop; a second time sooner, a third time at once.
+      # @return [Array<Signal>]
+      def stop(now)
+        @stops += 1
+        @roll = []
+        limit = (@stops > 1) ? Policy::HURRIED_MS : @policy.node_shutdown_timeout
+        living.map do |entry|
+          condemn(entry, now + limit, "the swarm stops")
+          entry.killed = true if @stops > 2
+          Signal.new(entry.index, (@stops > 2) ? "KILL" : "TERM", "the swarm stops")
+        end
+      end
+
+      # All are replaced, one after another; those held down are tried again.
+      def restart(now)
+        return if stopping?
+        @rolled_at = @forks
+        @roll = @entries.map(&:index)
+        @entries.select { |entry| entry.state == :held_down }.each do |entry|
+          entry.state = :exited
+          entry.deaths = 0
+          entry.due_at = now
+        end
+      end
+
+      # The supervisor itself was frozen: what looks late may not be.
+      def forgive(now)
+        living.each do |entry|
+          entry.heard_at = [entry.heard_at, @policy.forgiven_at(now)].max
+          entry.deadline_at = [entry.deadline_at, now + @policy.interval_ms].max if entry.deadline_at
+        end
+      end
+
+      # --- questions
+
+      def stopping? = @stops.positive?
+      def hurried? = @stops > 2
+      def rolling? = @roll.any?
+      def living = @entries.select(&:living?)
+
+      # @return [Boolean] whether there is nothing left to supervise
+      def over? = living.empty? && (stopping? || @entries.all? { |entry| entry.state == :held_down })
+
+      # What is to be done now. Signals count as sent; forks are told by {#forked} or {#unforkable}.
+      # @return [Array<Fork, Signal>]
+      def decide(now)
+        [*judge(now), *(births(now) unless stopping?), *(renew(now) unless stopping?)]
+      end
+
+      # @return [Integer, nil] when to decide again if nothing happens
+      def next_due
+        @entries.filter_map { |entry| due_of(entry) }.min
+      end
+
+      private
+
+      # --- signs of life
+
+      def report(entry, state, facts)
+        entry.facts = facts
+        entry.member ||= facts.is_a?(Hash) && facts[:member]
+        return unless entry.working?
+        entry.state = state unless entry.state == :healthy
+        entry.lived = true if state == :healthy
+      end
+
+      def complain(entry, message)
+        entry.facts = message.facts
+        entry.complaint ||= message.reason.to_s if entry.working?
+      end
+
+      # It stops by itself. What we asked for stays, where it is sooner.
+      def leaving(entry, deadline_at)
+        entry.deadline_at = [entry.deadline_at, deadline_at].compact.min
+        entry.state = :stopping if entry.working?
+      end
+
+      def bury(entry, how, now)
+        wait = @policy.wait_ms(entry.deaths)
+        entry.state = wait ? :exited : :held_down
+        entry.due_at = wait && now + wait
+        entry.reason = how
+        entry.pid = entry.deadline_at = entry.facts = entry.member = nil
+        entry
+      end
+
+      # --- decisions
+
+      def judge(now)
+        living.filter_map do |entry|
+          next kill(entry, now) unless entry.working?
+          reason = entry.complaint || silence(entry, now) or next
+          condemn(entry, now + @policy.node_shutdown_timeout, reason, :not_responding)
+          Signal.new(entry.index, "TERM", reason)
+        end
+      end
+
+      def silence(entry, now)
+        "nothing was heard of it for #{now - entry.heard_at} ms" if now >= @policy.silent_at(entry)
+      end
+
+      def kill(entry, now)
+        return if entry.killed || now < entry.deadline_at
+        entry.killed = true
+        Signal.new(entry.index, "KILL", "its time to stop is over")
+      end
+
+      def condemn(entry, deadline_at, reason, state = :stopping)
+        entry.state = state unless entry.state == :not_responding
+        entry.deadline_at = [entry.deadline_at, deadline_at].compact.min
+        entry.reason = reason
+      end
+
+      def births(now)
+        @entries.select { |entry| entry.state == :exited && now >= entry.due_at }.map { |entry| Fork.new(entry.index) }
+      end
+
+      # One at a time, and only while all others do their work.
+      def renew(now)
+        @roll.shift while @roll.any? && replaced?(@entries[@roll.first])
+        return unless @entries.all?(&:settled?)
+        entry, reason = rolled || worn_out(now)
+        return unless entry
+        condemn(entry, now + @policy.node_shutdown_timeout, reason)
+        [Signal.new(entry.index, "TERM", reason)]
+      end
+
+      # Since the restart was asked for, for whatever reason.
+      def replaced?(entry) = entry.state == :held_down || (entry.living? && entry.number > @rolled_at)
+
+      def rolled
+        index = @roll.shift
+        [@entries[index], "a rolling restart"] if index
+      end
+
+      def worn_out(now)
+        @entries.each do |entry|
+          reason = @policy.worn_out(entry, now) if entry.state == :healthy
+          return [entry, reason] if reason
+        end
+        nil
+      end
+
+      def due_of(entry)
+        case entry.state
+        when :exited then stopping? ? nil : entry.due_at
+        when :stopping, :not_responding then entry.killed ? nil : entry.deadline_at
+        when :held_down then nil
+        else [@policy.silent_at(entry), (@policy.worn_out_at(entry) if @entries.all?(&:settled?))].compact.min
+        end
+      end
+    end
+  end
+end

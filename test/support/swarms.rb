@@ -1,0 +1,64 @@
+# frozen_string_literal: true
+
+require "penstock/config/settings"
+require "penstock/swarm/policy"
+require "penstock/swarm/registry"
+
+module Penstock
+  module TestSupport
+    # A registry without processes, and the words to tell it what happens.
+    module Swarms
+      DEFAULTS = {nodes: 3, supervision_interval: 5_000, liveness_timeout: 30_000, restart_backoff: 1_000,
+                  restart_backoff_max: 60_000}.freeze
+
+      def swarm(count, **settings)
+        @now = 0
+        settings = Config::Settings::Swarm.new(*DEFAULTS.merge(settings).values_at(*Config::Settings::Swarm.members))
+        policy = Swarm::Policy.new(settings, 60_000, random: -> { @random || 0.0 })
+        @registry = Swarm::Registry.new(count, policy, @now)
+      end
+
+      # All are healthy members.
+      def running(count, **settings)
+        swarm(count, **settings)
+        decide
+        count.times { |index| born(index) && healthy(index) }
+      end
+
+      def decide
+        @registry.decide(@now).map do |decision|
+          decision.is_a?(Swarm::Registry::Fork) ? [:fork, decision.index] : [:signal, decision.index, decision.name]
+        end
+      end
+
+      def born(index) = @registry.forked(index, 1_000 + index, @now)
+      def heard(index, message) = @registry.heard(index, message, @now)
+      def healthy(index) = heard(index, Swarm::Message::Healthy.new({member: true})) || true
+      def ended(index, how = "killed") = @registry.ended(index, how, @now)
+      def entry(index) = @registry.entries[index]
+      def state(index) = entry(index).state
+
+      # Time passes, others report.
+      def wait(ms)
+        step = [ms, 10_000].min
+        (ms / step).times { (@now += step) && yield }
+        @now += ms % step
+        yield
+      end
+
+      def renewed(index)
+        ended(index)
+        decide
+        born(index)
+        healthy(index)
+      end
+
+      # One more death at boot, until it is held down.
+      def hold_down(index)
+        return if state(index) == :held_down
+        born(index)
+        ended(index)
+      end
+    end
+  end
+end

@@ -1,0 +1,325 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "support/swarms"
+
+module Penstock
+  module Swarm
+    class RegistryTest < TestCase
+      include TestSupport::Swarms
+
+      # --- birth and death
+
+      test "all nodes are forked at once, and go from starting over ready to healthy" do
+        swarm(3)
+
+        assert_equal [[:fork, 0], [:fork, 1], [:fork, 2]], decide
+        born(0)
+        assert_equal :starting, state(0)
+        heard(0, Message::Ready.new({member: false}))
+        assert_equal :ready, state(0)
+        heard(0, Message::Healthy.new({member: false, jobs: 3}))
+        assert_equal [:healthy, false, 3], [state(0), entry(0).member, entry(0).fact(:jobs)]
+        heard(0, Message::Healthy.new({member: true}))
+        heard(0, Message::Healthy.new({member: false}))
+        assert entry(0).member, "who was a member once is settled"
+      end
+
+      test "a node that was healthy is replaced at once, however often" do
+        swarm(1)
+        20.times do
+          assert_equal [[:fork, 0]], decide
+          born(0)
+          healthy(0)
+          ended(0)
+        end
+      end
+
+      test "one that dies before it was healthy waits 1, 2, 4 … 60 s, then it is held down with the reason" do
+        swarm(1)
+        waits = Array.new(7) do
+          assert_equal [[:fork, 0]], decide
+          born(0)
+          ended(0, "exit code 1")
+          assert_empty decide
+          wait = @registry.next_due - @now
+          @now = @registry.next_due
+          wait
+        end
+
+        assert_equal [1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 60_000], waits
+        decide
+        born(0)
+        ended(0, "exit code 1")
+        assert_equal [:held_down, "exit code 1", nil], [state(0), entry(0).reason, @registry.next_due]
+        assert_empty decide
+        assert_predicate @registry, :over?
+      end
+
+      test "a healthy report ends the row of deaths; a code that says it won't get better begins one" do
+        swarm(1)
+        2.times { (@now = @registry.next_due) && decide && born(0) && ended(0) }
+        @now = @registry.next_due
+        decide
+        born(0)
+        healthy(0)
+        ended(0)
+        assert_equal [[:fork, 0]], decide
+        born(0)
+        healthy(0)
+        @registry.ended(0, "exit code 1", @now, failed: true)
+        assert_empty decide
+        assert_equal @now + 1_000, @registry.next_due
+      end
+
+      test "a process that can't be forked counts as one that died at boot" do
+        swarm(1)
+        decide
+        @registry.unforkable(0, "Errno::EAGAIN", @now)
+
+        assert_equal [:exited, @now + 1_000], [state(0), @registry.next_due]
+      end
+
+      test "a word from a node that has been waited for changes nothing" do
+        swarm(1)
+        decide
+        born(0)
+        ended(0)
+        heard(0, Message::Healthy.new({member: true}))
+
+        assert_equal :exited, state(0)
+      end
+
+      # --- silence
+
+      test "a silent node is told to stop, with the reason, and killed when its time to stop is over, once" do
+        running(2)
+        @now += 29_999
+        healthy(1)
+        assert_empty decide
+        @now += 1
+        assert_equal [[:signal, 0, "TERM"]], decide
+        assert_match(/30000 ms/, entry(0).reason)
+        assert_equal :not_responding, state(0)
+        assert_empty decide
+        wait(65_000) { healthy(1) }
+        assert_equal [[:signal, 0, "KILL"]], decide
+        assert_empty decide
+        ended(0)
+        assert_equal [[:fork, 0]], decide
+      end
+
+      test "a node that boots has twice the time" do
+        swarm(1)
+        decide
+        born(0)
+        @now += 59_999
+        assert_empty decide
+        @now += 1
+        assert_equal [[:signal, 0, "TERM"]], decide
+      end
+
+      test "a node that says something stands still is replaced in the same way" do
+        running(2)
+        heard(0, Message::Unhealthy.new("the loop of app_0 stands still", {jobs: 1}))
+
+        assert_equal [[:signal, 0, "TERM"]], decide
+        assert_equal ["the loop of app_0 stands still", :not_responding], [entry(0).reason, state(0)]
+      end
+
+      test "while a node stops its own time replaces its reports, with 5 s more" do
+        running(2)
+        heard(0, Message::Stopping.new(40_000))
+        wait(44_999) { healthy(1) }
+        assert_empty decide
+        wait(1) { healthy(1) }
+        assert_equal [[:signal, 0, "KILL"]], decide
+      end
+
+      test "a supervisor that was frozen grants a full interval, for silence and for stops" do
+        running(2)
+        heard(1, Message::Stopping.new(10_000))
+        @now += 300_000
+        @registry.forgive(@now)
+        assert_empty decide
+        @now += 4_999
+        assert_empty decide
+        @now += 1
+        assert_equal [[:signal, 0, "TERM"], [:signal, 1, "KILL"]], decide
+      end
+
+      # --- one at a time
+
+      test "a rolling restart goes on when the successor is a healthy member, and ends" do
+        running(3)
+        @registry.restart(@now)
+        3.times do |index|
+          assert_equal [[:signal, index, "TERM"]], decide
+          assert_empty decide
+          ended(index)
+          assert_equal [[:fork, index]], decide
+          born(index)
+          heard(index, Message::Ready.new({member: false}))
+          heard(index, Message::Healthy.new({member: false}))
+          assert_empty decide, "not a member yet"
+          healthy(index)
+        end
+        assert_empty decide
+        refute_predicate @registry, :rolling?
+      end
+
+      test "who died meanwhile has been renewed already; who is held down gets another chance" do
+        running(3)
+        8.times { hold_down(2) } # the last one holds
+        assert_equal :held_down, state(2)
+        @registry.restart(@now)
+        ended(1)
+        assert_equal [[:fork, 1], [:fork, 2]], decide
+        [1, 2].each { |index| born(index) && healthy(index) }
+        assert_equal [[:signal, 0, "TERM"]], decide
+        ended(0)
+        decide
+        born(0)
+        healthy(0)
+        assert_empty decide
+      end
+
+      test "a stop ends a rolling restart: nobody is forked any more" do
+        running(3)
+        @registry.restart(@now)
+        decide
+        assert_equal [0, 1, 2], @registry.stop(@now).map(&:index)
+        3.times { |index| ended(index) }
+        assert_empty decide
+        assert_predicate @registry, :over?
+        refute_predicate @registry, :rolling?
+      end
+
+      test "what a node uses up is looked at one node at a time, and each limit a little earlier than it is said" do
+        @random = 1.0
+        running(3, memory_limit: 1_000, jobs_limit: 10_000, age_limit: 100_000)
+        heard(1, Message::Healthy.new({member: true, rss_bytes: 899, jobs: 8_999}))
+        assert_empty decide
+        heard(1, Message::Healthy.new({member: true, rss_bytes: 900}))
+        heard(2, Message::Healthy.new({member: true, jobs: 9_000}))
+        assert_equal [[:signal, 1, "TERM"]], decide
+        assert_match(/900 bytes of memory, its limit is 1000/, entry(1).reason)
+        ended(1)
+        decide
+        born(1)
+        assert_empty decide
+        healthy(1)
+        assert_equal [[:signal, 2, "TERM"]], decide
+        assert_match(/9000 jobs/, entry(2).reason)
+        renewed(2)
+        wait(89_999) { 3.times { |index| healthy(index) } }
+        assert_empty decide
+        wait(1) { 3.times { |index| healthy(index) } }
+        assert_equal [[:signal, 0, "TERM"]], decide
+        assert_match(/ms of age/, entry(0).reason)
+      end
+
+      test "age alone wakes the supervisor, but not while others aren't ready for it" do
+        running(2, age_limit: 10_000)
+        assert_equal 10_000, @registry.next_due
+        @now = 10_000
+        healthy(0)
+        heard(1, Message::Stopping.new(1_000))
+        assert_empty decide
+        assert_operator @registry.next_due, :>, @now
+      end
+
+      # --- stop
+
+      test "a stop tells all, and kills those that are late; what boots too" do
+        running(2)
+        ended(1)
+        decide
+        born(1)
+        assert_equal [[0, "TERM"], [1, "TERM"]], @registry.stop(@now).map { |signal| [signal.index, signal.name] }
+        ended(0)
+        assert_equal @now + 65_000, @registry.next_due
+        @now += 65_000
+        assert_equal [[:signal, 1, "KILL"]], decide
+        refute_predicate @registry, :over?
+        ended(1)
+        assert_predicate @registry, :over?
+        assert_nil @registry.next_due
+      end
+
+      test "a second stop shortens the time, a third kills" do
+        running(1)
+        @registry.stop(@now)
+        assert_equal ["TERM"], @registry.stop(@now).map(&:name)
+        assert_equal @now + 10_000, @registry.next_due
+        assert_equal ["KILL"], @registry.stop(@now).map(&:name)
+        assert_predicate @registry, :hurried?
+        assert_empty decide
+      end
+
+      test "a stop doesn't lengthen the time of a node that had less" do
+        running(1)
+        heard(0, Message::Stopping.new(3_000))
+        @registry.stop(@now)
+
+        assert_equal @now + 8_000, @registry.next_due
+      end
+
+      test "a node that is forked after all, when the stop came in between, is stopped like the others" do
+        swarm(1)
+        decide
+        @registry.stop(@now)
+        born(0)
+
+        assert_equal [:stopping, @now + 65_000], [state(0), @registry.next_due]
+      end
+
+      test "whatever comes in whatever order: a node has one process, and a swarm that stops ends" do
+        500.times { |seed| random_life(Random.new(seed)) }
+      end
+
+      def random_life(random)
+        @alive = {}
+        running(2, age_limit: 100_000)
+        2.times { |index| @alive[index] = true }
+        60.times { random_step(random) }
+        @registry.stop(@now)
+        @now += 66_000
+        decide_and_do
+        @alive.each_key { |index| @registry.ended(index, "killed", @now) }
+        assert_predicate @registry, :over?
+      end
+
+      def random_step(random)
+        index = random.rand(2)
+        case random.rand(8)
+        when 0 then @alive.delete(index) && @registry.ended(index, "died", @now, failed: random.rand(2).zero?)
+        when 1 then heard(index, Message::Ready.new({}))
+        when 2, 3 then healthy(index)
+        when 4 then heard(index, Message::Stopping.new(random.rand(10_000)))
+        when 5 then @registry.restart(@now)
+        when 6 then @registry.forgive(@now)
+        else @now += random.rand(20_000)
+        end
+        decide_and_do
+      end
+
+      # What is decided may lead to more, but not for ever.
+      def decide_and_do
+        3.times { carry_out }
+        assert_empty decide, "decided again and again"
+        assert_operator @registry.next_due || @now + 1, :>, @now, "nothing to decide, but due"
+      end
+
+      def carry_out
+        decide.each do |kind, index, signal|
+          next @alive.delete(index) && @registry.ended(index, "killed", @now) if signal == "KILL"
+          next unless kind == :fork
+          refute @alive.key?(index), "two processes for node #{index}"
+          @alive[index] = true
+          born(index)
+        end
+      end
+    end
+  end
+end
