@@ -23,7 +23,15 @@ module Penstock
 
       # @return [Integer, nil] monotonic ms at which to be run again: now, where the lanes aren't as the breaker says; an overdue
       #   probe waits for a record, not for a time
-      def next_due = @entries.filter_map { |topic, entry| due_of(topic, entry) }.min
+      def next_due
+        soonest = nil
+        @entries.each do |topic, entry|
+          next if entry.breaker.closed? && !held?(topic, entry)
+          due = due_of(topic, entry)
+          soonest = due if due && (soonest.nil? || due < soonest)
+        end
+        soonest
+      end
 
       # Goes on as far as it can.
       def run
@@ -34,8 +42,8 @@ module Penstock
 
       def due_of(topic, entry)
         now = @session.now
+        return now if entry.breaker.closed?
         lanes = lanes(topic)
-        return (now if held?(entry, lanes)) if entry.breaker.closed?
         return now if !entry.held || over?(entry) || lanes.any? { |lane| !lane.holds.include?(:breaker) }
         return unless entry.breaker.state == :open
 
@@ -44,16 +52,18 @@ module Penstock
       end
 
       def let_go(topic, entry)
-        lanes = lanes(topic)
-        return unless held?(entry, lanes)
+        return unless held?(topic, entry)
         entry.held = false
         entry.probing = nil
-        lanes.each { |lane| lane.holds.release(:breaker) }
+        lanes(topic).each { |lane| lane.holds.release(:breaker) }
         @session.emit("breaker.closed", {topic: topic.name})
       end
 
       # One that opens and closes within a turn has held the lane that told of it.
-      def held?(entry, lanes) = entry.held || lanes.any? { |lane| lane.holds.include?(:breaker) }
+      def held?(topic, entry)
+        entry.held ||
+          @session.lanes.any? { |_key, lane| lane.holds.include?(:breaker) && lane.topic.equal?(topic) && lane.owned? }
+      end
 
       # Lanes that came meanwhile are held too.
       def hold(topic, entry)

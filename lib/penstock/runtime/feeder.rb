@@ -12,6 +12,8 @@ module Penstock
       SPARE = 2
       # Bytes one turn takes, all lanes together.
       WINDOW_BYTES = 64 * 1024 * 1024
+      NONE = {}.freeze
+      private_constant :NONE
 
       # @param session [Session]
       # @param assemblies [Hash{Routing::Topic => Processing::Assembly}]
@@ -25,7 +27,7 @@ module Penstock
         @ports = ports
         @limit_of = limit_of
         @turn = 0
-        @crowded = {}
+        @crowded = NONE
       end
 
       # Hands out what waits, takes what is wanted, hands that out too.
@@ -69,10 +71,11 @@ module Penstock
 
       # Only as many lanes as units may wait: what is taken and can't be handed out grows old.
       def wanted(lanes)
-        room = Hash.new { |known, topic| known[topic] = room(topic) }
+        room = nil
         lanes.select do |lane|
           next false unless lane.wanted.positive?
           next place?(lane) unless lane.idle?
+          room ||= Hash.new { |known, topic| known[topic] = room(topic) }
           room[lane.topic.name].positive? && (room[lane.topic.name] -= 1)
         end
       end
@@ -88,9 +91,12 @@ module Penstock
 
       # @return [Hash{String => Integer}] topics of which more partitions wait for a place than there are
       def crowded(lanes)
-        waiting = Hash.new(0)
-        lanes.each { |lane| waiting[lane.topic.name] += 1 if lane.idle? && (lane.waiting? || lane.wanted.positive?) }
-        waiting.select { |topic_name, count| count > room(topic_name) }
+        waiting = nil
+        lanes.each do |lane|
+          next unless lane.idle? && (lane.waiting? || lane.wanted.positive?)
+          (waiting ||= Hash.new(0))[lane.topic.name] += 1
+        end
+        waiting.nil? ? NONE : waiting.select { |topic_name, count| count > room(topic_name) }
       end
 
       def take(lanes)

@@ -60,8 +60,8 @@ module Penstock
         @ticker = Ticker.new(@session)
         @lag = LagCompensation.new(driver, host, host.settings.lag_compensation, read_committed: host.read_committed?(group))
         @time_limits = TimeLimits.new(@session, @host.method(:stop_because))
-        @timed = [@session, @opening, @rebalances, @stopping, @committer, @waiting, @ticker, @time_limits, @dead_letters, @breakers,
-          @patience].freeze
+        @timed = [@session, @opening, @rebalances, @stopping, @committer, @waiting, @ticker, @time_limits, @dead_letters,
+          @breakers, @patience].freeze
       end
 
       # Asked on almost every turn, so nothing is allocated for it.
