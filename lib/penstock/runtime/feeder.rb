@@ -93,7 +93,7 @@ module Penstock
       def crowded(lanes)
         waiting = nil
         lanes.each do |lane|
-          next unless lane.idle? && (lane.waiting? || lane.wanted.positive?)
+          next if !lane.idle? || !(lane.waiting? || lane.wanted.positive?)
           (waiting ||= Hash.new(0))[lane.topic.name] += 1
         end
         waiting.nil? ? NONE : waiting.select { |topic_name, count| count > room(topic_name) }

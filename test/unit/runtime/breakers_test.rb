@@ -10,6 +10,7 @@ module Penstock
     include TestSupport::Failing
 
     Session = Struct.new(:clock, :all, :events, :called_back) do
+      def lanes = all.to_h { |lane| [lane.key, lane] }
       def now = clock.monotonic_ms
       def emit(name, payload) = events << [name, payload]
       def lane(key) = all.find { |lane| lane.key == key }
