@@ -104,6 +104,20 @@ static VALUE ledger_initialize(int argc, VALUE *argv, VALUE self) {
   return Qnil;
 }
 
+/* What would be committed if more were complete is asked of a copy. */
+static VALUE ledger_initialize_copy(VALUE self, VALUE original) {
+  pk_rb_ledger_t *copy, *ledger;
+
+  if (self == original) return self;
+  ledger = data_of(original);
+  rb_check_frozen(self);
+  copy = data_of(self);
+  pk_ledger_free(&copy->core);
+  check(pk_ledger_copy(&copy->core, &ledger->core), &ledger->core, 0, 0);
+  copy->budget = ledger->budget;
+  return self;
+}
+
 /* ---- taking in ---- */
 
 /* Positions among the records that are complete already; nil when none is. Asked
@@ -265,8 +279,8 @@ void Init_pk_ledger(VALUE mNative) {
   cLedger = rb_define_class_under(mNative, "Ledger", rb_cObject);
   rb_gc_register_mark_object(cLedger);
   rb_define_alloc_func(cLedger, ledger_alloc);
-  rb_undef_method(cLedger, "initialize_copy");
   rb_define_method(cLedger, "initialize", ledger_initialize, -1);
+  rb_define_method(cLedger, "initialize_copy", ledger_initialize_copy, 1);
   rb_define_method(cLedger, "reset", ledger_reset, 1);
   rb_define_method(cLedger, "admit", ledger_admit, -1);
   rb_define_method(cLedger, "admit_batch", ledger_admit_batch, 3);

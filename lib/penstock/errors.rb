@@ -236,6 +236,23 @@ module Penstock
   class UnknownEventError < StandardError
     include Error
   end
+  # A consumer's transaction was begun inside of another one.
+  class TransactionAlreadyInitializedError < StandardError
+    include Error
+  end
+
+  # The records of a transaction are no longer ours: their partition was taken away or sought, or the group was just given
+  # out anew. The transaction is aborted. It is no failure of a record: whoever has the partition runs it again.
+  class AssignmentLostError < StandardError
+    include Error
+  end
+
+  # With manual offsets a record was marked outside of a transaction, of a partition whose records were marked in transactions
+  # before: the mark would be committed without what the other records have in common with theirs.
+  class NonTransactionalMarkingAttemptError < StandardError
+    include Error
+  end
+
 
   # The command line named a command that doesn't exist.
   class UnknownCommandError < StandardError

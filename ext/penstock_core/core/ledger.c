@@ -35,6 +35,26 @@ size_t pk_ledger_footprint(const pk_ledger_t *ledger) {
   return ledger->capacity * sizeof *ledger->cells + ledger->restored_capacity * sizeof *ledger->restored;
 }
 
+pk_ledger_status_t pk_ledger_copy(pk_ledger_t *copy, const pk_ledger_t *ledger) {
+  pk_cell_t *cells = ledger->count ? malloc(ledger->count * sizeof *cells) : NULL;
+  pk_range_t *restored = ledger->restored_count ? malloc(ledger->restored_count * sizeof *restored) : NULL;
+
+  if ((ledger->count && !cells) || (ledger->restored_count && !restored)) {
+    free(cells);
+    free(restored);
+    return PK_LEDGER_NO_MEMORY;
+  }
+  *copy = *ledger;
+  if (cells) memcpy(cells, head(ledger), ledger->count * sizeof *cells);
+  if (restored) memcpy(restored, ledger->restored, ledger->restored_count * sizeof *restored);
+  copy->cells = cells;
+  copy->first = 0;
+  copy->capacity = ledger->count;
+  copy->restored = restored;
+  copy->restored_capacity = ledger->restored_count;
+  return PK_LEDGER_OK;
+}
+
 static void forget_restored(pk_ledger_t *ledger) {
   free(ledger->restored);
   ledger->restored = NULL;

@@ -46,6 +46,9 @@ typedef struct {
 void pk_ledger_free(pk_ledger_t *ledger);
 size_t pk_ledger_footprint(const pk_ledger_t *ledger);
 
+/* Makes `copy`, which must be empty, the same as `ledger`. */
+pk_ledger_status_t pk_ledger_copy(pk_ledger_t *copy, const pk_ledger_t *ledger);
+
 /* Starts over at base; base < 0: unknown. Restored runs go too. */
 void pk_ledger_reset(pk_ledger_t *ledger, int64_t base);
 

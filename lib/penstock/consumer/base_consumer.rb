@@ -70,8 +70,14 @@ module Penstock
     # @return [Integer]
     def partition = @penstock_context.partition
 
-    # @return [Producer] the application's producer
+    # @return [Producer] the application's producer; in {#transaction} that of the transaction
     def producer = @penstock_context.producer
+
+    # From now on this consumer uses another one, for its dead letters too; nil: the application's again.
+    # @param producer [Producer, nil]
+    def producer=(producer)
+      @penstock_context.producer = producer
+    end
 
     # @return [Consumer::ErrorsTracker] the errors since the last success
     def errors_tracker = @penstock_context.errors
@@ -113,6 +119,17 @@ module Penstock
     # As {#mark_as_consumed}, and waits until the broker has acknowledged the commit.
     # @return [Boolean] false when the partition is no longer ours
     def mark_as_consumed!(message, metadata = nil) = @penstock_context.mark!(message, metadata)
+
+    # What the block produces (by the consumer's or the producer's methods) and marks becomes true together, or nothing of it. The
+    # producer needs a `transactional.id`. What the block raises aborts it and is raised again, but for {AbortTransaction}.
+    #
+    # @param producer [Producer, #with, nil] another one than {#producer}, which it is in the block, or a pool of them
+    # @yieldparam transaction [Producer::Transaction]
+    # @return [Object, nil] what the block returns; nil when it was left by {AbortTransaction}
+    # @raise [AssignmentLostError] something was marked and the partition is no longer ours: aborted
+    # @raise [TransactionAlreadyInitializedError] inside of another one of this consumer
+    # @raise [ProducerNotTransactionalError, KafkaError, WaitTimeoutError] see {Producer#transaction}
+    def transaction(producer = nil, &) = @penstock_context.transaction(producer, &)
 
     # Commits what is marked or complete.
     # @param async [Boolean] don't wait

@@ -6,6 +6,7 @@ require_relative "../messages/messages"
 require_relative "errors_tracker"
 require_relative "flow"
 require_relative "tags"
+require_relative "transacting"
 
 module Penstock
   class Consumer
@@ -13,11 +14,13 @@ module Penstock
     # loop. One per lane; used by the worker that runs the unit and by threads the user's code starts; the lock keeps a wish
     # from falling between the end of a unit and the taking of its wishes.
     class Context
+      include Transacting
+
       attr_reader :lane, :link, :messages, :attempt, :tags
       attr_accessor :consumer
 
       # @param lane [Processing::Lane] only its names and marks are touched from here
-      # @param link [#commit, #request, #offset_at, #producer, #insights] the way to the poll loop
+      # @param link [#commit, #request, #offset_at, #producer, #insights, #claim] the way to the poll loop
       # @param monitor [Monitor] one for all instances of the lane
       def initialize(lane, link, monitor = Monitor.new)
         @monitor = monitor
@@ -47,7 +50,8 @@ module Penstock
       def used? = @used
       def collapsed? = @collapsed
       def eofed? = @eofed || (!@messages.nil? && @messages.at_end?)
-      def producer = @link.producer
+      def producer = current_transaction&.producer || @producer || @link.producer
+      attr_writer :producer
       def insights = @link.insights(@lane)
 
       # One instance of the lane at a time.
@@ -55,6 +59,7 @@ module Penstock
 
       # Called by the worker before it calls user code.
       def begin_unit(unit)
+        @unit = unit
         @messages = unit.messages
         @attempt = unit.attempt
         @collapsed = unit.collapsed ? true : false
@@ -80,12 +85,12 @@ module Penstock
       def mark(message, metadata = nil)
         check(message)
         check_metadata(metadata)
-        (message.mark_cell || marks).mark(message.offset, metadata)
+        mark_in(current_transaction, message, metadata) || (message.mark_cell || marks).mark(message.offset, metadata)
       end
 
-      # Marks and waits for the broker's acknowledgement.
+      # Marks and waits for the broker's acknowledgement; in a transaction that is its commit.
       # @return [Boolean] false when the partition is no longer ours
-      def mark!(message, metadata = nil) = mark(message, metadata) && commit
+      def mark!(message, metadata = nil) = mark(message, metadata) && (current_transaction ? true : commit)
 
       # Sends what is marked and waits for the answer.
       # @return [Boolean]

@@ -25,7 +25,7 @@ module Penstock
         @metadata = nil
         @ahead = exact ? {} : nil
         @owned = true
-        @leaving = false
+        @leaving = @carried = false
       end
 
       # @return [Boolean] whether the partition is still ours
@@ -33,6 +33,12 @@ module Penstock
 
       # @return [Boolean] whether the partition is being given up or the process stops: user loops should end
       def leaving? = @leaving || !@owned
+
+      # @return [Boolean] whether records were marked in a transaction that was committed
+      def carried? = @carried
+
+      # A transaction with marks was committed.
+      def carried! = @carried = true
 
       # @param offset [Integer] the record's offset; it and everything before it is complete
       # @param metadata [String, nil]

@@ -24,6 +24,7 @@ module Penstock
     #   a record (a gap of the log) is none.
     # * `restore(ranges)`: runs above the tail that a former owner completed. Records that turn up there are complete.
     # * `committable`: the base; or, when nothing is incomplete and a restored run begins at the tail, that run's end
+    # * `dup`: another one that knows the same
     # * `budget`, `budget=`: bytes that the envelope of a commit may have, at most {Envelope::MAX_BYTES}
     # * `map_bound(ceiling)`: see {#pressure}
     class Ledger

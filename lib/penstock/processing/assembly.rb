@@ -31,6 +31,7 @@ module Penstock
         Settlement::Interrupt,
         Settlement::Critical,
         Settlement::Hooked,
+        Settlement::Displaced,
         Settlement::Skip,
         Settlement::Breaker,
         Settlement::DeadLetterAfter,

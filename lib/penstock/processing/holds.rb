@@ -7,7 +7,7 @@ module Penstock
     class Holds
       # Every reason there is; a hold under another name is a mistake in our own code.
       REASONS = %i[opening previous_epoch user retry critical draining throttle delay window dead_letter prepare breaker filter
-        pressure suspect instances insights].freeze
+        pressure suspect instances insights transaction].freeze
 
       def initialize
         @due = {}

@@ -7,6 +7,7 @@ require_relative "holds"
 require_relative "intake"
 require_relative "leader_epochs"
 require_relative "ledger"
+require_relative "transacted"
 require_relative "unit"
 
 module Penstock
@@ -21,14 +22,13 @@ module Penstock
     # Life: opening (held until its committed offset is known) → open ⇄ held → leaving (revocation, stop: nothing new, what
     # runs may end and its marks count) → gone (lost or given up: nothing counts).
     class Lane
+      include Transacted
+
       # Share of the room for the map in a commit's metadata that may be used.
       PRESSURE = 0.75
 
       attr_reader :topic, :topic_name, :partition, :epoch, :incarnation, :ledger, :division, :holds, :attempts, :leader_epochs
-      attr_reader :marks, :source, :committed
-
-      # @return [Intake] what was taken and is not let in yet
-      attr_reader :intake
+      attr_reader :marks, :source, :committed, :intake
 
       # @return [Integer, nil] monotonic ms until which records that an earlier owner was retrying wait
       attr_reader :adopted_until

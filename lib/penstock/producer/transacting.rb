@@ -58,6 +58,24 @@ module Penstock
         instrument("transaction.marked_as_consumed", message: message, offset_metadata: offset_metadata)
       end
 
+      # Offsets, with their metadata, become part of the transaction; for who keeps track of offsets himself.
+      #
+      # @api private
+      # @param rows [Array<Array>] topic, partition, offset, metadata, leader epoch
+      # @param group [Native::GroupMetadata]
+      # @return [void]
+      # @raise [KafkaError]
+      def send_offsets(rows, group)
+        @transactions.send_offsets(rows, group)
+      end
+
+      # @api private
+      # @param transaction [Transaction]
+      # @return [Symbol] what became of it, as far as that can be found out now: see {Transaction#fate}
+      def settle_transaction(transaction)
+        @transactions.settle(transaction)
+      end
+
       private
 
       def ensure_set_up

@@ -8,11 +8,19 @@ module Penstock
     # its fiber alone. Where the producer's own would begin a transaction of their own or wait for this one to end (in a
     # thread started inside the block), these raise.
     class Transaction
+      # What became of it: :aborted (also while nothing else could have become of it), :committed, :unknown (to be committed, and
+      # not answered), :lost (the same, and who could have been asked again is gone).
+      #
+      # @api private
+      # @return [Symbol]
+      attr_accessor :fate
+
       # @api private
       def initialize(producer)
         @producer = producer
         @fiber = Fiber.current
         @open = true
+        @fate = :aborted
       end
 
       # @return [Boolean] whether messages are still taken

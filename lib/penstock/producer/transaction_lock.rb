@@ -12,6 +12,8 @@ module Penstock
     # ends with {#shut}, after which only who shut it gets it.
     class TransactionLock
       LOOK_AGAIN_MS = 1_000
+      CLOSING = "the producer is closing: make a new one"
+      private_constant :CLOSING
 
       def initialize
         @mutex = Mutex.new
@@ -47,6 +49,22 @@ module Penstock
         end
       end
 
+      # As {#hold}, without waiting.
+      #
+      # @yield while this fiber has it
+      # @return [Boolean] false when another has it
+      # @raise [ProducerClosedError] it is shut
+      def try
+        return false unless @mutex.synchronize { take_free }
+
+        begin
+          yield
+        ensure
+          give_back
+        end
+        true
+      end
+
       # Lets nobody in any more and waits until the one inside has left. This fiber has it from then on.
       #
       # @param deadline [Deadline]
@@ -68,10 +86,20 @@ module Penstock
       def take
         @mutex.synchronize do
           wait(Deadline.never) while taken? && !@shut
-          raise ProducerClosedError, "the producer is closing: make a new one" if @shut
+          raise ProducerClosedError, CLOSING if @shut
 
           @owner = Fiber.current
         end
+      end
+
+      # Must be called with the mutex held.
+      def take_free
+        raise ProducerClosedError, CLOSING if @shut
+
+        return false if taken?
+
+        @owner = Fiber.current
+        true
       end
 
       # First of all it is free, whatever interrupts what follows: who waits looks again by himself.

@@ -81,6 +81,22 @@ module Penstock
         nil # told as an event, or there is nothing to be ended here
       end
 
+      # Finds out what became of a transaction whose end isn't known, unless somebody is at it: whoever begins the next one asks
+      # first. Where the client was lost the new one is made ready, with which the coordinator ends what was open.
+      #
+      # @param transaction [Transaction]
+      # @return [Symbol] its {Transaction#fate}; :unknown while it runs
+      def settle(transaction)
+        return :unknown if transaction.open?
+
+        @lock.try { make_ready } if %i[unknown lost].include?(transaction.fate)
+        transaction.fate
+      rescue *GONE
+        transaction.fate = :lost
+      rescue KafkaError, WaitTimeoutError
+        transaction.fate # told as an event
+      end
+
       private
 
       # -- before the block --
@@ -109,7 +125,7 @@ module Penstock
         recovering { command("begin") { |client, _| client.begin_transaction } }
         @state = :open
         @delivered = @port.client.call.counts.first
-        @current = Transaction.new(@port.sender)
+        @current = @last = Transaction.new(@port.sender)
         tell("transaction.started")
       end
 
@@ -170,6 +186,7 @@ module Penstock
         raise
       end
 
+        @last.fate = :unknown
       # @param cause [Exception, nil] what made it necessary
       # @param again [Boolean] whether it may have ended, or never begun, without our knowing
       def abort(cause = nil, again: false)
@@ -177,6 +194,7 @@ module Penstock
         await_first_report if begun && !lost?(cause)
         @state = :aborting if begun
         command("abort") { |client, left_ms| unless_done(again) { client.abort_transaction(left_ms) } }
+        @last.fate = error.abortable? ? :aborted : :lost
         begun ? ended("aborted") : @state = :none
       rescue RetriableError
         raise
@@ -229,6 +247,7 @@ module Penstock
 
       # Where no step of the above was at work when an exception came from outside.
       def abort_left_open
+        @last.fate = how.to_sym
         abort(again: true) if %i[beginning open].include?(@state)
       rescue KafkaError, *GONE
         nil # told; it is tried again before the next

@@ -10,14 +10,16 @@ module Penstock
       # @param lane [Processing::Lane]
       # @param offset [Integer]
       # @param clean [Boolean] the owner has ended with nothing running
+      # @param ledger [Processing::Ledger] another one than the lane's
+      # @param user_metadata [String, nil] goes before what was marked
       # @return [String] never longer than the lane's budget; what has no room is left out, and is run again if the owner dies
-      def encode(lane, offset, clean:)
-        attempts = lane.attempts.to_h.select { |failed, _count| failed >= offset }.sort.to_h
+      def encode(lane, offset, clean:, ledger: lane.ledger, user_metadata: nil)
+        attempts = lane.attempts.to_h.select { |failed, _count| failed >= offset && !ledger.complete?(failed) }.sort.to_h
         suspects = lane.suspects
         Native::Envelope.encode(base: offset, topic: lane.topic_name, clean: clean, attempts: attempts,
           unclean_adoptions: suspects&.unclean || 0, crashes: suspects&.counts(offset) || {},
-          completed: lane.ledger, budget: lane.ledger.budget,
-          user_metadata: lane.marks.metadata_at(offset) || lane.adopted_metadata)
+          completed: ledger, budget: ledger.budget,
+          user_metadata: user_metadata || lane.marks.metadata_at(offset) || lane.adopted_metadata)
       end
 
       # @param lane [Processing::Lane]

@@ -24,6 +24,7 @@ module Penstock
         @waits = []
         @clean = {}
         @told_again = false
+        @owed = []
       end
 
       # Something may have moved.
@@ -36,6 +37,7 @@ module Penstock
       def forget(lane)
         @commits.forget(lane)
         @wanted.delete(lane)
+        @owed.delete(lane)
         @clean.delete(lane)
         resolve(false) { |wait| wait.lane.equal?(lane) }
       end
@@ -64,6 +66,16 @@ module Penstock
       # A revocation that waited for such a commit would wait until the group throws the member out: it joins again only when the
       # revocation is answered.
       #
+      # @param lane [Processing::Lane]
+      # @return [Boolean] whether no commit of it is wanted or under way: then a transaction may carry its offset
+      def at_rest?(lane) = settled?([lane]) && !@owed.include?(lane)
+
+      # No transaction carries the lane's offset any more.
+      # @param lane [Processing::Lane]
+      def released(lane)
+        @owed.delete(lane) ? want([lane]) : run
+      end
+
       # @param lanes [Array<Processing::Lane>]
       # @return [Boolean] whether no commit of these lanes is accepted before the member joins its group again
       def hopeless?(lanes) = @commits.outdated?(lanes)
@@ -87,7 +99,7 @@ module Penstock
         now = @session.now
         due = @commits.next_due
         by_interval = due && due <= now
-        return if @wanted.empty? && !by_interval
+        return if !by_interval && @wanted.all?(&:in_transaction?)
         send_lanes(by_interval ? @session.all : @wanted, now, by_interval)
       end
 
@@ -111,15 +123,22 @@ module Penstock
       private
 
       def send_lanes(lanes, now, all)
+        lanes = lanes.reject { |lane| owes?(lane, all) }
         lanes.each { |lane| read_marks(lane) if lane.owned? }
-        forced = @wanted
-        @wanted = []
+        forced, @wanted = @wanted.partition { |lane| !lane.in_transaction? }
         entries = entries_of(lanes, forced, now)
         nothing_to_say(forced - entries.map(&:lane))
         return (@commits.nothing_due if all) if entries.empty?
         entries.each { |entry| write(entry) }
         token = @commits.sent(entries, now, all: all)
         @session.driver.commit(token, entries.map { |entry| row(entry) })
+      end
+
+      # A transaction carries the lane's offset: nothing may be committed beside it.
+      def owes?(lane, all)
+        return false unless lane.in_transaction?
+        @owed << lane if all && lane.owned? && !@owed.include?(lane)
+        true
       end
 
       def read_marks(lane)

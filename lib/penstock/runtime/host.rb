@@ -8,6 +8,7 @@ require_relative "../execution/unit_runner"
 require_relative "../instrumentation/statistics"
 require_relative "../processing/recording/recorder"
 require_relative "flight_dump"
+require_relative "inquiry"
 require_relative "reporter"
 require_relative "run_queue"
 require_relative "suspect_gate"
@@ -142,6 +143,16 @@ module Penstock
 
       # @return [Producer]
       def producer = @producer.call
+
+      # @return [Boolean] whether the application's producer has transactions
+      def transactional? = @settings.kafka.key?(:"transactional.id") || @settings.kafka.key?("transactional.id")
+
+      # Finds out how a transaction ended, without anybody waiting for it.
+      # @param claim [Consumer::Claim]
+      # @param mailbox [Mailbox] of the loop that is to be told
+      def inquire(claim, mailbox)
+        @threads.start("penstock transaction") { Inquiry.new(claim, mailbox).run }
+      end
 
       # @param group [Routing::SubscriptionGroup]
       # @return [Integer] ms

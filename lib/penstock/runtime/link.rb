@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../consumer/claim"
 require_relative "../errors"
 require_relative "mailbox"
 
@@ -29,6 +30,17 @@ module Penstock
         @mailbox.post(wait)
         wait.wait(PATIENCE_S)
       end
+
+      # A transaction asks for its lane's offset slot.
+      # @param claim [Consumer::Claim]
+      def claim(claim) = @mailbox.post(claim)
+
+      # @param claim [Consumer::Claim] whose transaction is over, or whose end isn't known
+      # @param fate [Symbol]
+      def end_claim(claim, fate) = @mailbox.post(Consumer::Claim::Word.new(claim, fate))
+
+      # @param event [String]
+      def tell(event, payload) = @host.monitor.instrument(event, payload)
 
       # @param lane [Processing::Lane]
       # @param flow [Consumer::Flow, Symbol]

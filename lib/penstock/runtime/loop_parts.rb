@@ -12,6 +12,7 @@ require_relative "hooks"
 require_relative "insights"
 require_relative "lag_compensation"
 require_relative "link"
+require_relative "offset_slots"
 require_relative "opening"
 require_relative "patience"
 require_relative "ports"
@@ -31,7 +32,7 @@ module Penstock
     class LoopParts
       attr_reader :dead_letters, :breakers
       attr_reader :session, :committer, :opening, :hooks, :rebalances, :feeder, :settler, :stopping, :events, :waiting, :patience
-      attr_reader :ticker, :time_limits, :insights
+      attr_reader :ticker, :time_limits, :insights, :slots
 
       # @return [LagCompensation]
       attr_reader :lag
@@ -138,7 +139,7 @@ module Penstock
         @committer = Committer.new(@session, codec: @host.codec, interval_ms: @host.commit_interval_ms(@session.group),
           expelled: -> { @rebalances.expelled })
         @opening = Opening.new(@session, codec: @host.codec, committer: @committer,
-          source_begins: @host.begins(@session.group))
+          source_begins: @host.begins(@session.group), patient: @host.transactional?)
         @rebalances = Rebalances.new(@session, committer: @committer, opening: @opening, lanes: method(:lane), hooks: @hooks)
         @stopping = Stopping.new(@session, committer: @committer, hooks: @hooks, rebalances: @rebalances)
       end
@@ -149,7 +150,9 @@ module Penstock
         @suspicion = Suspicion.new(@session, @committer, @host.suspect_gate, ->(lane, unit) { @feeder.push(lane, [unit]) })
         @breakers = Breakers.new(@session, method(:probe))
         @feeder = Feeder.new(@session, @assemblies, @ports, @host.method(:worker_limit), @suspicion)
-        @settler = Settler.new(@session, @assemblies, @ports, @hooks, @suspicion)
+        @slots = OffsetSlots.new(@session, @committer, @opening, codec: @host.codec,
+          settle: ->(outcome) { @settler.call(outcome) }, inquire: ->(claim) { @host.inquire(claim, @session.mailbox) })
+        @settler = Settler.new(@session, @assemblies, @ports, @hooks, @suspicion, @slots)
       end
 
       def widen_lane(lane, width)
@@ -178,6 +181,7 @@ module Penstock
         @host.discovered(topic)
         @host.generations.assigned(topic, partition)
         lane = assembly.lane(topic_name, partition, epoch, source)
+        lane.member_id = @session.driver.member_id
         lane.recording = @recorder&.follow(lane)
         @insights.assigned(lane)
         lock = Monitor.new

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../consumer/claim"
 require_relative "../processing/unit"
 
 module Penstock
@@ -23,7 +24,7 @@ module Penstock
         @closed = false
       end
 
-      # @param message [Processing::Outcome, Request, CommitWait, Symbol]
+      # @param message [Processing::Outcome, Request, CommitWait, Consumer::Claim, Consumer::Claim::Word, Symbol]
       def post(message)
         verdict = @lock.synchronize do
           next :late if @closed
@@ -63,6 +64,9 @@ module Penstock
         left.each { |message| dismiss(message) }
       end
 
+      # @return [Boolean] whether nobody reads any more
+      def closed? = @closed
+
       # @return [Object, nil] the oldest message
       def shift
         return if @messages.empty?
@@ -94,7 +98,10 @@ module Penstock
       private
 
       def dismiss(message)
-        message.resolve(false) if message.is_a?(CommitWait)
+        case message
+        when CommitWait then message.resolve(false)
+        when Consumer::Claim then message.refuse
+        end
       end
     end
 

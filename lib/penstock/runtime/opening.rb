@@ -2,6 +2,8 @@
 
 require_relative "../errors"
 require_relative "../processing/backoff"
+require_relative "error_codes"
+require_relative "reopening"
 
 module Penstock
   module Runtime
@@ -10,7 +12,8 @@ module Penstock
     # loop's thread.
     #
     # An answer that comes after the lane has gone is dropped: lanes are compared by identity, not by name. What the broker can't
-    # say yet is asked again; after 30 s a lane opens from the stored offset alone.
+    # say yet is asked again; after 30 s a lane opens from the stored offset alone. But not where a transaction still holds the
+    # offset, which comes to its end, nor where transactions may have completed something beyond it that would run twice.
     class Opening
       RETRY_MS = 250
       REQUEST_MS = 10_000
@@ -24,8 +27,11 @@ module Penstock
       # @param codec [#decode]
       # @param committer [Committer]
       # @param source_begins [Symbol] where the connection begins without a committed offset
-      def initialize(session, codec:, committer:, source_begins: :earliest)
+      # @param patient [Boolean] whether no lane ever opens without a ledger
+      def initialize(session, codec:, committer:, source_begins: :earliest, patient: false)
         @source_begins = source_begins
+        @patient = patient
+        @reopening = Reopening.new(session, codec)
         @session = session
         @codec = codec
         @committer = committer
@@ -37,6 +43,15 @@ module Penstock
       # @param lanes [Array<Processing::Lane>] just assigned, held under :opening
       def open(lanes, since: @session.now)
         ask(Question.new(lanes, since, false)) unless lanes.empty?
+      end
+
+      # What the ledger says may not be true any more: a new incarnation of the lane begins where the group stands.
+      # @param lane [Processing::Lane]
+      # @param base [Integer] where it begins if the group has nothing
+      # @yield when it is open
+      def again(lane, base, &opened)
+        @reopening.add(lane, base, opened)
+        ask(Question.new([lane], @session.now, false))
       end
 
       # @param event [Array] the driver's answer
@@ -71,8 +86,10 @@ module Penstock
 
       def settle(question, lanes, rows)
         answers = rows.to_h { |topic, partition, *rest| [[topic, partition], rest] }
-        unstable, known = lanes.partition { |lane| (answers[lane.key] || [nil, nil, nil, -1])[3] != 0 }
-        failed(question, unstable, "no stable committed offset") unless unstable.empty?
+        told, untold = lanes.partition { |lane| answers[lane.key]&.at(3) == 0 }
+        failed(question, untold, "no stable committed offset", answers) unless untold.empty?
+        again, known = told.partition { |lane| @reopening.include?(lane) }
+        again.each { |lane| @reopening.opened(lane, *answers[lane.key].first(2)) }
         fresh = known.select { |lane| adopt(lane, *answers[lane.key]) == :new }
         ask(Question.new(fresh, question.since, true)) unless fresh.empty?
       end
@@ -143,11 +160,17 @@ module Penstock
         nil
       end
 
-      def failed(question, lanes, reason)
+      def failed(question, lanes, reason, answers = {})
         return if lanes.empty?
         now = @session.now
-        return give_up(question, lanes, reason, now) if now - question.since >= PATIENCE_MS
-        @retries << [now + RETRY_MS, Question.new(lanes, question.since, question.all)]
+        tired = (now - question.since >= PATIENCE_MS) ? lanes.reject { |lane| waits_on?(lane, answers[lane.key]) } : []
+        give_up(question, tired, reason, now)
+        lanes -= tired
+        @retries << [now + RETRY_MS, Question.new(lanes, question.since, question.all)] unless lanes.empty?
+      end
+
+      def waits_on?(lane, answer)
+        @patient || @reopening.include?(lane) || (answer && ErrorCodes.of(answer[3]) == :unstable_offset_commit)
       end
 
       def give_up(question, lanes, reason, now)

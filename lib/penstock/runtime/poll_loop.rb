@@ -29,6 +29,9 @@ module Penstock
 
       attr_reader :group, :mailbox
 
+      # @return [Integer, nil] when it last turned (monotonic ms); nil before it first did. Any thread
+      attr_reader :turned_at
+
       # @return [Boolean] whether a stop ended with units still running
       attr_reader :forced
 
@@ -83,6 +86,9 @@ module Penstock
         @mailbox.post(:stop)
       end
 
+      # @return [Boolean] whether it has a connection, and turns; else it waits until it tries another one. Any thread
+      def connected? = !@parts.nil?
+
       # @return [Array(Integer, Boolean)] how many partitions it has, and whether nothing of its membership is under way. Any
       #   thread
       def standing
@@ -131,8 +137,9 @@ module Penstock
       # The whole loop.
       def turn
         @parts.session.driver.wait(wait_ms)
-        measure(:events) { handle_events }
+        @turned_at = measure(:events) { handle_events }
         measure(:outcomes) { read_mailbox }
+        @parts.slots.run
         measure(:timers) { run_timers } if timers?
         relieve
         measure(:feeding) { feed }
@@ -189,6 +196,8 @@ module Penstock
           when Processing::Outcome then outcome(message)
           when CommitWait then @parts.committer.wait(message)
           when Mailbox::Request then @parts.request(message)
+          when Consumer::Claim then @parts.slots.asked(message)
+          when Consumer::Claim::Word then @parts.slots.ended(message)
           when :quiet then quiet_now
           when :stop then stop_now
           when :scaled then @parts.widen
@@ -238,8 +247,9 @@ module Penstock
         started = @host.clock.monotonic_ms
         yield
         took = @host.clock.monotonic_ms - started
-        return if took < SLOW_TURN_MS
+        return started if took < SLOW_TURN_MS
         @host.reporter.emit("loop.slow_turn", {subscription_group: @group, stage: stage, stages: {stage => took}, time: took})
+        started
       end
 
       def finish
@@ -293,9 +303,20 @@ module Penstock
           case (message = @mailbox.wait(left))
           when Processing::Outcome then orphaned(message)
           when CommitWait then message.resolve(false)
+          when Consumer::Claim then message.refuse
+          when Consumer::Claim::Word then transaction_ended(message)
           when :quiet then @quiet = true
           end
         end
+      end
+
+      # Of a lane that is gone: only an outcome that was put off waits for it.
+      def transaction_ended(word)
+        claim, fate = word.to_a
+        return @host.inquire(claim, @mailbox) if fate == :unknown
+        claim.lane.offset_slot.close(claim)
+        outcome, claim.outcome = claim.outcome, nil
+        orphaned(outcome) if outcome
       end
 
       def orphaned(outcome)

@@ -12,8 +12,10 @@ module Penstock
       # @param ports [Ports]
       # @param hooks [Hooks]
       # @param suspicion [Suspicion]
-      def initialize(session, assemblies, ports, hooks, suspicion)
+      # @param slots [OffsetSlots, nil]
+      def initialize(session, assemblies, ports, hooks, suspicion, slots = nil)
         @suspicion = suspicion
+        @slots = slots
         @session = session
         @assemblies = assemblies
         @ports = ports
@@ -22,6 +24,7 @@ module Penstock
 
       # @param outcome [Processing::Outcome]
       def call(outcome)
+        return if @slots&.put_off?(outcome)
         lane = outcome.unit.lane
         now = @session.now
         lane.recording&.outcome(outcome, now)

@@ -78,14 +78,33 @@ module Penstock
         assert_operator ObjectSpace.memsize_of(ledger), :<, 5_000
       end
 
-      test "frozen it can be read and not changed; a copy can't be made" do
+      test "a copy knows the same, and what becomes of one is nothing to the other" do
+        ledger = Ledger.new(10)
+        ledger.restore([[40, 45]])
+        ledger.admit(10, 30, [10, 12, 15, 20, 29])
+        ledger.complete(15)
+        ledger.budget = 100
+        copy = ledger.dup
+        said = ->(one) { [one.base, one.tail, one.incomplete, one.incomplete_offsets, one.ranges, one.budget] }
+        before = said.call(ledger)
+
+        assert_equal before, said.call(copy)
+        copy.complete_through(20)
+        copy.admit(30, 300, (30...300).to_a)
+        assert_equal [20, 300], [copy.base, copy.tail]
+        assert_equal before, said.call(ledger)
+        ledger.reset(5)
+        assert_equal 20, copy.base
+        assert_nil Ledger.new.dup.base
+      end
+
+      test "frozen it can be read and not changed" do
         ledger = Ledger.new(0).freeze
 
         assert_equal 0, ledger.base
         [[:admit, 0, 1], [:complete, 0], [:complete_through, 1], [:reset, 1], [:restore, []], [:budget=, 1]].each do |call|
           assert_raises(FrozenError, call.inspect) { ledger.public_send(*call) }
         end
-        assert_raises(NoMethodError) { ledger.dup }
       end
 
       test "offsets that can't be are refused" do

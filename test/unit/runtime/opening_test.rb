@@ -12,9 +12,14 @@ module Penstock
     Source = Struct.new(:id, :cursor)
     # A driver that is only asked for committed offsets.
     class Driver
-      attr_reader :asked
+      attr_reader :asked, :seeks
 
-      def initialize = @asked = []
+      def initialize
+        @asked = []
+        @seeks = []
+      end
+
+      def seek(lane, offset) = @seeks << [lane, offset]
       def fetch_committed(token, keys, **) = @asked << [token, keys]
     end
 
@@ -87,16 +92,47 @@ module Penstock
       assert_equal({retry: 5_000}, adopted.holds.to_h)
     end
 
-    test "an offset that isn't stable yet is asked for again, and after 30 seconds the lane opens without a ledger" do
+    test "an offset that a transaction holds is asked for until the transaction has ended" do
       lane = new_lane
       @opening.open([lane])
-      answer(-1001, number: 88)
+      200.times do
+        answer(-1001, number: 88)
+        @session.now = @opening.next_due
+        @opening.run
+      end
+      refute lane.open?
+      answer(42)
+      assert_equal [true, 42], [lane.open?, lane.position]
+      assert_empty @session.events
+    end
+
+    test "a lane whose ledger can't be trusted begins where the group stands, also where the group never had anything" do
+      lane = lane(committed: 40)
+      @session.lanes << lane
+      admit(lane, batch(40..49, from: 40))
+      opened = 0
+      @opening.again(lane, 40) { opened += 1 }
+      refute lane.open?
+      answer(-1001, number: 14)
+      @session.now = 40_000
+      @opening.run
+      answer(45)
+      assert_equal [1, 45, 1, true], [opened, lane.position, lane.incarnation, lane.open?]
+      @opening.again(lane, 44) { opened += 1 }
+      answer(-1001)
+      assert_equal [2, 44, [45, 44]], [opened, lane.position, @driver.seeks.map(&:last)]
+    end
+
+    test "an offset that can't be read is asked for again, and after 30 seconds the lane opens without a ledger" do
+      lane = new_lane
+      @opening.open([lane])
+      answer(-1001, number: 14)
       assert_equal 1_250, @opening.next_due
       @session.now = 1_250
       @opening.run
       assert_equal 2, @driver.asked.size
       @session.now = 31_000
-      answer(-1001, number: 88)
+      answer(-1001, number: 14)
       assert lane.open?
       assert_equal "offsets.opened_without_ledger", @session.events.last.first
     end

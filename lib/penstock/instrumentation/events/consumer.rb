@@ -40,6 +40,8 @@ module Penstock
               *LANE, :subscription_group, :offset, :timeout, :attempt)
             catalogue.event("consumer.consuming.retry", "Records are tried again after an error; `attempt` is the one that " \
               "begins.", *LANE, :offset, :timeout, :attempt)
+            catalogue.event("consumer.consuming.transaction", "The block of a consumer's transaction is done with. `outcome`: " \
+              ":committed, :aborted, or :unknown and :lost: what became of it is being found out.", *LANE, :producer_id, :outcome)
             catalogue.event("consumer.consuming.seek", "A partition goes on at another offset because user code asked " \
               "for it.", *LANE, :message, :manual_seek, :reset_offset)
           end

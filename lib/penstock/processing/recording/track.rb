@@ -160,6 +160,16 @@ module Penstock
           write(:mark, through) if through > (@lane.ledger.base || -1)
         end
 
+        # Marks of a transaction count, for it is committed.
+        # @param marks [Array<Array(Object, Integer)>] cells and offsets
+        def committed_marks(marks)
+          return write(:mark, marks.map(&:last).max + 1) unless @rolling
+          @lane.division.each_mark(@lane.ledger.base || 0) do |unit|
+            through = marks.filter_map { |cell, offset| offset if cell.equal?(unit.marks) }.max
+            write(:mark, through, unit.messages.first_offset) if through
+          end
+        end
+
         private
 
         def write(kind, *values) = @ring.write(kind, @now = @clock.monotonic_ms, *values)

@@ -45,6 +45,18 @@ module Penstock
         def critical?(error, classes) = error.is_a?(CriticalError) || classes.any? { |klass| error.is_a?(klass) }
       end
 
+      # A transaction met the group while it was given out anew, but the partition is still ours: nothing of it failed, so no
+      # attempt is counted and nothing is given up.
+      class Displaced
+        AGAIN_MS = 100
+        private_constant :AGAIN_MS
+
+        def call(outcome, context)
+          return unless outcome.error.is_a?(AssignmentLostError)
+          [context.wait(outcome.unit, :retry, context.now + AGAIN_MS), context.requeue(outcome.unit)]
+        end
+      end
+
       # Tried again after a back-off. From the first failure of a unit with several records on, what is left runs one record at
       # a time until the blamed one has passed, so that healthy records aren't run again with it.
       class Retry

@@ -1,0 +1,75 @@
+# frozen_string_literal: true
+
+require_relative "../errors"
+
+module Penstock
+  class Consumer
+    # A transaction that asks for its lane's offset slot, with the records that were marked in it. The poll loop grants or
+    # refuses it once; whose transaction it is says in the end what became of it, which is how the slot gets free.
+    #
+    # Made by the thread of the transaction, which waits for the answer; the loop reads what it was made of.
+    class Claim
+      # What the loop hands out: a row for the offset's commit, and who the member was at that moment.
+      Grant = Struct.new(:row, :group)
+      # How it ended, as the loop is told. `fate` as in {Producer::Transaction#fate}.
+      Word = Struct.new(:claim, :fate)
+
+      # What the loop keeps with a claim that it granted: what is committed with the transaction, and what was known before.
+      # @return [Integer]
+      attr_accessor :offset, :version, :base
+
+      # An outcome that is put off until the end is known.
+      # @return [Processing::Outcome, nil]
+      attr_accessor :outcome
+
+      attr_reader :lane, :incarnation, :unit, :marks, :metadata, :producer, :transaction
+
+      # @param lane [Processing::Lane]
+      # @param incarnation [Integer] of the lane, in which the records were read
+      # @param unit [Processing::Unit, nil] whose worker it is that waits for it
+      # @param marks [Array<Array(Object, Integer)>] cells and offsets
+      # @param metadata [String, nil] the user's, for the offset
+      # @param producer [Producer]
+      # @param transaction [Producer::Transaction]
+      def initialize(lane:, incarnation:, unit:, marks:, metadata:, producer:, transaction:)
+        @lane = lane
+        @incarnation = incarnation
+        @unit = unit
+        @marks = marks
+        @metadata = metadata
+        @producer = producer
+        @transaction = transaction
+        @lock = Mutex.new
+        @decided = ConditionVariable.new
+        @answer = nil
+      end
+
+      # @param row [Array] topic, partition, offset, metadata, leader epoch
+      # @param group [Native::GroupMetadata]
+      def grant(row, group) = decide(Grant.new(row, group))
+
+      # The records aren't ours any more.
+      def refuse = decide(:refused)
+
+      # @return [Grant, :refused, nil] nil when there was no answer in time
+      def wait(timeout_s)
+        ends = now + timeout_s
+        @lock.synchronize do
+          @decided.wait(@lock, ends - now) while @answer.nil? && now < ends
+          @answer
+        end
+      end
+
+      private
+
+      def decide(answer)
+        @lock.synchronize do
+          @answer ||= answer
+          @decided.broadcast
+        end
+      end
+
+      def now = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC)
+    end
+  end
+end

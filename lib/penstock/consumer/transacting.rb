@@ -1,0 +1,69 @@
+# frozen_string_literal: true
+
+require_relative "../errors"
+require_relative "transaction"
+
+module Penstock
+  class Consumer
+    # Transactions of a consumer: which one the caller is in, and where a mark goes. Part of {Context}; any thread of the user's
+    # may have one of its own.
+    module Transacting
+      # @param given [Producer, #with, nil] a producer, or a pool of them; nil: the consumer's own
+      # @return [Object, nil] what the block returns; nil when it was aborted on purpose
+      # @raise [TransactionAlreadyInitializedError] the caller is in one
+      # @raise [UnsupportedCaseError] in a process of a pool
+      def transaction(given, &block)
+        refuse_transaction
+        given ||= producer
+        return given.with { |producer| transact(producer, &block) } if pool?(given)
+        transact(given, &block)
+      end
+
+      # @return [Transaction, nil] the one whose block the caller is in
+      def current_transaction = @transactions && @transactions[Fiber.current]
+
+      private
+
+      def refuse_transaction
+        if current_transaction
+          raise TransactionAlreadyInitializedError, "#{place} is in a transaction already, to which belongs what it produces"
+        end
+        return if @link.respond_to?(:claim)
+        raise UnsupportedCaseError, "#{place} runs in a process of a pool, where there are no transactions: run it on :threads"
+      end
+
+      def pool?(given) = given.respond_to?(:with) && !given.respond_to?(:produce_async)
+
+      def transact(producer, &block)
+        marks = @lane.marks
+        transaction = Transaction.new(@lane, @link, producer, (@unit if @running))
+        within(transaction) { transaction.call(&block) }
+      ensure
+        marks.carried! if transaction&.carried
+        tell_transaction(transaction) if transaction&.begun?
+      end
+
+      # The lock is held for one operation on a Hash.
+      def within(transaction)
+        @lock.synchronize { (@transactions ||= {}.compare_by_identity)[Fiber.current] = transaction }
+        yield
+      ensure
+        @lock.synchronize { @transactions.delete(Fiber.current) }
+      end
+
+      def tell_transaction(transaction)
+        @link.tell("consumer.consuming.transaction", {topic: @lane.topic_name, partition: partition, caller: consumer,
+          producer_id: transaction.producer.id, outcome: transaction.outcome})
+      end
+
+      def mark_in(transaction, message, metadata)
+        return transaction.mark(message, metadata) if transaction
+        return unless marks.carried? && topic.manual_offset_management?
+        raise NonTransactionalMarkingAttemptError, "#{message.uid} is marked outside of a transaction, records of #{place} " \
+          "before it were marked inside: wrap it in `transaction { … }`, or nothing of the two is exactly once"
+      end
+
+      def place = "#{@lane.topic_name}/#{@lane.partition}"
+    end
+  end
+end

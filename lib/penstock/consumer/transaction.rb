@@ -1,0 +1,106 @@
+# frozen_string_literal: true
+
+require_relative "../errors"
+require_relative "claim"
+
+module Penstock
+  class Consumer
+    # One transaction of a consumer: what its block produces and marks becomes true together. Marks are kept here; at the end of
+    # the block they make a claim for the lane's offset slot, and the offset that the loop hands out is sent with the
+    # transaction. Whatever way it ends, the loop is told.
+    #
+    # Made for one call, used by the thread whose block it is.
+    class Transaction
+      # How long to wait for the slot: nothing of the transaction has an offset yet, so it can be aborted.
+      PATIENCE_S = 30.0
+      # What a coordinator says to a member that isn't the one it was: the group was given out anew.
+      DISPLACED = %i[illegal_generation unknown_member_id rebalance_in_progress fenced_instance_id fenced_member_epoch
+        stale_member_epoch].freeze
+      private_constant :DISPLACED
+
+      # @return [Producer]
+      attr_reader :producer
+
+      # @return [Boolean] whether offsets were committed with it
+      attr_reader :carried
+
+      # @param lane [Processing::Lane]
+      # @param link [#claim, #end_claim]
+      # @param producer [Producer]
+      # @param unit [Processing::Unit, nil]
+      def initialize(lane, link, producer, unit)
+        @lane = lane
+        @link = link
+        @producer = producer
+        @unit = unit
+        @incarnation = unit ? unit.incarnation : lane.incarnation
+        @own_marks = lane.marks
+        @marks = []
+        @metadata = nil
+        @carried = false
+      end
+
+      # @return [Boolean] whether its block was entered
+      def begun? = !@transaction.nil?
+
+      # @return [Symbol] how it ended, see {Producer::Transaction#fate}
+      def outcome = @transaction.fate
+
+      # @yieldparam transaction [Producer::Transaction]
+      # @return [Object, nil] what the block returns; nil when it was aborted on purpose
+      def call
+        @producer.transaction do |transaction|
+          @transaction = transaction
+          result = yield transaction
+          carry_offset unless @marks.empty?
+          result
+        end
+      ensure
+        Thread.handle_interrupt(Exception => :never) { over }
+      end
+
+      # @param message [Message]
+      # @param metadata [String, nil]
+      # @return [true]
+      # @raise [AssignmentLostError]
+      def mark(message, metadata)
+        raise AssignmentLostError, gone unless @own_marks.owned?
+        @marks << [message.mark_cell, message.offset]
+        @metadata = metadata if metadata
+        true
+      end
+
+      private
+
+      def carry_offset
+        raise AssignmentLostError, gone unless @own_marks.owned?
+        @claim = Claim.new(lane: @lane, incarnation: @incarnation, unit: @unit, marks: @marks, metadata: @metadata,
+          producer: @producer, transaction: @transaction)
+        @link.claim(@claim)
+        send_offset(answered(@claim.wait(PATIENCE_S)))
+      end
+
+      def answered(answer)
+        raise AssignmentLostError, gone if answer == :refused
+        return answer if answer
+        raise WaitTimeoutError, "no other transaction of #{place} has ended within #{PATIENCE_S.round} s: this one is aborted"
+      end
+
+      def send_offset(grant)
+        @producer.send_offsets([grant.row], grant.group)
+      rescue KafkaError => error
+        raise unless DISPLACED.include?(error.code)
+        raise AssignmentLostError, "the group was given out anew while a transaction of #{place} ran: it is aborted"
+      end
+
+      def over
+        return unless @claim
+        @link.end_claim(@claim, outcome)
+        @carried = outcome == :committed
+      end
+
+      def gone = "#{place} isn't ours any more: the transaction is aborted, its records are the next owner's"
+      def place = "#{@lane.topic_name}/#{@lane.partition}"
+    end
+  end
+end

@@ -1,0 +1,69 @@
+# frozen_string_literal: true
+
+require_relative "offset_slot"
+
+module Penstock
+  module Processing
+    # A lane's part in transactions of user code: its offset slot, and what marks made in a transaction come to. Part of {Lane}.
+    #
+    # Such marks are pairs of the cell in which a mark outside of a transaction would be written and the offset.
+    module Transacted
+      # @return [String, nil] as which member of its group the lane came
+      attr_accessor :member_id
+
+      # @return [OffsetSlot]
+      def offset_slot = @offset_slot ||= OffsetSlot.new
+
+      # @return [Boolean] whether a transaction carries its offset: then nothing else may be committed for it
+      def in_transaction? = @offset_slot ? @offset_slot.taken? : false
+
+      # @param marks [Array<Array(Object, Integer)>]
+      # @return [Ledger] what would be known if they counted
+      def ledger_with(marks)
+        offsets = marked_offsets(marks)
+        ledger = @ledger.dup
+        rolling? ? ledger.complete_many(offsets) : ledger.complete_through(offsets.max + 1)
+        ledger
+      end
+
+      # These marks count: their transaction is committed with this offset.
+      # @param marks [Array<Array(Object, Integer)>]
+      # @param offset [Integer]
+      # @param version [Integer] of the ledger when the transaction's offset was made
+      def commit_marks(marks, offset, version)
+        same = @ledger.version == version
+        offsets = marked_offsets(marks)
+        rolling? ? complete_offsets(offsets) : complete_through(offsets.max + 1)
+        committed!(offset, same ? @ledger.version : version)
+      end
+
+      private
+
+      # Whole, a mark is a watermark; by key it stands for its record and what is before it in its unit.
+      def marked_offsets(marks)
+        return marks.map(&:last) unless rolling?
+        marks.flat_map { |cell, offset| before(cell, offset) }.uniq.sort
+      end
+
+      def before(cell, offset)
+        unit = unit_of(cell) or return [offset]
+        unit.messages.offsets.select { |each| each <= offset }
+      end
+
+      def unit_of(cell)
+        return unless cell
+        @division.each_mark(@ledger.base || 0) { |unit| return unit if cell.equal?(unit.marks) }
+        nil
+      end
+
+      def complete_offsets(offsets)
+        units = []
+        @division.each_mark(@ledger.base || 0) { |unit| units << unit if unit.messages.offsets.intersect?(offsets) }
+        wanted = offsets.to_h { |offset| [offset, true] }
+        units.each { |unit| complete(unit.messages.to_a.select { |message| wanted.delete(message.offset) }) }
+        drop(wanted.keys)
+        units.each { |unit| @division.done(unit) if unit.messages.offsets.all? { |offset| @ledger.complete?(offset) } }
+      end
+    end
+  end
+end

@@ -1,0 +1,165 @@
+# frozen_string_literal: true
+
+require_relative "../consumer/claim"
+require_relative "../processing/offset_slot"
+
+module Penstock
+  module Runtime
+    # Hands the lanes' offset slots to transactions of user code, and finds out how one ended whose worker couldn't say. Runs on
+    # the poll loop's thread; what waits for a broker is asked by a thread of its own.
+    #
+    # See docs/internals.md, "Transactions in consumers", for the states and what may interrupt them.
+    class OffsetSlots
+      # @param session [Session]
+      # @param committer [Committer]
+      # @param opening [Opening]
+      # @param codec [#encode]
+      # @param settle [#call] settles an outcome that was put off
+      # @param inquire [#call] asks a claim's producer until there is an answer: `call(claim) { |fate| … }`
+      def initialize(session, committer, opening, codec:, settle:, inquire:)
+        @session = session
+        @committer = committer
+        @opening = opening
+        @codec = codec
+        @settle = settle
+        @inquire = inquire
+        @waiting = []
+      end
+
+      # A worker is at the end of its transaction's block.
+      # @param claim [Consumer::Claim]
+      def asked(claim)
+        return claim.refuse unless ours?(claim)
+        claim.lane.offset_slot.ask(claim)
+        @waiting << claim.lane
+        run
+      end
+
+      # How a transaction ended, from its worker or from who asked for it. What came to its end before it was granted, or was told
+      # before, is no news.
+      # @param word [Consumer::Claim::Word]
+      def ended(word)
+        claim, fate = word.to_a
+        slot = claim.lane.offset_slot
+        return slot.close(claim) unless slot.holder.equal?(claim)
+        return known(claim, fate) if %i[committed aborted].include?(fate)
+        (fate == :lost && slot.unknown?) ? read_again(claim) : lost(claim)
+      end
+
+      # The outcome of a unit whose transaction's end isn't known is put off until it is.
+      # @param outcome [Processing::Outcome]
+      # @return [Boolean] whether it is
+      def put_off?(outcome)
+        lane = outcome.unit.lane
+        claim = (lane.offset_slot.holder if lane.in_transaction?)
+        return false unless claim && claim.unit.equal?(outcome.unit)
+        claim.outcome = outcome
+        lost(claim)
+        true
+      end
+
+      # Grants what can be granted, and refuses what isn't ours any more.
+      def run
+        return if @waiting.empty?
+        @waiting.uniq!
+        @waiting.each { |lane| advance(lane) }
+        @waiting.select! { |lane| lane.offset_slot.waiting? }
+      end
+
+      private
+
+      def ours?(claim)
+        lane = claim.lane
+        @session.current?(lane) && lane.owned? && lane.marks.owned? && claim.incarnation == lane.incarnation
+      end
+
+      def advance(lane)
+        slot = lane.offset_slot
+        slot.refuse_unless { |claim| ours?(claim) }.each(&:refuse)
+        return if slot.taken? || !slot.waiting? || !@committer.at_rest?(lane)
+        claim = slot.next
+        group = group_of(lane)
+        group ? grant(claim, group) : claim.refuse
+      end
+
+      # A member that was thrown out has no id any more, and a transaction of nobody would be accepted. One that has come back has
+      # another than the lane came with.
+      def group_of(lane)
+        group = @session.driver.group_metadata
+        return group if @session.group.direct?
+        group if group && group.generation >= 0 && !group.member_id.empty? && group.member_id == lane.member_id
+      end
+
+      def grant(claim, group)
+        lane = claim.lane
+        ledger = lane.ledger_with(claim.marks)
+        claim.base = lane.position
+        claim.version = lane.ledger.version
+        claim.offset = ledger.committable
+        lane.offset_slot.open(claim)
+        claim.grant(row(claim, ledger), group)
+      end
+
+      def row(claim, ledger)
+        lane = claim.lane
+        metadata = @codec.encode(lane, claim.offset, clean: false, ledger: ledger, user_metadata: claim.metadata)
+        [lane.topic_name, lane.partition, claim.offset, metadata, lane.leader_epochs.below(claim.offset)]
+      end
+
+      # --- its end
+
+      def known(claim, fate)
+        lane = claim.lane
+        lane.offset_slot.close(claim)
+        committed(claim) if fate == :committed && counts?(claim)
+        free(lane)
+        put_off(claim)
+      end
+
+      # Also behind the end of a stop's time: what is committed later must not be less.
+      def counts?(claim) = claim.lane.owned? && claim.incarnation == claim.lane.incarnation
+
+      def committed(claim)
+        lane = claim.lane
+        lane.recording&.committed_marks(claim.marks)
+        lane.commit_marks(claim.marks, claim.offset, claim.version)
+        lane.marks.store_metadata(claim.metadata) if claim.metadata
+        @session.emit("offsets.committed", {subscription_group_id: @session.group.id,
+          offsets: [[lane.topic_name, lane.partition, claim.offset]]})
+        @committer.moved
+      end
+
+      def free(lane)
+        lane.holds.release(:transaction)
+        lane.ready = true
+        @committer.released(lane)
+        run
+      end
+
+      def put_off(claim)
+        outcome, claim.outcome = claim.outcome, nil
+        @settle.call(outcome) if outcome
+      end
+
+      # --- an end that isn't known
+
+      def lost(claim)
+        lane = claim.lane
+        return unless lane.offset_slot.lose(claim)
+        lane.holds.add(:transaction) if @session.current?(lane)
+        @inquire.call(claim)
+      end
+
+      # Nobody can be asked any more: what the group has is the truth.
+      def read_again(claim)
+        lane = claim.lane
+        return known(claim, :aborted) unless @session.current?(lane) && counts?(claim)
+        @opening.again(lane, claim.base) do
+          lane.offset_slot.close(claim)
+          free(lane)
+        end
+        put_off(claim)
+      end
+    end
+  end
+end

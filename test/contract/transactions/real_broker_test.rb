@@ -1,0 +1,211 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "penstock/admin"
+require "penstock/cli/dead/reader"
+require "support/consuming"
+require "support/native_member"
+require "support/real_broker"
+
+module Penstock
+  # What a consumer produces and marks in a transaction, seen by a reader of what is committed, and by the group's offset.
+  class TransactionsInConsumersTest < TestCase
+    include TestSupport::RealBroker
+    include TestSupport::Consuming
+
+    Address = Struct.new(:bootstrap_servers)
+
+    def kafka = {"bootstrap.servers": bootstrap_servers, "auto.commit.interval.ms": 200}
+
+    def setup
+      super
+      @members = []
+      @producers = []
+    end
+
+    def teardown
+      @members.each(&:close)
+      super
+      @producers.each { |producer| producer.close(timeout_ms: 5_000) }
+    end
+
+    def topics
+      [unique("in"), unique("out")].each { |name| create_topic(name, 1) }
+    end
+
+    def copying(topic, options = ->(_route) {}, **settings, &consume)
+      transactional = {"transactional.id": unique("copier"), **settings.delete(:kafka).to_h}
+      consuming(topic, options, **settings, kafka: transactional, &consume)
+    end
+
+    # @return [Array<String>] payloads up to the last one, which is awaited
+    def seen_until(topic, last, isolation: "read_committed")
+      reader = TestSupport::NativeMember.new(Address.new(bootstrap_servers), topic, group_id: unique("reader"),
+        isolation_level: isolation)
+      @members << reader
+      found = -> { reader.batches.values.flatten.flat_map { |batch| Array.new(batch.size) { |index| batch.payload(index) } } }
+      reader.turn_until(40, "the record #{last}") { found.call.include?(last) }
+      found.call
+    end
+
+    def await_offset(topic, offset, partition = 0)
+      state = -> { [committed(topic, partition), @running.map { |each| each.application.snapshot }] }
+      wait_until(40, "offset #{offset}", state: state) { committed(topic, partition) == offset }
+    end
+
+    def producer(name)
+      Producer.new { |config| config.kafka = {"bootstrap.servers": bootstrap_servers, "transactional.id": unique(name)} }
+        .tap { |made| @producers << made }
+    end
+
+    test "[transaction commit] what is produced and what is marked become true together; metadata goes along" do
+      source, target = topics
+      produce(source, %w[a b c])
+      copying(source, max_messages: 3) do
+        transaction do
+          messages.each { |message| produce_async(topic: target, payload: message.raw_payload.upcase) }
+          mark_as_consumed(messages.last, "so far")
+        end
+      end
+
+      assert_equal %w[A B C], seen_until(target, "C")
+      await_offset(source, 3)
+      assert_equal "so far", committed_map(source).user_metadata
+    end
+
+    test "[transaction abort] nothing of it is seen and the offset stays; the record runs again" do
+      source, target = topics
+      produce(source, %w[a b])
+      attempts = queue
+      copying(source, max_messages: 1) do
+        transaction do
+          produce_sync(topic: target, payload: "#{messages.first.raw_payload}#{attempt}")
+          mark_as_consumed(messages.first)
+          attempts << attempt
+          raise "no" if attempt == 1 && messages.first.offset == 1
+        end
+      end
+
+      assert_equal %w[a1 b2], seen_until(target, "b2")
+      assert_equal %w[a1 b1 b2], seen_until(target, "b2", isolation: "read_uncommitted")
+      await_offset(source, 2)
+      assert_equal [1, 1, 2], take(attempts, 3)
+    end
+
+    test "[AbortTransaction] it is no error, what was marked in it isn't marked, and an event tells of it" do
+      source, target = topics
+      produce(source, %w[a])
+      answers, events = queue, queue
+      running = copying(source, ->(_route) { manual_offset_management true }) do
+        answer = transaction do
+          produce_async(topic: target, payload: "no")
+          mark_as_consumed(messages.first)
+          raise AbortTransaction
+        end
+        answers << answer
+        transaction { produce_async(topic: target, payload: "yes") }
+      end
+      running.application.monitor.subscribe("consumer.consuming.transaction") { |event| events << event[:outcome] }
+
+      assert_nil take(answers, 1, 40).first
+      assert_equal %w[yes], seen_until(target, "yes")
+      assert_equal %i[aborted committed], take(events, 2)
+      running.stop
+      assert_operator committed(source), :<=, 0
+      assert_predicate running.errors, :empty?
+    end
+
+    test "[mixed marking] with manual offsets a mark outside is refused once records were marked in a transaction" do
+      source, target = topics
+      produce(source, %w[a b])
+      told = queue
+      copying(source, ->(_route) { manual_offset_management true }, max_messages: 1) do
+        message = messages.first
+        next transaction { produce_async(topic: target, payload: "x") && mark_as_consumed(message) } if message.offset.zero?
+        begin
+          mark_as_consumed(message)
+        rescue NonTransactionalMarkingAttemptError => error
+          told << error.message
+        end
+      end
+
+      assert_match(/is marked outside of a transaction/, take(told, 1, 40).first)
+      await_offset(source, 1)
+    end
+
+    test "one inside of another is refused, so is one of a producer without transactions; both leave the records" do
+      source, = topics
+      produce(source, %w[a])
+      other = Producer.new { |config| config.kafka = {"bootstrap.servers": bootstrap_servers} }.tap { |made| @producers << made }
+      told = queue
+      copying(source) do
+        next if attempt > 2
+        told << begin
+          (attempt == 1) ? transaction { transaction { raise "never" } } : transaction(other) { raise "never" }
+        rescue => error
+          error.class
+        end
+        raise "again"
+      end
+
+      assert_equal [TransactionAlreadyInitializedError, ProducerNotTransactionalError], take(told, 2, 40)
+      await_offset(source, 1)
+    end
+
+    test "keys side by side, each in transactions of a producer of its own: each once, in order per key, and the offset at the end" do
+      source, target = topics
+      produce_keyed(source, Array.new(120) { |index| ["k#{index % 6}", index.to_s] })
+      pool = Pool.new(Array.new(3) { |index| producer("keys-#{index}") })
+      consuming(source, ->(_route) { parallel by: :key }, concurrency: 3, max_messages: 4) do
+        transaction(pool) do
+          messages.each { |message| produce_async(topic: target, payload: message.raw_payload) }
+          mark_as_consumed(messages.last)
+          raise AbortTransaction if messages.first.raw_payload.to_i % 7 == 3 && attempt == 1 && rand(2).zero?
+        end || raise("aborted")
+      end
+
+      await_offset(source, 120)
+      produce(target, ["end"])
+      seen = seen_until(target, "end") - ["end"]
+      assert_equal Array.new(120, &:to_s), seen.sort_by(&:to_i)
+      seen.map(&:to_i).group_by { |index| index % 6 }.each_value { |ones| assert_equal ones.sort, ones }
+    end
+
+    # A pool as `connection_pool` has it.
+    class Pool
+      def initialize(producers)
+        @free = Thread::Queue.new
+        producers.each { |producer| @free << producer }
+      end
+
+      def with
+        producer = @free.pop
+        yield producer
+      ensure
+        @free << producer if producer
+      end
+    end
+
+    test "[wrap with pool] a consumer that took a producer from a pool has it in its transactions, and for its dead letters" do
+      source, target = topics
+      dead = unique("dead")
+      create_topic(dead, 1)
+      produce(source, %w[a bad c])
+      mine = producer("pool")
+      ids, dispatched = queue, queue
+      mine.monitor.subscribe("transaction.committed") { |event| ids << event[:producer_id] }
+      pool = Pool.new([mine])
+      running = copying(source, ->(_route) { dead_letter_queue(topic: dead, max_retries: 0) }, max_messages: 1,
+        hooks: {wrap: ->(_action, &job) { pool.with { |one| (self.producer = one) && job.call } }}) do
+        raise "no" if messages.first.raw_payload == "bad"
+        transaction { produce_async(topic: target, payload: messages.first.raw_payload) && mark_as_consumed(messages.first) }
+      end
+      running.application.monitor.subscribe("dead_letter_queue.dispatched") { |event| dispatched << event[:offset] }
+
+      assert_equal %w[a c], seen_until(target, "c")
+      await_offset(source, 3)
+      assert_equal ["bad"], seen_until(dead, "bad")
+      assert_equal [mine.id] * 3, take(ids, 3, 40)
+    end
+  end
+end
