@@ -194,6 +194,15 @@ module Penstock
     end
   end
 
+  # The settings of a producer's variant can't be used: which, and why not.
+  class VariantInvalidError < ConfigurationError
+  end
+
+  # Somebody subscribes to statistics of a client that was made without them.
+  class StatisticsNotEnabledError < StandardError
+    include Error
+  end
+
   # A transaction was asked of a producer without `transactional.id`.
   class ProducerNotTransactionalError < StandardError
     include Error
@@ -227,15 +236,6 @@ module Penstock
     end
   end
 
-  # Raise it inside a transaction to abort it: `transaction` returns nil then.
-  class AbortTransaction < StandardError
-    include Error
-  end
-
-  # An event that isn't in the closed list was instrumented or subscribed to.
-  class UnknownEventError < StandardError
-    include Error
-  end
   # A consumer's transaction was begun inside of another one.
   class TransactionAlreadyInitializedError < StandardError
     include Error
@@ -253,6 +253,15 @@ module Penstock
     include Error
   end
 
+  # Raise it inside a transaction to abort it: `transaction` returns nil then.
+  class AbortTransaction < StandardError
+    include Error
+  end
+
+  # An event that isn't in the closed list was instrumented or subscribed to.
+  class UnknownEventError < StandardError
+    include Error
+  end
 
   # The command line named a command that doesn't exist.
   class UnknownCommandError < StandardError

@@ -3,23 +3,25 @@
 require_relative "deadline"
 require_relative "errors"
 require_relative "native/producer"
+require_relative "producer/aside"
 require_relative "producer/buffer"
 require_relative "producer/buffering"
+require_relative "producer/connecting"
 require_relative "producer/delivery/handle"
 require_relative "producer/delivery/report"
+require_relative "producer/disconnecting"
 require_relative "producer/dispatching"
-require_relative "producer/dry_client"
 require_relative "producer/message_rules"
+require_relative "producer/operations"
 require_relative "producer/partition_counts"
 require_relative "producer/preparation"
 require_relative "producer/reloading"
-require_relative "producer/reporter"
-require_relative "producer/sending"
 require_relative "producer/settings"
 require_relative "producer/shutdown"
 require_relative "producer/status"
 require_relative "producer/tombstones"
 require_relative "producer/transacting"
+require_relative "producer/variants"
 
 module Penstock
   # Sends messages to Kafka.
@@ -43,11 +45,14 @@ module Penstock
   # message. A delivery error is final. A wait that times out says *unknown*: the message may still arrive.
   class Producer
     include Buffering
+    include Connecting
+    include Disconnecting
     include Dispatching
     include Reloading
     include Shutdown
     include Tombstones
     include Transacting
+    include Variants
 
     # @return [Status]
     attr_reader :status
@@ -61,6 +66,11 @@ module Penstock
       @lock = Mutex.new
       @ended = ConditionVariable.new
       @buffer = Buffer.new
+      @operations = Operations.new
+      @revival = Mutex.new
+      @reloads = 0
+      @varied = false
+      @variant_key = :"penstock_variant_#{object_id}"
       setup(&block) if block
     end
 
@@ -119,8 +129,9 @@ module Penstock
     def produce_sync(message)
       return in_transaction { produce_sync(message) } if outside?
 
+      message = step_through(message)
       with_client do |sending|
-        message = prepare(message)
+        message = checked(message, sending)
         message = message.merge(handle: true) if message[:handle] == false
         instrument("message.produced_sync", message: message) do
           handle = sending.one(message, "message.produce_sync")
@@ -174,7 +185,7 @@ module Penstock
     # @param timeout_ms [Integer]
     # @return [Boolean] false when the time was over first
     def flush(timeout_ms = config.max_wait_timeout)
-      with_client { @client.flush(timeout_ms) }
+      with_client { Aside.call { @client.flush(timeout_ms) } }
     end
 
     # Throws away the buffer, and what is queued or in flight: those deliveries end with an error.
@@ -184,7 +195,7 @@ module Penstock
       with_client do
         messages = @buffer.take
         @client.purge
-        @client.flush(config.max_wait_timeout)
+        Aside.call { @client.flush(config.max_wait_timeout) }
         instrument("buffer.purged", messages: messages.ready + messages.fresh) unless messages.empty?
       end
     end
@@ -213,37 +224,47 @@ module Penstock
 
     # The way of a message nobody has to look at: read, checked and queued in C. nil when there is any doubt.
     def quick(message)
-      return if @client.nil? || @reporter.stale? || !middleware.empty? || @monitor.subscribed?("message.produced_async")
+      return if @client.nil? || @reporter.stale? || !middleware.empty? || varied? ||
+        @monitor.subscribed?("message.produced_async")
 
       @client.dispatch(message)
     end
 
     def produce_async_carefully(message)
+      message = step_through(message)
       with_client do |sending|
-        message = prepare(message)
+        message = checked(message, sending)
         instrument("message.produced_async", message: message) { sending.one(message, "message.produce_async") }
       end
     end
 
+    # Once a message, however often it is offered to a client.
+    def step_through(message)
+      connect unless @sending && usable?
+      middleware.run(message)
+    end
+
     # Ruby looks closer only at what the client has doubts about.
-    def prepare(message)
-      message = middleware.run(message)
-      @client.plain_message?(message) ? message : @preparation.call(message)
+    def checked(message, sending)
+      sending.plain_message?(message) ? message : @preparation.call(message)
     end
 
     # @param run [Boolean] whether middleware is still to be run
     def produce_many_prepared(messages, run:, sync: false, handle: true)
       return together { produce_many_prepared(messages, run: run, sync: sync, handle: handle) } if outside?
 
+      connect unless @sending && usable?
+      messages = middleware.run_many(messages) if run
       with_client do |sending|
-        messages = middleware.run_many(messages) if run
-        messages = prepare_all(messages) unless @client.plain?(messages)
+        messages = checked_all(messages, sending)
         sync ? send_and_settle(sending, messages) : send_all(sending, messages, handle)
       end
     end
 
-    def prepare_all(messages)
-      @preparation.call_all(messages).each { |message| @client.open_topic(message[:topic]) }
+    def checked_all(messages, sending)
+      return messages if sending.plain?(messages)
+
+      @preparation.call_all(messages).each { |message| sending.open_topic(message[:topic]) }
     end
 
     def send_all(sending, messages, handle)
@@ -259,73 +280,31 @@ module Penstock
       instrument("messages.produced_sync", messages: messages) do
         sending.many(messages, type).tap { |handles| sending.settle_all(handles, messages, type, deadline) }
       rescue ProduceManyError => error
-        error.dispatched.each { |handle| @client.sync_wait(handle, deadline.remaining_ms) }
+        sending.await_all(error.dispatched, deadline)
         raise
       end
     end
 
     def wait_deadline
-      Deadline.in(config.max_wait_timeout)
+      Deadline.in(varied? ? current_variant.max_wait_timeout : config.max_wait_timeout)
     end
 
     def instrument(event, **payload, &block)
       monitor.instrument(event, {producer_id: id, **payload}, &block)
     end
 
+    # Whatever properties a variant has opened it with.
+    def open_for_question(topic)
+      @client.open_topic(topic)
+    rescue KafkaError => error
+      raise unless error.code == :conflict
+    end
+
     # A query can't be interrupted; who waits for this thread can.
     def ask_partitions(topic)
-      @client.open_topic(topic)
+      open_for_question(topic)
       Thread.new { @client.query_partitions(topic, PartitionCounts::QUERY_TIMEOUT_MS) }
         .tap { |thread| thread.report_on_exception = false }.value
-    end
-
-    # Yields what sends, with the client open. Errors of a client that is closed meanwhile are this producer's; one that was
-    # replaced has sent nothing of it.
-    def with_client
-      connect unless @sending && usable?
-      client = @client
-      @reporter.refresh if @reporter.stale?
-      yield @sending
-    rescue HandleClosedError => error
-      raise if error.is_a?(ProducerClosedError)
-      retry if replaced?(client)
-
-      raise ProducerClosedError, "the producer #{id} is closed: make a new one", cause: error
-    end
-
-    def replaced?(client)
-      status.configured? || (status.connected? && !client.equal?(@client))
-    end
-
-    # While it closes only the closing thread may go on, for the last flush.
-    def usable?
-      status.connected? || (status.closing? && @closer.equal?(Thread.current))
-    end
-
-    def connect
-      raise ConfigurationError, "the producer isn't set up: give `Producer.new` a block, or call `setup`" if status.initial?
-
-      @lock.synchronize do
-        raise ProducerClosedError, "the producer #{id} is #{status}: make a new one" unless status.active? || usable?
-
-        open_client unless @sending
-      end
-    end
-
-    def open_client
-      client = config.deliver ? native_client : DryClient.new
-      @reporter = Reporter.new(client, config)
-      @sending = Sending.new(client, config)
-      @client = client
-      @status = Status::CONNECTED unless status.closing?
-      instrument("producer.connected")
-    end
-
-    # Statistics cost CPU each interval: they are on only if somebody listens by now.
-    def native_client
-      properties = config.native_properties(statistics: monitor.subscribed?(Reporter::STATISTICS))
-      Native::Producer.new(properties, delivery_class: Delivery::Handle, max_payload_bytes: config.max_payload_size,
-        token_refresh: config.oauth.token_provider_listener ? true : false)
     end
   end
 end

@@ -24,6 +24,7 @@ module Penstock
         @catalogue = catalogue
         @strict = strict
         @lock = Mutex.new
+        @late = EMPTY
         @subscriptions = catalogue.names.to_h { |name| [name, NOBODY] }.freeze
       end
 
@@ -48,6 +49,16 @@ module Penstock
         nil
       end
 
+      # Says that nobody who subscribes from now on would ever hear an event.
+      #
+      # @param name [String]
+      # @param reason [String, nil] why; nil: it will be heard again
+      # @return [void]
+      # @api private
+      def too_late_for(name, reason)
+        @lock.synchronize { @late = reason ? @late.merge(name => reason).freeze : @late.except(name).freeze }
+      end
+
       # Listens to one event with a block, or to many with an object: for each event there is, its method
       # `on_<name with underscores>` is called if it has one.
       #
@@ -55,6 +66,7 @@ module Penstock
       # @yieldparam event [Event]
       # @return [Object] what {#unsubscribe} takes
       # @raise [UnknownEventError]
+      # @raise [StatisticsNotEnabledError] the client of whoever tells of statistics was made without them
       def subscribe(listener, &block)
         return subscribe_object(listener) unless block
 
@@ -163,6 +175,7 @@ module Penstock
 
       def add(pairs)
         @lock.synchronize do
+          pairs.each { |name, _| raise StatisticsNotEnabledError, @late[name] if @late.key?(name) }
           added = pairs.to_h { |name, subscription| [name, [*@subscriptions.fetch(name), subscription].freeze] }
           @subscriptions = @subscriptions.merge(added).freeze
         end

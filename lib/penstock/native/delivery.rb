@@ -17,6 +17,16 @@ module Penstock
         await(timeout_ms)
       end
 
+      # Waits in a fiber of a scheduler, whose thread goes on.
+      #
+      # @param timeout_ms [Integer, nil] nil waits for ever
+      # @param urgent [Boolean] whether what is queued is to leave at once meanwhile, without lingering
+      # @return [Boolean] whether the fate is known
+      # @raise [ForkedHandleError] in a child of the process that produced it
+      def wait_in_fiber(timeout_ms, urgent: false)
+        done? || client.fiber_waits.wait(self, timeout_ms, urgent)
+      end
+
       # @return [String]
       def inspect
         place = done? ? "#{topic}/#{partition} at offset #{offset}" : "#{topic}, pending"

@@ -3,6 +3,7 @@
 require_relative "../errors"
 require_relative "../native"
 require_relative "delivery"
+require_relative "fiber_waits"
 require_relative "group_metadata"
 require_relative "handles"
 
@@ -11,11 +12,13 @@ module Penstock
     # A producer of librdkafka with its event thread, see ext/penstock_kafka/producer.c. It owns that thread, a helper while
     # somebody waits synchronously, and librdkafka's own, all until {#close}. Any thread may use it; a forked child can't.
     #
-    # In C, messages: `open_topic(name)`, `dispatch(message)`, `plain_message?(message)`, `plain?(messages)`,
-    # `dispatch_slice(messages, from, handles, accepted)`, `offer(…)`; waiting: `sync_wait(delivery, timeout_ms)`, `ticket`,
+    # In C, messages: `open_topic(name)`, `open_topic_with(key, name, properties)`, `dispatch(message)`,
+    # `plain_message?(message)`, `plain?(messages)`, `dispatch_slice(messages, from, handles, accepted)`, `offer(…)`; waiting:
+    # `sync_wait(delivery, timeout_ms)`, `watch(delivery, number, urgent)`, `take_watched`, `ticket`,
     # `wait_for_room(ticket, timeout_ms)`, `flush(timeout_ms)`, `purge`; reports: `want(mask)`,
-    # `wait_for_reports(timeout_ms)`, `take_reports(max)`, `poll_event`; life: `close(timeout_ms)`, `discard!`, `closed?`,
-    # `state`, `pid`, `name`; and `queue_size`, `counts`, `query_partitions(topic, timeout_ms)`, `fatal_error`,
+    # `wait_for_reports(timeout_ms)`, `take_reports(max)`, `poll_event`; life: `close(timeout_ms)`, `close_idle`, `discard!`,
+    # `closed?`, `state`, `pid`, `name`; what a close left behind: `count_undelivered(keep)`, `undelivered`,
+    # `take_undelivered`; and `queue_size`, `accepted`, `counts`, `query_partitions(topic, timeout_ms)`, `fatal_error`,
     # `last_error`, `set_token`, `set_token_failure`.
     #
     # Transactions, one call at a time: `init_transactions(timeout_ms)`, `begin_transaction`,
@@ -33,6 +36,7 @@ module Penstock
       # @raise [KafkaError] `:invalid_arg` when librdkafka refuses the configuration
       def initialize(conf, delivery_class: Delivery, max_payload_bytes: MAX_PAYLOAD_BYTES, token_refresh: false)
         connect(conf, delivery_class, max_payload_bytes, token_refresh)
+        @fiber_waits = FiberWaits.new(self)
         Handles.opened(self)
       end
 
@@ -63,6 +67,9 @@ module Penstock
       def oauthbearer_set_token_failure(reason)
         set_token_failure(reason)
       end
+
+      # @return [FiberWaits] how fibers wait for what it delivers
+      attr_reader :fiber_waits
 
       # @return [String]
       def inspect

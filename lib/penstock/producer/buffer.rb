@@ -12,6 +12,10 @@ module Penstock
         def empty?
           ready.empty? && fresh.empty?
         end
+
+        def to_a
+          ready + fresh
+        end
       end
 
       def initialize
@@ -44,6 +48,11 @@ module Penstock
       # @return [Integer]
       def size
         synchronize { count }
+      end
+
+      # @return [Boolean]
+      def empty?
+        size.zero?
       end
 
       # For `inspect`, which must never wait.

@@ -15,12 +15,14 @@ module Penstock
       # @raise [MessageInvalidError] it can't be sent
       # @raise [ProducerClosedError, ForkedHandleError, ConfigurationError] the producer can't be used
       def ready(message)
-        with_client do
-          prepare(message.except(:handle, :label)).tap { |prepared| @client.open_topic(prepared[:topic].to_s) }
+        message = step_through(message).except(:handle, :label)
+        with_client do |sending|
+          checked(message, sending).tap { |prepared| @client.open_topic(prepared[:topic].to_s) }
         end
       end
 
-      # Hands a message over. Never waits, runs nobody's code, tells no listener. With a transactional producer a thread of
+      # Hands a message over. Waits for nothing but a new client where the last one was replaced, runs nobody's code, tells no
+      # listener. With a transactional producer a thread of
       # its own sends it in a transaction of its own: one that is open is somebody else's and may be aborted.
       #
       # @param message [Hash] as {#ready} answered it
@@ -31,10 +33,13 @@ module Penstock
       def dispatch(message)
         return hand_over(message) if @transactions
 
-        sending = @sending
-        raise ProducerClosedError, "the producer #{id} is #{status}" unless sending && status.connected?
+        raise ProducerClosedError, "the producer #{id} is #{status}" unless @client && status.active?
 
-        sending.try(message)
+        connect unless @sending
+        (sending = @sending).try(message)
+      rescue KafkaError => error
+        replace_client_aside(sending, error) if error.code == :fatal
+        raise
       rescue HandleClosedError => error
         raise if error.is_a?(ProducerClosedError)
 
@@ -42,6 +47,13 @@ module Penstock
       end
 
       private
+
+      # The message will be offered again, to another client by then.
+      def replace_client_aside(sending, error)
+        return unless revivable? && sending
+
+        Thread.new { sending.replace_client(error) }.name = "penstock reload"
+      end
 
       def hand_over(message)
         raise ProducerClosedError, "the producer #{id} is #{status}" unless status.active?

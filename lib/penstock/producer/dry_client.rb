@@ -28,6 +28,9 @@ module Penstock
       def open_topic(_name)
       end
 
+      def open_topic_with(_key, _name, _properties)
+      end
+
       # @param parts [Array] as the driver's: topic, payload, key, partition, timestamp, headers, handle, label
       def offer(*parts)
         topic, _, _, partition, _, _, handle, label = parts
@@ -87,13 +90,32 @@ module Penstock
         false
       end
 
+      # Everything is delivered at once.
+      def count_undelivered(_keep)
+      end
+
+      def undelivered
+        [0, 0]
+      end
+
+      def take_undelivered
+      end
+
       def close(_timeout_ms)
         @closed = true
         0
       end
 
+      def close_idle
+        @closed = true
+      end
+
       def closed?
         @closed
+      end
+
+      def state
+        @closed ? :closed : :open
       end
 
       def fatal_error

@@ -74,9 +74,10 @@ module Penstock
         end
       end
 
+      # @param limit_ms [Integer, nil] nil waits for ever
       # @return [void] once everything was told; at once when called by a listener
-      def join
-        @thread&.join unless Thread.current.equal?(@thread)
+      def join(limit_ms = nil)
+        @thread&.join(limit_ms && (limit_ms / 1_000.0)) unless Thread.current.equal?(@thread)
       end
 
       # @return [Thread, nil]

@@ -3,6 +3,7 @@
 require_relative "../deadline"
 require_relative "../errors"
 require_relative "../native/delivery"
+require_relative "aside"
 
 module Penstock
   class Producer
@@ -14,22 +15,65 @@ module Penstock
 
       # @param client [Native::Producer, DryClient]
       # @param settings [Settings]
-      def initialize(client, settings)
+      # @yieldparam error [KafkaError] which has ended the client
+      # @yieldreturn [Boolean] whether another client has taken its place
+      def initialize(client, settings, &revive)
         @client = client
         @settings = settings
         @monitor = settings.monitor
         @id = settings.id
         @transactional = !settings.kafka[:"transactional.id"].nil?
+        @revive = revive
+        @end = Deadline.never
+      end
+
+      # Nothing waits for room any longer than this from here on.
+      #
+      # @param deadline [Deadline]
+      # @return [void]
+      def end_by(deadline)
+        @end = deadline
       end
 
       # @param message [Hash] prepared
       # @param type [String] of the error event: which call of the API it is
       # @return [Delivery::Handle, true]
       # @raise [ProduceError] with the KafkaError as its cause
+      # @raise [HandleClosedError] there is another client now, and this one hasn't sent it
       def one(message, type)
         with_room(type, message: message) { offer(message) }
       rescue KafkaError => error
+        error = refusal(error)
         fail_with(error, type, ProduceError, message, message: message)
+      end
+
+      # Has another client put in the place of one that an error has ended.
+      #
+      # @param error [KafkaError] with which it has refused a message
+      # @return [Boolean] whether there is another one now
+      def replace_client(error)
+        fatal = fatal_of(error)
+        (fatal && @revive&.call(fatal)) || false
+      end
+
+      # Makes topics known that are used for the first time.
+      #
+      # @param name [String]
+      # @return [void]
+      def open_topic(name)
+        @client.open_topic(name)
+      end
+
+      # @param message [Hash]
+      # @return [Boolean] whether the client can do with it as it is
+      def plain_message?(message)
+        @client.plain_message?(message)
+      end
+
+      # @param messages [Array<Hash>]
+      # @return [Boolean] whether the client can do with them as they are
+      def plain?(messages)
+        @client.plain?(messages)
       end
 
       # Never waits.
@@ -52,7 +96,12 @@ module Penstock
           accepted.size == messages.size
         accepted
       rescue KafkaError => error
+        error = refusal(error, accepted)
         fail_with(error, type, ProduceManyError, messages[accepted.size], messages: messages, dispatched: accepted)
+      rescue HandleClosedError => error
+        raise if accepted.empty?
+
+        fail_with(ended(error), type, ProduceManyError, messages[accepted.size], messages: messages, dispatched: accepted)
       end
 
       # Waits until the message is delivered; what is queued leaves at once, without lingering.
@@ -69,11 +118,21 @@ module Penstock
         fail_with(error, type, ProduceError, message, message: message)
       end
 
+      # Waits for all of them, or until the time is over; from the last on, for it is often the last to be known.
+      #
+      # @param handles [Array<Delivery::Handle>]
+      # @param deadline [Deadline]
+      # @return [void]
+      def await_all(handles, deadline)
+        handles.reverse_each { |handle| wait(handle, deadline.remaining_ms) unless handle.done? }
+      end
+
       # Waits for all of them before the first failure is raised.
       #
       # @return [void]
       # @raise [ProduceManyError]
       def settle_all(handles, messages, type, deadline)
+        await_all(handles, deadline)
         errors = handles.map { |handle| error_of(handle, deadline) }
         first = errors.index { |error| error } or return
 
@@ -87,11 +146,33 @@ module Penstock
         handle.create_result
       end
 
-      # Where a fiber scheduler runs, the wait is another thread's, so that other fibers go on.
+      # Where a fiber scheduler runs, the fiber waits and its thread goes on.
       def wait(handle, timeout_ms)
         return @client.sync_wait(handle, timeout_ms) unless Fiber.current_scheduler
 
-        Thread.new { @client.sync_wait(handle, timeout_ms) }.value
+        handle.wait_in_fiber(timeout_ms, urgent: true)
+      end
+
+      # What the client's refusal means. With another client in its place the message may go there, if nothing of its batch
+      # has gone to this one.
+      def refusal(error, accepted = [])
+        fatal = fatal_of(error) or return error
+        raise HandleClosedError, "the client was replaced" if accepted.empty? && @revive&.call(fatal)
+
+        fatal
+      end
+
+      # The error that ended the client, of which it only says that there was one.
+      def fatal_of(error)
+        number, text = @client.fatal_error if error.code == :fatal
+        return unless number
+
+        KafkaError.build(number: number, name: Native::Delivery.error_for(number).code, message: text, fatal: true)
+      end
+
+      # The client was closed between two parts of a batch.
+      def ended(error)
+        KafkaError.new(error.message, code: :destroy, number: -197)
       end
 
       def undecided
@@ -136,7 +217,7 @@ module Penstock
           result = yield
           return result if result
 
-          deadline ||= Deadline.in(@settings.wait_timeout_on_queue_full)
+          deadline ||= @end.within(@settings.wait_timeout_on_queue_full)
           await_room(ticket, deadline, attempt += 1, type, context)
         end
       end
@@ -145,7 +226,8 @@ module Penstock
         raise QueueFullError if !@settings.wait_on_queue_full || deadline.expired?
 
         tell_full(attempt, type, context)
-        @client.wait_for_room(ticket, deadline.wait_ms(@settings.wait_backoff_on_queue_full))
+        wait_ms = deadline.wait_ms(@settings.wait_backoff_on_queue_full)
+        Aside.call { @client.wait_for_room(ticket, wait_ms) }
       end
 
       def tell_full(attempt, type, context)

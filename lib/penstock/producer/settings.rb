@@ -17,6 +17,34 @@ module Penstock
       # @api private
       Types = Penstock::Config::Types
 
+      # Nothing, or long enough to be worth a new connection.
+      #
+      # @api private
+      class IdleTime
+        MIN_MS = 30_000
+
+        def coerce(value)
+          value.equal?(0) ? value : Types::Milliseconds.new(min: MIN_MS).coerce(value)
+        end
+
+        def to_s
+          "0 or #{Types::Milliseconds.new(min: MIN_MS)}"
+        end
+      end
+
+      # false, or what another type takes.
+      #
+      # @api private
+      OrFalse = Struct.new(:type) do
+        def coerce(value)
+          (value == false) ? value : type.coerce(value)
+        end
+
+        def to_s
+          "#{type}, or false"
+        end
+      end
+
       # `default` may be a Proc, called for each producer.
       Setting = Struct.new(:name, :type, :default, :description)
 
@@ -57,6 +85,17 @@ module Penstock
           "Codes of fatal errors after which it is not replaced."),
         Setting.new(:wait_timeout_on_transaction_abort, Types::Milliseconds.new, 5_000,
           "Longest time an abort waits for the first report of its transaction; 0 doesn't wait."),
+        Setting.new(:reload_on_idempotent_fatal_error, Types::Flag.new, false,
+          "Whether a client that a fatal error of an idempotent producer has ended is replaced."),
+        Setting.new(:wait_backoff_on_idempotent_fatal_error, Types::Milliseconds.new, 5_000, "Time after it was replaced."),
+        Setting.new(:max_attempts_on_idempotent_fatal_error, Types::Whole.new(min: 1), 5,
+          "How often it is replaced without a delivery between."),
+        Setting.new(:idle_disconnect_timeout, IdleTime.new, 0,
+          "Time without a message after which the producer lets go of its connections; 0 never."),
+        Setting.new(:undelivered, OrFalse.new(Types::Responding.new(:call)), false,
+          "Called by a close with the messages that it could not deliver."),
+        Setting.new(:client_class, OrFalse.new(Types::Responding.new(:new)), false,
+          "What takes the place of a client in tests."),
         Setting.new(:deliver, Types::Flag.new, true, "false checks and instruments messages, and sends nothing."),
         Setting.new(:middleware, Types::Responding.new(:run, :append, :prepend), ->(*) { Middleware.new },
           "Steps each message goes through before it is checked.")
@@ -68,6 +107,11 @@ module Penstock
       SETTINGS.each { |setting| attr_reader setting.name }
       (SETTINGS.map(&:name) - [:kafka]).each { |name| attr_writer name }
 
+      # @return [Instrumentation::Monitor, nil] its monitor, if nobody has given it another
+      def own_monitor
+        @monitor if @monitor.equal?(@own_monitor)
+      end
+
       # @return [OAuth]
       attr_reader :oauth
 
@@ -76,6 +120,7 @@ module Penstock
           default = setting.default
           instance_variable_set(:"@#{setting.name}", default.respond_to?(:call) ? default.call : default)
         end
+        @own_monitor = @monitor
         @kafka = Penstock::Config::KafkaHash.new
         @oauth = OAuth.new(false)
       end

@@ -2,17 +2,22 @@
 
 require_relative "../deadline"
 require_relative "../errors"
+require_relative "leftovers"
 
 module Penstock
   class Producer
     # The end of a producer. Whatever happens it takes no longer than it was given, plus about a second for what can't be
     # left out; afterwards every delivery is resolved.
     module Shutdown
+      # Time that listeners have at least to hear of the last deliveries, in ms. They go on hearing of them behind it.
+      LISTENERS_MS = 1_000
+
       # What a close may take beyond its time limit, in ms.
       TRAP_MARGIN_MS = 5_000
 
       # Sends the buffer, waits for what is queued or in flight, then lets go of the client. What isn't delivered by then is
-      # thrown away; a handle whose message may or may not have arrived ends as *unknown*.
+      # thrown away; a handle whose message may or may not have arrived ends as *unknown*. What wasn't delivered is counted, told
+      # as `producer.undelivered`, and offered to `config.undelivered`.
       #
       # May be called again, by any thread, by a listener, in `at_exit` and in a signal handler. In a forked child it only
       # forgets its parent's client.
@@ -90,11 +95,27 @@ module Penstock
       end
 
       def close_client(deadline)
-        flush_last
-        return unless @client
+        return @client&.close(0) if inherited?
 
-        @client.close(deadline.remaining_ms)
-        @reporter.join
+        leftovers = Leftovers.new(config)
+        leftovers.count(@client) if @sending
+        @sending&.end_by(deadline)
+        flush_last
+        late = @sending ? end_handle(deadline) : 0
+        leftovers.tell((@client if @sending), @buffer.take.to_a, late: late)
+      end
+
+      # What the parent's producer has is the parent's to send.
+      def inherited?
+        @sending && @client.respond_to?(:pid) && @client.pid != ::Process.pid
+      end
+
+      # @return [Integer] messages that are still under way
+      def end_handle(deadline)
+        @idle_watch&.stop
+        pending = @client.close(deadline.remaining_ms)
+        @reporter.join([deadline.remaining_ms, LISTENERS_MS].max)
+        (@client.state == :closed) ? 0 : pending
       end
 
       # Its errors were told; closing goes on.

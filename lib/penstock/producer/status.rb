@@ -5,10 +5,12 @@ module Penstock
     # Where a producer is in its life. Immutable; `producer.status.connected?` and the like.
     #
     # initial → configured (setup) → connected (first use) → closing → closed. A producer that was never used goes from
-    # configured to closed.
+    # configured to closed. connected → disconnecting → disconnected, when it has nothing to do, and with the next call
+    # connected again; when a call comes between, disconnecting → connected. connected → configured, when a fatal error has
+    # ended its client.
     class Status
       # In the order in which a producer goes through them.
-      NAMES = %w[initial configured connected closing closed].freeze
+      NAMES = %w[initial configured connected disconnecting disconnected closing closed].freeze
 
       # @return [String]
       attr_reader :name
@@ -22,7 +24,7 @@ module Penstock
 
       # @return [Boolean] whether messages are taken
       def active?
-        configured? || connected?
+        configured? || connected? || disconnecting? || disconnected?
       end
 
       # @return [String] its name
@@ -35,7 +37,7 @@ module Penstock
         "#<#{self.class} #{@name}>"
       end
 
-      INITIAL, CONFIGURED, CONNECTED, CLOSING, CLOSED = NAMES.map { |name| new(name) }
+      INITIAL, CONFIGURED, CONNECTED, DISCONNECTING, DISCONNECTED, CLOSING, CLOSED = NAMES.map { |name| new(name) }
     end
   end
 end

@@ -2,6 +2,7 @@
 
 require_relative "../deadline"
 require_relative "../errors"
+require_relative "aside"
 
 module Penstock
   class Producer
@@ -31,11 +32,11 @@ module Penstock
       # @yieldparam timeout_ms [Integer] what is left
       # @return [void]
       # @raise [KafkaError] retriable: its outcome isn't known
-      def call(name, &block)
+      def call(name)
         deadline = @end.within(@settings.max_wait_timeout)
         attempt = 1
         begin
-          aside(deadline.remaining_ms, &block)
+          Aside.call { yield(deadline.remaining_ms) }
         rescue KafkaError => error
           again = again?(error, attempt, deadline)
           tell(name, error, attempt, again)
@@ -68,19 +69,6 @@ module Penstock
       def tell(name, error, attempt, again)
         @settings.monitor.instrument("error.occurred", type: "transaction.#{name}", error: error, attempt: attempt,
           retry: again, producer_id: @settings.id)
-      end
-
-      # Where a fiber scheduler runs, another thread waits, so that other fibers go on.
-      def aside(timeout_ms)
-        return yield(timeout_ms) unless Fiber.current_scheduler
-
-        thread = Thread.new { yield(timeout_ms) }
-        thread.report_on_exception = false
-        begin
-          thread.value
-        ensure
-          thread.kill.join
-        end
       end
     end
   end

@@ -2,6 +2,7 @@
 
 require_relative "../clock"
 require_relative "../errors"
+require_relative "reloading"
 require_relative "transaction"
 require_relative "transaction_commands"
 require_relative "transaction_lock"
@@ -62,23 +63,22 @@ module Penstock
         end
       end
 
+      # Runs the block while no transaction is open, nor one whose end isn't known.
+      #
+      # @return [Object, nil] what the block returns; nil, without having called it, when there is one
+      # @raise [ProducerClosedError] the producer is closing
+      def between
+        result = nil
+        @lock.try { result = yield if @state == :none }
+        result
+      end
+
       # @param offsets [Array] as the driver takes them
       # @param group [Native::GroupMetadata]
       # @return [void]
       # @raise [KafkaError]
       def send_offsets(offsets, group)
         command("store_offset") { |client, left_ms| client.send_offsets_to_transaction(offsets, group, left_ms) }
-      end
-
-      # Lets the transaction that runs come to its end, and no other begin. What it leaves open is ended.
-      #
-      # @param deadline [Deadline]
-      # @return [void]
-      def shut(deadline)
-        @commands.end_by(deadline) unless @lock.shut?
-        find_out if @lock.shut(deadline)
-      rescue KafkaError, WaitTimeoutError, *GONE
-        nil # told as an event, or there is nothing to be ended here
       end
 
       # Finds out what became of a transaction whose end isn't known, unless somebody is at it: whoever begins the next one asks
@@ -95,6 +95,17 @@ module Penstock
         transaction.fate = :lost
       rescue KafkaError, WaitTimeoutError
         transaction.fate # told as an event
+      end
+
+      # Lets the transaction that runs come to its end, and no other begin. What it leaves open is ended.
+      #
+      # @param deadline [Deadline]
+      # @return [void]
+      def shut(deadline)
+        @commands.end_by(deadline) unless @lock.shut?
+        find_out if @lock.shut(deadline)
+      rescue KafkaError, WaitTimeoutError, *GONE
+        nil # told as an event, or there is nothing to be ended here
       end
 
       private
@@ -175,6 +186,7 @@ module Penstock
       # @param again [Boolean] whether it may have been committed without our knowing
       def commit(again: false)
         @state = :committing
+        @last.fate = :unknown
         command("commit") { |client, left_ms| unless_done(again) { client.commit_transaction(left_ms) } }
         @reloads = 0
         ended("committed")
@@ -182,11 +194,11 @@ module Penstock
         raise WaitTimeoutError, "the commit of a transaction was not answered in time: it may be committed or not. The " \
           "producer asks again before anything else. #{error.message}"
       rescue KafkaError => error
+        @last.fate = error.abortable? ? :aborted : :lost
         error.abortable? ? abort_because(error) : recover(error)
         raise
       end
 
-        @last.fate = :unknown
       # @param cause [Exception, nil] what made it necessary
       # @param again [Boolean] whether it may have ended, or never begun, without our knowing
       def abort(cause = nil, again: false)
@@ -194,7 +206,6 @@ module Penstock
         await_first_report if begun && !lost?(cause)
         @state = :aborting if begun
         command("abort") { |client, left_ms| unless_done(again) { client.abort_transaction(left_ms) } }
-        @last.fate = error.abortable? ? :aborted : :lost
         begun ? ended("aborted") : @state = :none
       rescue RetriableError
         raise
@@ -236,6 +247,7 @@ module Penstock
       # Listeners may produce again.
       def ended(how)
         @state = :none
+        @last.fate = how.to_sym
         leave
         tell("transaction.#{how}")
       end
@@ -247,7 +259,6 @@ module Penstock
 
       # Where no step of the above was at work when an exception came from outside.
       def abort_left_open
-        @last.fate = how.to_sym
         abort(again: true) if %i[beginning open].include?(@state)
       rescue KafkaError, *GONE
         nil # told; it is tried again before the next
@@ -282,13 +293,7 @@ module Penstock
 
       def recoverable?(error)
         @settings.reload_on_transaction_fatal_error && @reloads < @settings.max_attempts_on_transaction_fatal_error &&
-          !kept?(error)
-      end
-
-      # Whoever was fenced would fence the other in turn.
-      def kept?(error)
-        codes = @settings.non_reloadable_errors
-        codes.include?(error.code) || (error.is_a?(FencedError) && codes.include?(:fenced))
+          !Reloading.kept?(@settings, error)
       end
 
       # -- events --

@@ -14,6 +14,7 @@ module Penstock
             delivered(catalogue)
             buffer(catalogue)
             transactions(catalogue)
+            pool(catalogue)
           end
 
           private
@@ -22,6 +23,13 @@ module Penstock
             catalogue.event("producer.connected", "A producer opened its client.", :producer_id)
             catalogue.event("producer.closing", "A producer begins to close.", :producer_id)
             catalogue.event("producer.closed", "A producer is closed.", :producer_id, timed: true)
+            catalogue.event("producer.disconnecting", "A producer without work is about to let go of its client. A call that " \
+              "comes between keeps it.", :producer_id)
+            catalogue.event("producer.disconnected", "A producer has let go of its client; its next call opens another one.",
+              :producer_id, timed: true)
+            catalogue.event("producer.undelivered", "A producer was closed before everything was delivered. `messages` are " \
+              "those that are still known, as Hashes with `error` and `outcome`.", :producer_id, :count, :failed, :unknown,
+              :messages)
             catalogue.event("producer.queue_full", "The queue of a producer is full and it waits for deliveries.",
               :producer_id, optional: %i[message attempt])
             catalogue.event("producer.reload", "A fatal error has ended the client of a producer, which is about to be " \
@@ -58,6 +66,13 @@ module Penstock
             catalogue.event("buffer.flushed_async", "The buffer was handed to the client.", :producer_id, :messages,
               timed: true)
             catalogue.event("buffer.purged", "The buffer was thrown away.", :producer_id, optional: %i[messages])
+          end
+
+          def pool(catalogue)
+            catalogue.event("connection_pool.created", "A pool of producers was made.", :pool, :size, :timeout)
+            catalogue.event("connection_pool.shutdown", "A pool of producers is closed, and so are they.", :pool)
+            catalogue.event("connection_pool.reload", "The producers of a pool are about to be replaced.", :pool)
+            catalogue.event("connection_pool.reloaded", "The producers of a pool were replaced.", :pool)
           end
 
           def transactions(catalogue)

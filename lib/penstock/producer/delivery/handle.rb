@@ -60,12 +60,11 @@ module Penstock
 
         private
 
-        # Where a fiber scheduler runs, the wait is another thread's, so that other fibers go on.
+        # Where a fiber scheduler runs, the fiber waits and its thread goes on.
         def settled_within?(timeout_ms)
           return true if done?
-          return await(timeout_ms) unless Fiber.current_scheduler
 
-          Thread.new { await(timeout_ms) }.value
+          Fiber.current_scheduler ? wait_in_fiber(timeout_ms) : await(timeout_ms)
         end
 
         def timeout_text(timeout_ms)

@@ -1,0 +1,104 @@
+# frozen_string_literal: true
+
+require_relative "../config/types"
+require_relative "../errors"
+require_relative "../native/conf"
+require_relative "../nearest"
+
+module Penstock
+  class Producer
+    # A producer with other settings for what is sent through it: how long calls wait, and properties of topics. It shares
+    # the client, the connections and the buffer with the one it was made of, and has the same methods.
+    #
+    #     critical = producer.with(topic_config: {acks: "all"}, max_wait_timeout: 30_000)
+    #     critical.produce_sync(topic: "payments", payload: "…")
+    #
+    # Its settings hold for the fiber that is in one of its calls, also in the block of a transaction; behind the call
+    # those of before hold again. Immutable; any thread may use it. It doesn't have to be closed: closing it closes the producer.
+    class Variant
+      # librdkafka's properties of topics that may differ from message to message.
+      TOPIC_PROPERTIES = %i[
+        acks request.required.acks compression.codec compression.type compression.level delivery.timeout.ms
+        message.timeout.ms partitioner request.timeout.ms
+      ].freeze
+
+      # Calls that go on to the producer as they are.
+      PLAIN = %i[
+        id status config monitor middleware messages queue_size queue_length partition_count purge idempotent? transactional?
+        transaction? fatal_error client close close! closed? disconnect disconnectable? current_variant with variant ready
+        dispatch
+      ].freeze
+
+      # Calls for which the variant's settings hold.
+      OWN = %i[
+        produce_async produce_sync produce_many_async produce_many_sync tombstone_async tombstone_sync tombstone_many_async
+        tombstone_many_sync buffer buffer_many flush_async flush_sync flush transaction transaction_mark_as_consumed
+      ].freeze
+
+      # @return [Integer] milliseconds
+      attr_reader :max_wait_timeout
+      # @return [Hash{String => String}] librdkafka's properties of the topics it sends to, beside the client's
+      attr_reader :topic_config
+
+      # @api private
+      # @param producer [Producer]
+      def initialize(producer, max_wait_timeout: producer.config.max_wait_timeout, topic_config: {})
+        problems = [*wait_problem(max_wait_timeout), *topic_problems(producer, topic_config)]
+        raise VariantInvalidError, problems unless problems.empty?
+
+        @producer = producer
+        @max_wait_timeout = max_wait_timeout
+        @topic_config = topic_config.to_h { |name, value| [name.to_s.freeze, value.to_s.freeze] }.freeze
+        freeze
+      end
+
+      PLAIN.each do |name|
+        define_method(name) { |*arguments, **options, &block| @producer.public_send(name, *arguments, **options, &block) }
+      end
+
+      OWN.each do |name|
+        define_method(name) do |*arguments, **options, &block|
+          @producer.as(self) { @producer.public_send(name, *arguments, **options, &block) }
+        end
+      end
+
+      # @return [String]
+      def inspect
+        "#<#{self.class} of #{@producer.id} max_wait_timeout=#{max_wait_timeout} topic_config=#{topic_config}>"
+      end
+
+      private
+
+      def wait_problem(value)
+        typed = Penstock::Config::Types::Milliseconds.new.coerce(value)
+        return unless typed.nil? || Penstock::Config::Types.invalid?(typed)
+
+        Problem.new("max_wait_timeout", "must be #{Penstock::Config::Types::Milliseconds.new}, is #{value.inspect[0, 80]}")
+      end
+
+      def topic_problems(producer, config)
+        return [Problem.new("topic_config", "must be a Hash, is a #{config.class}")] unless config.is_a?(Hash)
+
+        refused = config.keys.filter_map { |name| name_problem(producer, name) }
+        return refused unless refused.empty?
+
+        texts = config.to_h { |name, value| [name.to_s, value.to_s] }
+        texts.filter_map { |name, value| value_problem(name, Native::Conf.check(name, value)) }
+      end
+
+      def name_problem(producer, name)
+        place = "topic_config.#{name}"
+        return Problem.new(place, "the key #{name.inspect} must be a Symbol") unless name.is_a?(Symbol)
+        return Problem.new(place, "can't differ in a variant", Nearest.hint(name, TOPIC_PROPERTIES)) unless
+          TOPIC_PROPERTIES.include?(name)
+        return unless name.end_with?("acks") && producer.idempotent?
+
+        Problem.new(place, "is `all` for an idempotent or transactional producer, always")
+      end
+
+      def value_problem(name, complaint)
+        Problem.new("topic_config.#{name}", complaint) if complaint
+      end
+    end
+  end
+end
