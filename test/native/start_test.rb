@@ -1,0 +1,38 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "support/native_member"
+
+module Penstock
+  module Native
+    # How a client begins: it waits for answers, and for nothing else. What it did is read off librdkafka's own debug lines.
+    class StartTest < TestCase
+      include TestSupport::NativeCluster
+
+      # @return [Array<String>] what it told until its first record
+      def started(name)
+        skip "needs the patched librdkafka" unless Native.patched?
+        produce(name, %w[a])
+        one = member(name, debug: "broker,cgrp,topic")
+        one.await_records([name, 0], 1)
+        one.events.select { |event| event.first == :log }.map { |event| event[3] }
+      end
+
+      test "where nothing was committed the first offset is asked for at once" do
+        lines = started(topic).grep(/offset query|querying for logical offset/)
+
+        refute_empty lines.grep(/querying for logical offset/)
+        assert_empty lines.grep(/backoff/)
+      end
+
+      test "behind the broker it began at the next connection is made at once" do
+        lines = started(topic)
+        let_go = lines.index { |line| line.include?("Sending TERMINATE to") }
+        chosen = lines.drop(let_go).index { |line| line.include?("Selected for cluster connection") }
+
+        refute_nil chosen, lines.drop(let_go).join("\n")
+        assert_empty lines[let_go, chosen].grep(/still suppressed/)
+      end
+    end
+  end
+end
