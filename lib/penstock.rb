@@ -11,7 +11,8 @@ module Penstock
   ON_DEMAND = {
     Admin: "penstock/admin", App: "penstock/app", Application: "penstock/application",
     BaseConsumer: "penstock/consumer/base_consumer", Filter: "penstock/processing/filters/base", Lint: "penstock/lint",
-    Message: "penstock/messages/message", Messages: "penstock/messages/messages", Producer: "penstock/producer",
+    Message: "penstock/messages/message", Messages: "penstock/messages/messages",
+    Outbox: "penstock/outbox", Producer: "penstock/producer",
     RemoteError: "penstock/execution/errors", WorkerDied: "penstock/execution/errors"
   }.freeze
   private_constant :ON_DEMAND

@@ -82,6 +82,12 @@ module Penstock
     # Changes what is put around every call of user code, see {Execution::Middleware}; before {#run!}.
     # @return [Execution::Middleware]
     def middleware(&block)
+    # A producer with the application's settings that isn't the application's. Who asks for it closes it.
+    # @yieldparam config [Producer::Settings] what has the last word
+    # @return [Producer]
+    # @api private
+    def separate_producer(&) = build_producer(&)
+
       return @middleware unless block
       raise ConfigurationError, "the application runs already: say its middleware before run!" if @server
       @middleware.change(&block)
@@ -247,8 +253,8 @@ module Penstock
       @producer&.close(timeout_ms: timeout_ms)
     end
 
-    def build_producer
-      blocks = config.producer_blocks
+    def build_producer(&last)
+      blocks = [*config.producer_blocks, *last]
       settings = config
       producer = Producer.new do |own|
         own.kafka = Config::KafkaMap.producer(settings).merge(@debug || {}).transform_keys(&:to_sym)

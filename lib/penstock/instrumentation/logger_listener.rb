@@ -2,6 +2,7 @@
 
 require_relative "error_line"
 require_relative "lines"
+require_relative "outbox_lines"
 
 module Penstock
   module Instrumentation
@@ -11,6 +12,8 @@ module Penstock
     #
     # Runs on the thread that publishes. Holds no state but the logger.
     class LoggerListener
+      include OutboxLines
+
       # @param logger [#debug, #info, #warn, #error, #fatal] a Logger or something like it
       # @param log_messages [Boolean] writes the messages a producer sends, at level debug
       def initialize(logger, log_messages: false)

@@ -1,0 +1,56 @@
+# frozen_string_literal: true
+
+require_relative "lines"
+
+module Penstock
+  module Instrumentation
+    # The lines of {LoggerListener} about the outbox.
+    module OutboxLines
+      # How many rows a line names.
+      NAMED = 10
+
+      def on_outbox_relay_started(event)
+        @logger.info { "outbox #{event[:table]}: a relay looks after it" }
+      end
+
+      def on_outbox_relay_stopped(event)
+        @logger.info { "outbox #{event[:table]}: the relay has ended" }
+      end
+
+      def on_outbox_relayed(event)
+        @logger.debug { "outbox #{event[:table]}: #{Lines.count(event[:messages_count], "message")} delivered" }
+      end
+
+      def on_outbox_parked(event)
+        @logger.warn do
+          "outbox #{event[:table]}: #{rows(event)} for topic #{event[:topic]} can't be delivered for now " \
+            "(#{Lines.failure(event)}); again in #{Lines.duration(event[:retry_in_ms])}, what has their key waits"
+        end
+      end
+
+      def on_outbox_set_aside(event)
+        @logger.error do
+          "outbox #{event[:table]}: #{rows(event)} for topic #{event[:topic]} refused and set aside (#{Lines.failure(event)}). " \
+            "`penstock outbox retry` sends, `penstock outbox discard` deletes them"
+        end
+      end
+
+      def on_outbox_lag(event)
+        counts = event.payload.slice(:parked, :held, :aside).select { |_name, count| count.positive? }
+        @logger.debug do
+          age = ", the oldest for #{Lines.duration(event[:oldest_age_ms])}" if event[:oldest_age_ms]
+          ["outbox #{event[:table]}: #{Lines.count(event[:count], "row")} to be sent#{age}",
+            *counts.map { |name, count| "#{count} #{name}" }].join(", ")
+        end
+      end
+
+      private
+
+      def rows(event)
+        ids = event[:rows]
+        more = ids.size - NAMED
+        "row#{"s" unless ids.one?} #{ids.first(NAMED).join(", ")}#{" and #{more} more" if more.positive?}"
+      end
+    end
+  end
+end

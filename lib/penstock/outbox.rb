@@ -1,0 +1,132 @@
+# frozen_string_literal: true
+
+require_relative "clock"
+require_relative "errors"
+require_relative "outbox/database"
+require_relative "outbox/desk"
+require_relative "outbox/settings"
+require_relative "outbox/store"
+
+module Penstock
+  # Messages that are sent if, and only if, a transaction of the application's database commits: {enqueue} writes them into a
+  # table, within that transaction, and a {Relay} sends them from there, in order a key, at least once.
+  #
+  #     Order.transaction do
+  #       order.save!
+  #       Penstock::Outbox.enqueue(topic: "orders", key: order.id.to_s, payload: order.to_json)
+  #     end
+  #
+  # Needs Active Record, with PostgreSQL or SQLite, and the table of `penstock outbox install`. docs/outbox.md says how it
+  # behaves.
+  module Outbox
+    @lock = Mutex.new
+
+    class << self
+      # Changes settings, for all that is asked for from now on; what isn't said has its default. Connects to nothing.
+      #
+      # @yieldparam config [Settings]
+      # @return [void]
+      # @raise [ConfigurationError] with everything that is wrong
+      def setup
+        settings = Settings.new
+        yield settings
+        settings.finish!
+        @lock.synchronize do
+          @desk = @database = nil
+          @settings = settings
+        end
+      end
+
+      # @return [Settings] frozen
+      def config
+        @settings || @lock.synchronize { @settings ||= Settings.new.finish! }
+      end
+
+      # Puts a message into the table, as part of the transaction at hand.
+      #
+      # @param message [Hash] `topic`, `payload`, `key`, `headers`, `partition`, `partition_key`, `timestamp`: as {Producer}
+      #   takes them
+      # @return [Integer] id of its row
+      # @raise [MessageInvalidError] with everything that is wrong with it, and before anything is written
+      # @raise [ConfigurationError] the table isn't there
+      # @raise [ActiveRecord::ActiveRecordError]
+      def enqueue(**message) = desk.enqueue([message]).first
+
+      # Puts messages into the table, all or none.
+      #
+      # @param messages [Array<Hash>] as {enqueue} takes one
+      # @return [Array<Integer>] ids of their rows, in the order of the messages
+      # @raise (see #enqueue)
+      def enqueue_many(messages) = desk.enqueue(messages)
+
+      # @yieldreturn [Producer] makes the relay's producer; without a block it is as the settings say
+      # @return [Relay] a new one, which does nothing yet
+      def relay(&make_producer)
+        require_relative "outbox/relay"
+        make_producer ||= config.producer || method(:own_producer)
+        Relay.new(store, config, monitor: Penstock.monitor, &make_producer)
+      end
+
+      # Starts a relay on a thread of this process.
+      #
+      # @return [Relay] {Relay#stop} ends it
+      # @raise [ConfigurationError] the table can't keep an order, or isn't there
+      def start = relay.start.tap { |relay| desk.relay = relay }
+
+      # @return [Store::Lag] how many rows wait, and for how long
+      def lag = database.telling { store.lag }
+
+      # @param state ["parked", "aside", "ready", "held", "sent"]
+      # @return [Array<Hash{String => Object}>] rows without their payload, the oldest first
+      def rows(state, limit: 100) = database.telling { store.list(state.to_s, limit) }
+
+      # Sends rows that are parked or set aside now. A row that was set aside goes out behind those that went on without it.
+      #
+      # @param ids [Array<Integer>]
+      # @return [Integer] how many there were
+      def retry(*ids) = store.retry(ids.flatten)
+
+      # Deletes rows that are parked or set aside: their messages are never sent, and what has their key goes on.
+      #
+      # @param ids [Array<Integer>]
+      # @return [Integer] how many there were
+      def discard(*ids) = store.discard(ids.flatten)
+
+      # Deletes rows that were kept when their message was delivered (`after_delivery: :keep`).
+      #
+      # @param older_than [Numeric] seconds
+      # @return [Integer] how many there were
+      def purge(older_than:) = store.purge(Clock::SYSTEM.wall_ms - (older_than.to_f * 1_000).to_i)
+
+      private
+
+      def database
+        settings = config
+        @lock.synchronize { @database ||= Database.new(settings) }
+      end
+
+      def desk
+        @desk || (made = Desk.new(database, config)) && @lock.synchronize { @desk ||= made }
+      end
+
+      def store = Store.new(database, config, Clock::SYSTEM)
+
+      # Nothing is doubled by the client itself, and what can't be delivered is known before long.
+      def own_producer
+        application = Penstock.app || raise(ConfigurationError.new([Problem.new("outbox: producer", "no application is defined",
+          "Write `class PenstockApp < Penstock::App`, or say how to make a producer: config.producer = -> { … }")]))
+        application.separate_producer { |own| own.kafka = own.kafka.except(*REPLACED).merge(properties) }
+      end
+
+      # Properties that a relay's producer doesn't take from the application.
+      REPLACED = %i[transactional.id enable.idempotence linger.ms queue.buffering.max.ms message.timeout.ms delivery.timeout.ms
+        topic.metadata.propagation.max.ms].freeze
+      private_constant :REPLACED
+
+      def properties
+        {"enable.idempotence": true, "linger.ms": 1, "message.timeout.ms": config.send_timeout,
+         "topic.metadata.propagation.max.ms": [config.send_timeout / 2, 1_000].max}
+      end
+    end
+  end
+end

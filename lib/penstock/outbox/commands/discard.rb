@@ -1,0 +1,23 @@
+# frozen_string_literal: true
+
+require_relative "base"
+
+module Penstock
+  module OutboxCommands
+    # Gives rows up that are stuck.
+    class Discard < Base
+      command "outbox discard", "Deletes rows that are parked or set aside, unsent", usage: "ID…", arguments: (1..)
+      details <<~TEXT
+        Their messages are never sent; what waits behind a parked one goes on.
+      TEXT
+
+      private
+
+      def call(words)
+        rows = ids(words)
+        boot
+        say "#{Outbox.discard(rows)} of #{rows.size} rows are gone"
+      end
+    end
+  end
+end

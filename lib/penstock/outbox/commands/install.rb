@@ -1,0 +1,56 @@
+# frozen_string_literal: true
+
+require_relative "../../cli/boot_file"
+require_relative "../../cli/command"
+
+module Penstock
+  module OutboxCommands
+    # Writes the migration that makes the table. Needs no application, and no Active Record.
+    class Install < CLI::Command
+      command "outbox install", "Writes the migration that makes the outbox's table"
+      details <<~TEXT
+        Into db/migrate, for the Active Record that Gemfile.lock names. A migration of this name that is there already is
+        left as it is. Then: rails db:migrate, or whatever runs your migrations.
+      TEXT
+
+      FOLDER = "db/migrate"
+      LOCKED = /\A {4}activerecord \((\d+\.\d+)/
+
+      private
+
+      def define(parser)
+        parser.value(:table, "--table NAME", "name of the table (penstock_outbox), as the setting `table` has it")
+        parser.value(:path, "--path FOLDER", "where migrations are (#{FOLDER})")
+      end
+
+      def call(_words)
+        require "fileutils"
+        require_relative "../migration"
+
+        table = options.fetch(:table, "penstock_outbox")
+        fail_usage "--table #{table}: letters, digits and underscores" unless table.match?(/\A[a-z_]\w*(?:\.[a-z_]\w*)?\z/i)
+        write(File.expand_path(options.fetch(:path, FOLDER), root), table)
+      end
+
+      def write(folder, table)
+        name = Migration.file_name(table)
+        existing = Dir[File.join(folder, "*_#{name}")].first
+        return say("  exists, left as it is: #{shown(existing)}") if existing
+
+        path = File.join(folder, "#{Time.now.utc.strftime("%Y%m%d%H%M%S")}_#{name}")
+        FileUtils.mkdir_p(folder)
+        File.write(path, Migration.source(table: table, version: version))
+        say "  created: #{shown(path)}"
+      end
+
+      def root = @root ||= CLI::BootFile.new(env: context.env, dir: context.dir).root
+
+      def shown(path) = path.delete_prefix("#{root}/")
+
+      def version
+        lockfile = File.join(root, "Gemfile.lock")
+        File.file?(lockfile) ? File.foreach(lockfile).filter_map { |line| line[LOCKED, 1] }.first : nil
+      end
+    end
+  end
+end

@@ -1,0 +1,73 @@
+# frozen_string_literal: true
+
+require_relative "base"
+
+module Penstock
+  module OutboxCommands
+    # Runs a relay until a signal says stop. The relay has a thread; this one waits for signals.
+    class Relay < Base
+      command "outbox", "Sends what stands in the outbox, until stopped"
+      details <<~TEXT
+        Several may run, on several machines, for the case that one is lost: the database lets one at a time have its turn.
+        INT, TERM and QUIT stop it: what is in flight may end within the setting `stop_timeout`; a second signal ends it at once.
+      TEXT
+
+      ENDED = :ended
+
+      private
+
+      def call(_words)
+        context.stdout.sync = true
+        application = boot
+        log_by_default(application)
+        require_relative "../../process/signals"
+
+        signals = ServerProcess::Signals.new.tap(&:install)
+        supervise(Outbox.relay, signals)
+      ensure
+        signals&.restore
+      end
+
+      def supervise(relay, signals)
+        failure = nil
+        runner = Thread.new { failure = outcome_of(relay, signals) }
+        return failed(runner.value) unless stop?(signals)
+
+        relay.stop!
+        stop?(signals) ? CLI::ExitCodes::FORCED : failed(runner.value)
+      end
+
+      # @return [Boolean] false when the relay has ended
+      def stop?(signals)
+        loop do
+          message = signals.wait
+          return false if message == ENDED
+          return true if ServerProcess::Signals::STOP.include?(message)
+        end
+      end
+
+      # @return [StandardError, nil] what ended it
+      def outcome_of(relay, signals)
+        relay.run
+        nil
+      rescue => error
+        error
+      ensure
+        signals.post(ENDED)
+      end
+
+      def failed(error)
+        raise error if error
+
+        CLI::ExitCodes::OK
+      end
+
+      def log_by_default(application)
+        return if application.monitor.subscribed?("error.occurred")
+
+        require_relative "../../instrumentation/logger_listener"
+        application.monitor.subscribe(Instrumentation::LoggerListener.new(application.logger))
+      end
+    end
+  end
+end

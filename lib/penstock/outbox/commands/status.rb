@@ -1,0 +1,51 @@
+# frozen_string_literal: true
+
+require_relative "../../cli/table"
+require_relative "base"
+
+module Penstock
+  module OutboxCommands
+    # How far the outbox is behind, and what is stuck in it.
+    class Status < Base
+      command "outbox status", "Prints how far the outbox is behind, and which rows are stuck"
+      details <<~TEXT
+        ready: to be sent. parked: refused, tried again; what has their key is held behind them. aside: refused and set
+        aside, until somebody retries or discards them. Counts stop at 100,000.
+      TEXT
+
+      STUCK = %w[parked aside].freeze
+      LISTED = 20
+
+      private
+
+      def define(parser)
+        parser.flag(:json, "--json", "as JSON")
+      end
+
+      def call(_words)
+        boot
+        lag = Outbox.lag
+        stuck = STUCK.flat_map { |state| Outbox.rows(state, limit: LISTED) }
+        return print(lag, stuck) unless options[:json]
+
+        say_json({**lag.to_h, pending: lag.pending, stuck: stuck.map { |row| readable(row) }})
+      end
+
+      def print(lag, stuck)
+        rows = %i[ready parked held aside].map { |state| [state.to_s, lag[state]] }
+        say CLI::Table.new(%w[state rows], rows)
+        say "", "the oldest waits for #{(lag.oldest_age_ms / 1_000.0).round(1)} s" if lag.oldest_age_ms
+        return if stuck.empty?
+
+        say "", CLI::Table.new(%w[id state topic key attempts error], stuck.map do |row|
+          readable(row).values_at("id", "state", "topic", "message_key", "attempts", "last_error")
+        end)
+      end
+
+      # Keys may be any bytes.
+      def readable(row)
+        row.transform_values { |value| value.is_a?(String) ? value.dup.force_encoding(Encoding::UTF_8).scrub("?") : value }
+      end
+    end
+  end
+end

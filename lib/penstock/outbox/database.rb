@@ -1,0 +1,117 @@
+# frozen_string_literal: true
+
+require_relative "../errors"
+
+module Penstock
+  module Outbox
+    # The way to the table: a model of its own over the connection of the application's class, and what is special about the
+    # database behind it. Loads Active Record when it is first asked, and not before. Holds no connection; any thread may use
+    # it.
+    class Database
+      # By what Active Record's adapter calls itself: file and constant.
+      DIALECTS = {
+        "postgresql" => %w[postgresql PostgreSQL], "postgis" => %w[postgresql PostgreSQL],
+        "sqlite" => %w[sqlite SQLite]
+      }.freeze
+
+      # @param settings [Settings]
+      def initialize(settings)
+        @settings = settings
+        @lock = Mutex.new
+      end
+
+      # @return [String]
+      def table = @settings.table
+
+      # Rows without what the application's class adds to queries.
+      # @return [ActiveRecord::Relation]
+      def rows = model.unscoped
+
+      # @yieldparam connection [ActiveRecord::ConnectionAdapters::AbstractAdapter]
+      def connected(&block)
+        model.respond_to?(:with_connection) ? model.with_connection(&block) : yield(model.connection)
+      end
+
+      # @return [PostgreSQL, SQLite]
+      # @raise [ConfigurationError] another database
+      def dialect
+        @dialect ||= connected { |connection| dialect_of(connection.adapter_name) }
+      end
+
+      # Turns a missing table into a sentence with the way out.
+      def telling
+        yield
+      rescue ActiveRecord::StatementInvalid, ActiveModel::MissingAttributeError => error
+        raise unless error.message.match?(/no such (?:table|column)|Could not find table|does not exist|UndefinedTable/i)
+
+        raise ConfigurationError.new([Problem.new("outbox", "the table #{table} isn't there, or isn't as it should be " \
+          "(#{error.message.lines.first.to_s.strip[0, 200]})", "`penstock outbox install` writes its migration")]), cause: error
+      end
+
+      # @param columns [Hash{Symbol => Object}]
+      # @return [Integer] its id
+      def insert(connection, columns)
+        manager = Arel::InsertManager.new(model.arel_table)
+        manager.insert(columns.map { |name, value| [model.arel_table[name], bind(name.to_s, value)] })
+        connection.insert(manager, "Outbox Insert", "id")
+      end
+
+      # @return [Class] the model
+      def model
+        @model || @lock.synchronize { @model ||= make_model }
+      end
+
+      private
+
+      # A prepared statement's place, so that no log shows what is in it.
+      def bind(name, value)
+        attribute = ActiveRecord::Relation::QueryAttribute.new(name, value, model.type_for_attribute(name))
+        Arel::Nodes::BindParam.new(attribute)
+      end
+
+      def make_model
+        load_active_record
+        table = @settings.table
+        Class.new(parent) do
+          self.table_name = table
+          self.primary_key = "id"
+          self.inheritance_column = nil
+          define_singleton_method(:name) { "Penstock::Outbox::Row" }
+        end
+      end
+
+      def load_active_record
+        require "active_record"
+      rescue LoadError => error
+        raise error unless error.path == "active_record"
+
+        raise LoadError, "the outbox needs Active Record: add `gem \"activerecord\"` to the Gemfile, and the gem of your " \
+          "database (`pg` or `sqlite3`)"
+      end
+
+      def parent
+        klass = Object.const_get(@settings.record)
+        return klass if klass <= ActiveRecord::Base && (klass == ActiveRecord::Base || klass.abstract_class?)
+
+        raise ConfigurationError.new([Problem.new("outbox: record", "#{klass} must be ActiveRecord::Base or an abstract class " \
+          "below it", "for example ApplicationRecord")])
+      rescue NameError => error
+        raise if error.is_a?(NoMethodError)
+        raise ConfigurationError.new([Problem.new("outbox: record", "there is no class #{@settings.record}")]), cause: error
+      end
+
+      def dialect_of(adapter)
+        file, name = DIALECTS[adapter.downcase]
+        unsupported(adapter) unless file
+
+        require_relative file
+        Outbox.const_get(name).new(self)
+      end
+
+      def unsupported(adapter)
+        raise ConfigurationError.new([Problem.new("outbox: record", "#{adapter} isn't supported",
+          "The outbox works with PostgreSQL and SQLite")])
+      end
+    end
+  end
+end

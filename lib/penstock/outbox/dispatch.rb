@@ -1,0 +1,118 @@
+# frozen_string_literal: true
+
+require_relative "../errors"
+require_relative "entry"
+require_relative "refusal"
+
+module Penstock
+  module Outbox
+    # Sends the chains of one turn: the first row of each, and with each acknowledgement the next of its chain, so that behind a
+    # row that fails nothing has been sent yet. Belongs to the relay's thread; ends when nothing is in flight any more.
+    class Dispatch
+      # What became of a chain so far. `error` and `failed` belong to the row at which it ended.
+      Fate = Struct.new(:chain, :done, :failed, :error, :kind) do
+        # @return [Array<Integer>] rows behind the one that failed
+        def rest = chain.ids.drop(done.size + 1) + chain.followers
+      end
+
+      Flight = Struct.new(:fate, :row, :handle)
+
+      # How long a wait lasts before the lock is looked after again.
+      LOOK_MS = 1_000
+
+      # @return [Array<Fate>]
+      attr_reader :fates
+
+      # @param producer [Producer] or what sends like one
+      # @param rows [Hash{Integer => Hash}] rows by id
+      # @param closed [ClosedTopics]
+      # @param look_after [#call] raises when the lock is gone
+      # @param halt [#call] says :go, :finish (start nothing new) or :abandon
+      # @param clock [Clock]
+      def initialize(producer:, rows:, closed:, look_after:, halt:, clock:)
+        @producer = producer
+        @rows = rows
+        @closed = closed
+        @look_after = look_after
+        @halt = halt
+        @clock = clock
+        @flights = []
+        @fates = []
+        @looked_at = clock.monotonic_ms
+      end
+
+      # @param chains [Array<Plan::Chain>]
+      # @return [Array<Fate>]
+      def run(chains)
+        @fates = chains.map { |chain| Fate.new(chain, []) }
+        @fates.each { |fate| advance(fate) }
+        land(@flights.shift) until @flights.empty? || @halt.call == :abandon
+        @fates
+      end
+
+      # @return [Boolean] something may still be under way
+      def flying? = !@flights.empty?
+
+      private
+
+      # A row that was discarded meanwhile is over.
+      def advance(fate)
+        return unless @halt.call == :go
+
+        id = fate.chain.ids[fate.done.size] or return
+        row = @rows[id]
+        return finished(fate, id) unless row
+
+        error = @closed.error(row["topic"])
+        error ? failed(fate, row, error, :closed) : launch(fate, row)
+      end
+
+      def launch(fate, row)
+        @flights << Flight.new(fate, row, @producer.produce_async(Entry.message(row)))
+      rescue => error
+        kind = Refusal.of(error)
+        raise if kind == :own
+
+        failed(fate, row, error, kind)
+      end
+
+      def land(flight)
+        report = await(flight) or return @flights.unshift(flight)
+        return delivered(flight) unless report.error
+
+        failed(flight.fate, flight.row, report.error, Refusal.of(report.error))
+      end
+
+      def await(flight)
+        look
+        flight.handle.wait(timeout_ms: LOOK_MS, raise_response_error: false)
+      rescue WaitTimeoutError
+        nil
+      end
+
+      def look
+        return if @clock.monotonic_ms - @looked_at < LOOK_MS
+
+        @look_after.call
+        @looked_at = @clock.monotonic_ms
+      end
+
+      def delivered(flight)
+        @closed.open(flight.row["topic"])
+        finished(flight.fate, flight.row["id"])
+      end
+
+      def finished(fate, id)
+        fate.done << id
+        advance(fate)
+      end
+
+      def failed(fate, row, error, kind)
+        @closed.close(row["topic"], error) if kind == :topic
+        fate.failed = row
+        fate.error = error
+        fate.kind = kind
+      end
+    end
+  end
+end

@@ -1,0 +1,54 @@
+# frozen_string_literal: true
+
+module Penstock
+  module Outbox
+    # Which rows of a turn may be sent, and in what order: chains, one a strand, whose rows go out one after another. Pure.
+    class Plan
+      # @!attribute ids [Array<Integer>] to be sent, in this order
+      # @!attribute followers [Array<Integer>] of the same strand: held, should the first of `ids` not be delivered
+      # @!attribute parked [Boolean] whether the first is a parked row that is due
+      Chain = Struct.new(:ids, :followers, :parked)
+
+      # @return [Array<Chain>]
+      attr_reader :chains
+      # @return [Hash{Integer => Array<Integer>}] parked row => rows that have to wait behind it
+      attr_reader :blocked
+
+      # As many slots as a turn may hold bytes, at least one.
+      #
+      # @param slots [Array<Store::Slot>] by id
+      # @return [Array<Store::Slot>] the first of them, so that no row is left out before one of its strand
+      def self.fit(slots, limit_bytes)
+        bytes = 0
+        slots.take_while.with_index { |slot, index| (bytes += slot.bytes) <= limit_bytes || index.zero? }
+      end
+
+      # @param slots [Array<Store::Slot>] by id
+      # @yieldparam strands [Array<Integer>]
+      # @yieldreturn [Hash{Integer => Integer}] strand => its parked row
+      def initialize(slots)
+        groups = slots.group_by { |slot| slot.strand || slot }
+        due = groups.transform_values { |group| group.find { |slot| slot.state == "parked" } }
+        blockers = yield groups.keys.select { |strand| strand.is_a?(Integer) && due[strand].nil? }
+        @blocked = Hash.new { |hash, blocker| hash[blocker] = [] }
+        @chains = groups.filter_map { |strand, group| chain(group, due[strand], blockers[strand]) }
+      end
+
+      # @return [Array<Integer>] all that are to be sent
+      def ids = chains.flat_map(&:ids)
+
+      def empty? = chains.empty? && blocked.empty?
+
+      private
+
+      # A parked row goes alone: rows that are held behind it come before those that are only now at hand.
+      def chain(group, due, blocker)
+        return Chain.new([due.id], group.map(&:id) - [due.id], true) if due
+        return Chain.new(group.map(&:id), [], false) unless blocker
+
+        @blocked[blocker].concat(group.map(&:id))
+        nil
+      end
+    end
+  end
+end

@@ -1,0 +1,232 @@
+# frozen_string_literal: true
+
+require_relative "../clock"
+require_relative "../errors"
+require_relative "closed_topics"
+require_relative "turn"
+
+module Penstock
+  module Outbox
+    # Moves rows to Kafka, turn after turn, until it is stopped. Any number of relays may run for a table, in any processes: the
+    # database lets one at a time have a turn. Owns its producer.
+    #
+    #     relay = Penstock::Outbox.relay
+    #     relay.start                # a thread of its own
+    #     relay.stop                 # what is in flight may end
+    #
+    # {#run} does the same on the calling thread, {#drain} only until nothing is left to be sent. A relay has one life, in the
+    # process that started it.
+    class Relay
+      # Between two tries while database or cluster are out: doubles from the first to the second.
+      TROUBLE_MS = [500, 30_000].freeze
+
+      # @param store [Store]
+      # @param settings [Settings]
+      # @param monitor [Instrumentation::Monitor]
+      # @param clock [Clock]
+      # @yieldreturn [Producer] a new one, which the relay closes
+      def initialize(store, settings, monitor:, clock: Clock::SYSTEM, &make_producer)
+        @store = store
+        @settings = settings
+        @monitor = monitor
+        @clock = clock
+        @make_producer = make_producer
+        @closed = ClosedTopics.new(settings, clock)
+        @lock = Mutex.new
+        @woken = ConditionVariable.new
+        @halt = :go
+        @unsettled = []
+        @troubles = 0
+      end
+
+      # Runs it on a thread of its own.
+      #
+      # @return [self]
+      # @raise [ConfigurationError] the table can't keep an order, or isn't there
+      def start
+        raise ConfigurationError, "this relay has run already: make another one" if @thread
+
+        @store.check!
+        @thread = Thread.new { run }
+        @thread.name = "penstock outbox"
+        @thread.report_on_exception = false
+        self
+      end
+
+      # Runs until {#stop!}. Trouble with the database or the cluster is told, and waited for.
+      #
+      # @return [void]
+      # @raise [ConfigurationError] the table can't keep an order, or isn't there
+      def run
+        @store.check!
+        @monitor.instrument("outbox.relay_started", table: @settings.table)
+        pause(attempt) while going?
+      ensure
+        close
+        @monitor.instrument("outbox.relay_stopped", table: @settings.table)
+      end
+
+      # Sends what can be sent now. Trouble is raised.
+      #
+      # @return [Integer] messages delivered
+      # @raise [ActiveRecord::ActiveRecordError, KafkaError, ProduceError] database or cluster are out
+      def drain
+        delivered = 0
+        while going?
+          turn = exclusive_turn
+          break if turn == :busy || turn.settlement.nil?
+
+          raise turn.settlement.outage.first if turn.settlement.outage.any?
+          break unless turn.settlement.any?
+
+          delivered += turn.settlement.done.size
+        end
+        delivered
+      ensure
+        close
+      end
+
+      # Has it look at the table at once. Any thread.
+      # @return [void]
+      def wake
+        @lock.synchronize do
+          @called = true
+          @woken.signal
+        end
+      end
+
+      # Nothing new is sent, what is in flight may end within `stop_timeout`. Doesn't wait. Any thread, but not in a trap.
+      # @return [void]
+      def stop!
+        @halt_at = @clock.monotonic_ms + @settings.stop_timeout
+        @halt = :finish
+        wake
+      end
+
+      # {#stop!}, and waits until the thread of {#start} has ended.
+      #
+      # @return [Boolean] false when it hasn't: it was left behind
+      # @raise whatever ended the thread
+      def stop
+        stop!
+        return true unless @thread
+
+        !@thread.join((@settings.stop_timeout + 5_000) / 1_000.0).nil?
+      end
+
+      # @return [Boolean] whether the thread of {#start} lives
+      def running? = @thread&.alive? || false
+
+      private
+
+      def going? = @halt == :go
+
+      # @return [Integer] milliseconds to wait before the next one
+      def attempt
+        turn = exclusive_turn
+        tell_lag
+        return trouble(turn.settlement.outage.first) if turn != :busy && turn.settlement&.outage&.any?
+
+        @troubles = 0
+        (turn != :busy && turn.settlement&.any?) ? 0 : @settings.poll_interval
+      rescue ConfigurationError
+        raise
+      rescue => error
+        trouble(error)
+      end
+
+      # @return [Turn, :busy]
+      def exclusive_turn
+        turn = Turn.new(@store, @settings, @closed, @clock)
+        answer = @store.exclusively { |look_after| take_turn(turn, look_after) }
+        return :busy if answer == :busy
+
+        @unsettled = []
+        tell(turn.settlement) if turn.settlement
+        turn
+      rescue
+        @unsettled |= turn.unsettled
+        # What is queued must not go out when somebody else may have the next turn.
+        @producer.purge if turn.flying? && @producer
+        raise
+      end
+
+      def take_turn(turn, look_after)
+        @store.done(@unsettled)
+        sweep
+        turn.run(producer: method(:producer), look_after: look_after, halt: method(:halt))
+        renew_producer
+      end
+
+      # Rows that are held behind one that somebody deleted by hand.
+      def sweep
+        return unless due?(:@swept_at)
+
+        @store.release_orphans
+      end
+
+      def due?(name)
+        now = @clock.monotonic_ms
+        last = instance_variable_get(name)
+        return false if last && now - last < @settings.lag_interval
+
+        instance_variable_set(name, now)
+        true
+      end
+
+      def halt
+        return @halt unless @halt == :finish && @clock.monotonic_ms >= @halt_at
+
+        :abandon
+      end
+
+      def producer
+        @producer ||= @make_producer.call
+      end
+
+      # One whose client has ended for good can't send any more.
+      def renew_producer
+        close if @producer.respond_to?(:fatal_error) && @producer.fatal_error
+      end
+
+      # Everything is reported by now, or not waited for any more.
+      def close
+        @producer&.close(timeout_ms: 1_000)
+        @producer = nil
+      end
+
+      def trouble(error)
+        @monitor.instrument("error.occurred", type: "outbox.relay.error", error: error, attempt: @troubles += 1)
+        renew_producer
+        [TROUBLE_MS.first * 2**[@troubles - 1, 10].min, TROUBLE_MS.last].min
+      end
+
+      def tell(settlement)
+        delivered = settlement.done.size
+        @monitor.instrument("outbox.relayed", table: @settings.table, messages_count: delivered) if delivered.positive?
+        settlement.told.each do |one|
+          payload = {table: @settings.table, **one.to_h.except(:event)}
+          @monitor.instrument(one.event, payload.compact)
+        end
+      end
+
+      # Costs queries, so only for who listens.
+      def tell_lag
+        return unless @monitor.subscribed?("outbox.lag") && due?(:@lag_told_at)
+
+        lag = @store.lag
+        @monitor.instrument("outbox.lag", table: @settings.table, count: lag.pending, oldest_age_ms: lag.oldest_age_ms,
+          parked: lag.parked, held: lag.held, aside: lag.aside)
+      end
+
+      def pause(milliseconds)
+        return if milliseconds.zero?
+
+        @lock.synchronize do
+          @woken.wait(@lock, milliseconds / 1_000.0) unless @called || !going?
+          @called = false
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,175 @@
+# frozen_string_literal: true
+
+module Penstock
+  module Outbox
+    # The relay's side of the table: what is to be sent, and what has become of it. All statements are here. Keeps nothing;
+    # whoever calls holds the lock ({#exclusively}) where it says so.
+    class Store
+      # What a turn needs of a row before it takes all of it.
+      Slot = Struct.new(:id, :strand, :state, :bytes)
+
+      # How the table stands. Counts stop at {COUNTED}; ages in ms.
+      Lag = Struct.new(:ready, :parked, :held, :aside, :oldest_age_ms, keyword_init: true) do
+        # @return [Integer] rows that are to be sent
+        def pending = ready + parked + held
+      end
+
+      # Counting a huge table costs more than the difference is worth.
+      COUNTED = 100_000
+      COLUMNS = %w[id topic message_key payload headers partition partition_key timestamp_ms strand state attempts
+        created_ms].freeze
+      LISTED = %w[id topic message_key state attempts due_ms last_error created_ms].freeze
+
+      # @param database [Database]
+      # @param settings [Settings]
+      # @param clock [Clock]
+      def initialize(database, settings, clock)
+        @database = database
+        @settings = settings
+        @clock = clock
+      end
+
+      # Yields what looks after the lock: called now and then it raises when the lock is gone.
+      #
+      # @return [Object, :busy]
+      def exclusively
+        @database.connected do |connection|
+          @database.model.uncached do
+            @database.dialect.exclusively(connection) { yield -> { @database.dialect.look_after(connection) } }
+          end
+        end
+      end
+
+      # @raise [ConfigurationError] the table can't keep an order
+      def check!
+        problems = @database.telling { @database.connected { |connection| @database.dialect.problems(connection) } }
+        raise ConfigurationError.new(problems.map { |text| Problem.new("outbox", text) }) unless problems.empty?
+      end
+
+      # What may be sent, by id: rows that are ready, and parked ones that are due. A time further off than any back-off was
+      # written by a clock that was wrong. Under the lock.
+      #
+      # @return [Array<Slot>]
+      def head
+        now = @clock.wall_ms
+        due = rows.where("state = 'parked' AND (due_ms <= ? OR due_ms > ?)", now, now + @settings.max_backoff)
+        [slots(due, (@settings.batch_size / 2.0).ceil), slots(rows.where("state = 'ready'"), @settings.batch_size)]
+          .flatten.sort_by(&:id).uniq(&:id)
+      end
+
+      # @param strands [Array<Integer>]
+      # @return [Hash{Integer => Integer}] strand => its parked row. Under the lock
+      def parked(strands)
+        strands.empty? ? {} : rows.where("state = 'parked'").where(strand: strands).order(:id).pluck(:strand, :id).to_h
+      end
+
+      # @param ids [Array<Integer>]
+      # @return [Array<Hash{String => Object}>] rows by id
+      def take(ids)
+        rows.where(id: ids).order(:id).pluck(*COLUMNS).map { |values| COLUMNS.zip(values).to_h }
+      end
+
+      # @param settlement [Settlement]
+      # @return [Integer] rows that are ready again
+      def settle(settlement)
+        @database.model.transaction do
+          done(settlement.done)
+          settlement.parked.each { |id, columns| rows.where(id: id).update_all(state: "parked", **columns) }
+          settlement.aside.each { |id, columns| rows.where(id: id).update_all(state: "aside", due_ms: nil, **columns) }
+          settlement.held.each { |blocker, ids| hold(blocker, ids) }
+          release(settlement.released)
+        end
+      end
+
+      # Rows that Kafka has.
+      # @param ids [Array<Integer>]
+      def done(ids)
+        return if ids.empty?
+        return rows.where(id: ids).delete_all unless @settings.keep?
+
+        rows.where(id: ids).update_all(state: "sent", sent_ms: @clock.wall_ms, due_ms: nil)
+      end
+
+      # Held rows whose parked row somebody took away.
+      # @return [Integer] how many are ready again
+      def release_orphans
+        table = @database.connected { |connection| connection.quote_table_name(@database.table) }
+        rows.where("state = 'held'").where("NOT EXISTS (SELECT 1 FROM #{table} parked " \
+          "WHERE parked.id = #{table}.blocker_id AND parked.state = 'parked')").update_all(state: "ready", blocker_id: nil)
+      end
+
+      # @return [Lag]
+      def lag
+        counts = %w[ready parked held aside].to_h { |state| [state.to_sym, count(state)] }
+        Lag.new(**counts, oldest_age_ms: oldest_age_ms)
+      end
+
+      # @param state [String]
+      # @return [Array<Hash{String => Object}>] rows without their payload, the oldest first
+      def list(state, limit)
+        rows.where(state: state).order(:id).limit(limit).pluck(*LISTED).map { |values| LISTED.zip(values).to_h }
+      end
+
+      # @param ids [Array<Integer>] rows that are parked or aside
+      # @return [Integer] how many are to be sent now
+      def retry(ids)
+        @database.model.transaction do
+          rows.where(id: ids, state: "parked").update_all(due_ms: 0) +
+            rows.where(id: ids, state: "aside").update_all(state: "ready", due_ms: nil)
+        end
+      end
+
+      # @param ids [Array<Integer>] rows that are parked or aside
+      # @return [Integer] how many are gone
+      def discard(ids)
+        @database.model.transaction do
+          gone = rows.where(id: ids, state: %w[parked aside])
+          blockers = gone.where(state: "parked").pluck(:id)
+          gone.delete_all.tap { release(blockers) }
+        end
+      end
+
+      # @param before_ms [Integer] wall clock
+      # @return [Integer] how many sent rows are gone
+      def purge(before_ms)
+        gone = 0
+        loop do
+          ids = rows.where(state: "sent").where("sent_ms < ?", before_ms).order(:id).limit(1_000).pluck(:id)
+          return gone if ids.empty?
+
+          gone += rows.where(id: ids).delete_all
+        end
+      end
+
+      private
+
+      def rows = @database.rows
+
+      def slots(relation, limit)
+        bytes = Arel.sql("coalesce(#{@database.dialect.length("payload")}, 0)")
+        relation.order(:id).limit(limit).pluck(:id, :strand, :state, bytes).map { |values| Slot.new(*values) }
+      end
+
+      def hold(blocker, ids)
+        rows.where(id: ids, state: "ready").update_all(state: "held", blocker_id: blocker)
+      end
+
+      def release(blockers)
+        return 0 if blockers.empty?
+
+        rows.where("state = 'held'").where(blocker_id: blockers).update_all(state: "ready", blocker_id: nil)
+      end
+
+      def count(state)
+        some = rows.where("state = '#{state}'").select("1 AS one").limit(COUNTED).to_sql
+        @database.connected { |connection| connection.select_value("SELECT count(*) FROM (#{some}) some") }
+      end
+
+      # Held rows are younger than the parked one before them.
+      def oldest_age_ms
+        created = %w[ready parked].filter_map { |state| rows.where("state = '#{state}'").order(:id).limit(1).pick(:created_ms) }
+        created.empty? ? nil : [@clock.wall_ms - created.min, 0].max
+      end
+    end
+  end
+end

@@ -1,0 +1,64 @@
+# frozen_string_literal: true
+
+require_relative "dispatch"
+require_relative "plan"
+require_relative "settlement"
+
+module Penstock
+  module Outbox
+    # One round of a relay, under the lock: reads what may be sent, sends it, writes down what became of it. Belongs to the
+    # relay's thread. What Kafka has acknowledged outlives a failure of it, in {#unsettled}.
+    class Turn
+      # @return [Array<Integer>] rows that Kafka has and the table doesn't know of yet
+      attr_reader :unsettled
+      # @return [Settlement, nil] nil where there was nothing to do
+      attr_reader :settlement
+
+      # @param store [Store]
+      # @param settings [Settings]
+      # @param closed [ClosedTopics]
+      # @param clock [Clock]
+      def initialize(store, settings, closed, clock)
+        @store = store
+        @settings = settings
+        @closed = closed
+        @clock = clock
+        @unsettled = []
+      end
+
+      # @param producer [#call] opens it on first use
+      # @param look_after [#call] of the lock
+      # @param halt [#call] as {Dispatch} takes it
+      # @return [self]
+      def run(producer:, look_after:, halt:)
+        plan = read
+        return self if plan.empty?
+
+        send_all(plan, producer, look_after, halt)
+        @settlement = Settlement.new(@fates, plan.blocked, settings: @settings, closed: @closed, now_ms: @clock.wall_ms)
+        @store.settle(@settlement) if @settlement.any?
+        self
+      end
+
+      # @return [Boolean] something may still be under way
+      def flying? = @dispatch ? @dispatch.flying? : false
+
+      private
+
+      def read
+        Plan.new(Plan.fit(@store.head, @settings.batch_bytes)) { |strands| @store.parked(strands) }
+      end
+
+      def send_all(plan, producer, look_after, halt)
+        return @fates = [] if plan.chains.empty?
+
+        rows = @store.take(plan.ids).to_h { |row| [row["id"], row] }
+        @dispatch = Dispatch.new(producer: producer.call, rows: rows, closed: @closed, look_after: look_after, halt: halt,
+          clock: @clock)
+        @fates = @dispatch.run(plan.chains)
+      ensure
+        @unsettled = @dispatch.fates.flat_map(&:done) if @dispatch
+      end
+    end
+  end
+end
