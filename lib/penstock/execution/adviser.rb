@@ -88,7 +88,7 @@ module Penstock
 
       # Whatever the user's code raises here is told and changes nothing: the record is tried again.
       def guarded(failed)
-        Thread.handle_interrupt(Exception => :immediate) { yield }
+        Thread.handle_interrupt(Object => :immediate) { yield }
       rescue Exception => error # rubocop:disable Lint/RescueException -- user code on a worker: the outcome must be handed back
         report(failed, error)
       end

@@ -17,7 +17,7 @@ module Penstock
         shutdown: %w[consumer.shutting_down consumer.shutdown]
       }.freeze
       AROUND = %w[worker.process worker.processed worker.completed].freeze
-      IN_USER_CODE = {Exception => :immediate}.freeze
+      IN_USER_CODE = {Object => :immediate}.freeze # Object: a kill isn't an exception
       FROM_OUTSIDE = [Interrupted, TimeLimitExceeded].freeze
       private_constant :EVENTS, :AROUND, :IN_USER_CODE, :FROM_OUTSIDE
 
@@ -104,7 +104,7 @@ module Penstock
         started = @clock.monotonic_ms
         advice = error = nil
         begin
-          Thread.handle_interrupt(Exception => :immediate) { advice = unit.lane.prepare.call(unit.messages, started) }
+          Thread.handle_interrupt(IN_USER_CODE) { advice = unit.lane.prepare.call(unit.messages, started) }
         rescue Exception => e # rubocop:disable Lint/RescueException -- the root of user code: the outcome carries it on
           error = e
         end

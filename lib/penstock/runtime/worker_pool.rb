@@ -9,12 +9,17 @@ module Penstock
     # an hour.
     #
     # A worker takes a unit, runs it, hands the outcome to the loop it came from, and takes the next. It never touches a lane or
-    # the connection. Ends when the queue is closed; a stop may interrupt what still runs.
+    # the connection. Ends when the queue is closed; a stop may interrupt what still runs. Whoever kills its thread ends user
+    # code, or a wait; an outcome is posted all the same, and another worker takes its place.
     class WorkerPool
       HOOK_WORKER_IDLE_S = 5.0
       # So long a worker runs units before others are let on.
       TURN_US = 5_000
-      private_constant :HOOK_WORKER_IDLE_S, :TURN_US
+      # Outside of user code: no error gets in, and a kill (which isn't an exception) only where the worker waits.
+      MASKED = {Exception => :never, Object => :on_blocking}.freeze
+      # Where a unit would be lost with the thread.
+      UNSTOPPABLE = {Object => :never}.freeze
+      private_constant :HOOK_WORKER_IDLE_S, :TURN_US, :MASKED, :UNSTOPPABLE
 
       attr_reader :queue
 
@@ -152,20 +157,21 @@ module Penstock
       end
 
       def work_on_hooks
-        slot = nil
+        through = false
         at_post do |post|
           while (slot, unit = @queue.take_hook(HOOK_WORKER_IDLE_S))
             run_all(post, slot, [unit])
           end
+          through = true
         end
       ensure
-        @queue.hook_taker_gone if slot # user code ended this thread
+        @queue.hook_taker_gone unless through # somebody ended this thread
       end
 
       def at_post
         post = Post.new(Thread.current, nil, 0)
         @lock.synchronize { @posts << post }
-        Thread.handle_interrupt(Exception => :never) { yield post }
+        Thread.handle_interrupt(MASKED) { yield post }
       ensure
         @lock.synchronize { @posts.delete_if { |each| each.equal?(post) } }
       end
@@ -193,10 +199,16 @@ module Penstock
         post.unit = unit
         outcome = @runner.call(slot, unit)
       ensure
+        leave_post(post) { yield outcome || @runner.broken(unit) }
+      end
+
+      # Killed anywhere in here, the thread ends behind the block.
+      def leave_post(post)
         post.unit = nil
         @lock.synchronize { nil } if @interrupting # somebody may be about to raise at us
         drop_late_interrupts
-        yield outcome || @runner.broken(unit)
+      ensure
+        Thread.handle_interrupt(UNSTOPPABLE) { yield }
       end
 
       # A lane is told that it stalls before its outcome is posted: the loop's answer lifts the stall.
@@ -220,14 +232,16 @@ module Penstock
         slot.mailbox.wake_up
       end
 
+      # A kill stays pending.
       def drop_late_interrupts
-        drop_late_interrupt while Thread.pending_interrupt?
+        nil while Thread.pending_interrupt? && dropped_late_interrupt?
       end
 
-      def drop_late_interrupt
+      def dropped_late_interrupt?
         Thread.handle_interrupt(Exception => :immediate) { Thread.pass }
+        false
       rescue Exception # rubocop:disable Lint/RescueException -- meant for user code that has already ended
-        nil
+        true
       end
     end
   end

@@ -51,6 +51,16 @@ module Penstock
       end
     end
 
+    # @return [Processing::Outcome] of a unit that ends; a worker that was killed has gone
+    def run_one
+      push(1)
+      @runner.release << true
+      outcome = nil
+      wait_until(20, "an outcome") { outcome = @mailbox.shift }
+      wait_until(20, "the queue's only reader", state: -> { @pool.size }) { @queue.idle == 1 }
+      outcome
+    end
+
     def running(count)
       wait_until(5, "#{count} units that run", state: -> { @runner.began.size }) { @runner.began.size == count }
       observe_for(0.05) { assert_equal count, @runner.began.size }
@@ -61,6 +71,40 @@ module Penstock
       push(1)
 
       assert_equal(-1, @runner.threads.pop.priority)
+    end
+
+    # Somebody kills the worker, at the moment at which it says that a unit has ended.
+    class KillingQueue < Runtime::RunQueue
+      attr_writer :victims
+
+      def finished(...)
+        victim = Thread.current
+        Thread.new { victim.kill }.join if (@victims -= 1) >= 0
+        super
+      end
+    end
+
+    test "a worker that is killed between the end of a unit and its outcome posts it, and another takes its place" do
+      @queue = KillingQueue.new
+      @queue.victims = 1
+      pool(1)
+      outcomes = Array.new(2) { run_one }
+
+      assert_equal [nil, nil], outcomes.map(&:error)
+      refute_equal @runner.threads.pop, @runner.threads.pop
+    end
+
+    test "a worker that is killed in user code leaves a unit that failed, and another takes its place" do
+      @runner.define_singleton_method(:broken) { |unit| Processing::Outcome.new(unit: unit, error: RuntimeError.new("broken")) }
+      pool(1)
+      push(2)
+      @runner.threads.pop.kill
+      wait_until(20, "the next unit", state: -> { @runner.began.size }) { @runner.began.size == 2 }
+      2.times { @runner.release << true }
+      outcomes = []
+      wait_until(20, "both outcomes", state: -> { outcomes.size }) { outcomes.concat(@mailbox.take_all).size == 2 }
+
+      assert_equal ["broken", nil], outcomes.map { |outcome| outcome.error&.message }
     end
 
     test "[worker scaling] from 5 to 10: what waits runs at once" do
