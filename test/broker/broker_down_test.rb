@@ -31,9 +31,10 @@ class BrokerDownTest < Penstock::TestCase
     @server = Penstock::TestSupport::KafkaServer.new(jvm: Penstock::TestSupport::KafkaServer::TEST_JVM)
     application = start(@server.bootstrap_servers, to: topic = unique("orders"))
     application.line(NOT_THERE)
+    told = now
     @server.start
 
-    assert_equal 1, application.complaints.grep(NOT_THERE).size, application.complaints.join
+    assert_told_once(application, since: told)
     create(topic)
     assert_consumes(application, topic, "after the start")
     assert_survives_restart(application, topic)
@@ -107,13 +108,21 @@ class BrokerDownTest < Penstock::TestCase
     producer&.close(5_000)
   end
 
+  # It says so again after half a minute, which a broker may need on a busy machine.
+  def assert_told_once(application, since:)
+    assert_includes 1..(1 + ((now - since + 1) / 30).floor), application.complaints.grep(NOT_THERE).size,
+      application.complaints.join
+  end
+
+  def now = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC)
+
   def assert_survives_restart(application, topic)
-    told = application.complaints.grep(NOT_THERE).size
+    told, began = application.complaints.grep(NOT_THERE).size, now
     @server.stop(keep: true)
     @server.start
 
     assert_consumes(application, topic, "after the restart")
-    assert_operator application.complaints.grep(NOT_THERE).size, :<=, told + 1
+    assert_operator application.complaints.grep(NOT_THERE).size, :<=, told + 1 + ((now - began) / 30).floor
     assert_empty application.lines.grep(/ (ERROR|FATAL) -- /)
   end
 end

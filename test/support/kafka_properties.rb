@@ -69,6 +69,7 @@ module Penstock
           "group.min.session.timeout.ms" => 1_000,
           "group.consumer.min.session.timeout.ms" => 1_000,
           "group.consumer.min.heartbeat.interval.ms" => 100,
+          "group.consumer.heartbeat.interval.ms" => 1_000,
           "group.coordinator.rebalance.protocols" => "classic,consumer,share",
           "offsets.topic.num.partitions" => 4,
           "transaction.state.log.num.partitions" => 4,

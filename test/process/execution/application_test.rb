@@ -147,13 +147,10 @@ module Penstock
             Penstock::TestSupport::Wait.observe_for(0.5)
             $at_once -= 1
             $threads = [*$threads, Thread.current.name].uniq
-            $done = $done.to_i + 1
-            ::Process.kill(:TERM, ::Process.pid) if $done == 100
+            return unless ($done = $done.to_i + 1) == 100
+            log("most", $most, "on", $threads.inspect)
+            ::Process.kill(:TERM, ::Process.pid)
           end
-        end
-        Thread.new do
-          Penstock::TestSupport::Wait.wait_until(30) { $done == 100 }
-          puts "most \#{$most} on \#{$threads.inspect}"
         end
         app.routing.draw do
           topic(ENV.fetch("TOPIC")) { [consumer(Own), parallel(by: :message, max_partitions: 100), run_on(:fibers, max: 100)] }

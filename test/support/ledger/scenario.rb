@@ -24,6 +24,9 @@ module Penstock
 
         attr_reader :topics, :workers, :produced, :dir
 
+        # @return [Float] the longest time between two rounds of {#feeding}: no gap is known more exactly than that
+        attr_reader :longest_pause_ms
+
         # @param bootstrap [String]
         # @param partitions [Integer] of each topic
         # @param topics [Array<String>]
@@ -64,10 +67,7 @@ module Penstock
           stop = false
           thread = Thread.new do
             with_producer(linger: "0") do |producer|
-              until stop
-                @topics.product((0...@partitions).to_a) { |topic, partition| send_one(producer, topic, partition, "x") }
-                sleep(every_s)
-              end
+              feed(producer, every_s) until stop
               producer.flush(10_000)
             end
           end
@@ -148,6 +148,15 @@ module Penstock
         ensure
           admin&.close
         end
+
+        def feed(producer, every_s)
+          began = now_ms
+          @topics.product((0...@partitions).to_a) { |topic, partition| send_one(producer, topic, partition, "x") }
+          sleep(every_s)
+          @longest_pause_ms = [@longest_pause_ms.to_f, now_ms - began].max
+        end
+
+        def now_ms = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC, :float_millisecond)
 
         def with_producer(linger: "5")
           producer = Native::Producer.new({"bootstrap.servers" => @bootstrap, "linger.ms" => linger})

@@ -10,7 +10,7 @@ module Ledger
   PLAN = JSON.parse(ENV.fetch("PENSTOCK_LEDGER"), symbolize_names: true)
   JOURNAL = File.open(PLAN.fetch(:journal), File::WRONLY | File::CREAT | File::APPEND)
 
-  # kind, topic, partition, offset, attempt, monotonic ms
+  # kind, topic, partition, offset, attempt, monotonic ms. B and E: begin and end of a record; L: one that takes long begins
   def self.write(kind, topic = "-", partition = -1, *rest)
     offset, more = rest[0] || -1, rest[1] || 0
     now = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC, :float_millisecond).round(3)
@@ -37,6 +37,7 @@ module Ledger
       kind, ms = message.raw_payload.split(":")
       return burn(Integer(ms)) if kind == "burn"
       raise "poison" if kind == "poison"
+      Ledger.write("L", message.topic, message.partition, message.offset) if kind == "idle"
       ms = (kind == "idle") ? Integer(ms) : PLAN.fetch(:work_ms, 0)
       sleep(ms / 1000.0) if ms.positive?
     end
@@ -94,6 +95,8 @@ monitor.subscribe("offsets.committed") { |event|
   }
 }
 Ledger.write("P", "-", ::Process.pid)
+# Booted, it waits for a file where it is to come into the middle of something.
+sleep(0.005) until Ledger::PLAN[:gate].nil? || File.exist?(Ledger::PLAN[:gate])
 code = Ledger::App.run!
 Ledger.write("X", "-", code)
 exit code

@@ -1,0 +1,102 @@
+# frozen_string_literal: true
+
+require_relative "scenario"
+
+module Penstock
+  module TestSupport
+    module Ledger
+      # One process consumes six partitions; another joins in mid-batch, while a long unit runs on a partition that it gets, and
+      # leaves again. Used by the tests and by `bin/bench rebalance`.
+      class Rebalance
+        PARTITIONS = 6
+        # librdkafka's settings, and how long the unit takes: eager has five seconds to drain everything.
+        PROTOCOLS = {
+          "eager" => [{"partition.assignment.strategy": "range"}, 3_000],
+          "cooperative" => [{"partition.assignment.strategy": "cooperative-sticky"}, 5_000],
+          "KIP-848" => [{"group.protocol": "consumer"}, 5_000]
+        }.freeze
+        CLASSIC = {"session.timeout.ms": 10_000, "heartbeat.interval.ms": 500}.freeze
+
+        attr_reader :scenario, :first, :second
+
+        # @param scenario [Scenario] with one topic of six partitions
+        # @param protocol [String] a key of PROTOCOLS
+        def initialize(scenario, protocol)
+          @scenario = scenario
+          @kafka, @unit_ms = PROTOCOLS.fetch(protocol)
+        end
+
+        # Partitions 0 and 5 get a unit that takes long; whatever the assignor, one of them moves. The second process has booted
+        # by then, and joins while they run.
+        def run
+          @first = start
+          @scenario.wait_for(@first, "A", 40) { |entry| entry.partition == 5 }
+          @scenario.feeding(0.01) do
+            @scenario.wait_for(@first, "E", 40)
+            @second = start(gate: gate = File.join(@scenario.dir, "gate"))
+            @scenario.wait_for(@second, "P", 40)
+            begin_long_units
+            FileUtils.touch(gate)
+            second_works_and_leaves
+          end
+          @scenario.wait_for_all
+          @scenario.stop(@first)
+          self
+        end
+
+        # @return [Boolean] whether a partition was taken away while its long unit ran
+        def overlapped?
+          runs = @first.entries.select { |entry| entry.kind == "L" }
+          taken.any? do |partition|
+            long = runs.find { |entry| entry.partition == partition } or next
+            asked = @first.entries.find { |entry| entry.kind == "R" && entry.partition == partition }
+            asked ? asked.at.between?(long.at, long.at + @unit_ms) : false
+          end
+        end
+
+        # @return [Array<Integer>] partitions the second one got
+        def taken = @second.entries.select { |entry| entry.kind == "A" }.map(&:partition)
+
+        # @return [Array<Integer>] partitions that stay, but those whose units are long
+        def staying = (0...PARTITIONS).to_a - taken - [0, PARTITIONS - 1]
+
+        # @return [Hash{Integer => Integer}] the longest time without an end on each partition that stays, in ms
+        def gaps
+          from, to = @second.entries.first.at, @second.entries.last.at
+          journal = @scenario.journal
+          staying.to_h do |partition|
+            [partition, journal.longest_gap([@scenario.topics.first, partition], from: from, to: to).round]
+          end
+        end
+
+        private
+
+        def start(**plan)
+          kafka = @kafka.key?(:"group.protocol") ? @kafka : {**CLASSIC, **@kafka}
+          @scenario.start(kafka: kafka, max_messages: 10, concurrency: PARTITIONS, **plan)
+        end
+
+        def begin_long_units
+          [0, PARTITIONS - 1].each do |partition|
+            @scenario.produce_one(partition, "idle:#{@unit_ms}")
+            @scenario.wait_for(@first, "L", 40) { |entry| entry.partition == partition }
+          end
+        end
+
+        def second_works_and_leaves
+          @scenario.wait_for(@second, "A", 40)
+          @scenario.wait_for(@second, "E", 40)
+          @scenario.stop(@second)
+          Wait.wait_until(40, "first has all again") { owned(@first).size == PARTITIONS }
+        end
+
+        def owned(worker)
+          worker.entries.each_with_object([]) do |entry, list|
+            list << entry.partition if entry.kind == "A"
+            list.delete(entry.partition) if entry.kind == "G"
+          end.uniq
+        end
+      end
+    end
+  end
+end
