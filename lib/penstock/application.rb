@@ -2,6 +2,7 @@
 
 require "logger"
 require "monitor"
+require_relative "application/swarming"
 require_relative "clock"
 require_relative "config/builder"
 require_relative "config/kafka_map"
@@ -31,6 +32,8 @@ module Penstock
   #
   # Built at boot by one thread. {#run!} blocks the thread that calls it until the process is told to stop.
   class Application
+    include Swarming
+
     # @return [String]
     attr_reader :name
 
@@ -79,15 +82,15 @@ module Penstock
     # @return [Producer] connects on first use, is closed with the application
     def producer = @lock.synchronize { @producer ||= config.producer || build_producer }
 
-    # Changes what is put around every call of user code, see {Execution::Middleware}; before {#run!}.
-    # @return [Execution::Middleware]
-    def middleware(&block)
     # A producer with the application's settings that isn't the application's. Who asks for it closes it.
     # @yieldparam config [Producer::Settings] what has the last word
     # @return [Producer]
     # @api private
     def separate_producer(&) = build_producer(&)
 
+    # Changes what is put around every call of user code, see {Execution::Middleware}; before {#run!}.
+    # @return [Execution::Middleware]
+    def middleware(&block)
       return @middleware unless block
       raise ConfigurationError, "the application runs already: say its middleware before run!" if @server
       @middleware.change(&block)
@@ -113,8 +116,10 @@ module Penstock
     # Runs until a signal or {#stop!} stops it.
     # @param filters [#take?, nil] which routed topics this process consumes
     # @param traps [Boolean] whether to handle signals
+    # @param signals [ServerProcess::Signals]
     # @return [Integer] exit code
-    def run!(filters: nil, traps: true)
+    def run!(filters: nil, traps: true, signals: ServerProcess::Signals.new)
+      @signals = signals
       validate!
       log_by_default
       faults
@@ -129,12 +134,12 @@ module Penstock
     end
 
     # No new work; the process stays in its groups. Any thread, traps included.
-    def quiet! = @server&.quiet!
+    def quiet! = (@supervisor || @server)&.quiet!
 
     # Stops in order. Any thread, traps included; {#run!} then returns, at once if it has not begun.
     def stop!
       @stopped = true
-      @server&.stop!
+      (@supervisor || @server)&.stop!
     end
 
     # @return [Hash{Routing::Topic => Array<Integer>}] partitions this process has now, also those it is about to give back; what
@@ -175,6 +180,10 @@ module Penstock
     # @return [Boolean] whether it is coming to rest or at rest
     def done? = @lifecycle.done?
 
+    # @return [String] this process, in events
+    # @api private
+    def server_id = @server_id ||= "#{config.client_id}:#{::Process.pid}"
+
     # @return [String]
     def inspect = "#<Penstock::Application #{@name} #{@lifecycle.state}>"
 
@@ -211,14 +220,17 @@ module Penstock
         .check!(groups.flat_map(&:topics))
     end
 
-    def consumed(filters)
+    def consumed(filters, node = config.node)
       groups = routes.subscription_groups.map do |group|
-        group.keep { |topic| wanted?(topic, group, filters) }.join(group.consumer_group)
+        group.keep { |topic| wanted?(topic, group, filters, node) }.join(group.consumer_group)
       end
       groups.reject { |group| group.topics.empty? }
     end
 
-    def wanted?(topic, group, filters) = topic.active? && (filters.nil? || filters.take?(topic, group))
+    def wanted?(topic, group, filters, node)
+      nodes = topic.features[:swarm]
+      topic.active? && (filters.nil? || filters.take?(topic, group)) && (nodes.nil? || nodes.take?(node))
+    end
 
     def server(groups)
       @host = host = host(groups)
@@ -226,7 +238,7 @@ module Penstock
       multiplexer = Runtime::Multiplexer.new(clock: host.clock, reporter: host.reporter,
         make: ->(group) { Runtime::PollLoop.new(group, host, connect) })
       @server = ServerProcess::Server.new(host: host, loops: groups.flat_map { |group| multiplexer.loops(group) },
-        lifecycle: @lifecycle, signals: @signals = ServerProcess::Signals.new, close_producer: method(:close_producer),
+        lifecycle: @lifecycle, signals: @signals, close_producer: method(:close_producer),
         multiplexer: multiplexer)
     end
 
@@ -275,7 +287,5 @@ module Penstock
     end
 
     def announce(state) = monitor.instrument("app.#{state}", {server_id: server_id})
-
-    def server_id = @server_id ||= "#{config.client_id}:#{::Process.pid}"
   end
 end

@@ -10,6 +10,10 @@ module Penstock
       FAILED = 1
       # The server had to end by force: jobs still ran when its time to stop was over.
       FORCED = 2
+      # A node of a swarm whose supervisor is gone.
+      ORPHANED = 3
+      # A swarm whose nodes can't be started.
+      UNBOOTABLE = 4
       # An internal error of the server's loop.
       INTERNAL = 70
       # Ctrl-C in a command that ends by itself; those that run until stopped end with 0.
@@ -20,6 +24,8 @@ module Penstock
         OK => "done, or stopped cleanly",
         FAILED => "wrong usage, boot file or configuration; or the command failed",
         FORCED => "server: stopped by force, jobs still ran",
+        ORPHANED => "node of a swarm: its supervisor is gone",
+        UNBOOTABLE => "swarm: a node could not be started",
         INTERNAL => "server: internal error",
         INTERRUPTED => "interrupted by Ctrl-C"
       }.freeze

@@ -13,6 +13,7 @@ require_relative "events/errors"
 require_relative "events/execution"
 require_relative "events/failures"
 require_relative "events/outbox"
+require_relative "events/swarm"
 
 module Penstock
   module Instrumentation
@@ -30,7 +31,7 @@ module Penstock
       end
 
       AREAS = [Events::Application, Events::Connection, Events::Consumer, Events::Admission, Events::Failures,
-        Events::Execution, Events::Rebalance, Events::Producer, Events::Outbox, Events::Errors].freeze
+        Events::Execution, Events::Rebalance, Events::Swarm, Events::Producer, Events::Outbox, Events::Errors].freeze
 
       # @return [Catalogue] a new one with all of Penstock's events
       def self.standard

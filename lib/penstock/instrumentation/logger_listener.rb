@@ -3,6 +3,7 @@
 require_relative "error_line"
 require_relative "lines"
 require_relative "outbox_lines"
+require_relative "swarm_lines"
 
 module Penstock
   module Instrumentation
@@ -13,6 +14,8 @@ module Penstock
     # Runs on the thread that publishes. Holds no state but the logger.
     class LoggerListener
       include OutboxLines
+
+      include SwarmLines
 
       # @param logger [#debug, #info, #warn, #error, #fatal] a Logger or something like it
       # @param log_messages [Boolean] writes the messages a producer sends, at level debug

@@ -4,7 +4,7 @@ module Penstock
   module ServerProcess
     # The states a process goes through, one way: a state that was left, or is not ahead, is silently not entered. Any thread.
     class Lifecycle
-      STATES = %i[initializing initialized running quieting quiet stopping stopped terminated].freeze
+      STATES = %i[initializing initialized supervising running quieting quiet stopping stopped terminated].freeze
 
       # @param announce [#call] called with each state that is entered
       def initialize(announce = ->(_state) {})

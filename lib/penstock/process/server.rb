@@ -5,6 +5,7 @@ require_relative "../errors"
 require_relative "../runtime/multiplexer"
 require_relative "../runtime/poll_loop"
 require_relative "exit_codes"
+require_relative "health"
 require_relative "heap_room"
 require_relative "signals"
 require_relative "thread_dump"
@@ -21,7 +22,9 @@ module Penstock
       SECOND_SIGNAL_MS = 5_000
       # Kept of the stop's time for the producer, behind workers.
       PRODUCER_MS = 2_000
-      private_constant :SECOND_SIGNAL_MS, :PRODUCER_MS
+      # A node whose supervisor is gone is ended 4 s later.
+      ORPHANED_MS = 3_500
+      private_constant :SECOND_SIGNAL_MS, :PRODUCER_MS, :ORPHANED_MS
 
       # Posted by the thread of a loop as its last act.
       LoopEnded = Struct.new(:poll_loop)
@@ -45,7 +48,7 @@ module Penstock
         @deadline = nil
         @ended = []
         @leaving = []
-        @fenced = false
+        @fenced = @orphaned = false
         @code = ExitCodes::OK
       end
 
@@ -67,6 +70,17 @@ module Penstock
       # Any thread.
       # @param error [Exception, nil] why, when it isn't asked for from outside
       def stop!(error = nil) = @signals.post(error || :stop)
+
+      # Writes to the log what every thread does. Any thread.
+      def dump! = @signals.post("TTIN")
+
+      # The supervisor of this node is gone. Any thread.
+      def orphaned! = @signals.post(:orphaned)
+
+      # @return [Health] any thread
+      def health
+        Health.of(@lifecycle.state, @loops.dup, @host.pool.running.size, @host.clock.monotonic_ms)
+      end
 
       # @return [Array<Hash>] for dumps
       def snapshot = @loops.map(&:snapshot)
@@ -114,6 +128,7 @@ module Penstock
         when "TSTP" then notice(message) { quiet }
         when :quiet then quiet
         when :stop then stop
+        when :orphaned then orphaned
         when "TTIN" then notice(message) { dump }
         when LoopEnded then loop_ended(message.poll_loop)
         when Runtime::Multiplexer::Change then reconnect(message)
@@ -148,17 +163,22 @@ module Penstock
       def stop
         @stops += 1
         return @exit_now.call(ExitCodes::FORCED) if @stops > 2
+        stop_within((@stops > 1) ? SECOND_SIGNAL_MS : @host.settings.shutdown_timeout)
+      end
+
+      def stop_within(ms)
         @lifecycle.enter(:quieting)
         @lifecycle.enter(:stopping)
         @host.stopping!
-        @deadline = deadline
+        @deadline = @deadline ? @deadline.within(ms) : Deadline.in(ms, clock: @host.clock)
         @loops.each { |poll_loop| poll_loop.stop(@deadline) }
         watch
       end
 
-      def deadline
-        return @deadline.within(SECOND_SIGNAL_MS) if @deadline
-        Deadline.in(@host.settings.shutdown_timeout, clock: @host.clock)
+      # However often it was told to stop before.
+      def orphaned
+        @orphaned = true
+        stop_within(ORPHANED_MS)
       end
 
       # The signal queue has no timeout on all Rubies: a thread posts when the time is up.
@@ -172,14 +192,14 @@ module Penstock
 
       # A loop that wasn't told to ends only through a defect: half a process is worse than one that is started anew.
       def loop_ended(poll_loop)
-        return @loops.delete(poll_loop) if @leaving.delete(poll_loop) && @stops.zero?
+        return @loops.delete(poll_loop) if @leaving.delete(poll_loop) && @deadline.nil?
         @ended << poll_loop
-        stop if @stops.zero? && @ended.size < @loops.size
+        stop if @deadline.nil? && @ended.size < @loops.size
       end
 
       # An error that concerns the whole process. One stop, however many units report it.
       def stop_because(error)
-        return if @stops.positive?
+        return if @deadline
         return end_by_force(error) if error.is_a?(TimeLimitExceeded)
         @fenced = error.is_a?(FencedError)
         @host.reporter.emit("error.occurred", {type: "app.critical.error", error: error})
@@ -223,6 +243,7 @@ module Penstock
         @close_producer.call([left_ms, 500].max)
         @host.close_reporter([left_ms / 1000.0, 0.5].max)
         @lifecycle.enter(:terminated)
+        return @code = ExitCodes::ORPHANED if @orphaned
         @code = (forced || !workers_ended) ? ExitCodes::FORCED : code
       end
 

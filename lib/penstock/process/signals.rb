@@ -9,15 +9,17 @@ module Penstock
       ALL = [*STOP, "TSTP", "TTIN"].freeze
 
       # @param handler_of [#trap] Ruby's `Signal`, or a double of it
-      def initialize(handler_of = ::Signal)
+      # @param names [Array<String>] those that are trapped
+      def initialize(handler_of = ::Signal, names: ALL)
         @traps = handler_of
+        @names = names
         @queue = Thread::Queue.new
         @previous = {}
       end
 
       # Installs the traps.
       def install
-        ALL.each { |name| @previous[name] = @traps.trap(name) { received(name) } }
+        @names.each { |name| @previous[name] = @traps.trap(name) { received(name) } }
       end
 
       # Puts the earlier traps back.
@@ -38,6 +40,10 @@ module Penstock
       # In a trap: no lock, no log, no Kafka. Thread::Queue may be pushed to from a trap.
       def received(name)
         @queue << name
+        call_previous(name)
+      end
+
+      def call_previous(name)
         previous = @previous[name]
         previous.call if previous.respond_to?(:call)
       end

@@ -113,6 +113,9 @@ module Penstock
         end
       end
 
+      # Nobody is replaced any more.
+      def quiet = @quiet = true
+
       # The supervisor itself was frozen: what looks late may not be.
       def forgive(now)
         living.each do |entry|
@@ -123,7 +126,15 @@ module Penstock
 
       # --- questions
 
+      # @return [Array<Hash>] for whoever wants to see them
+      def to_a
+        @entries.map do |entry|
+          {node: entry.index, state: entry.state, pid: entry.pid, reason: entry.reason, health: entry.facts}
+        end
+      end
+
       def stopping? = @stops.positive?
+      def at_rest? = @quiet || stopping?
       def hurried? = @stops > 2
       def rolling? = @roll.any?
       def living = @entries.select(&:living?)
@@ -134,7 +145,7 @@ module Penstock
       # What is to be done now. Signals count as sent; forks are told by {#forked} or {#unforkable}.
       # @return [Array<Fork, Signal>]
       def decide(now)
-        [*judge(now), *(births(now) unless stopping?), *(renew(now) unless stopping?)]
+        [*judge(now), *(births(now) unless at_rest?), *(renew(now) unless at_rest?)]
       end
 
       # @return [Integer, nil] when to decide again if nothing happens
@@ -233,7 +244,7 @@ module Penstock
 
       def due_of(entry)
         case entry.state
-        when :exited then stopping? ? nil : entry.due_at
+        when :exited then at_rest? ? nil : entry.due_at
         when :stopping, :not_responding then entry.killed ? nil : entry.deadline_at
         when :held_down then nil
         else [@policy.silent_at(entry), (@policy.worn_out_at(entry) if @entries.all?(&:settled?))].compact.min

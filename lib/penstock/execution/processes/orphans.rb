@@ -14,9 +14,10 @@ module Penstock
         # Called in the child's main thread. The kernel signals when the *thread* that forked ends: it has to be the mold's main
         # thread.
         # @param parent [Integer] the mold's process id
-        def self.die_with_parent(parent)
+        # @param signal [String] what the kernel sends
+        def self.die_with_parent(parent, signal = "KILL")
           number = PRCTL[RbConfig::CONFIG["host_cpu"]] if RUBY_PLATFORM.include?("linux")
-          quietly { syscall(number, SET_DEATH_SIGNAL, Signal.list.fetch("KILL")) } if number
+          quietly { syscall(number, SET_DEATH_SIGNAL, Signal.list.fetch(signal)) } if number
           exit!(3) unless ::Process.ppid == parent
         rescue NotImplementedError, SystemCallError
           nil

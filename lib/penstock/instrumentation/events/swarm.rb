@@ -1,0 +1,40 @@
+# frozen_string_literal: true
+
+module Penstock
+  module Instrumentation
+    module Events
+      # A supervisor and its nodes. All but one are published in the supervisor.
+      module Swarm
+        TITLE = "Swarm"
+
+        class << self
+          def declare(catalogue)
+            catalogue.event("app.supervising", "The application is loaded and nodes are about to be forked.", :server_id)
+            catalogue.event("app.before_warmup", "The last moment before pages are made ready to be shared with nodes: the " \
+              "place to load what is loaded late, and to close connections.", :server_id)
+            catalogue.event("swarm.node.after_fork", "A node begins. Published in that process, before it connects to " \
+              "anything: the place to open connections of its own.", :node, :pid)
+            births(catalogue)
+            ends(catalogue)
+          end
+
+          private
+
+          def births(catalogue)
+            catalogue.event("swarm.manager.before_fork", "A node is about to be forked.", :node)
+            catalogue.event("swarm.manager.after_fork", "A node was forked.", :node, :pid)
+          end
+
+          def ends(catalogue)
+            catalogue.event("swarm.manager.stopping", "A node is told to stop.", :node, :pid, :reason)
+            catalogue.event("swarm.manager.terminating", "A node is killed: its time to stop is over.", :node, :pid, :reason)
+            catalogue.event("swarm.manager.node_ended", "A node has ended. `timeout`: when the next begins, nil where none does.",
+              :node, :pid, :reason, :timeout)
+            catalogue.event("swarm.manager.held_down", "A node has died so often while it started that it isn't started again " \
+              "until the swarm is restarted.", :node, :reason)
+          end
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,34 @@
+# frozen_string_literal: true
+
+require_relative "lines"
+
+module Penstock
+  module Instrumentation
+    # What {LoggerListener} writes of a swarm.
+    module SwarmLines
+      def on_swarm_manager_after_fork(event)
+        @logger.info { "node #{event[:node]}: forked (pid #{event[:pid]})" }
+      end
+
+      def on_swarm_manager_stopping(event)
+        @logger.info { "node #{event[:node]} (pid #{event[:pid]}): told to stop#{Lines.reason(event)}" }
+      end
+
+      def on_swarm_manager_terminating(event)
+        @logger.error { "node #{event[:node]} (pid #{event[:pid]}): killed#{Lines.reason(event)}" }
+      end
+
+      def on_swarm_manager_node_ended(event)
+        wait = event[:timeout]
+        level = (event[:reason] == "exit code 0") ? :info : :warn
+        @logger.public_send(level) do
+          "node #{event[:node]} (pid #{event[:pid]}): ended#{Lines.reason(event)}#{", the next in #{wait} ms" if wait}"
+        end
+      end
+
+      def on_swarm_manager_held_down(event)
+        @logger.fatal { "node #{event[:node]}: not started again#{Lines.reason(event)}" }
+      end
+    end
+  end
+end

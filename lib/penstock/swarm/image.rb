@@ -1,0 +1,52 @@
+# frozen_string_literal: true
+
+require_relative "../errors"
+require_relative "../native/handles"
+
+module Penstock
+  module Swarm
+    # What all nodes have in common: the application as it is when they are forked. The more of it is loaded by then, and the
+    # fewer pages are written afterwards, the more memory they share.
+    module Image
+      class << self
+        # Loads what would be loaded late, and puts Ruby's heap in order.
+        # @return [void]
+        def prepare
+          load_all
+          return ::Process.warmup if ::Process.respond_to?(:warmup)
+          GC.start
+          GC.compact if GC.respond_to?(:compact)
+        rescue NotImplementedError # compaction, on some systems
+          nil
+        end
+
+        # @raise [ConfigurationError] something is open to Kafka: its threads don't survive a fork
+        def check!
+          problems = Native::Handles.open.map do |line|
+            Problem.new("swarm", "nodes must be forked before anything is open to Kafka: #{line}",
+              "Open it in a listener of swarm.node.after_fork, or close it before the boot file has ended")
+          end
+          problems << NO_FORK unless ::Process.respond_to?(:fork)
+          problems << ELSEWHERE unless Thread.current == Thread.main
+          raise ConfigurationError.new(problems) if problems.any?
+        end
+
+        NO_FORK = Problem.new("swarm", "this Ruby can't fork", "Start several servers: they share the partitions")
+        # The kernel tells nodes of the end of the thread that forked them.
+        ELSEWHERE = Problem.new("swarm", "nodes can be forked from the main thread only", "Run `penstock swarm`")
+        private_constant :NO_FORK, :ELSEWHERE
+
+        private
+
+        def load_all
+          %i[Admin BaseConsumer Filter Message Messages Producer RemoteError].each { |name| Penstock.const_get(name) }
+          %w[runtime/poll_loop runtime/loop_parts runtime/placement runtime/connector runtime/letter_topics].each { |file| require_relative "../#{file}" }
+          Object.const_get(:Rails).application&.eager_load! if rails?
+          Object.const_get(:Zeitwerk)::Loader.eager_load_all if Object.const_defined?(:Zeitwerk)
+        end
+
+        def rails? = Object.const_defined?(:Rails) && Object.const_get(:Rails).respond_to?(:application)
+      end
+    end
+  end
+end

@@ -1,0 +1,89 @@
+# frozen_string_literal: true
+
+require_relative "../errors"
+require_relative "../execution/processes/orphans"
+require_relative "../native/death_pipe"
+require_relative "../process/exit_codes"
+require_relative "../runtime/threads"
+require_relative "node_signals"
+require_relative "reports"
+require_relative "watchman"
+
+module Penstock
+  module Swarm
+    # One node, from the inside: what the forked child runs. A whole server, as `penstock server` has it, that reports to the
+    # supervisor and ends with it. Runs on the child's main thread.
+    class Node
+      # From the end of the supervisor to `_exit(3)`.
+      ORPHANED_MS = 4_000
+      private_constant :ORPHANED_MS
+
+      # What a node is forked with. `foreign` are the supervisor's descriptors, which it closes.
+      Inheritance = Struct.new(:index, :supervisor_pid, :pipe, :death, :foreign, :signals, keyword_init: true)
+
+      # @param application [#run_as_node, #health, #orphaned!, #config, #monitor]
+      # @param inheritance [Inheritance]
+      def initialize(application, inheritance)
+        @application = application
+        @inherited = inheritance
+        @signals = NodeSignals.new
+        @jobs = 0
+      end
+
+      # @return [Integer] exit code
+      def run
+        settle_in
+        code = serve
+        @reports.stopped(code)
+        code
+      ensure
+        @watchman&.close
+        @thread&.join
+        Native::DeathPipe.disarm
+      end
+
+      private
+
+      # In this order: first what holds the death pipe open, then who watches it, then everything else.
+      def settle_in
+        @inherited.foreign.each(&:close)
+        Native::DeathPipe.watch(@inherited.death, grace_ms: ORPHANED_MS)
+        @signals.install
+        @signals.take_over(@inherited.signals)
+        Execution::Processes::Orphans.die_with_parent(@inherited.supervisor_pid, "TERM")
+        @reports = Reports.new(@inherited.pipe)
+        @application.become_node(@inherited.index)
+      end
+
+      def serve
+        listen
+        @watchman = watchman
+        @thread = Runtime::Threads.new(method(:thread_died)).start("penstock watchman") { @watchman.run }
+        @application.monitor.instrument("swarm.node.after_fork", {node: @inherited.index, pid: ::Process.pid})
+        @application.run_as_node(@signals)
+      rescue ConfigurationError => error
+        @application.logger.fatal(error.message)
+        ServerProcess::ExitCodes::CONFIGURATION
+      end
+
+      # Counting costs each unit an event: only where there is a limit.
+      def listen
+        @application.monitor.subscribe("app.stopping") { @reports.stopping(@application.config.shutdown_timeout) }
+        return unless settings.jobs_limit
+        @application.monitor.subscribe("worker.completed") { @jobs += 1 }
+      end
+
+      def watchman
+        Watchman.new(reports: @reports, death: @inherited.death, interval_ms: settings.supervision_interval,
+          health: @application.method(:health), jobs: -> { @jobs if settings.jobs_limit },
+          orphaned: @application.method(:orphaned!))
+      end
+
+      def settings = @application.config.swarm
+
+      def thread_died(name, error)
+        @application.monitor.instrument("error.occurred", {type: "worker.process.error", error: error, thread: name})
+      end
+    end
+  end
+end

@@ -1,0 +1,51 @@
+# frozen_string_literal: true
+
+require_relative "../process/signals"
+
+module Penstock
+  module Swarm
+    # A node's signals. Ctrl-C and a service manager reach every process of a group, and the supervisor passes a stop on besides:
+    # so TERM counts once however often it comes, INT, QUIT and those that the supervisor alone answers do nothing here, and the
+    # supervisor's own way to say "hurry" is USR1.
+    class NodeSignals < ServerProcess::Signals
+      HURRY = "USR1"
+      IDLE = %w[INT QUIT HUP USR2].freeze
+      NAMES = ["TERM", HURRY, "TSTP", "TTIN", *IDLE].freeze
+
+      # @param handler_of [#trap]
+      def initialize(handler_of = ::Signal)
+        super(handler_of, names: NAMES)
+        @told = false
+      end
+
+      # What came before the handlers were installed, and the traps that were there before the supervisor's.
+      # @param signals [SupervisorSignals]
+      def take_over(signals)
+        @previous = signals.previous
+        signals.early.each { |name| received(name) }
+      end
+
+      private
+
+      def received(name)
+        case name
+        when "TERM" then once { super }
+        when HURRY then hurry
+        when *IDLE then call_previous(name)
+        else super
+        end
+      end
+
+      def once
+        yield unless @told
+        @told = true
+      end
+
+      # A hurry that overtakes its stop is one.
+      def hurry
+        @queue << "TERM"
+        @told = true
+      end
+    end
+  end
+end

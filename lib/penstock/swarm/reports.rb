@@ -1,0 +1,45 @@
+# frozen_string_literal: true
+
+require_relative "frame"
+
+module Penstock
+  module Swarm
+    # The node's end of the pipe to its supervisor. Never waits: what a full pipe doesn't take is dropped, for the next report
+    # says the same. Any thread; a frame is written by one call into the kernel.
+    class Reports
+      LONGEST_REASON = 500
+      private_constant :LONGEST_REASON
+
+      # @param pipe [IO]
+      def initialize(pipe)
+        @pipe = pipe
+      end
+
+      def ready(facts) = send_message(Message::Ready.new(facts))
+      def healthy(facts) = send_message(Message::Healthy.new(facts))
+      def unhealthy(reason, facts) = send_message(Message::Unhealthy.new(reason[0, LONGEST_REASON], facts))
+      def stopping(within_ms) = send_message(Message::Stopping.new(within_ms))
+      def stopped(code) = send_message(Message::Stopped.new(code))
+
+      def close = @pipe.close
+
+      private
+
+      # @return [Boolean] whether it was written
+      def send_message(message)
+        bytes = encode(message)
+        @pipe.write_nonblock(bytes, exception: false) == bytes.bytesize
+      rescue SystemCallError, IOError # the supervisor is gone: the death pipe tells
+        false
+      end
+
+      # Rows are what makes a report long: one loop each.
+      def encode(message)
+        Frame.encode(message)
+      rescue ArgumentError
+        message.facts = message.facts.except(:loops)
+        Frame.encode(message)
+      end
+    end
+  end
+end

@@ -1,0 +1,240 @@
+# frozen_string_literal: true
+
+require_relative "../process/exit_codes"
+require_relative "../process/thread_dump"
+require_relative "image"
+require_relative "node"
+require_relative "node_handle"
+require_relative "policy"
+require_relative "registry"
+require_relative "supervisor_signals"
+
+module Penstock
+  module Swarm
+    # The process that forks nodes and looks after them. It never opens anything to Kafka. Runs on the main thread, which waits in
+    # one `IO.select` on the nodes' ends, their pipes and its signals; what is to be done says the {Registry}.
+    #
+    # Ends when it was told to stop and all nodes have ended, or when none can be started. Should it die in any other way, the
+    # nodes see the end of the death pipe and go too.
+    class Supervisor
+      # A turn so many intervals late means that this process was frozen itself.
+      LATE = 2
+      private_constant :LATE
+
+      # @return [Registry]
+      attr_reader :registry
+
+      # @param application [Application]
+      # @param clock [Clock]
+      # @param policy [Policy]
+      def initialize(application, clock:, policy: nil)
+        @application = application
+        @monitor = application.monitor
+        @clock = clock
+        settings = application.config
+        @policy = policy || Policy.new(settings.swarm, settings.shutdown_timeout)
+        @registry = Registry.new(settings.swarm.nodes, @policy, now)
+        @handles = {}
+        @code = ServerProcess::ExitCodes::OK
+      end
+
+      # @return [Integer] exit code
+      # @raise [ConfigurationError] nothing can be forked here
+      def run
+        prepare
+        turn until @registry.over?
+        exit_code
+      rescue => error
+        @monitor.instrument("error.occurred", {type: "swarm.supervisor.error", error: error})
+        raise
+      ensure
+        close
+      end
+
+      # Any thread.
+      def stop! = @signals&.post("TERM")
+      # Any thread.
+      def quiet! = @signals&.post("TSTP")
+      # Any thread: a rolling restart.
+      def restart! = @signals&.post("USR2")
+      # Any thread: every node, and the supervisor, writes what its threads do to the log.
+      def dump! = @signals&.post("TTIN")
+
+      # @return [Integer, nil] when it last turned (monotonic ms). Any thread
+      attr_reader :turned_at
+
+      private
+
+      def prepare
+        Image.check!
+        @monitor.instrument("app.before_warmup", {server_id: @application.server_id})
+        Image.prepare
+        Image.check!
+        @signals = SupervisorSignals.new(children: pidfds_missing?)
+        @signals.install
+        @death, @lifeline = IO.pipe
+        @turned_at = now
+      end
+
+      def pidfds_missing?
+        probe = Native::Child.new(::Process.pid)
+        probe.io.nil?
+      ensure
+        probe.close
+      end
+
+      def turn
+        wait
+        listen
+        forgive if now - @turned_at > LATE * @policy.interval_ms
+        @turned_at = now
+        bury
+        @signals.take_all.each { |message| obey(message) }
+        @registry.decide(now).each { |decision| carry_out(decision) }
+      end
+
+      # Never longer than an interval, so that a turn that comes late says something.
+      def wait
+        due = @registry.next_due
+        ms = [@policy.interval_ms, *(due && [due - now, 0].max)].min
+        IO.select([@signals.io, *@handles.each_value.flat_map(&:ios)], nil, nil, ms / 1_000.0)
+      end
+
+      def listen
+        @handles.each_value { |handle| handle.read { |message| @registry.heard(handle.index, message, now) } }
+      end
+
+      def forgive
+        @registry.forgive(now)
+      end
+
+      # --- ends
+
+      def bury
+        @handles.values.each do |handle|
+          status = handle.ended or next
+          handle.read { |message| @registry.heard(handle.index, message, now) } # its last words
+          @handles.delete(handle.index).close
+          ended(handle, *status)
+        end
+      end
+
+      def ended(handle, code, signal)
+        was_killed = @registry.entries[handle.index].killed
+        note_code(code, signal, was_killed)
+        entry = @registry.ended(handle.index, words(code, signal), now, failed: code == ServerProcess::ExitCodes::CONFIGURATION)
+        wait = [entry.due_at - now, 0].max if entry.due_at && !@registry.at_rest?
+        @monitor.instrument("swarm.manager.node_ended",
+          {node: handle.index, pid: handle.pid, reason: entry.reason, timeout: wait})
+        held_down(entry) if entry.state == :held_down
+      end
+
+      def held_down(entry)
+        @monitor.instrument("swarm.manager.held_down", {node: entry.index, reason: entry.reason})
+      end
+
+      def words(code, signal)
+        return "exit code #{code}" if code
+        signal ? "SIG#{Signal.signame(signal)}" : "somebody else waited for it"
+      end
+
+      # How nodes end that were told to is how the swarm ends.
+      def note_code(code, signal, killed)
+        return unless @registry.stopping?
+        code = ServerProcess::ExitCodes::FORCED if killed || signal
+        @code = code if code && code > @code
+      end
+
+      # --- orders
+
+      def obey(message)
+        case message
+        when *ServerProcess::Signals::STOP then notice(message) { stop }
+        when "HUP" then notice(message) { $stdin.tty? ? stop : @registry.restart(now) }
+        when "USR2" then notice(message) { @registry.restart(now) }
+        when "TSTP" then notice(message) { quiet }
+        when "TTIN" then notice(message) { dump }
+        end
+      end
+
+      def notice(name)
+        @monitor.instrument("process.notice_signal", {signal: name.to_sym})
+        yield
+      end
+
+      # A node takes any number of TERMs for one; the second stop has a signal of its own.
+      def stop
+        again = @registry.stopping?
+        @application.lifecycle.enter(:stopping)
+        @registry.stop(now).each do |order|
+          carry_out(order, (again && order.name == "TERM") ? NodeSignals::HURRY : order.name)
+        end
+      end
+
+      def quiet
+        @application.lifecycle.enter(:quieting)
+        @registry.quiet
+        @handles.each_value { |handle| handle.signal("TSTP") }
+      end
+
+      def dump
+        ServerProcess::ThreadDump.lines.each { |line| @application.logger.warn(line) }
+        @registry.entries.each { |entry| @application.logger.warn(entry.to_h.compact.inspect) }
+        @handles.each_value { |handle| handle.signal("TTIN") }
+      end
+
+      # --- decisions
+
+      def carry_out(decision, signal = nil)
+        return give_birth(decision.index) if decision.is_a?(Registry::Fork)
+        handle = @handles[decision.index] or return
+        name = signal || decision.name
+        event = (name == "KILL") ? "swarm.manager.terminating" : "swarm.manager.stopping"
+        @monitor.instrument(event, {node: handle.index, pid: handle.pid, reason: decision.reason})
+        handle.signal(name)
+      end
+
+      def give_birth(index)
+        @monitor.instrument("swarm.manager.before_fork", {node: index})
+        reader, writer = IO.pipe
+        pid = fork_node(index, reader, writer)
+        writer.close
+        @handles[index] = NodeHandle.new(index, pid, reader)
+        @registry.forked(index, pid, now)
+        @monitor.instrument("swarm.manager.after_fork", {node: index, pid: pid})
+      rescue SystemCallError => error # no memory, no more processes
+        [reader, writer].each { |io| io&.close }
+        @registry.unforkable(index, "#{error.class}: #{error.message}", now)
+        @monitor.instrument("error.occurred", {type: "swarm.supervisor.error", error: error})
+      end
+
+      # Behind the fork nothing of the supervisor's goes on: `exit` runs what the application registered, and no `ensure` of ours,
+      # for those look whose process it is.
+      def fork_node(index, reader, writer)
+        supervisor = ::Process.pid
+        ::Process.fork do
+          inheritance = Node::Inheritance.new(index: index, supervisor_pid: supervisor, pipe: writer, death: @death,
+            foreign: [@lifeline, reader, @signals, *@handles.values], signals: @signals)
+          exit(Node.new(@application, inheritance).run)
+        end
+      end
+
+      # --- the end
+
+      def exit_code
+        return ServerProcess::ExitCodes::FORCED if @registry.hurried?
+        return ServerProcess::ExitCodes::UNBOOTABLE if @registry.entries.any? { |entry| entry.state == :held_down }
+        @code
+      end
+
+      # Nodes that are left (only where this process fails) see the end of the pipe.
+      def close
+        return unless @signals
+        @signals.restore
+        [@signals, @lifeline, @death, *@handles.values].compact.each(&:close)
+      end
+
+      def now = @clock.monotonic_ms
+    end
+  end
+end

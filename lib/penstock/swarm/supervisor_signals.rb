@@ -1,0 +1,63 @@
+# frozen_string_literal: true
+
+require_relative "../process/signals"
+
+module Penstock
+  module Swarm
+    # The supervisor's signals and whatever else its main thread must see, with a pipe that `IO.select` can wait for.
+    #
+    # Children inherit the handlers until they install their own. Then a signal is written down for the child ({#early}) and the
+    # supervisor, whose pipe the child still has, isn't woken.
+    class SupervisorSignals < ServerProcess::Signals
+      NAMES = [*STOP, "TSTP", "TTIN", "USR2", "HUP"].freeze
+
+      # @return [Array<String>] in a child: what came before its own handlers
+      attr_reader :early
+      # @return [Hash{String => Object}] the traps that were there before
+      attr_reader :previous
+
+      # @param handler_of [#trap]
+      # @param children [Boolean] whether SIGCHLD has to wake too, where children have no descriptors
+      def initialize(handler_of = ::Signal, children: false)
+        super(handler_of, names: children ? [*NAMES, "CHLD"] : NAMES)
+        @owner = ::Process.pid
+        @early = []
+        @reader, @writer = IO.pipe
+      end
+
+      # @return [IO] readable when there is something to take
+      def io = @reader
+
+      # Any thread.
+      def post(message)
+        super
+        wake
+      end
+
+      # @return [Array] what came, in order; never waits
+      def take_all
+        @reader.read_nonblock(1_024, exception: false)
+        messages = []
+        messages << @queue.pop until @queue.empty?
+        messages
+      end
+
+      def close = [@reader, @writer].each(&:close)
+
+      private
+
+      def received(name)
+        return @early << name unless ::Process.pid == @owner
+        super
+        wake
+      end
+
+      # A full pipe wakes as well.
+      def wake
+        @writer.write_nonblock(".", exception: false)
+      rescue IOError # it is over
+        nil
+      end
+    end
+  end
+end

@@ -1,0 +1,93 @@
+# frozen_string_literal: true
+
+module Penstock
+  module Swarm
+    # A node's thread beside its work: reports to the supervisor, and when the supervisor is gone lets the node stop. What it
+    # reports is what the work has come to, not that this thread lives.
+    #
+    # Born with the node, ends with {#close}.
+    class Watchman
+      # Until the node is in its groups, the supervisor is told of each step soon.
+      LOOK_MS = 100
+      private_constant :LOOK_MS
+
+      # @param reports [Reports]
+      # @param death [IO] at its end when the supervisor is gone
+      # @param interval_ms [Integer]
+      # @param health [#call] gives a {ServerProcess::Health}, nil before there is a server
+      # @param jobs [#call] gives how many jobs have ended, nil where nobody asked for it
+      # @param orphaned [#call] the supervisor is gone
+      def initialize(reports:, death:, interval_ms:, health:, jobs:, orphaned:)
+        @reports = reports
+        @death = death
+        @interval_ms = interval_ms
+        @health = health
+        @jobs = jobs
+        @orphaned = orphaned
+        @reader, @writer = IO.pipe
+        @stage = :booting
+        @told = nil
+      end
+
+      # The thread's body.
+      def run
+        turn until @closed
+      ensure
+        [@reader, @writer].each(&:close)
+      end
+
+      # Any thread. What there is to say is said first.
+      def wake = @writer.write_nonblock(".", exception: false)
+
+      # Any thread.
+      def close
+        @closed = true
+        wake
+      rescue IOError
+        nil
+      end
+
+      private
+
+      def turn
+        health = @health.call
+        look(health) if health
+        ready, = IO.select([@reader, @death].compact, nil, nil, wait_s)
+        @reader.read_nonblock(64, exception: false) if ready&.include?(@reader)
+        orphaned if ready&.include?(@death)
+      end
+
+      def wait_s = ((@stage == :member) ? @interval_ms : [LOOK_MS, @interval_ms].min) / 1_000.0
+
+      # Each step at once; else once an interval.
+      def look(health)
+        @stage = :ready if @stage == :booting && health.state == :running && tell(:ready, health)
+        return if @stage == :booting
+        became_member = @stage == :ready && health.member?
+        @stage = :member if became_member
+        report(health) if became_member || due?
+      end
+
+      def due? = @told.nil? || now - @told >= @interval_ms
+
+      def report(health)
+        @told = now
+        complaint = health.complaint
+        complaint ? @reports.unhealthy(complaint, facts(health)) : tell(:healthy, health)
+      end
+
+      def tell(kind, health) = @reports.public_send(kind, facts(health)) || true
+
+      def facts(health) = {**health.to_h, jobs: @jobs.call}.compact
+
+      # Written to by mistake, or at its end: then for good.
+      def orphaned
+        return unless @death.read_nonblock(64, exception: false).nil?
+        @death = nil
+        @orphaned.call
+      end
+
+      def now = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC, :millisecond)
+    end
+  end
+end
