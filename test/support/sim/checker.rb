@@ -3,6 +3,7 @@
 require_relative "../fake_kafka/cluster"
 require_relative "checking/admission"
 require_relative "checking/commits"
+require_relative "checking/copies"
 require_relative "checking/executions"
 require_relative "checking/letters"
 require_relative "checking/ownership"
@@ -15,10 +16,11 @@ module Penstock
       #
       # I1 no loss · I2 nothing invented · I3 order · I4 no overlap · I5 nothing done runs again without a cause · I6 committed
       # is complete · I7 committed goes back only by a seek or a reset · I9 progress after faults (asked by the world) · I10 an
-      # end in time · I12 dead letters. What speaks against one ends the run.
+      # end in time · I8 copies made in transactions · I12 dead letters. What speaks against one ends the run.
       class Checker < FakeKafka::Cluster::Observer
         include Checking::Admission
         include Checking::Commits
+        include Checking::Copies
         include Checking::Executions
         include Checking::Letters
         include Checking::Ownership
@@ -30,7 +32,7 @@ module Penstock
           consumer.suspected].freeze
         # Those that only show that something came up.
         TOLD = {"client.reset" => "connection opened anew", "rebalance.unit_left_running" => "revocation over its drain",
-                "filtering.seek" => "filter sought", "filtering.throttled" => "held by admission",
+                "filtering.throttled" => "held by admission",
                 "breaker.opened" => "breaker opened", "consumer.suspected" => "suspects"}.freeze
         private_constant :TOLD
         # An invariant that doesn't hold.
@@ -109,8 +111,15 @@ module Penstock
           when "dead_letter_queue.dispatched" then letter_settled(instance, payload)
           when "consumer.skipped" then skipped(instance, payload)
           when "filtering.dropped" then dropped(payload)
+          when "filtering.seek" then went_elsewhere(payload)
           else @coverage.hit(TOLD[name]) if TOLD.key?(name)
           end
+        end
+
+        # The run is over.
+        def over
+          open = uncopied
+          fail("I8", open) if open
         end
 
         # A process has come to its end.

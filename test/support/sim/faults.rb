@@ -56,8 +56,20 @@ module Penstock
 
         def strike(what, instance)
           case what
+          when :transaction then trouble_in_transaction(instance)
           when :job then @group.silent(instance.driver)
           when :seek then seek(instance, Plan::Fault.new(@timeline.now, :seek, instance.slot, @random.rand(1..99)))
+          else @group.shuffle
+          end
+        end
+
+        # What happens to whoever is in the middle of one.
+        def trouble_in_transaction(instance)
+          @coverage.hit("trouble in a transaction")
+          case @random.rand(4)
+          when 0 then kill(instance) && again(Plan::Fault.new(@timeline.now, :crash, instance.slot, 100)) unless instance.dead?
+          when 1 then pause(instance, Plan::Fault.new(@timeline.now, :pause, instance.slot, 2_500))
+          when 2 then @group.silent(instance.driver)
           else @group.shuffle
           end
         end

@@ -89,6 +89,25 @@ module Penstock
       end
       Runtime::CommitWait.prepend(CommitWaiting)
 
+      # So does one whose transaction waits for its lane's offset.
+      module ClaimWaiting
+        def wait(timeout_s)
+          sleeper = World.current&.running or return super
+          @sleeper = sleeper
+          ends = World.current.timeline.now + (timeout_s * 1_000).round
+          sleeper.sleep_until(ends) while @answer.nil? && World.current.timeline.now < ends
+          @answer
+        end
+
+        private
+
+        def decide(answer)
+          super
+          @sleeper&.wake_at(World.current.timeline.now)
+        end
+      end
+      Consumer::Claim.prepend(ClaimWaiting)
+
       # A poll loop without a connection waits for its mail on the timeline.
       module MailWaiting
         attr_writer :sleeper

@@ -9,6 +9,7 @@ require "penstock/runtime/poll_loop"
 require_relative "fibers"
 require_relative "letters"
 require_relative "pool"
+require_relative "producers"
 
 module Penstock
   module TestSupport
@@ -18,7 +19,7 @@ module Penstock
       class Instance
         MONITOR = Instrumentation::Monitor.new
         LOGGER = Logger.new(nil)
-        private_constant :MONITOR, :LOGGER
+        private_constant :LOGGER
 
         # Everything real but the threads.
         class Host < Runtime::Host
@@ -27,8 +28,13 @@ module Penstock
                   codec: Runtime::CommitCodec.new, layers: [], producer: -> { instance.letters },
                   topics: application.group.topics, properties: ->(_group) { application.properties },
                   stop: ->(error) { instance.critical(error) })
+            @instance = instance
             @reporter = Reporter.new(instance)
             @pool = Pool.new(instance, queue: @queue, runner: runner(Execution::Onion.new), concurrency: settings.concurrency)
+          end
+
+          def inquire(claim, mailbox)
+            @instance.aside { |nap| Runtime::Inquiry.new(claim, mailbox, pause: nap).run }
           end
 
           # Nothing is written to disk.
@@ -52,13 +58,14 @@ module Penstock
         attr_reader :number
         # @return [Integer] how long it was stopped by the system
         attr_reader :stood_ms
-        attr_reader :world, :sleeper, :loop, :host, :driver, :deadline, :letters
+        attr_reader :world, :sleeper, :loop, :host, :driver, :deadline, :letters, :producers
 
         def initialize(world, slot, number, application)
           @world = world
           @slot = slot
           @number = number
           @letters = Letters.new(self)
+          @producers = Producers.new(self)
           @host = Host.new(self, application)
           @loop = Runtime::PollLoop.new(application.group, @host, method(:connect))
           @loop.instance_variable_set(:@longest_wait, 10_000) # idle turns tell nothing here
@@ -130,6 +137,13 @@ module Penstock
         def run_when_awake(&block)
           return if @dead
           @paused ? @deferred << block : yield
+        end
+
+        # A thread of its own.
+        # @yieldparam nap [#call] waits so many milliseconds
+        def aside
+          sleeper = Sleeper.new(self) { yield ->(delay_ms) { sleeper.sleep_until(@world.timeline.now + delay_ms) } }
+          sleeper.begin_after(0)
         end
 
         # --- the driver's wait

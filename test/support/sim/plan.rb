@@ -32,7 +32,9 @@ module Penstock
         # units wait for; `calls`: `eofed` and `tick`; `burst_ms`: records come that often.
         FEATURES = {letters: nil, letter_topic: "dead", letter_trouble: 0, at_once: false, breaker: nil, killer: nil,
                     filter: nil, partitioner: false, expire_ms: nil, delay_ms: nil, throttle: nil, budget: nil, batch: nil,
-                    calls: false, interruptible: false, burst_ms: 1}.freeze
+                    calls: false, interruptible: false, burst_ms: 1, transactions: false, transaction_trouble: 0}.freeze
+        # What makes it right that a record is copied twice, or that nobody knows what was.
+        UNFAIR = %i[seek truncate recreate damage metadata_limit].freeze
         attr_reader :style, :mode, :manual, :faults, *NUMBERS, *FEATURES.keys
 
         def self.draw(seed) = new(**Draw.new(seed).values)
@@ -77,7 +79,7 @@ module Penstock
           def values
             members = @random.rand(2..4)
             values = {seed: @seed, members: members, **shape, **user_code, **failing, **admission, **timing,
-                      faults: faults(members)}
+                      faults: faults(members), transactions: one_of(true, false, false, false, false)}
             fit(values)
           end
 
@@ -86,6 +88,7 @@ module Penstock
           # What goes together.
           def fit(values)
             values[:batch] = nil if values[:max_messages] < values[:batch].to_i
+            transacted(values) if values[:transactions]
             # Counts of crashes stand in the metadata too; and only what runs side by side needs it for more.
             values[:budget] = nil if values[:killer] || values[:mode] == :whole
             values.merge!(partitions: 3, records: 50, burst_ms: 600, keys: 20, slow_percent: 6) if values[:budget]
@@ -93,6 +96,15 @@ module Penstock
             values[:fail_percent] = 8
             values[:faults][0] = Fault.new(values[:faults][0].at, :ambush, 0, trap)
             values
+          end
+
+          # In transactions records are marked, and done exactly once.
+          def transacted(values)
+            values.merge!(letters: nil, killer: nil, seek_percent: 0, mark_percent: 0, budget: nil,
+              transaction_trouble: one_of(0, 5, 15))
+            values[:faults].each do |fault|
+              fault.kind, fault.value = :ambush, :transaction if UNFAIR.include?(fault.kind) || fault.value == :seek
+            end
           end
 
           # What comes up too seldom by itself.

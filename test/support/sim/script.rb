@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "zlib"
+require_relative "copying"
 
 module Penstock
   module TestSupport
@@ -8,6 +9,8 @@ module Penstock
       # What the users' code does with its records, by the plan's seed: it takes its time, fails, marks, seeks, pauses, leaves
       # early. What a record does to it depends on the record and the attempt alone, so that a smaller plan behaves alike.
       class Script
+        include Copying
+
         class Failure < StandardError; end
 
         # @param world [World]
@@ -23,7 +26,7 @@ module Penstock
           sleeper = on_worker
           work = @checker.unit_begins(sleeper, consumer)
           chance = chance(work.truths.first.uid, consumer.attempt)
-          run(consumer, work, chance)
+          @plan.transactions ? copy(consumer, work, chance) : run(consumer, work, chance)
           wish(consumer, work, chance)
           @checker.unit_ended(work)
         rescue Exception => error # rubocop:disable Lint/RescueException -- told to the checker and raised again

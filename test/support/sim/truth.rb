@@ -26,6 +26,8 @@ module Penstock
         attr_accessor :trial, :tried_until
         # A filter takes it out; filters have failed so often at it, and one has had the partition wait for it.
         attr_accessor :filtered, :filter_tries, :turned
+        # How often a committed transaction has its copy.
+        attr_accessor :copies
         # Its unit has asked for a pause at it.
         attr_accessor :waited_for
 
@@ -35,7 +37,7 @@ module Penstock
           @record = record
           @ran = @done = @exempt = @redo = @paused = false
           @sent = @buried = @filtered = @turned = @waited_for = @trial = false
-          @licences = @tries = @failures = @deaths = @filter_tries = 0
+          @licences = @tries = @failures = @deaths = @filter_tries = @copies = 0
           @done_by = @failed_at = nil
         end
 

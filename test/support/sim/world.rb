@@ -52,7 +52,7 @@ module Penstock
           @healed = false
           make_cluster
           @checker = Checker.new(self)
-          @cluster.observer = @checker
+          @cluster.observer = @cluster.transactions.observer = @checker
           @script = Script.new(self)
           @application = Application.for(plan)
           @instances = []
@@ -66,6 +66,7 @@ module Penstock
           World.current = self
           begin_with
           turn until over? || @checker.violation
+          @checker.over
           @checker.violation
         ensure
           World.current = nil
@@ -82,6 +83,12 @@ module Penstock
         def letter_fate(fates)
           roll = @random.rand(100)
           fates[roll % fates.size] if roll < @plan.letter_trouble && !@healed
+        end
+
+        # @return [Symbol, nil] how a question to the coordinator of transactions fares; nil: well
+        def transaction_fate(fates)
+          return if !@plan.transactions || @healed
+          fates[@random.rand(fates.size)] if @random.rand(100) < @plan.transaction_trouble
         end
 
         # @return [Integer] ms that what happens at once takes

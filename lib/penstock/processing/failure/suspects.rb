@@ -60,8 +60,8 @@ module Penstock
           @left = MOST if @unclean >= UNCLEAN
         end
 
-        # @return [Boolean] whether no record has to be asked about
-        def quiet? = @told == true && @crashes.empty? && @left.zero?
+        # @return [Boolean] whether no record has to be asked about, and none is waited for
+        def quiet? = @told == true && @crashes.empty? && @left.zero? && @announced.nil?
 
         # @return [Boolean] whether the lane hands out one unit at a time
         def alone? = !@remote && (@left.positive? || @crashes.any? { |_offset, count| count < @policy.max_crashes })

@@ -52,7 +52,7 @@ module Penstock
             list.each do |truth|
               next if truth.offset < @checked[key]
               break if truth.offset >= offset
-              next if truth.done || truth.exempt || cut_below?(key, truth.offset)
+              next if truth.done || truth.exempt || cut_below?(key, truth.offset) || stepped_over?(truth)
               return not_done(driver, key, offset, truth)
             end
             @checked[key] = [@checked[key], offset].max

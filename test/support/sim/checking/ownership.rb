@@ -77,11 +77,12 @@ module Penstock
           def handed_over(instance, driver, key, forced)
             from = committed(key)
             return gone_otherwise(key) if forced
+            return excuse(key, from, 1) if @reduced[[driver, key]] # also what a former owner's map said isn't known any more
             left = @of_place[key].find do |truth|
               done_here?(truth, driver, key) && truth.offset >= from && !mapped?(key, truth)
             end
             return unless left
-            return excuse(key, from, 1) if @plan.budget || refused?(driver) || @reduced[[driver, key]] || @back.key?(key)
+            return excuse(key, from, 1) if @plan.budget || refused?(driver) || @back.key?(key)
             fail("I5", "#{instance.name} gives up #{key.join("/")} in order, committed at #{from}, but #{left.offset} is done")
           end
 

@@ -114,6 +114,19 @@ module Penstock
       assert_equal({10 => 2}, one.counts(0))
     end
 
+    # The gate looks at that: as long as it is announced, none of another lane may be tried.
+    test "a suspect that still runs when its lane is given up is waited for until it ends" do
+      one = suspects(unclean: 1)
+      one.ends_at(13)
+      one.announce(unit(10))
+      one.leave
+      one.look(ledger(13, 13))
+      refute one.quiet?
+      one.ended(unit(10))
+
+      assert_equal [false, true], [one.announced?, one.quiet?]
+    end
+
     test "a record that was counted is tried alone again after a single kill too" do
       one = suspects(unclean: 0, crashes: {11 => 2})
       assert_equal %i[run announce run], [10, 11, 12].map { |offset| one.step(offset) }
