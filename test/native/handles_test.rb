@@ -18,6 +18,7 @@ module Penstock
       before = Native::Handles.open
       consumer, line = Native::Consumer.new(NOWHERE.merge("group.id" => "g")), __LINE__
       admin = Native::Admin.new(NOWHERE)
+      GC.start # and stays known
 
       assert_equal ["Consumer opened at #{here(line)}", "Admin opened at #{here(line + 1)}"].sort,
         (Native::Handles.open - before).sort

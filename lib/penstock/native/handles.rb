@@ -12,19 +12,25 @@ module Penstock
       FRAMES = 60
       private_constant :LIBRARY, :FRAMES
 
-      @places = ObjectSpace::WeakMap.new
+      # As a value it would be forgotten with the next collection: this map is weak on both sides.
+      PLACE = :@opened_at
+      private_constant :PLACE
+
+      @handles = ObjectSpace::WeakMap.new
 
       class << self
         # Called by a handle that opens.
         # @return [void]
         def opened(handle)
-          @places[handle] = place
+          handle.instance_variable_set(PLACE, place)
+          @handles[handle] = handle
         end
 
         # @return [Array<String>] one line for each handle that is open in this process: what it is and where it was opened
         def open
-          @places.map { |handle, place| [handle, place] }.select { |handle, _place| handle.state == :open }
-            .map { |handle, place| "#{handle.class.name.split("::").last} opened at #{place}" }
+          @handles.keys.select { |handle| handle.state == :open }.map do |handle|
+            "#{handle.class.name.split("::").last} opened at #{handle.instance_variable_get(PLACE)}"
+          end
         end
 
         private
