@@ -54,7 +54,7 @@ module Penstock
         soonest = @due_at
         @unconditional.each do |lane, times|
           due = times.first
-          soonest = due if due && (soonest.nil? || due < soonest) && lane.owned? && lane.position
+          soonest = due if due && (soonest.nil? || due < soonest) && lane.owned? && lane.position && !lane.in_transaction?
         end
         soonest
       end

@@ -18,6 +18,10 @@ module Penstock
       # @return [Integer]
       attr_accessor :offset, :version, :base
 
+      # The coordinator takes less metadata than it was given. Written by the worker.
+      # @return [Boolean, nil]
+      attr_accessor :too_large
+
       # An outcome that is put off until the end is known.
       # @return [Processing::Outcome, nil]
       attr_accessor :outcome

@@ -89,6 +89,7 @@ module Penstock
       def send_offset(grant)
         @producer.send_offsets([grant.row], grant.group)
       rescue KafkaError => error
+        @claim.too_large = error.code == :offset_metadata_too_large
         raise unless DISPLACED.include?(error.code)
         raise AssignmentLostError, "the group was given out anew while a transaction of #{place} ran: it is aborted"
       end

@@ -29,11 +29,11 @@ module Penstock
 
       def ask(claim) = @waiting << claim
 
-      # @return [Claim, nil] the next one, when the slot is free
-      def next = (@waiting.shift unless taken?)
+      # @return [Array<Claim>] those that wait, the oldest first
+      def waiting = @waiting.dup
 
-      # @param claim [Claim] granted
-      def open(claim) = @holder = claim
+      # @param claim [Claim] is granted
+      def open(claim) = @holder = @waiting.delete(claim)
 
       # @param claim [Claim] whose worker is gone without a word
       # @return [Boolean] whether that is news

@@ -10,16 +10,17 @@ module Penstock
       # @param lane [Processing::Lane]
       # @param offset [Integer]
       # @param clean [Boolean] the owner has ended with nothing running
-      # @param ledger [Processing::Ledger] another one than the lane's
-      # @param user_metadata [String, nil] goes before what was marked
       # @return [String] never longer than the lane's budget; what has no room is left out, and is run again if the owner dies
-      def encode(lane, offset, clean:, ledger: lane.ledger, user_metadata: nil)
-        attempts = lane.attempts.to_h.select { |failed, _count| failed >= offset && !ledger.complete?(failed) }.sort.to_h
-        suspects = lane.suspects
-        Native::Envelope.encode(base: offset, topic: lane.topic_name, clean: clean, attempts: attempts,
-          unclean_adoptions: suspects&.unclean || 0, crashes: suspects&.counts(offset) || {},
-          completed: ledger, budget: ledger.budget,
-          user_metadata: user_metadata || lane.marks.metadata_at(offset) || lane.adopted_metadata)
+      def encode(lane, offset, clean:) = write(lane, offset, clean: clean).text
+
+      # @param lane [Processing::Lane]
+      # @param offset [Integer]
+      # @param ledger [Processing::Ledger] what is to be known with it
+      # @param user_metadata [String, nil] goes before what was marked
+      # @return [String, nil] nil when there is no room for all that is complete
+      def encode_whole(lane, offset, ledger, user_metadata)
+        written = write(lane, offset, clean: false, ledger: ledger, user_metadata: user_metadata)
+        written.text if written.left_out_offsets.zero?
       end
 
       # @param lane [Processing::Lane]
@@ -27,6 +28,17 @@ module Penstock
       # @param metadata [String]
       # @return [Native::Envelope::Decoded]
       def decode(lane, offset, metadata) = Native::Envelope.decode(metadata, base: offset, topic: lane.topic_name)
+
+      private
+
+      def write(lane, offset, clean:, ledger: lane.ledger, user_metadata: nil)
+        attempts = lane.attempts.to_h.select { |failed, _count| failed >= offset && !ledger.complete?(failed) }.sort.to_h
+        suspects = lane.suspects
+        Native::Envelope.write(base: offset, topic: lane.topic_name, clean: clean, attempts: attempts,
+          unclean_adoptions: suspects&.unclean || 0, crashes: suspects&.counts(offset) || {},
+          completed: ledger, budget: lane.ledger.budget,
+          user_metadata: user_metadata || lane.marks.metadata_at(offset) || lane.adopted_metadata)
+      end
     end
   end
 end

@@ -77,9 +77,9 @@ module Penstock
         slot = lane.offset_slot
         slot.refuse_unless { |claim| ours?(claim) }.each(&:refuse)
         return if slot.taken? || !slot.waiting? || !@committer.at_rest?(lane)
-        claim = slot.next
         group = group_of(lane)
-        group ? grant(claim, group) : claim.refuse
+        return slot.refuse_unless { false }.each(&:refuse) unless group
+        slot.waiting.find { |claim| grant(claim, group) }
       end
 
       # A member that was thrown out has no id any more, and a transaction of nobody would be accepted. One that has come back has
@@ -90,20 +90,20 @@ module Penstock
         group if group && group.generation >= 0 && !group.member_id.empty? && group.member_id == lane.member_id
       end
 
+      # Where what is complete has no room in the metadata, it would run again after a crash: such a claim waits until others have
+      # moved the base.
+      # @return [Boolean] whether there was room
       def grant(claim, group)
         lane = claim.lane
         ledger = lane.ledger_with(claim.marks)
+        offset = ledger.committable
+        metadata = @codec.encode_whole(lane, offset, ledger, claim.metadata) or return false
         claim.base = lane.position
         claim.version = lane.ledger.version
-        claim.offset = ledger.committable
+        claim.offset = offset
         lane.offset_slot.open(claim)
-        claim.grant(row(claim, ledger), group)
-      end
-
-      def row(claim, ledger)
-        lane = claim.lane
-        metadata = @codec.encode(lane, claim.offset, clean: false, ledger: ledger, user_metadata: claim.metadata)
-        [lane.topic_name, lane.partition, claim.offset, metadata, lane.leader_epochs.below(claim.offset)]
+        claim.grant([lane.topic_name, lane.partition, offset, metadata, lane.leader_epochs.below(offset)], group)
+        true
       end
 
       # --- its end
@@ -111,6 +111,7 @@ module Penstock
       def known(claim, fate)
         lane = claim.lane
         lane.offset_slot.close(claim)
+        lane.ledger.budget /= 2 if claim.too_large
         committed(claim) if fate == :committed && counts?(claim)
         free(lane)
         put_off(claim)
