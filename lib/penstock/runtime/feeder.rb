@@ -28,6 +28,7 @@ module Penstock
         @limit_of = limit_of
         @turn = 0
         @crowded = NONE
+        @untold = {}.compare_by_identity
       end
 
       # Hands out what waits, takes what is wanted, hands that out too.
@@ -41,7 +42,11 @@ module Penstock
         end
         wanted = wanted(lanes)
         take(wanted) unless wanted.empty?
+        tell_ends if ends_untold?
       end
+
+      # @return [Boolean] whether users are still to hear of a partition's end, behind what runs
+      def ends_untold? = !@untold.empty?
 
       # @return [Boolean] whether records are at hand that could be taken now: the loop must not wait
       def hungry?
@@ -114,6 +119,7 @@ module Penstock
         lane.recording&.effects(effects)
         effects.each { |effect| effect.perform(lane, @ports) }
         @session.call_back(lane) unless lane.incarnation == life # what waits is of a log that is gone
+        @untold.delete(lane) if batch.size.positive?
         let_in(lane)
         hand_out(lane)
         reached_end(lane) if batch.eof && batch.size.zero?
@@ -174,7 +180,21 @@ module Penstock
 
       def reached_end(lane)
         @ports.moved
-        return unless lane.topic.eofed? && lane.idle? && lane.open?
+        return unless lane.topic.eofed?
+        @untold[lane] = lane.incarnation
+      end
+
+      # Behind what runs and what a pause holds up. Where records come first it isn't the end any more, nor behind a seek.
+      def tell_ends
+        @untold.delete_if do |lane, life|
+          next true unless lane.owned? && lane.incarnation == life
+          next false unless lane.idle? && lane.open?
+          tell_end(lane)
+          true
+        end
+      end
+
+      def tell_end(lane)
         unit = lane.action_unit(:eofed, @ports.no_messages(lane))
         @session.pool.grow(@session.queue.push(lane.slot, unit))
       end

@@ -81,7 +81,7 @@ module Penstock
 
       # @return [Boolean] whether nothing waits for a unit to end, and nothing could be handed out when one does
       def calm?
-        return false if stirring? || @committer.awaited? || @session.left_running.any?
+        return false if stirring? || @committer.awaited? || @session.left_running.any? || @feeder.ends_untold?
         @session.lanes.none? do |_key, lane|
           lane.ready || !lane.division.empty? || !lane.intake.empty? || lane.suspects&.announced?
         end

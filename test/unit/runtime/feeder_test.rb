@@ -95,6 +95,58 @@ module Penstock
       lane
     end
 
+    def at_end
+      @topic.define_singleton_method(:eofed?) { true }
+      @ports.define_singleton_method(:no_messages) { |_lane| Messages.new(Messages::MemoryBatch.new("orders", 0, [])) }
+      @lane.pipeline = nil
+    end
+
+    def reach
+      @lane.ready = true
+      @feeder.run
+    end
+
+    # @return [Processing::Unit] of the record at 0
+    def begin_unit
+      @session.batches << batch([0], from: 0)
+      @feeder.run
+      @session.queue.take(wait: false).last
+    end
+
+    def end_unit(unit)
+      @session.queue.finished(@lane.slot, unit, false)
+      settle(@lane, unit, ports: @ports)
+      @feeder.run
+    end
+
+    # Units of the lane that were handed out: what they do, and their first offset.
+    def handed_out
+      units = @session.queue.withdraw(@lane.slot)
+      units.map { |unit| [unit.action, *unit.messages.map(&:offset)] }.tap { @lane.take_back(units) }
+    end
+
+    test "[eofed] the end that is reached while a unit runs is told behind it" do
+      at_end
+      running = begin_unit
+      @session.batches << batch([], from: 1, eof: 1)
+      2.times { reach }
+      assert_empty handed_out
+      end_unit(running)
+      assert_equal [[:eofed]], handed_out
+      @feeder.run
+      assert_empty handed_out
+    end
+
+    test "[eofed] where records come behind the end that wasn't told yet, it isn't told" do
+      at_end
+      running = begin_unit
+      @session.batches << batch([], from: 1, eof: 1) << batch([1], from: 1)
+      2.times { reach }
+      end_unit(running)
+      assert_equal [[:consume, 1]], handed_out
+      refute @feeder.ends_untold?
+    end
+
     test "records that are dropped before a unit move the offset, so a commit is due" do
       @lane.pipeline.drop = ->(_offset) { true }
       @session.batches << batch(0..3, from: 0)
