@@ -46,7 +46,7 @@ module Penstock
       def run(chains)
         @fates = chains.map { |chain| Fate.new(chain, []) }
         @fates.each { |fate| advance(fate) }
-        land(@flights.shift) until @flights.empty? || @halt.call == :abandon
+        land(@flights.first) until @flights.empty? || @halt.call == :abandon
         @fates
       end
 
@@ -77,7 +77,8 @@ module Penstock
       end
 
       def land(flight)
-        report = await(flight) or return @flights.unshift(flight)
+        report = await(flight) or return
+        @flights.shift
         return delivered(flight) unless report.error
 
         failed(flight.fate, flight.row, report.error, Refusal.of(report.error))

@@ -18,11 +18,14 @@ module Penstock
 
         # @param text [String, nil]
         # @return [Hash, nil]
-        # @raise [JSON::ParserError, TypeError] somebody wrote something else into the column
+        # @raise [JSON::ParserError, TypeError, KeyError, ArgumentError] somebody wrote something else into the column
         def load(text)
           return if text.nil?
 
-          JSON.parse(text).to_h { |name, value| [name, load_value(value)] }
+          headers = JSON.parse(text)
+          raise TypeError, "a Hash is wanted" unless headers.is_a?(Hash)
+
+          headers.transform_values { |value| load_value(value) }
         end
 
         # @param name [String]

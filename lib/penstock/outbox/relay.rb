@@ -19,6 +19,8 @@ module Penstock
     class Relay
       # Between two tries while database or cluster are out: doubles from the first to the second.
       TROUBLE_MS = [500, 30_000].freeze
+      # Between two looks for rows that wait for nothing.
+      SWEEP_MS = 60_000
 
       # @param store [Store]
       # @param settings [Settings]
@@ -160,15 +162,13 @@ module Penstock
 
       # Rows that are held behind one that somebody deleted by hand.
       def sweep
-        return unless due?(:@swept_at)
-
-        @store.release_orphans
+        @store.release_orphans if due?(:@swept_at, SWEEP_MS)
       end
 
-      def due?(name)
+      def due?(name, interval_ms)
         now = @clock.monotonic_ms
         last = instance_variable_get(name)
-        return false if last && now - last < @settings.lag_interval
+        return false if last && now - last < interval_ms
 
         instance_variable_set(name, now)
         true
@@ -212,7 +212,7 @@ module Penstock
 
       # Costs queries, so only for who listens.
       def tell_lag
-        return unless @monitor.subscribed?("outbox.lag") && due?(:@lag_told_at)
+        return unless @monitor.subscribed?("outbox.lag") && due?(:@lag_told_at, @settings.lag_interval)
 
         lag = @store.lag
         @monitor.instrument("outbox.lag", table: @settings.table, count: lag.pending, oldest_age_ms: lag.oldest_age_ms,

@@ -162,7 +162,7 @@ module Penstock
 
       def count(state)
         some = rows.where("state = '#{state}'").select("1 AS one").limit(COUNTED).to_sql
-        @database.connected { |connection| connection.select_value("SELECT count(*) FROM (#{some}) some") }
+        @database.connected { |connection| connection.select_value("SELECT count(*) FROM (#{some}) AS counted") }
       end
 
       # Held rows are younger than the parked one before them.

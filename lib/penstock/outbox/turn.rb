@@ -53,6 +53,8 @@ module Penstock
         return @fates = [] if plan.chains.empty?
 
         rows = @store.take(plan.ids).to_h { |row| [row["id"], row] }
+        # Also ends what PostgreSQL keeps of the last query, which would hold up the cleaning of deleted rows meanwhile.
+        look_after.call
         @dispatch = Dispatch.new(producer: producer.call, rows: rows, closed: @closed, look_after: look_after, halt: halt,
           clock: @clock)
         @fates = @dispatch.run(plan.chains)

@@ -1,0 +1,53 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "penstock/outbox/plan"
+require "penstock/outbox/store"
+
+class OutboxPlanTest < Penstock::TestCase
+  Plan = Penstock::Outbox::Plan
+
+  test "a chain is a strand, in the order of ids; rows without a strand are chains of their own" do
+    plan = plan([1, 7], [2, 8], [3, 7], [4, nil], [5, nil])
+
+    assert_equal [[1, 3], [2], [4], [5]], plan.chains.map(&:ids)
+    assert_empty plan.blocked
+  end
+
+  test "a parked row that is due goes alone: what is held behind it comes before what is only now at hand" do
+    plan = plan([1, 7, "parked"], [4, 7], [5, 7])
+
+    assert_equal [[[1], [4, 5], true]], plan.chains.map(&:to_a)
+  end
+
+  test "behind a parked row that isn't due nothing of its strand is sent" do
+    plan = plan([2, 7], [3, 8], [4, 7], blockers: {7 => 1})
+
+    assert_equal [[3]], plan.chains.map(&:ids)
+    assert_equal({1 => [2, 4]}, plan.blocked)
+    refute_predicate plan, :empty?
+  end
+
+  test "only strands without a due row are asked about" do
+    asked = nil
+    Plan.new(slots([1, 7, "parked"], [2, 8], [3, nil])) { |strands| (asked = strands) && {} }
+
+    assert_equal [8], asked
+  end
+
+  test "a turn takes no more bytes than it may, but one row in any case, and leaves none out before another" do
+    all = slots([1, 1], [2, 2], [3, 3]).each { |slot| slot.bytes = 10 }
+
+    assert_equal [1, 2], Plan.fit(all, 20).map(&:id)
+    assert_equal [1], Plan.fit(all, 5).map(&:id)
+    assert_empty Plan.fit([], 5)
+  end
+
+  private
+
+  def plan(*rows, blockers: {}) = Plan.new(slots(*rows)) { |strands| blockers.slice(*strands) }
+
+  def slots(*rows)
+    rows.map { |id, strand, state| Penstock::Outbox::Store::Slot.new(id, strand, state || "ready", 1) }
+  end
+end
