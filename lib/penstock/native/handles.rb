@@ -13,7 +13,7 @@ module Penstock
       private_constant :LIBRARY, :FRAMES
 
       # As a value it would be forgotten with the next collection: this map is weak on both sides.
-      PLACE = :@opened_at
+      PLACE = :@line_that_opened_it
       private_constant :PLACE
 
       @handles = ObjectSpace::WeakMap.new
