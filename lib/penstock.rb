@@ -12,7 +12,7 @@ module Penstock
     Admin: "penstock/admin", App: "penstock/app", Application: "penstock/application",
     BaseConsumer: "penstock/consumer/base_consumer", Filter: "penstock/processing/filters/base", Lint: "penstock/lint",
     Message: "penstock/messages/message", Messages: "penstock/messages/messages",
-    Outbox: "penstock/outbox", Producer: "penstock/producer",
+    Outbox: "penstock/outbox", Producer: "penstock/producer", ProducerPool: "penstock/producer/pool",
     RemoteError: "penstock/execution/errors", WorkerDied: "penstock/execution/errors"
   }.freeze
   private_constant :ON_DEMAND

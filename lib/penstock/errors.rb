@@ -194,6 +194,11 @@ module Penstock
     end
   end
 
+  # No producer of a pool was free within the time. Nothing was done: try again, or make the pool larger.
+  class PoolTimeoutError < StandardError
+    include Error
+  end
+
   # The settings of a producer's variant can't be used: which, and why not.
   class VariantInvalidError < ConfigurationError
   end

@@ -32,10 +32,21 @@ static void *pk_copy(const void *bytes, size_t size) {
   return copy;
 }
 
+/* librdkafka knows it, but says it of messages without an error alone. */
+static int64_t pk_timestamp_ms(const rd_kafka_message_t *message) {
+  rd_kafka_resp_err_t *err = (rd_kafka_resp_err_t *)&message->err, kept = *err;
+  rd_kafka_timestamp_type_t type;
+  int64_t timestamp_ms;
+
+  *err = RD_KAFKA_RESP_ERR_NO_ERROR;
+  timestamp_ms = rd_kafka_message_timestamp(message, &type);
+  *err = kept;
+  return timestamp_ms;
+}
+
 static pk_leftover_t *pk_leftover_new(const rd_kafka_message_t *message) {
   pk_leftover_t *leftover = calloc(1, sizeof *leftover);
   rd_kafka_headers_t *headers = NULL;
-  rd_kafka_timestamp_type_t type;
 
   if (!leftover) abort();
   leftover->topic = strdup(rd_kafka_topic_name(message->rkt));
@@ -44,7 +55,7 @@ static pk_leftover_t *pk_leftover_new(const rd_kafka_message_t *message) {
   if (rd_kafka_message_headers(message, &headers) == RD_KAFKA_RESP_ERR_NO_ERROR) {
     leftover->headers = rd_kafka_headers_copy(headers);
   }
-  leftover->timestamp_ms = rd_kafka_message_timestamp(message, &type);
+  leftover->timestamp_ms = pk_timestamp_ms(message);
   leftover->partition = message->partition;
   leftover->err = message->err;
   leftover->persisted = rd_kafka_message_status(message);

@@ -54,6 +54,8 @@ module Penstock
       def replace_client(error)
         fatal = fatal_of(error)
         (fatal && @revive&.call(fatal)) || false
+      rescue HandleClosedError
+        true
       end
 
       # Makes topics known that are used for the first time.
@@ -160,6 +162,10 @@ module Penstock
         raise HandleClosedError, "the client was replaced" if accepted.empty? && @revive&.call(fatal)
 
         fatal
+      rescue HandleClosedError
+        raise if accepted.empty?
+
+        error
       end
 
       # The error that ended the client, of which it only says that there was one.

@@ -43,7 +43,7 @@ module Penstock
       # @api private
       # @param producer [Producer]
       def initialize(producer, max_wait_timeout: producer.config.max_wait_timeout, topic_config: {})
-        problems = [*wait_problem(max_wait_timeout), *topic_problems(producer, topic_config)]
+        problems = [wait_problem(max_wait_timeout), *topic_problems(producer, topic_config)].compact
         raise VariantInvalidError, problems unless problems.empty?
 
         @producer = producer

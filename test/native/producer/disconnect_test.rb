@@ -1,0 +1,108 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "support/api_producing"
+
+# A client that has nothing to do is put away, and another one opened with the next call.
+class ProducerDisconnectTest < Penstock::TestCase
+  include Penstock::TestSupport::ApiProducing
+
+  def sockets
+    Dir.children("/proc/self/fd").count do |fd|
+      File.readlink("/proc/self/fd/#{fd}").start_with?("socket:")
+    rescue SystemCallError
+      false # the one it was read with
+    end
+  end
+
+  # What may be set is at least 30 s.
+  def idle_api(timeout_ms)
+    sender = connected_api { |config| config.idle_disconnect_timeout = 30_000 }
+    short = sender.config.dup.tap { |copy| copy.instance_variable_set(:@idle_disconnect_timeout, timeout_ms) }
+    sender.tap { sender.instance_variable_set(:@config, short) }
+  end
+
+  test "[Idle disconnect] without a message for a while the sockets are closed, and the next message opens others" do
+    sender = idle_api(400)
+    seen = events_of(sender, "producer.connected", "producer.disconnecting", "producer.disconnected")
+    cluster
+    before = sockets
+    sender.produce_sync(thing)
+    assert_operator sockets, :>, before
+    wait_until(30, "a disconnected producer") { sender.status.disconnected? }
+
+    wait_until(10, "closed sockets", state: -> { [before, sockets] }) { sockets <= before }
+    assert_equal 0, sender.queue_size
+    assert_predicate sender.produce_sync(thing), :delivered?
+    assert_equal %w[producer.connected producer.disconnecting producer.disconnected producer.connected], all_of(seen).map(&:id)
+  end
+
+  test "what is under way keeps the client: a message, the buffer, a call" do
+    sender = connected_api
+    refute sender.disconnect, "it isn't connected"
+    sender.produce_sync(thing)
+    assert_predicate sender, :disconnectable?
+
+    sender.buffer(thing)
+    refute sender.disconnect
+    sender.flush_sync
+    cluster.set_rtt(1, 300)
+    handle = sender.produce_async(thing)
+    refute sender.disconnect
+    assert_predicate handle.wait, :delivered?
+    sender.monitor.subscribe("message.produced_sync") { refute sender.disconnect }
+    sender.produce_sync(thing)
+    assert sender.disconnect
+    assert_predicate sender.status, :disconnected?
+  end
+
+  test "a producer that is disconnected can be closed, and flushed" do
+    sender = connected_api
+    sender.produce_sync(thing)
+    assert sender.disconnect
+    assert sender.flush(10_000)
+    assert sender.disconnect
+    sender.close
+
+    assert_predicate sender, :closed?
+    refute sender.disconnect
+  end
+
+  test "threads that produce meanwhile lose nothing, and nothing is sent twice" do
+    sender = connected_api(kafka: {"linger.ms": 0})
+    stop = false
+    handles = Queue.new
+    threads = Array.new(3) do |index|
+      Thread.new do
+        until stop
+          sent = index.zero? ? sender.produce_many_async([thing] * 3, handle: true) : [sender.produce_async(thing)]
+          sent.each { |handle| handles << handle }
+          sent.last.wait
+        end
+      end
+    end
+    done = 0
+    wait_until(40, "disconnects between", state: -> { done }) { (sender.disconnect && done += 1) || done >= 5 }
+    stop = true
+    threads.each(&:join)
+
+    offsets = Array.new(handles.size) { handles.pop.wait }.group_by(&:partition).transform_values { |all| all.map(&:offset) }
+    offsets.each_value { |all| assert_equal (0...all.size).to_a, all.sort }
+  end
+
+  test "a forked child doesn't disconnect its parent's" do
+    sender = connected_api
+    sender.produce_sync(thing)
+    pid = fork do
+      result = begin
+        sender.disconnect
+      rescue Penstock::ForkedHandleError
+        false
+      end
+      exit!(result ? 1 : 0)
+    end
+
+    assert_predicate Process.wait2(pid).last, :success?
+    assert_predicate sender.produce_sync(thing), :delivered?
+  end
+end

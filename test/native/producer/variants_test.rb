@@ -1,0 +1,66 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "support/api_producing"
+
+# What librdkafka makes of topics with properties of their own.
+class ProducerTopicPropertiesTest < Penstock::TestCase
+  include Penstock::TestSupport::ApiProducing
+
+  test "a variant's properties are those its topic has: acks 0 has no offset to tell" do
+    sender = connected_api
+    report = sender.with(topic_config: {acks: 0}).produce_sync(thing)
+
+    assert_predicate report, :delivered?
+    assert_operator report.offset, :<, 0
+  end
+
+  test "each way to produce takes the variant's properties, over one client" do
+    cluster.create_topic("others", 1)
+    sender = connected_api
+    sender.produce_sync(topic: "others", payload: "x")
+    variant = sender.with(topic_config: {acks: 0})
+    reports = [variant.produce_async(thing).wait, *variant.produce_many_sync([thing, thing]).map(&:create_result),
+      *variant.produce_many_async([thing]).map(&:wait), variant.tombstone_sync(topic: "things", key: "k", partition: 0)]
+
+    assert(reports.all? { |report| report.topic == "things" && report.offset.negative? })
+    assert_operator sender.produce_sync(topic: "others", payload: "x").offset, :>=, 0
+    assert_equal 2, sender.with(topic_config: {acks: 0}).partition_count("things")
+  end
+
+  # librdkafka takes the first configuration of a topic and ignores all others in silence (librdkafka#1155).
+  test "a topic that is in use with other properties is refused, whoever was first" do
+    sender = connected_api
+    sender.produce_sync(thing)
+    error = assert_raises(Penstock::VariantInvalidError) { sender.with(topic_config: {acks: 0}).produce_sync(thing) }
+    assert_match(/things is in use with other properties.*producer of their own/, error.message)
+
+    cluster.create_topic("others", 1)
+    sender.with(topic_config: {acks: 0}).produce_sync(topic: "others", payload: "x")
+    assert_equal :conflict, assert_raises(Penstock::ProduceError) { sender.produce_sync(topic: "others", payload: "x") }.code
+    assert_equal 1, sender.partition_count("others")
+  end
+
+  test "properties that say what the client says anyway are no others" do
+    sender = connected_api(kafka: {"message.timeout.ms": 20_000})
+    sender.produce_sync(thing)
+
+    assert_operator sender.with(topic_config: {acks: "all", "delivery.timeout.ms": 20_000}).produce_sync(thing).offset, :>, 0
+  end
+
+  test "the time a message has is the variant's" do
+    sender = api
+    report = sender.with(topic_config: {"message.timeout.ms": 100}).produce_async(thing).wait(raise_response_error: false)
+
+    assert_equal :msg_timed_out, report.error.code
+  end
+
+  test "a variant outlives its client" do
+    sender = connected_api
+    variant = sender.with(topic_config: {acks: 0})
+    variant.produce_sync(thing)
+    assert sender.disconnect
+
+    assert_operator variant.produce_sync(thing).offset, :<, 0
+  end
+end

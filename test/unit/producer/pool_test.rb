@@ -1,0 +1,170 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "penstock/producer/pool"
+require "penstock/testing/buffered_client"
+
+module Penstock
+  # A pool whose producers keep what they are given.
+  class ProducerPoolTest < TestCase
+    KAFKA = {"bootstrap.servers": "127.0.0.1:1"}.freeze
+
+    def pool(**options)
+      @pool ||= new_pool(**options)
+    end
+
+    def new_pool(transactional: true, **options)
+      @seen = []
+      monitor = Instrumentation::Monitor.new(strict: true)
+      %w[created reload reloaded shutdown].each do |name|
+        monitor.subscribe("connection_pool.#{name}") { |event| @seen << event.id }
+      end
+      ProducerPool.new(size: 2, monitor: monitor, timeout: 50, **options) do |config, index|
+        config.kafka = transactional ? {**KAFKA, "transactional.id": "shop-#{index}"} : KAFKA
+        config.client_class = Testing::BufferedClient
+      end
+    end
+
+    def teardown
+      @pool&.shutdown(force: true)
+      super
+    end
+
+    def ids
+      @pool.instance_variable_get(:@slots).producers.map { |producer| producer.config.kafka[:"transactional.id"] }
+    end
+
+    # Threads that have a producer each until the block has ended.
+    def while_lent(count)
+      pool
+      gate = Queue.new
+      inside = Queue.new
+      threads = Array.new(count) { Thread.new { pool.with { |producer| (inside << producer) && gate.pop } } }
+      producers = Array.new(count) { inside.pop }
+      yield producers
+    ensure
+      count.times { gate << nil }
+      threads.each(&:join)
+    end
+
+    test "[Pool indices] each producer has its index, from 1, and with it an id of its own, also behind a reload" do
+      pool
+      assert_equal %w[shop-1 shop-2], ids
+      pool.reload
+
+      assert_equal %w[shop-1 shop-2], ids
+      assert_equal %w[connection_pool.created connection_pool.reload connection_pool.reloaded], @seen
+    end
+
+    test "two producers with one transactional id are refused when the pool is made" do
+      error = assert_raises(ConfigurationError) do
+        ProducerPool.new(size: 2) { |config| config.kafka = {**KAFKA, "transactional.id": "twin"} }
+      end
+      assert_match(/"twin".*index/, error.message)
+    end
+
+    test "what a producer of it lacks is told when the pool is made" do
+      assert_raises(ConfigurationError) { ProducerPool.new { |config| config.kafka = {} } }
+      assert_raises(ArgumentError) { ProducerPool.new }
+      assert_raises(ArgumentError) { ProducerPool.new(size: 0) { |config| config.kafka = KAFKA } }
+    end
+
+    test "one producer is one thread's at a time, and in one fiber the same" do
+      while_lent(2) do |producers|
+        assert_equal 2, producers.uniq.size
+        assert_equal({size: 2, available: 0, waiting: 0}, pool.stats)
+      end
+      pool.with { |outer| pool.with { |inner| assert_same outer, inner } }
+      assert_equal 2, pool.available
+    end
+
+    test "who finds none free in time is told so" do
+      while_lent(2) do
+        error = assert_raises(PoolTimeoutError) { pool.with { flunk } }
+        assert_match(/none of the pool's 2 producers was free within 50 ms/, error.message)
+      end
+    end
+
+    test "who waits gets the first that is given back" do
+      pool(timeout: 30_000)
+      waiter = nil
+      while_lent(2) do
+        waiter = Thread.new { pool.with { :got_one } }
+        wait_until(20, "somebody who waits") { pool.stats[:waiting] == 1 }
+      end
+      assert_equal :got_one, waiter.value
+    end
+
+    test "a transaction has a producer of its own, and is given the block's answer" do
+      client = nil
+      answer = pool.transaction do |producer, transaction|
+        client = producer.client
+        transaction.produce_async(topic: "orders", payload: "1")
+        producer.produce_many_async([{topic: "orders", payload: "2"}])
+        :answer
+      end
+
+      assert_equal :answer, answer
+      assert_equal %w[1 2], client.messages_for(:orders).map { |message| message[:payload] }
+      assert_nil(pool.transaction { |producer, transaction|
+        producer.produce_async(topic: "orders", payload: "3") && transaction.abort
+      })
+      assert_equal 2, client.messages.size
+    end
+
+    test "[Pool shutdown] everything that is under way ends, and the event is told once" do
+      producers = []
+      begun = Queue.new
+      pool
+      worker = Thread.new do
+        pool.with do |producer|
+          producers << producer
+          begun << 1
+          wait_until(20, "a pool that closes") { pool.closed? }
+          producer.produce_sync(topic: "orders", payload: "late").outcome
+        end
+      end
+      begun.pop
+      3.times { pool.shutdown }
+
+      assert_equal :delivered, worker.value
+      assert_predicate producers.first, :closed?
+      assert_equal 1, @seen.count("connection_pool.shutdown")
+      assert_raises(ProducerClosedError) { pool.with { flunk } }
+      assert_raises(ProducerClosedError) { pool.reload }
+    end
+
+    test "by force it is taken away from who has it" do
+      while_lent(1) do |(producer)|
+        pool.shutdown(force: true)
+        assert_raises(ProducerClosedError) { producer.produce_async(topic: "orders", payload: "x") }
+      end
+    end
+
+    test "a reload replaces a producer that somebody has when it is given back" do
+      old = fresh = nil
+      while_lent(1) do |(producer)|
+        old = producer
+        pool.reload(timeout_ms: 0)
+        refute_predicate old, :closed?
+        fresh = pool.with { |other| other }
+      end
+
+      refute_same old, fresh
+      assert_predicate old, :closed?
+      assert_equal %w[shop-1 shop-2], ids
+      assert_equal 2, pool.available
+    end
+
+    test "the block is given the configuration alone where it takes no index" do
+      pool = ProducerPool.new(size: 1) { |config| config.kafka = KAFKA }
+      pool.shutdown
+      assert_predicate pool, :closed?
+    end
+
+    test "it is there on demand" do
+      assert_same ProducerPool, Penstock.const_get(:ProducerPool)
+      assert_match(/2 of 2 free/, pool.inspect)
+    end
+  end
+end
