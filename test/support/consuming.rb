@@ -72,9 +72,11 @@ module Penstock
 
       def native = kafka.to_h { |key, value| [key.to_s, value.to_s] }.slice("bootstrap.servers")
 
-      def produce(topic, payloads, partition: 0)
+      # @param aged_s [Numeric] how old the records say they are
+      def produce(topic, payloads, partition: 0, aged_s: 0)
         producer = Native::Producer.new(native.merge("linger.ms" => "0"))
-        payloads.each { |payload| producer.produce(topic, payload, partition: partition, handle: false) }
+        at = {partition: partition, handle: false, timestamp_ms: (Time.now.to_f * 1_000).round - (aged_s * 1_000).round}
+        payloads.each { |payload| producer.produce(topic, payload, **at) }
         producer.flush(10_000) or raise "not delivered"
       ensure
         producer&.close(2_000)

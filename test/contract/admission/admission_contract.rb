@@ -175,9 +175,9 @@ module Penstock
     end
 
     rule "[expire_in] what is too old isn't consumed, and the offset moves" do
-      topic, seen, dropped = topic_with(5), queue, queue
-      observe_for(0.3)
-      running = consuming(topic, ->(_) { expire_in 200 }) { messages.each { |message| seen << message.offset } }
+      topic, seen, dropped = topic_with(0), queue, queue
+      produce(topic, Array.new(5, "old"), aged_s: 61)
+      running = consuming(topic, ->(_) { expire_in 60_000 }) { messages.each { |message| seen << message.offset } }
       running.application.monitor.subscribe("filtering.dropped") { |event| dropped << event[:reason] }
       assert_equal %w[expired], take(dropped, 1)
       produce(topic, %w[fresh])
@@ -187,36 +187,48 @@ module Penstock
       assert_equal 6, committed(topic)
     end
 
-    rule "[expire_in] a record that became too old before its next attempt isn't tried again" do
-      topic, seen = topic_with(0), queue
-      running = consuming(topic, ->(_) { [expire_in(500), pause(timeout: 700, max_timeout: 700, exponential: false)] }) do
+    # Runs an application whose records are too old after a minute; one that is called poison fails when it may. It is
+    # consuming when this returns.
+    def expiring(topic, seen, may_fail, **division)
+      running = consuming(topic, ->(_) { [expire_in(60_000), (parallel(**division) unless division.empty?)] }) do
         seen << messages.first.raw_payload
-        raise "no" if messages.first.raw_payload == "poison"
+        may_fail.pop && raise("no") if messages.first.raw_payload == "poison"
       end
-      produce(topic, %w[poison])
+      produce(topic, %w[first])
       take(seen, 1)
-      produce(topic, %w[next])
-      observe_for(0.8)
+      running
+    end
+
+    NEARLY = 57 # seconds: there is some time for a first attempt, and little to wait until there is none for a second
+    UNTIL_EXPIRED = 3.1
+    private_constant :NEARLY, :UNTIL_EXPIRED
+
+    rule "[expire_in] a record that became too old before its next attempt isn't tried again" do
+      topic, seen, may_fail = topic_with(0), queue, queue
+      running = expiring(topic, seen, may_fail)
+      produce(topic, %w[poison], aged_s: NEARLY)
+      assert_equal %w[poison], take(seen, 1)
+      produce(topic, %w[next], aged_s: NEARLY)
+      observe_for(UNTIL_EXPIRED)
+      may_fail << true
       produce(topic, %w[last])
 
       assert_equal "last", take(seen, 1).first
       running.stop
-      assert_equal 3, committed(topic)
+      assert_equal 4, committed(topic)
     end
 
     rule "[expire_in] by key too, and no other key waits for it" do
-      topic, seen = topic_with(0), queue
-      wait = {timeout: 700, max_timeout: 700, exponential: false}
-      running = consuming(topic, ->(_) { [expire_in(500), pause(**wait), parallel(by: :message)] }) do
-        seen << messages.first.raw_payload
-        raise "no" if messages.first.raw_payload == "poison"
-      end
-      produce(topic, %w[poison next])
+      topic, seen, may_fail = topic_with(0), queue, queue
+      running = expiring(topic, seen, may_fail, by: :message)
+      produce(topic, %w[poison next], aged_s: NEARLY)
 
       assert_equal %w[next poison], take(seen, 2).sort
-      observe_for(0.9)
+      observe_for(UNTIL_EXPIRED)
+      may_fail << true
+      wait_until(20, "the offset behind it") { running.application.snapshot.first[:lanes].first[:base] == 3 }
       running.stop
-      assert_equal [2, true], [committed(topic), seen.empty?]
+      assert_equal [3, true], [committed(topic), seen.empty?]
     end
 
     rule "[throttle] never more than the limit in any interval" do
