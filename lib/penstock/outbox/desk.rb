@@ -2,7 +2,7 @@
 
 require_relative "../clock"
 require_relative "../errors"
-require_relative "../producer/message_rules"
+require_relative "../producer"
 require_relative "entry"
 
 module Penstock

@@ -3,7 +3,7 @@
 require "digest"
 require_relative "../clock"
 require_relative "../errors"
-require_relative "../producer/message_rules"
+require_relative "../producer"
 require_relative "headers"
 
 module Penstock
