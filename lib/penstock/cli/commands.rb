@@ -3,6 +3,7 @@
 # The command line's own commands, in the order in which the overview shows them. Each file registers its own; leaves add
 # theirs in exe/penstock.
 require_relative "commands/server"
+require_relative "commands/swarm"
 require_relative "commands/console"
 require_relative "commands/install"
 require_relative "commands/info"

@@ -8,11 +8,17 @@ module Penstock
     # What all nodes have in common: the application as it is when they are forked. The more of it is loaded by then, and the
     # fewer pages are written afterwards, the more memory they share.
     module Image
+      # What a server loads once it connects.
+      LATE = %w[runtime/poll_loop runtime/loop_parts runtime/placement runtime/connector runtime/letter_topics].freeze
+      private_constant :LATE
+
       class << self
         # Loads what would be loaded late, and puts Ruby's heap in order.
+        # @param eager_load [#call] loads the framework
         # @return [void]
-        def prepare
-          load_all
+        def prepare(eager_load)
+          eager_load.call
+          load_application
           return ::Process.warmup if ::Process.respond_to?(:warmup)
           GC.start
           GC.compact if GC.respond_to?(:compact)
@@ -38,9 +44,8 @@ module Penstock
 
         private
 
-        def load_all
-          %i[Admin BaseConsumer Filter Message Messages Producer RemoteError].each { |name| Penstock.const_get(name) }
-          %w[runtime/poll_loop runtime/loop_parts runtime/placement runtime/connector runtime/letter_topics].each { |file| require_relative "../#{file}" }
+        def load_application
+          LATE.each { |file| require_relative "../#{file}" }
           Object.const_get(:Rails).application&.eager_load! if rails?
           Object.const_get(:Zeitwerk)::Loader.eager_load_all if Object.const_defined?(:Zeitwerk)
         end

@@ -68,7 +68,7 @@ module Penstock
       def prepare
         Image.check!
         @monitor.instrument("app.before_warmup", {server_id: @application.server_id})
-        Image.prepare
+        Image.prepare(@application.method(:eager_load))
         Image.check!
         @signals = SupervisorSignals.new(children: pidfds_missing?)
         @signals.install

@@ -41,16 +41,20 @@ module Penstock
           Signal.trap("TERM", previous || "DEFAULT")
         end
 
+        def loaded = Boot.new(context).application
+
         def call(_words)
           # What consumers print is read by supervisors and log collectors, which want it when it happens.
           context.stdout.sync = true
-          application = stoppable_boot { Boot.new(context).application.validate! }
+          application = stoppable_boot { loaded.validate! }
           require_relative "../filters"
 
           filters = Filters.new(**options.slice(*Filters::OPTIONS))
           filters.check(application.routes)
-          application.run!(filters: filters)
+          run_application(application, filters)
         end
+
+        def run_application(application, filters) = application.run!(filters: filters)
       end
     end
   end

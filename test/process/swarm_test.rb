@@ -1,0 +1,160 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "penstock/producer"
+require "penstock/testing/cluster"
+require "support/swarm/process"
+
+module Penstock
+  # The swarm as its users see it. Longer forms are in test/ledger.
+  class SwarmTest < TestCase
+    leaks_checked_per_class("the embedded broker serves all tests of the class")
+
+    class << self
+      attr_reader :cluster
+
+      def before_all = @cluster = Testing::Cluster.start
+      def after_all = @cluster.stop
+    end
+
+    def setup
+      super
+      @started = []
+      @topic = topic
+    end
+
+    def teardown
+      @started.each(&:close)
+      super
+    end
+
+    def topic(partitions = 2)
+      "t#{rand(1 << 40)}".tap { |name| self.class.cluster.create_topic(name, partitions: partitions) }
+    end
+
+    def swarm(topics: {@topic => nil}, env: {}, **plan)
+      plan = {kafka: self.class.cluster.kafka, group: "g#{rand(1 << 40)}", topics: topics, **plan}
+      TestSupport::SwarmRun::Process.new(plan, env: env).tap { |run| @started << run }
+    end
+
+    def produce(*payloads, partition: 0, topic: @topic)
+      producer = Producer.new { |config| config.kafka = self.class.cluster.kafka }
+      payloads.each { |payload| producer.produce_async(topic: topic, payload: payload, partition: partition) }
+      producer.close
+    end
+
+    def sockets(pid) = Dir.glob("/proc/#{pid}/fd/*").map { |path| File.readlink(path) }.grep(/\Asocket:/)
+
+    def ends(run) = run.journal.select { |word, *| word == "end" }.map { |_word, _partition, offset, topic| [topic, offset] }
+
+    # Each with a partition of its own, which it reads without a group.
+    def apart(**plan)
+      @topics = Array.new(2) { topic(1) }
+      @topics.each_with_index.to_h { |name, node| [name, [node]] }.then { |topics| swarm(topics: topics, assign: true, **plan) }
+    end
+
+    def both_run(run) = run.await_log(/ running \(pid/, 2)
+
+    test "[swarm boot] [swarm restart] each node is a member, the supervisor has no sockets; who is killed is there again at once" do
+      run = swarm
+      run.await_members
+      first = run.node(0)
+
+      assert_empty sockets(run.pid)
+      refute_empty sockets(first)
+      run.signal(:KILL, first)
+      run.await_log(/node 0: forked/, 2)
+      refute File.exist?("/proc/#{first}"), "not waited for"
+      both_run(run)
+      rolled(run)
+      run.signal(:TTIN)
+      run.await_log(/watchman \(/, 2)
+      run.signal(:TERM)
+      assert_equal 0, run.await_end, run.tail
+      assert_empty run.left
+    end
+
+    def rolled(run)
+      run.signal(:USR2)
+      run.await("both replaced") { run.pids_of(1).size == 2 }
+      told = run.log.lines.drop_while { |line| !line.include?("SIGUSR2") }.join
+      told = told.scan(/node (\d)(?: \(pid \d+\))?: (told to stop|ended|forked)/)
+
+      assert_equal %w[0 1].flat_map { |node| [[node, "told to stop"], [node, "ended"], [node, "forked"]] }, told
+    end
+
+    test "without pidfds a node that is killed is there again at once too" do
+      run = apart(env: {"PENSTOCK_NO_PIDFD" => "1"})
+      both_run(run)
+      run.signal(:KILL, run.node(0))
+      run.await_log(/ running \(pid/, 3)
+      run.signal(:TERM)
+      assert_equal 0, run.await_end, run.tail
+    end
+
+    test "[swarm orphan] nothing is left when the supervisor is killed, also of nodes that spin in Ruby or in C" do
+      run = apart
+      %w[ruby c].zip(@topics) { |payload, topic| produce(payload, topic: topic) }
+      run.await("two that spin") { run.journal.count { |word, *| word == "begin" } == 2 }
+      run.signal(:KILL)
+      run.await_nobody
+
+      assert_empty ends(run)
+    end
+
+    test "[swarm stop] a stop in the middle of a batch doubles and loses nothing" do
+      group = "g#{rand(1 << 40)}"
+      first = apart(group: group)
+      @topics.each { |topic| produce(*Array.new(200) { "sleep 2" }, topic: topic) }
+      first.await("records under way on both nodes") { ends(first).map(&:first).tally.values.count { |count| count > 10 } == 2 }
+      first.signal(:TERM)
+      assert_equal 0, first.await_end, first.tail
+      second = swarm(group: group, topics: @topics.each_with_index.to_h { |name, node| [name, [node]] }, assign: true)
+      second.await("the rest") { ends(first).size + ends(second).size >= 400 }
+      second.signal(:TERM)
+      assert_equal 0, second.await_end, second.tail
+
+      done = ends(first) + ends(second)
+      assert_operator ends(first).size, :<, 400
+      assert_equal [400, 400], [done.size, done.uniq.size]
+    end
+
+    test "a node that dies while it starts is forked later each time, then held down with its reason; the code is 4" do
+      run = apart(dies_at_boot: [0, 1], swarm: {restart_backoff: 50, restart_backoff_max: 150})
+
+      assert_equal 4, run.await_end, run.tail
+      [0, 1].each do |node|
+        assert_equal [50, 100, 150], run.log.scan(/node #{node} .*exit code 9\), the next in (\d+) ms/).flatten.map(&:to_i)
+        assert_match(/FATAL.*node #{node}: not started again \(exit code 9\)/, run.log)
+      end
+    end
+
+    test "[swarm routing] a topic's nodes alone consume it" do
+      other = topic
+      produce("x", topic: other)
+      produce("y")
+      run = swarm(topics: {@topic => [0], other => [1]})
+      run.await("both records") { ends(run).size == 2 }
+      run.signal(:TERM)
+      run.await_end
+
+      assert_equal [[@topic, "0"], [other, "1"]].sort, run.journal.filter_map { |word, *, topic, node|
+        [topic, node] if word == "end"
+      }.sort
+    end
+
+    test "TERM to the whole process group, as service managers send it, is one stop; a third to the supervisor ends all with 2" do
+      run = apart(shutdown_timeout: 30_000)
+      produce("stubborn", topic: @topics.first)
+      run.await("a job") { run.journal.any? { |word, *| word == "begin" } }
+      run.signal(:TERM, -run.pid)
+      run.await_log(/received SIGTERM/, 2)
+      run.signal(:INT, -run.pid)
+      run.await_log(/received SIGINT/)
+      run.signal(:TERM)
+
+      assert_equal 2, run.await_end, run.tail
+      assert_empty run.left
+    end
+  end
+end

@@ -1,0 +1,95 @@
+# frozen_string_literal: true
+
+require "fileutils"
+require "json"
+require "rbconfig"
+require "tmpdir"
+require_relative "../wait"
+
+module Penstock
+  module TestSupport
+    module SwarmRun
+      # A swarm in processes of its own, all of which carry a mark in their environment: what is left of it is found by that,
+      # never by name. Ends only what it started.
+      class Process
+        include Wait
+
+        PROGRAM = File.expand_path("program.rb", __dir__)
+
+        # @return [Integer] of the supervisor
+        attr_reader :pid
+
+        # @param plan [Hash] what program.rb is to do
+        # @param env [Hash{String => String}]
+        def initialize(plan, env: {})
+          @dir = Dir.mktmpdir("penstock-swarm")
+          @mark = "#{::Process.pid}-#{rand(1 << 60)}"
+          @log, @journal = File.join(@dir, "log"), plan.fetch(:journal, File.join(@dir, "journal"))
+          plan = {**plan, journal: @journal}
+          @pid = ::Process.spawn({"PENSTOCK_SWARM_TEST" => JSON.generate(plan), "PENSTOCK_MARK" => @mark, **env}, RbConfig.ruby,
+            *$LOAD_PATH.first(6).map { |path| "-I#{path}" }, PROGRAM, %i[out err] => [@log, "a"], :pgroup => true)
+        end
+
+        def log = File.exist?(@log) ? File.read(@log) : ""
+
+        # @return [Array<Array<String>>] what consumers and listeners wrote
+        def journal = File.exist?(@journal) ? File.readlines(@journal).map(&:split) : []
+
+        # @return [Array<Integer>] process ids of a node, the living one last
+        def pids_of(node) = log.scan(/node #{node}: forked \(pid (\d+)\)/).map { |(pid)| Integer(pid) }
+
+        # @return [Integer] of the node as it is now
+        def node(number) = pids_of(number).last
+
+        def signal(name, pid = @pid) = ::Process.kill(name, pid)
+
+        # @param deadline [Numeric] s
+        def await(what, deadline = 40) = wait_until(deadline, what, state: -> { tail }, every: 0.02) { yield }
+
+        def await_log(pattern, times = 1) = await(pattern.inspect) { log.scan(pattern).size >= times }
+
+        # All nodes are in their groups.
+        def await_members(count = 2)
+          await("#{count} members") { journal.count { |word, *| word == "member" } >= count }
+        end
+
+        # @return [Integer, nil] the supervisor's exit code
+        def await_end(deadline = 40)
+          await("the supervisor's end", deadline) { ended }
+          @status.exitstatus
+        end
+
+        # @return [Array<Integer>] processes that carry the mark and aren't waiting to be waited for
+        def left
+          Dir.glob("/proc/[0-9]*/environ").filter_map do |path|
+            Integer(path.split("/")[2]) if File.binread(path).include?(@mark)
+          rescue SystemCallError
+            nil
+          end
+        end
+
+        def await_nobody(deadline = 40) = await("end of all processes", deadline) { ended && left.empty? }
+
+        # Kills what is left.
+        def close
+          left.each do |pid|
+            signal(:KILL, pid)
+          rescue Errno::ESRCH
+            nil
+          end
+          await_nobody
+        ensure
+          FileUtils.remove_entry(@dir)
+        end
+
+        def tail = "#{left} left\n#{log.lines.last(25).join}"
+
+        private
+
+        def ended
+          @status ||= ::Process.wait2(@pid, ::Process::WNOHANG)&.last
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,64 @@
+# frozen_string_literal: true
+
+# A swarm whose consumers do what their records say. What else it is to do comes in PENSTOCK_SWARM_TEST as JSON.
+
+require "json"
+require "logger"
+require "penstock"
+
+module SwarmTest
+  PLAN = JSON.parse(ENV.fetch("PENSTOCK_SWARM_TEST"), symbolize_names: true)
+  JOURNAL = File.open(PLAN.fetch(:journal), File::WRONLY | File::CREAT | File::APPEND)
+
+  def self.write(*words) = JOURNAL.syswrite("#{words.join(" ")}\n")
+
+  class Consumer < Penstock::BaseConsumer
+    def consume
+      messages.each do |message|
+        SwarmTest.write("begin", message.partition, message.offset)
+        act(message.raw_payload)
+        SwarmTest.write("end", message.partition, message.offset, message.topic, Penstock.app.node)
+        mark_as_consumed(message)
+      end
+    end
+
+    private
+
+    def act(payload)
+      case payload
+      when /\Asleep (\d+)/ then sleep(Integer($1) / 1_000.0)
+      when "ruby" then loop { nil.to_a }
+      # Numbers of ten million digits: calls of many seconds, with Ruby's lock held.
+      when "c" then loop { (7**12_000_000).to_s }
+      when "stubborn" then Thread.handle_interrupt(Exception => :never) { loop { sleep(1) } }
+      end
+    end
+  end
+end
+
+class SwarmTestApp < Penstock::App
+  plan = SwarmTest::PLAN
+  setup do |config|
+    config.client_id = "swarm"
+    config.group_id = plan.fetch(:group)
+    config.kafka = plan.fetch(:kafka)
+    config.logger = Logger.new($stdout)
+    config.shutdown_timeout = plan.fetch(:shutdown_timeout, 10_000)
+    config.swarm.nodes = plan.fetch(:nodes, 2)
+    plan.fetch(:swarm, {}).each { |name, value| config.swarm.public_send(:"#{name}=", value) }
+  end
+  routes.draw do
+    plan.fetch(:topics).each do |name, nodes|
+      topic(name) do
+        consumer SwarmTest::Consumer
+        swarm(nodes: nodes) if nodes
+        assign(true) if plan[:assign]
+      end
+    end
+  end
+  monitor.subscribe("rebalance.partitions_assigned") { |event| SwarmTest.write("member", node, event[:tpl].size) }
+  monitor.subscribe("swarm.node.after_fork") { |event| exit!(9) if plan[:dies_at_boot]&.include?(event[:node]) }
+end
+
+$stdout.sync = true
+exit SwarmTestApp.swarm!

@@ -1,0 +1,111 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "penstock/swarm/node_signals"
+require "penstock/swarm/supervisor_signals"
+
+module Penstock
+  module Swarm
+    class SignalsTest < TestCase
+      # Keeps handlers; {#call} is a signal.
+      class Traps
+        def initialize = @handlers = {}
+        def trap(name, handler = nil, &block) = @handlers[name].tap { @handlers[name] = handler || block }
+        def call(name) = @handlers.fetch(name).call
+        def names = @handlers.select { |_name, handler| handler.respond_to?(:call) }.keys
+      end
+
+      def setup
+        super
+        @traps = Traps.new
+        @prior = []
+      end
+
+      def prior(name) = @traps.trap(name) { @prior << name }
+
+      def node_signals = NodeSignals.new(@traps).tap(&:install)
+
+      def taken(signals)
+        signals.post(:end)
+        found = []
+        while (message = signals.wait) != :end
+          found << message
+        end
+        found
+      end
+
+      test "TERM to a node counts once, whoever sends it how often; USR1 is the second stop" do
+        signals = node_signals
+        %w[TERM TERM INT QUIT TERM TSTP USR1 TERM].each { |name| @traps.call(name) }
+
+        assert_equal %w[TERM TSTP TERM], taken(signals)
+      end
+
+      test "a hurry that overtakes its stop is one stop" do
+        signals = node_signals
+        %w[USR1 TERM].each { |name| @traps.call(name) }
+
+        assert_equal %w[TERM], taken(signals)
+      end
+
+      test "what only the supervisor answers doesn't end a node" do
+        signals = node_signals
+        %w[HUP USR2 INT QUIT].each { |name| @traps.call(name) }
+
+        assert_empty taken(signals)
+      end
+
+      test "the supervisor takes all that came without waiting, and its descriptor says that there is something" do
+        signals = SupervisorSignals.new(@traps)
+        signals.install
+        assert_nil IO.select([signals.io], nil, nil, 0)
+        @traps.call("TERM")
+        signals.post(:something)
+
+        assert IO.select([signals.io], nil, nil, 0)
+        assert_equal ["TERM", :something], signals.take_all
+        assert_nil IO.select([signals.io], nil, nil, 0)
+        assert_empty signals.take_all
+      ensure
+        signals.close
+      end
+
+      test "a thousand signals between two turns fill no pipe" do
+        signals = SupervisorSignals.new(@traps)
+        100_000.times { signals.post(:one) }
+
+        assert_equal 100_000, signals.take_all.size
+      ensure
+        signals.close
+      end
+
+      test "SIGCHLD is wanted only where children have no descriptors" do
+        [[false, false], [true, true]].each do |asked, there|
+          traps = Traps.new
+          signals = SupervisorSignals.new(traps, children: asked)
+          signals.install
+          assert_equal there, traps.names.include?("CHLD")
+          signals.close
+        end
+      end
+
+      # As if the handlers ran in a child: with the number of another process.
+      test "[prior traps kept] in a child the supervisor isn't woken, the child gets the signal, and so do earlier traps" do
+        prior("TERM")
+        signals = SupervisorSignals.new(@traps)
+        signals.install
+        signals.instance_variable_set(:@owner, 0)
+        @traps.call("TERM")
+        assert_empty signals.take_all
+        node = node_signals
+        node.take_over(signals)
+        @traps.call("TSTP")
+
+        assert_equal %w[TERM TSTP], taken(node)
+        assert_equal %w[TERM], @prior
+      ensure
+        signals.close
+      end
+    end
+  end
+end
