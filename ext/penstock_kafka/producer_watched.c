@@ -15,13 +15,14 @@ typedef struct {
   pk_watched_t *watched;
   uint64_t numbers[NUMBERS_AT_ONCE];
   size_t count;
+  int64_t deadline_ms;
   bool interrupted;
 } take_args;
 
 static void *take_safe(void *pointer) {
   take_args *args = pointer;
 
-  args->count = pk_watched_take(args->watched, args->numbers, NUMBERS_AT_ONCE, &args->interrupted);
+  args->count = pk_watched_take(args->watched, args->numbers, NUMBERS_AT_ONCE, args->deadline_ms, &args->interrupted);
   return pointer;
 }
 
@@ -31,11 +32,17 @@ static void take_unblock(void *pointer) {
   pk_watched_interrupt(args->watched, &args->interrupted);
 }
 
-/* take_watched → Array of numbers, after a wait for the first; nil when the client
- * is closed and there will be none. */
-static VALUE producer_take_watched(VALUE self) {
+/* rouse_watched: take_watched returns, with a number 0. */
+static VALUE producer_rouse_watched(VALUE self) {
+  pk_watched_push(&pk_rproducer_get(self)->core->watched, 0);
+  return Qnil;
+}
+
+/* take_watched(timeout_ms) → Array of numbers, after a wait for the first; nil when
+ * the client is closed and there will be none. nil waits for ever. */
+static VALUE producer_take_watched(VALUE self, VALUE timeout_ms) {
   pk_producer_t *core = pk_rproducer_get(self)->core;
-  take_args args = {.watched = &core->watched};
+  take_args args = {.watched = &core->watched, .deadline_ms = pk_deadline(NIL_P(timeout_ms) ? -1 : NUM2LL(timeout_ms))};
   VALUE numbers;
 
   if (core->generation != pk_fork_generation()) return Qnil;
@@ -48,5 +55,6 @@ static VALUE producer_take_watched(VALUE self) {
 
 void Init_pk_producer_watched(VALUE cProducer) {
   rb_define_method(cProducer, "watch", producer_watch, 3);
-  rb_define_method(cProducer, "take_watched", producer_take_watched, 0);
+  rb_define_method(cProducer, "take_watched", producer_take_watched, 1);
+  rb_define_method(cProducer, "rouse_watched", producer_rouse_watched, 0);
 }

@@ -35,12 +35,12 @@ void pk_watched_push(pk_watched_t *watched, uint64_t number) {
   pthread_mutex_unlock(&watched->lock);
 }
 
-size_t pk_watched_take(pk_watched_t *watched, uint64_t *into, size_t max, const bool *interrupted) {
+size_t pk_watched_take(pk_watched_t *watched, uint64_t *into, size_t max, int64_t deadline_ms, const bool *interrupted) {
   size_t taken;
 
   pthread_mutex_lock(&watched->lock);
   while (watched->count == 0 && !watched->closed && !*interrupted) {
-    pk_cond_wait_until(&watched->ready, &watched->lock, PK_NO_DEADLINE);
+    if (!pk_cond_wait_until(&watched->ready, &watched->lock, deadline_ms)) break;
   }
   taken = watched->count < max ? watched->count : max;
   if (taken) {

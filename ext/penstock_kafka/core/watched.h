@@ -24,9 +24,9 @@ void pk_watched_destroy(pk_watched_t *watched);
 /* Any thread, also with a stripe's lock held. */
 void pk_watched_push(pk_watched_t *watched, uint64_t number);
 
-/* At most max of the oldest. Waits until there is one, nothing comes any more, or
- * `interrupted` (guarded by the lock) is set. Without the GVL. */
-size_t pk_watched_take(pk_watched_t *watched, uint64_t *into, size_t max, const bool *interrupted);
+/* At most max of the oldest. Waits until there is one, nothing comes any more, the
+ * deadline has passed or `interrupted` (guarded by the lock) is set. Without the GVL. */
+size_t pk_watched_take(pk_watched_t *watched, uint64_t *into, size_t max, int64_t deadline_ms, const bool *interrupted);
 void pk_watched_interrupt(pk_watched_t *watched, bool *interrupted);
 
 /* Nothing is put in any more; what lies there can still be taken. */

@@ -14,7 +14,7 @@ module Penstock
     #
     # In C, messages: `open_topic(name)`, `open_topic_with(key, name, properties)`, `dispatch(message)`,
     # `plain_message?(message)`, `plain?(messages)`, `dispatch_slice(messages, from, handles, accepted)`, `offer(…)`; waiting:
-    # `sync_wait(delivery, timeout_ms)`, `watch(delivery, number, urgent)`, `take_watched`, `ticket`,
+    # `sync_wait(delivery, timeout_ms)`, `watch(delivery, number, urgent)`, `take_watched(timeout_ms)`, `rouse_watched`, `ticket`,
     # `wait_for_room(ticket, timeout_ms)`, `flush(timeout_ms)`, `purge`; reports: `want(mask)`,
     # `wait_for_reports(timeout_ms)`, `take_reports(max)`, `poll_event`; life: `close(timeout_ms)`, `close_idle`, `discard!`,
     # `closed?`, `state`, `pid`, `name`; what a close left behind: `count_undelivered(keep)`, `undelivered`,

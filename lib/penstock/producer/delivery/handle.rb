@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../../deadline"
 require_relative "../../errors"
 require_relative "../../native/delivery"
 require_relative "report"
@@ -11,6 +12,24 @@ module Penstock
       # Time a wait takes at most unless it is told otherwise, in ms: above `message.timeout.ms` (150 s), so that it
       # normally ends with a verdict.
       WAIT_TIMEOUT_MS = 180_000
+
+      # Waits for many: the last first, which is often the last to be known, so that most others needn't be waited for.
+      #
+      # @param handles [Array<Handle>]
+      # @param timeout_ms [Integer, nil] milliseconds for all of them together; nil waits for ever
+      # @param raise_response_error [Boolean] false returns the reports of failed deliveries too
+      # @return [Array<Report>] in the order of the handles
+      # @raise [WaitTimeoutError] the time is over before all are known
+      # @raise [KafkaError] of the first that was not delivered, when all are known
+      def self.wait_all(handles, timeout_ms: WAIT_TIMEOUT_MS, raise_response_error: true)
+        deadline = Deadline.in(timeout_ms)
+        handles.reverse_each { |handle| handle.wait(timeout_ms: deadline.remaining_ms, raise_response_error: false) }
+        reports = handles.map(&:create_result)
+        failed = raise_response_error && reports.find(&:error)
+        raise failed.error if failed
+
+        reports
+      end
 
       # What can be done with a handle, whether a client stands behind it or not.
       module Waiting

@@ -243,9 +243,10 @@ static void a_fiber_is_told_by_number_once(void) {
   report_delivery(told, 1, RD_KAFKA_RESP_ERR_NO_ERROR);
   report_delivery(left, 2, RD_KAFKA_RESP_ERR_NO_ERROR);
   CHECK(!pk_delivery_watch(told, &watched, 14, &urgency) && atomic_load(&urgency.count) == 0);
-  CHECK(pk_watched_take(&watched, numbers, 8, &interrupted) == 2 && numbers[0] + numbers[1] == 23);
+  CHECK(pk_watched_take(&watched, numbers, 8, pk_deadline(10), &interrupted) == 2 && numbers[0] + numbers[1] == 23);
+  CHECK(pk_watched_take(&watched, numbers, 8, pk_deadline(1), &interrupted) == 0);
   pk_watched_interrupt(&watched, &interrupted);
-  CHECK(pk_watched_take(&watched, numbers, 8, &interrupted) == 0 && !pk_watched_ended(&watched));
+  CHECK(pk_watched_take(&watched, numbers, 8, pk_deadline(10), &interrupted) == 0 && !pk_watched_ended(&watched));
   pk_watched_close(&watched);
   CHECK(pk_watched_ended(&watched) && !stripes[6].waiting);
   pk_watched_destroy(&watched);
