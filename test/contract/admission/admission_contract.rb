@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require "penstock"
+require "penstock/processing/filters/base"
 require "support/consuming"
 
 module Penstock
@@ -7,7 +9,11 @@ module Penstock
   module AdmissionContract
     def self.rule(name, &body) = RULES << [name, body]
     RULES = []
-    def self.add_to(base) = RULES.each { |name, body| base.test(name, &body) }
+
+    def self.add_to(base)
+      base.include(self)
+      RULES.each { |name, body| base.test(name, &body) }
+    end
 
     # Asks for what it is told to, once, at an offset.
     class Once < Filter
