@@ -131,7 +131,7 @@ module Penstock
     end
 
     def ended?(member, partition)
-      batch = member.batches[[@topic, partition]].last
+      batch = member.batches[[@topic, partition]].reverse_each.find { |one| one.size.positive? }
       batch && batch.key(batch.size - 1) == "end"
     end
 
