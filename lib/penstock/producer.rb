@@ -242,6 +242,11 @@ module Penstock
     def step_through(message)
       connect unless @sending && usable?
       middleware.run(message)
+    rescue ProducerClosedError, ForkedHandleError, ConfigurationError
+      raise
+    rescue => error
+      instrument("error.occurred", type: "producer.middleware.error", error: error, message: message)
+      raise
     end
 
     # Ruby looks closer only at what the client has doubts about.
@@ -254,7 +259,7 @@ module Penstock
       return together { produce_many_prepared(messages, run: run, sync: sync, handle: handle) } if outside?
 
       connect unless @sending && usable?
-      messages = middleware.run_many(messages) if run
+      messages = messages.map { |message| step_through(message) } if run && !middleware.empty?
       with_client do |sending|
         messages = checked_all(messages, sending)
         sync ? send_and_settle(sending, messages) : send_all(sending, messages, handle)

@@ -34,10 +34,14 @@ module Penstock
         synchronize { Taken.new(@ready, @fresh).tap { clear(@pid) } }
       end
 
-      # @param messages [Array<Hash>] in their order, run through middleware
+      # @param ready [Array<Hash>] in their order, run through middleware
+      # @param fresh [Array<Hash>] those behind them, which weren't
       # @return [void]
-      def put_back(messages)
-        synchronize { @ready = messages + @ready }
+      def put_back(ready, fresh = [])
+        synchronize do
+          @ready = ready + @ready
+          @fresh = fresh + @fresh
+        end
       end
 
       # @return [Array<Hash>]

@@ -62,8 +62,18 @@ module Penstock
         taken = @buffer.take
         return [] if taken.empty?
 
-        batch = taken.ready + middleware.run_many(taken.fresh)
+        batch = step_through_taken(taken)
         instrument(event, messages: batch) { flush_batch(batch, sync) }
+      end
+
+      # Those before a message that middleware chokes on aren't shown to it again.
+      def step_through_taken(taken)
+        done = taken.ready.dup
+        taken.fresh.each { |message| done << step_through(message) }
+        done
+      rescue
+        @buffer.put_back(done, taken.fresh.drop(done.size - taken.ready.size))
+        raise
       end
 
       # What never reached the client comes back; so does all of it when that isn't known.

@@ -35,12 +35,6 @@ module Penstock
         message
       end
 
-      # @param messages [Array<Hash>]
-      # @return [Array<Hash>]
-      def run_many(messages)
-        empty? ? messages : messages.map { |message| run(message) }
-      end
-
       private
 
       def add

@@ -57,7 +57,7 @@ module Penstock
       end
 
       def plain(message)
-        result = message.reject { |name, value| value.nil? && name != :payload && name != :label }
+        result = message.reject { |name, value| name != :payload && name != :label && value.nil? }
         result[:topic] = result[:topic].to_s
         with_timestamp(result)
         with_partition(result)

@@ -57,6 +57,7 @@ module Penstock
           "transaction.commit" => "a transaction was not committed; `retry` says whether that is tried again",
           "transaction.abort" => "a transaction was not aborted; `retry` says whether that is tried again",
           "transaction.store_offset" => "the group's coordinator did not take an offset into a transaction",
+          "producer.middleware.error" => "a step of a producer's middleware raised; its message is not sent",
           "producer.undelivered.error" => "what `config.undelivered` calls raised",
           "producer.disconnect.error" => "a producer without work could not be disconnected",
           "producer.close.error" => "a producer could not be closed cleanly",

@@ -1,0 +1,96 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "support/api_producing"
+
+# Statistics, errors and who tells of them.
+class ProducerTellingTest < Penstock::TestCase
+  include Penstock::TestSupport::ApiProducing
+
+  STATISTICS = {"statistics.interval.ms": 50}.freeze
+
+  test "[Stats off] without a listener there are no statistics" do
+    sender = connected_api(kafka: STATISTICS)
+    sender.produce_sync(thing)
+    properties = sender.config.native_properties(statistics: sender.monitor.subscribed?("statistics.emitted"))
+
+    assert_equal "0", properties["statistics.interval.ms"]
+  end
+
+  test "[Late stats subscribe] who comes behind the first message is told so" do
+    sender = connected_api(kafka: STATISTICS)
+    sender.produce_sync(thing)
+    error = assert_raises(Penstock::StatisticsNotEnabledError) { sender.monitor.subscribe("statistics.emitted") { flunk } }
+    assert_match(/before its first message/, error.message)
+    listener = Class.new { define_method(:on_statistics_emitted) { |_event| nil } }.new
+    assert_raises(Penstock::StatisticsNotEnabledError) { sender.monitor.subscribe(listener) }
+  end
+
+  test "who has subscribed in time may be joined by others" do
+    sender = connected_api(kafka: STATISTICS)
+    first = events_of(sender, "statistics.emitted")
+    sender.produce_sync(thing)
+    second = events_of(sender, "statistics.emitted")
+
+    wait_until(20, "statistics for both") { !first.empty? && !second.empty? }
+    refute_empty second
+  end
+
+  test "[Stats isolation] producers hear their own statistics alone" do
+    senders = Array.new(2) { |index| connected_api(kafka: {**STATISTICS, "client.id": "sender-#{index}"}) }
+    seen = senders.map { |sender| events_of(sender, "statistics.emitted") }
+    senders.each { |sender| sender.produce_sync(thing) }
+    wait_until(20, "statistics of both") { seen.all? { |events| events.size > 1 } }
+
+    names = seen.map { |events| all_of(events).map { |event| event[:statistics]["client_id"] }.uniq }
+    assert_equal [["sender-0"], ["sender-1"]], names
+  end
+
+  test "[FD poller] many producers have no Ruby thread without listeners" do
+    before = Thread.list.size
+    senders = Array.new(50) { connected_api }
+    senders.each { |sender| sender.produce_async(thing) }
+
+    assert_equal before, Thread.list.size
+    assert(senders.all? { |sender| sender.flush(30_000) })
+  end
+
+  test "[Slow callback isolation] a listener that hangs holds up its own producer's events alone" do
+    slow = connected_api
+    other = connected_api
+    gate = Queue.new
+    slow.monitor.subscribe("message.acknowledged") { gate.pop }
+    heard = events_of(other, "message.acknowledged")
+    slow.produce_sync(thing)
+    other.produce_sync(thing)
+
+    wait_until(20, "the other's event") { heard.size == 1 }
+    assert_predicate slow.produce_sync(thing), :delivered?
+  ensure
+    5.times { gate << nil }
+  end
+
+  test "[Close from callback] a listener of deliveries may close the producer" do
+    sender = connected_api
+    sender.monitor.subscribe("message.acknowledged") { sender.close }
+    handle = sender.produce_async(thing)
+
+    wait_until(30, "a closed producer") { sender.closed? }
+    assert_predicate handle.wait, :delivered?
+  end
+
+  test "[Error types] each way a message fails is told by its own type" do
+    lost = api(kafka: {"message.timeout.ms": 200, "queue.buffering.max.messages": 2}) { |config| config.wait_on_queue_full = false }
+    seen = events_of(lost, "error.occurred")
+    assert_raises(Penstock::ProduceError) { lost.produce_sync(thing) }
+    assert_raises(Penstock::ProduceManyError) { lost.produce_many_sync([thing]) }
+    assert_raises(Penstock::ProduceManyError) { lost.produce_many_async([thing] * 5) }
+    assert_raises(Penstock::ProduceError) { 3.times { lost.produce_async(thing) } }
+    wanted = %w[librdkafka.error librdkafka.dispatch_error message.produce_sync message.produce_async messages.produce_many_sync
+      messages.produce_many_async]
+    types = []
+    wait_until(30, "each type", state: -> { types.uniq }) { (wanted - types.concat(all_of(seen).map { |event| event[:type] })).empty? }
+
+    assert_empty types.uniq - wanted
+  end
+end
