@@ -48,6 +48,9 @@ module Penstock
         attr_reader :timeline, :random, :topics, :groups
         attr_accessor :observer, :metadata_limit, :slowness
 
+        # @return [Transactions]
+        def transactions = @transactions ||= Transactions.new(self)
+
         # @param timeline [Timeline]
         # @param random [Random]
         def initialize(timeline, random)

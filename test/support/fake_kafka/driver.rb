@@ -143,6 +143,10 @@ module Penstock
           true
         end
 
+        # @return [GroupMetadata] who the member is now
+        def group_metadata = GroupMetadata.new(@group.id, @epoch, @member_id, nil)
+        GroupMetadata = Struct.new(:group_id, :generation, :member_id, :instance_id)
+
         def rebalance_protocol = (@group.style == :eager) ? "EAGER" : "COOPERATIVE"
         def assignment = @assigned.dup
         def state = @closed ? :closed : :open
@@ -305,7 +309,7 @@ module Penstock
         def start(key)
           lane = @lanes[key] or return
           request do
-            next reply_start(key, lane) if @group.trouble || @group.unstable
+            next reply_start(key, lane) if @group.trouble || @group.unstable || @group.held?(key)
             offset = @group.committed[key]&.offset || -2
             reply { lane.start(offset) if @lanes[key].equal?(lane) && !lane.closed? && !lane.started? }
           end

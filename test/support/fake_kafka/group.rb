@@ -1,10 +1,14 @@
 # frozen_string_literal: true
 
+require_relative "transactions"
+
 module Penstock
   module TestSupport
     module FakeKafka
       # A group as its coordinator sees it: members, who was given what, what was committed. Subclasses know how a rebalance goes.
       class Group
+        include PendingOffsets
+
         # What stands in the offsets topic.
         Commit = Struct.new(:offset, :metadata, :leader_epoch)
 
@@ -65,6 +69,7 @@ module Penstock
             next errors[key] = Cluster.number(:offset_metadata_too_large) if metadata.to_s.bytesize > @cluster.metadata_limit
             before = @committed[key]
             @committed[key] = Commit.new(offset, metadata, epoch)
+            wrote(key)
             @cluster.observer.stored(self, key, before, @committed[key], request)
           end
           [0, errors]
@@ -75,7 +80,7 @@ module Penstock
           (keys || @committed.keys).map do |topic, partition|
             commit = @committed[[topic, partition]]
             @cluster.observer.read([topic, partition]) if commit
-            number = @unstable ? Cluster.number(:unstable_offset_commit) : 0
+            number = (@unstable || held?([topic, partition])) ? Cluster.number(:unstable_offset_commit) : 0
             [topic, partition, commit ? commit.offset : -1001, commit&.metadata, commit ? commit.leader_epoch : -1, number]
           end
         end

@@ -59,6 +59,21 @@ module Penstock
           end
         end
 
+        # Who waits for a transaction of another sleeps on the timeline.
+        module LockWaiting
+          LOOK_MS = 5
+          private_constant :LOOK_MS
+
+          private
+
+          def take
+            sleeper = World.current&.running
+            sleeper.sleep_until(World.current.timeline.now + LOOK_MS) while sleeper && @mutex.synchronize { taken? }
+            super
+          end
+        end
+        Penstock::Producer::TransactionLock.prepend(LockWaiting)
+
         # @param instance [Instance]
         def initialize(instance)
           @instance = instance

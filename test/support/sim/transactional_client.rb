@@ -31,7 +31,7 @@ module Penstock
           @instance = instance
           @coordinator = world.cluster.transactions
           @epoch = nil
-          @queue_size = @delivered = 0
+          @queue_size = @delivered = @arrived = @serial = 0
         end
 
         def counts = [@delivered, 0]
@@ -40,13 +40,17 @@ module Penstock
           ask(:init, timeout_ms) { (@epoch = @coordinator.init(@id)) && nil }
         end
 
-        def begin_transaction = (raise error(@fatal_error, fatal: true) if @fatal_error)
+        def begin_transaction
+          raise error(@fatal_error, fatal: true) if @fatal_error
+          @serial += 1
+        end
 
         # Queued and delivered later.
         def produce(record)
           raise error(@fatal_error, fatal: true) if @fatal_error
           @queue_size += 1
-          @world.timeline.after(@world.cluster.latency) { delivered(record) unless @instance.dead? }
+          @arrived = [@world.timeline.now + @world.cluster.latency, @arrived + 1].max # in their order
+          @world.timeline.at(@arrived) { delivered(record) unless @instance.dead? }
         end
 
         def flush(timeout_ms)
@@ -57,7 +61,10 @@ module Penstock
         def send_offsets_to_transaction(rows, group, timeout_ms)
           request = FakeKafka::CommitPath::Request.new(@instance.driver, nil, rows, group.member_id, group.generation,
             @world.timeline.now)
-          ask(:offsets, timeout_ms) { @coordinator.offsets(@id, @epoch, @world.group, request) }
+          serial = @serial # a coordinator looks whether what comes late still belongs to what is open (KIP-890)
+          ask(:offsets, timeout_ms) do
+            (serial == @serial) ? @coordinator.offsets(@id, @epoch, @world.group, request) : :invalid_txn_state
+          end
         end
 
         def commit_transaction(timeout_ms)

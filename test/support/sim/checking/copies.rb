@@ -12,7 +12,7 @@ module Penstock
 
           # A transaction is committed; its offsets count from now on.
           # @param uids [Array<Integer>] numbers of the records that were copied
-          def committed(uids)
+          def transaction_committed(uids)
             @coverage.hit("transaction committed")
             uids.each do |uid|
               truth = @truths[uid]

@@ -1,0 +1,161 @@
+# frozen_string_literal: true
+
+module Penstock
+  module TestSupport
+    module FakeKafka
+      # The coordinator of transactions: who has an id, in which epoch, and what it has open. What is produced is seen when it is
+      # committed, together with the offsets that go along.
+      class Transactions
+        # What one id has open. `ended`: how the last one came to its end, which is answered once more.
+        class State
+          attr_accessor :epoch, :ended, :since
+          attr_reader :records, :offsets
+
+          def initialize
+            @epoch = -1
+            @records = []
+            @offsets = []
+          end
+
+          def open? = !@since.nil?
+
+          def begin_at(time) = @since ||= time
+
+          def end_as(ended)
+            @ended = ended
+            @since = nil
+            @records.clear
+            @offsets.clear
+          end
+        end
+
+        # @return [Array<Object>] what was committed, in order
+        attr_reader :log
+
+        # @return [#transaction_committed, nil] hears of commits, before the offsets count
+        attr_accessor :observer
+
+        # @param cluster [Cluster]
+        # @param timeout_ms [Integer] what stays open longer is aborted
+        def initialize(cluster, timeout_ms: 3_000)
+          @cluster = cluster
+          @timeout_ms = timeout_ms
+          @states = Hash.new { |states, id| states[id] = State.new }
+          @log = []
+        end
+
+        # Whoever begins with an id ends what its former owner left open.
+        # @return [Integer] its epoch
+        def init(id)
+          state = @states[id]
+          finish(state, :abort) if state.open?
+          state.ended = nil
+          state.epoch += 1
+        end
+
+        # @return [Symbol, nil] an error
+        def produce(id, epoch, records)
+          state = @states[id]
+          return :_fenced unless state.epoch == epoch
+          opened(state)
+          state.records.concat(records)
+          nil
+        end
+
+        # @param group [Group]
+        # @param request [CommitPath::Request] of the member that has consumed
+        # @return [Symbol, nil] an error
+        def offsets(id, epoch, group, request)
+          state = @states[id]
+          return :_fenced unless state.epoch == epoch
+          code = group.transaction_refusal(request)
+          return code if code
+          opened(state)
+          state.offsets << [group, group.pend(id, request)]
+          nil
+        end
+
+        # @param how [Symbol] :commit or :abort
+        # @return [Symbol, nil] an error
+        def end(id, epoch, how)
+          state = @states[id]
+          return :_fenced unless state.epoch == epoch
+          return ((state.ended == how || how == :abort) ? nil : :invalid_txn_state) unless state.open?
+          finish(state, how)
+          nil
+        end
+
+        def inspect = "#<Transactions>"
+
+        private
+
+        def opened(state)
+          return if state.open?
+          state.ended = nil
+          since = state.begin_at(@cluster.timeline.now)
+          epoch = state.epoch
+          @cluster.timeline.after(@timeout_ms) { time_out(state) if state.since == since && state.epoch == epoch }
+        end
+
+        def time_out(state)
+          finish(state, :abort)
+          state.epoch += 1
+        end
+
+        def finish(state, how)
+          if how == :commit
+            @log.concat(state.records)
+            @observer&.transaction_committed(state.records.dup)
+          end
+          state.offsets.each { |group, pending| group.settle(pending, how) }
+          state.end_as(how)
+        end
+      end
+
+      # A group's offsets that transactions hold. Part of {Group}.
+      module PendingOffsets
+        # One transaction's offset of one partition; `number`: its place among all writes of offsets.
+        Pending = Struct.new(:id, :key, :commit, :number, :request)
+
+        # Of what is written, the last counts.
+        def wrote(key) = (@written ||= {})[key] = next_number
+
+        # @return [Array<Pending>]
+        def pend(id, request)
+          request.rows.map do |topic, partition, offset, metadata, epoch|
+            Pending.new(id, [topic, partition], Group::Commit.new(offset, metadata, epoch), next_number, request)
+              .tap { |pending| (@pending ||= []) << pending }
+          end
+        end
+
+        # @return [Boolean] whether a transaction holds the partition's offset
+        def held?(key) = @pending&.any? { |pending| pending.key == key } || false
+
+        # @param pendings [Array<Pending>]
+        # @param how [Symbol] :commit or :abort
+        def settle(pendings, how)
+          pendings.each do |pending|
+            @pending.delete_if { |other| other.equal?(pending) }
+            next if how == :abort || ((@written ||= {})[pending.key] || 0) > pending.number
+            before = @committed[pending.key]
+            @committed[pending.key] = pending.commit
+            @written[pending.key] = pending.number
+            @cluster.observer.stored(self, pending.key, before, pending.commit, pending.request)
+          end
+        end
+
+        # As a coordinator looks at offsets of a transaction: a member that says it is nobody isn't looked at.
+        # @return [Symbol, nil]
+        def transaction_refusal(request)
+          return if request.epoch.negative? && request.member_id.empty?
+          code = refusal(request)
+          (code == :stale_member_epoch) ? :illegal_generation : code
+        end
+
+        private
+
+        def next_number = @numbers = (@numbers || 0) + 1
+      end
+    end
+  end
+end
