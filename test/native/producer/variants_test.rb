@@ -59,7 +59,7 @@ class ProducerTopicPropertiesTest < Penstock::TestCase
     sender = connected_api
     variant = sender.with(topic_config: {acks: 0})
     variant.produce_sync(thing)
-    assert sender.disconnect
+    assert(wait_until(20, "a client without work") { sender.disconnect })
 
     assert_operator variant.produce_sync(thing).offset, :<, 0
   end
