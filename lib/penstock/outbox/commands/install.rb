@@ -33,13 +33,13 @@ module Penstock
       end
 
       def write(folder, table)
-        name = Migration.file_name(table)
+        name = Outbox::Migration.file_name(table)
         existing = Dir[File.join(folder, "*_#{name}")].first
         return say("  exists, left as it is: #{shown(existing)}") if existing
 
         path = File.join(folder, "#{Time.now.utc.strftime("%Y%m%d%H%M%S")}_#{name}")
         FileUtils.mkdir_p(folder)
-        File.write(path, Migration.source(table: table, version: version))
+        File.write(path, Outbox::Migration.source(table: table, version: version))
         say "  created: #{shown(path)}"
       end
 
