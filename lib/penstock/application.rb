@@ -17,12 +17,10 @@ require_relative "native"
 require_relative "process/lifecycle"
 require_relative "process/server"
 require_relative "process/signals"
-require_relative "producer"
 require_relative "routing/builder"
 require_relative "runtime/commit_codec"
 require_relative "runtime/connector"
 require_relative "runtime/host"
-require_relative "runtime/letter_topics"
 require_relative "runtime/multiplexer"
 require_relative "runtime/poll_loop"
 
@@ -216,8 +214,10 @@ module Penstock
 
     # Records that die must find their topic.
     def letter_topics(groups)
-      Runtime::LetterTopics.of(config.kafka, logger, token_provider: config.oauth.token_provider_listener || nil)
-        .check!(groups.flat_map(&:topics))
+      topics = groups.flat_map(&:topics).select { |topic| topic.features.values_at(:dead_letter_queue, :retry_topics).any? }
+      return if topics.empty?
+      require_relative "runtime/letter_topics" # brings the admin client along
+      Runtime::LetterTopics.of(config.kafka, logger, token_provider: config.oauth.token_provider_listener || nil).check!(topics)
     end
 
     def consumed(filters, node = config.node)
@@ -268,6 +268,7 @@ module Penstock
     def build_producer(&last)
       blocks = [*config.producer_blocks, *last]
       settings = config
+      require_relative "producer" # not at boot: a tenth of the framework, and many applications only consume
       producer = Producer.new do |own|
         own.kafka = Config::KafkaMap.producer(settings).merge(@debug || {}).transform_keys(&:to_sym)
         own.logger = logger

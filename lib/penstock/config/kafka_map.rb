@@ -1,6 +1,5 @@
 # frozen_string_literal: true
 
-require "socket"
 require_relative "../native/conf"
 require_relative "../version"
 require_relative "kafka_hash"
@@ -95,6 +94,12 @@ module Penstock
           hash.to_h { |name, value| [name.to_s, value.to_s] }.select { |name, _value| Properties.for?(name, kind) }
         end
 
+        # @return [String] of this machine
+        def hostname
+          require "socket" # not at boot: it takes as long as all of the settings
+          Socket.gethostname
+        end
+
         private
 
         def merge(ours, user, forced = [])
@@ -137,7 +142,7 @@ module Penstock
         end
 
         def static_prefix(membership)
-          (membership == true) ? Socket.gethostname : membership || nil
+          (membership == true) ? hostname : membership || nil
         end
       end
     end

@@ -1,6 +1,5 @@
 # frozen_string_literal: true
 
-require "socket"
 require_relative "../errors"
 require_relative "kafka_checks"
 require_relative "kafka_map"
@@ -15,9 +14,9 @@ module Penstock
       class << self
         # @param settings [Settings]
         # @param routes [Routing::Routes, nil] nil where only the settings are of interest
-        # @param hostname [String]
+        # @param hostname [String, nil] nil for the machine's own
         # @return [Array<Problem>] empty when all is well
-        def problems(settings, routes = nil, hostname: Socket.gethostname)
+        def problems(settings, routes = nil, hostname: nil)
           found = settings.problems + relations(settings) + membership(settings, hostname)
           found += routes.problems if routes
           found += kafka(settings, routes&.all_subscription_groups || [])
@@ -61,7 +60,9 @@ module Penstock
 
         # A member that comes back under another name leaves its partitions to nobody for the whole session timeout.
         def membership(settings, hostname)
-          return [] unless settings.static_membership == true && GENERATED.any? { |pattern| pattern.match?(hostname) }
+          return [] unless settings.static_membership == true
+          hostname ||= KafkaMap.hostname
+          return [] if GENERATED.none? { |pattern| pattern.match?(hostname) }
 
           [Problem.new("config.static_membership", "takes this host's name, #{hostname}, which looks generated: after a " \
             "deployment it is another one, and partitions wait for the old one until its session times out",

@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require "securerandom"
-
 module Penstock
   class Consumer
     # The errors of a consumer since it last succeeded, oldest first, at most {LIMIT}: what strategies for dead letters decide
@@ -60,7 +58,11 @@ module Penstock
       def all = @errors.dup
 
       # @return [String] one for this row of errors: it is also in the headers of dead letters
-      def trace_id = @trace_id ||= SecureRandom.uuid
+      def trace_id
+        return @trace_id if @trace_id
+        require "securerandom" # not at boot: most processes never need one
+        @trace_id = SecureRandom.uuid
+      end
     end
   end
 end

@@ -1,6 +1,5 @@
 # frozen_string_literal: true
 
-require "securerandom"
 require_relative "../errors"
 require_relative "../processing/failure/advice"
 require_relative "../processing/failure/message"
@@ -66,7 +65,13 @@ module Penstock
       Case = Struct.new(:policy, :consumer, :unit, :error, :offset, :attempt, :errors) do
         def record = @record ||= unit.messages.from_offset(offset).slice(0, 1).first
         def lane = unit.lane
-        def trace_id = errors&.trace_id || SecureRandom.uuid
+
+        def trace_id
+          return errors.trace_id if errors
+          require "securerandom"
+          SecureRandom.uuid
+        end
+
         def reason = error.is_a?(QuarantinedError) ? "quarantined" : "failed"
       end
       private_constant :Case

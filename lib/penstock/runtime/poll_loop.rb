@@ -3,8 +3,8 @@
 require_relative "../errors"
 require_relative "hooks"
 require_relative "left_running"
-require_relative "loop_parts"
 require_relative "mailbox"
+require_relative "stopping"
 require_relative "survey"
 require_relative "waiting"
 
@@ -117,6 +117,7 @@ module Penstock
       def open_and_turn
         state("starting")
         driver = @connect.call(@group)
+        require_relative "loop_parts" # a quarter of all that is loaded; the client joins its group meanwhile
         @mailbox.wake = driver.method(:wakeup)
         @parts = LoopParts.new(@group, driver, @host, @mailbox, @left_running, @hooks)
         @parts.recorder = @recorder

@@ -1,6 +1,5 @@
 # frozen_string_literal: true
 
-require "etc"
 require_relative "../../config/types"
 require_relative "../feature"
 require_relative "../option_values"
@@ -17,7 +16,12 @@ module Penstock
       def processes? = kind == :processes
 
       # @return [Integer] units at once, processes; a fiber costs some 20 KiB: more of them only where somebody says so
-      def most = max || (fibers? ? 1_000 : Etc.nprocessors)
+      def most
+        return max if max
+        return 1_000 if fibers?
+        require "etc"
+        Etc.nprocessors
+      end
     end
 
     module Features
