@@ -29,8 +29,7 @@ module Penstock
       end
 
       def supervise(relay, signals)
-        failure = nil
-        runner = Thread.new { failure = outcome_of(relay, signals) }
+        runner = Thread.new { outcome_of(relay, signals) }
         return failed(runner.value) unless stop?(signals)
 
         relay.stop!

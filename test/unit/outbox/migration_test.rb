@@ -1,0 +1,18 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "penstock/outbox/migration"
+
+class OutboxMigrationTest < Penstock::TestCase
+  Migration = Penstock::Outbox::Migration
+
+  test "it is valid Ruby, for the table and the version that are wanted" do
+    source = Migration.source(table: "events.shop_outbox", version: "8.0")
+
+    assert RubyVM::InstructionSequence.compile(source)
+    assert_includes source, "class CreateEventsShopOutbox < ActiveRecord::Migration[8.0]"
+    assert_includes source, 'create_table :"events.shop_outbox"'
+    assert_includes source, 'name: "events_shop_outbox_ready"'
+    assert_equal "create_events_shop_outbox.rb", Migration.file_name("events.shop_outbox")
+  end
+end

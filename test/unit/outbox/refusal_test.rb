@@ -1,0 +1,41 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "penstock/outbox/refusal"
+
+class OutboxRefusalTest < Penstock::TestCase
+  test "an error says whether it is the record's, the topic's, the relay's own, or nobody's" do
+    {kafka(:msg_size_too_large) => :record, kafka(:topic_authorization_failed) => :topic, kafka(:msg_timed_out) => :stuck,
+     kafka(:transport) => :stuck, Penstock::MessageInvalidError.new("x") => :record, ArgumentError.new("middleware") => :record,
+     Penstock::ProducerClosedError.new("x") => :own, Penstock::ForkedHandleError.new("x") => :own}.each do |error, meaning|
+      assert_equal meaning, Penstock::Outbox::Refusal.of(error), error.inspect
+    end
+  end
+
+  test "what produce_async raises is judged by its cause" do
+    assert_equal :record, Penstock::Outbox::Refusal.of(produce_error(kafka(:msg_size_too_large)))
+    assert_equal :stuck, Penstock::Outbox::Refusal.of(produce_error(Penstock::QueueFullError.new))
+    assert_equal :stuck, Penstock::Outbox::Refusal.of(produce_error(Penstock::WaitTimeoutError.new("x")))
+  end
+
+  test "every code is one the client library knows" do
+    require "penstock/native"
+    known = Penstock::Native.error_numbers.keys.map { |name| Penstock::KafkaError.code_of(name) }
+
+    assert_empty [*Penstock::Outbox::Refusal::RECORD, *Penstock::Outbox::Refusal::TOPIC] - known
+  end
+
+  private
+
+  def kafka(code) = Penstock::KafkaError.new("no", code: code)
+
+  def produce_error(cause)
+    raise cause
+  rescue
+    begin
+      raise Penstock::ProduceError, "orders: no"
+    rescue => error
+      error
+    end
+  end
+end
