@@ -6,8 +6,8 @@ module Penstock
     # when the set is empty, so that no reason can lift another one's hold.
     class Holds
       # Every reason there is; a hold under another name is a mistake in our own code.
-      REASONS = %i[opening previous_epoch user retry critical draining throttle delay window dead_letter prepare breaker filter
-        pressure suspect instances insights transaction].freeze
+      REASONS = %i[opening previous_epoch other_connection user retry critical draining throttle delay window dead_letter prepare
+        breaker filter pressure suspect instances insights transaction].freeze
 
       def initialize
         @due = {}

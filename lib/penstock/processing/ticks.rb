@@ -10,7 +10,7 @@ module Penstock
     # A single key that waits for its own leaves the lane's consumers free. One a lane, on its poll loop.
     class Ticks
       # Not ours to run yet, or any more.
-      NEVER = %i[opening previous_epoch critical draining suspect instances insights].freeze
+      NEVER = %i[opening previous_epoch other_connection critical draining suspect instances insights].freeze
       RETRY = %i[retry dead_letter breaker].freeze
       private_constant :NEVER, :RETRY
 

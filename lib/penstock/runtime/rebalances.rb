@@ -141,8 +141,7 @@ module Penstock
       def wait_for_others(lane)
         return false unless @session.current?(lane)
         waits = runs_elsewhere?(lane)
-        lane.holds.add(:previous_epoch) if waits
-        lane.holds.release(:previous_epoch) unless waits || @session.left_running.values.any? { |old| old.key == lane.key }
+        waits ? lane.holds.add(:other_connection) : lane.holds.release(:other_connection)
         waits
       end
 

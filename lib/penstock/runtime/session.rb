@@ -104,7 +104,14 @@ module Penstock
         lane.recording&.called_back(units)
         units.concat([lane.suspects&.take_held].compact)
         lane.take_back(units)
-        lane.take_back(@queue.withdraw(lane.prepare_slot, unstall: unstall)) if lane.prepare_slot
+        lane.take_back(@queue.withdraw(lane.prepare_slot)) if lane.prepare_slot
+      end
+
+      # User code that was asked about records of the lane failed, or was interrupted: it may be asked again, and that lifts no
+      # stall of units.
+      def call_back_preparing(lane)
+        call_back(lane)
+        lane.take_back(@queue.withdraw(lane.prepare_slot, unstall: true))
       end
 
       # @param name [String] event

@@ -31,7 +31,7 @@ module Penstock
         lane.returned(outcome.unit)
         lane.unit_took(outcome.unit, outcome.time_us) if outcome.time_us
         announced = suspected(lane, outcome) if lane.suspects
-        @session.call_back(lane, unstall: true) if called_back?(lane, outcome)
+        call_back(lane, outcome)
         return ended_elsewhere(lane, outcome.unit) unless @session.current?(lane)
         settle(lane, outcome, now)
         @suspicion.clear(lane) if announced
@@ -52,6 +52,12 @@ module Penstock
       def ended_elsewhere(lane, unit)
         @hooks.ended(lane)
         @session.left_running.ended(lane, unit, @session.lane(lane.key))
+      end
+
+      def call_back(lane, outcome)
+        return if outcome.smooth?
+        return @session.call_back_preparing(lane) if outcome.unit.prepare?
+        @session.call_back(lane, unstall: true) if called_back?(lane, outcome)
       end
 
       # What waits behind a unit that went wrong; keys that run side by side don't wait for each other's failures, but for a wish

@@ -162,7 +162,7 @@ module Penstock
       take(begun, 2)
       partition = take(moved, 1, 60).first[:partition]
       lanes = -> { running.application.snapshot.flat_map { |one| one[:lanes] }.select { |lane| lane[:partition] == partition } }
-      wait_until(40, "the other connection", state: lanes) { lanes.call.any? { |lane| lane[:holds].key?(:previous_epoch) } }
+      wait_until(40, "the other connection", state: lanes) { lanes.call.any? { |lane| lane[:holds].key?(:other_connection) } }
       observe_for(0.5)
       assert_empty begun
       2.times { release << true }

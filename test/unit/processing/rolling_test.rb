@@ -176,6 +176,24 @@ module Penstock
       assert_equal [2, nil], [lane.position, lane.unmarked]
     end
 
+    test "a record that fails for long leaves no cell of each attempt behind, and a mark of any attempt counts" do
+      lane = filled(%w[a b], keyed(manual: true))
+      firsts = []
+      5.times do |attempt|
+        unit = lane.next_unit
+        firsts << unit.messages.first
+        settle(lane, unit, error: RuntimeError.new, now: attempt)
+        lane.division.release(unit.key)
+        lane.take_marks
+      end
+      read = []
+      lane.division.each_mark(0) { |unit| read << unit }
+      assert_operator read.size, :<=, 2
+      firsts.find { |message| message.offset == 1 }.mark_cell.mark(1)
+      lane.take_marks
+      assert lane.ledger.complete?(1)
+    end
+
     test "[marks after revoke] a mark in a lane that was lost answers false and completes nothing" do
       lane = filled(%w[a])
       unit = lane.next_unit

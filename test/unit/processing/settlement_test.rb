@@ -169,6 +169,14 @@ module Penstock
       assert_equal [2, 3], offsets_of(lane.next_unit)
     end
 
+    test "[pause manual] a pause that is asked for outside of a unit goes on at its offset too" do
+      lane = filled(6)
+      settle(lane, lane.next_unit)
+      effects = assembly(lane.topic).ask(lane, Consumer::Flow::Pause.new(2, 500), 100)
+      assert_equal [[2, :user], [:user, 600]], effects.first(2).map(&:to_a)
+      assert_equal [[:user, nil]], assembly(lane.topic).ask(lane, Consumer::Flow::Pause.new(nil, nil), 100).first(1).map(&:to_a)
+    end
+
     test "marks of a unit that sought back count only below the target" do
       lane = filled(6)
       unit = lane.next_unit

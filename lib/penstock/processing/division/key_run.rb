@@ -21,6 +21,9 @@ module Penstock
         # @return [Integer, nil] up to and including this offset records run one by one
         attr_accessor :isolate_through
 
+        # @return [Boolean] whether records of it came back since its last unit was cut
+        attr_accessor :returned
+
         # @return [Boolean] whether its records have to wait with bytes of their own
         attr_accessor :detached
 
@@ -28,7 +31,7 @@ module Penstock
           @key = key
           @messages = []
           @blocked = 0
-          @queued = @busy = false
+          @queued = @busy = @returned = false
           @parked = @isolate_through = nil
         end
 

@@ -144,6 +144,7 @@ module Penstock
           return if messages.empty?
           run = run_of(key)
           run.put_back(messages.to_a)
+          run.returned = true
           enqueue(run)
         end
 
@@ -260,11 +261,22 @@ module Penstock
         end
 
         def unit_of(run, messages, lane)
-          cell = Consumer::UnitMarks.new(lane.marks)
+          cell = (inherited(run, messages) if run.returned) || Consumer::UnitMarks.new(lane.marks)
           messages.each { |message| message.join(cell) }
           listed = Messages::Listed.new(messages, messages.first.batch)
           attempt = lane.attempts.of(listed.first_offset) + 1
           Unit.new(lane, :consume, listed, listed.last_offset + 1, attempt, lane.incarnation, run.key, cell)
+        end
+
+        # Records of an earlier attempt run again: who still holds them marks in the same cell, and it is read for both. Each
+        # attempt of a record that fails for long would leave one behind otherwise.
+        # @return [Consumer::UnitMarks, nil]
+        def inherited(run, messages)
+          run.returned = false
+          offsets = messages.map(&:offset)
+          cell = @unmarked.each_key.find { |unit| unit.key == run.key && (unit.messages.offsets - offsets).empty? }&.marks
+          @unmarked.delete_if { |unit, _| unit.marks.equal?(cell) } if cell
+          cell
         end
 
         def out(unit)

@@ -127,7 +127,7 @@ module Penstock
           # Where keys run side by side nothing that follows completes what the unit left: it runs again after the pause, and
           # what lies before the offset that was named is complete at once.
           def position(flow, unit, context)
-            return [] unless unit
+            return flow.offset ? [Effect::Seek.new(flow.offset, :user)] : [] unless unit # asked for outside of one
             return flow.offset ? elsewhere(flow, unit) : [] unless context.lane.rolling?
             return [Effect::Seek.new(flow.offset, :user)] if flow.offset && !within?(unit, flow.offset)
             rest = context.rest(unit)
