@@ -11,7 +11,7 @@ scenario = Penstock::TestSupport::Ledger::Scenario.new(Probe["bootstrap"], topic
 begin
   round = Penstock::TestSupport::Ledger::Rebalance.new(scenario, Probe["protocol"]).run
   journal = scenario.journal
-  PROBE.event("result", gap_ms: round.gaps.values.max, fed_gap_ms: scenario.longest_pause_ms.round,
+  PROBE.event("result", gap_ms: round.gaps.values.max, calm_ms: round.calm_gap, fed_gap_ms: scenario.longest_pause_ms.round,
     twice: journal.duplicates.size, lost: journal.lost(scenario.produced).size)
 ensure
   scenario.close

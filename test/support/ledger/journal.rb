@@ -95,12 +95,6 @@ module Penstock
           end
         end
 
-        # @return [Float] longest time in ms without an end on the lane within the span
-        def longest_gap(lane, from:, to:)
-          times = of("E").select { |entry| entry.lane == lane && entry.at.between?(from, to) }.map(&:at)
-          [from, *times, to].each_cons(2).map { |one, two| two - one }.max
-        end
-
         private
 
         def begin_of(running, entry)

@@ -61,12 +61,16 @@ module Penstock
         def staying = (0...PARTITIONS).to_a - taken - [0, PARTITIONS - 1]
 
         # @return [Hash{Integer => Integer}] the longest time without an end on each partition that stays, in ms
-        def gaps
-          from, to = @second.entries.first.at, @second.entries.last.at
-          journal = @scenario.journal
-          staying.to_h do |partition|
-            [partition, journal.longest_gap([@scenario.topics.first, partition], from: from, to: to).round]
+        def gaps = staying.to_h { |partition| [partition, pauses(partition).map { |from, to| to - from }.max.round] }
+
+        # @return [Integer] the longest of those pauses that begin half a second and more after anything the group did: what the
+        #   machine makes of it
+        def calm_gap
+          happened = [@first, @second].flat_map(&:entries).select { |entry| %w[P A R G X].include?(entry.kind) }.map(&:at)
+          calm = staying.flat_map { |partition| pauses(partition) }.reject do |from, to|
+            happened.any? { |at| at.between?(from - 500, to) }
           end
+          calm.map { |from, to| to - from }.max.to_f.round
         end
 
         private
@@ -88,6 +92,13 @@ module Penstock
           @scenario.wait_for(@second, "E", 40)
           @scenario.stop(@second)
           Wait.wait_until(40, "first has all again") { owned(@first).size == PARTITIONS }
+        end
+
+        # While the second process is there.
+        def pauses(partition)
+          from, to = @second.entries.first.at, @second.entries.last.at
+          ends = @first.entries.select { |entry| entry.kind == "E" && entry.partition == partition }.map(&:at)
+          [from, *ends.select { |at| at.between?(from, to) }, to].each_cons(2).to_a
         end
 
         def owned(worker)
