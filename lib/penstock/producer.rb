@@ -168,6 +168,8 @@ module Penstock
     def queue_size
       connected = @client if @sending
       (connected && !status.closed?) ? connected.queue_size : 0
+    rescue HandleClosedError
+      0
     end
     alias_method :queue_length, :queue_size
 
@@ -213,6 +215,8 @@ module Penstock
     # @return [(Integer, String), nil] number and text of the error that ended the client for good
     def fatal_error
       @client.fatal_error if @sending && !closed?
+    rescue HandleClosedError
+      nil
     end
 
     # @return [String] never waits, never connects, shows no secret
