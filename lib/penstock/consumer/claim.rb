@@ -11,6 +11,8 @@ module Penstock
     class Claim
       # What the loop hands out: a row for the offset's commit, and who the member was at that moment.
       Grant = Struct.new(:row, :group)
+      # In the place of a cell: the mark stands for this record alone.
+      Exact = Struct.new(:record)
       # How it ended, as the loop is told. `fate` as in {Producer::Transaction#fate}.
       Word = Struct.new(:claim, :fate)
 

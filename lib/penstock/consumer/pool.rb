@@ -7,7 +7,8 @@ module Penstock
     # The consumer instances of one lane, each behind its {Context}: one where units run one after another; where keys run side by
     # side as many as ever ran at once, and a unit takes any that is free, or, where keys are bound to slots, that of its slot.
     #
-    # Used by workers; the lock is held for one operation on an Array.
+    # Used by workers; the lock is held for one operation on an Array. What is free is taken and given back without: with Ruby's
+    # lock held such an operation is whole, and every unit makes two of them.
     class Pool
       # @param bound [Boolean] whether a unit's key names its instance
       # @yieldreturn [Context] for an instance that is made when it is needed
@@ -23,15 +24,13 @@ module Penstock
       # @param unit [Processing::Unit, nil] what it is for
       # @return [Context] nobody else's until {#give_back}
       def take(unit)
-        @lock.synchronize do
-          next @by_key[unit.key] ||= @free.pop || add_locked if @bound && unit&.key
-          @free.pop || add_locked
-        end
+        return bound(unit.key) if @bound && unit&.key
+        @free.pop || @lock.synchronize { add_locked }
       end
 
       # @param context [Context]
       def give_back(context)
-        @lock.synchronize { @free << context } unless @bound
+        @free << context unless @bound
       end
 
       # @return [Array<Context>] those with a consumer
@@ -48,6 +47,10 @@ module Penstock
       end
 
       private
+
+      def bound(key)
+        @lock.synchronize { @by_key[key] ||= @free.pop || add_locked }
+      end
 
       def add_locked
         context = @build.call

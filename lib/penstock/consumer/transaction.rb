@@ -70,6 +70,12 @@ module Penstock
         true
       end
 
+      # @param record [Message] done with by what the transaction produces, whatever lies before it
+      # @return [void]
+      def mark_alone(record)
+        @marks << [Claim::Exact.new(record), record.offset]
+      end
+
       private
 
       def carry_offset

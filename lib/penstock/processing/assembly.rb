@@ -103,6 +103,18 @@ module Penstock
         admit(lane, entry.messages, entry.keys, now)
       end
 
+      # What nearly every outcome comes to: all of its unit is complete, and there is nothing else to do or to tell. The same as
+      # the effects that {#settle} gives then, which nobody has to make, write down and perform.
+      # @param lane [Lane]
+      # @param outcome [Outcome]
+      # @return [Boolean] whether it came to that
+      def complete?(lane, outcome)
+        unit = outcome.unit
+        return false unless lane.rolling? && ended_well?(outcome) && lane.owned? && unit.incarnation == lane.incarnation
+        lane.complete(unit.messages.records)
+        true
+      end
+
       # @param lane [Lane]
       # @param outcome [Outcome]
       # @param now [Integer] monotonic ms

@@ -1,12 +1,14 @@
 # frozen_string_literal: true
 
+require_relative "../consumer/claim"
 require_relative "offset_slot"
 
 module Penstock
   module Processing
     # A lane's part in transactions of user code: its offset slot, and what marks made in a transaction come to. Part of {Lane}.
     #
-    # Such marks are pairs of the cell in which a mark outside of a transaction would be written and the offset.
+    # Such marks are pairs of the cell in which a mark outside of a transaction would be written, or of the one record that they
+    # stand for, and the offset.
     module Transacted
       # @return [String, nil] as which member of its group the lane came
       attr_accessor :member_id
@@ -20,9 +22,11 @@ module Penstock
       # @param marks [Array<Array(Object, Integer)>]
       # @return [Ledger] what would be known if they counted
       def ledger_with(marks)
-        offsets = marked_offsets(marks)
+        exact, marks = exact_and_other(marks)
         ledger = @ledger.dup
-        rolling? ? ledger.complete_many(offsets) : ledger.complete_through(offsets.max + 1)
+        ledger.complete_many(exact.map(&:offset))
+        return ledger if marks.empty?
+        rolling? ? ledger.complete_many(marked_offsets(marks)) : ledger.complete_through(marks.map(&:last).max + 1)
         ledger
       end
 
@@ -32,16 +36,26 @@ module Penstock
       # @param version [Integer] of the ledger when the transaction's offset was made
       def commit_marks(marks, offset, version)
         same = @ledger.version == version
-        offsets = marked_offsets(marks)
-        rolling? ? complete_offsets(offsets) : complete_through(offsets.max + 1)
+        exact, marks = exact_and_other(marks)
+        complete(exact)
+        count(marks) unless marks.empty?
         committed!(offset, same ? @ledger.version : version)
       end
 
       private
 
+      # @return [Array(Array<Message>, Array)] records that are marked alone, whatever lies before them; the other marks
+      def exact_and_other(marks)
+        exact, others = marks.partition { |cell, _offset| cell.is_a?(Consumer::Claim::Exact) }
+        [exact.map { |cell, _offset| cell.record }, others]
+      end
+
       # Whole, a mark is a watermark; by key it stands for its record and what is before it in its unit.
+      def count(marks)
+        rolling? ? complete_offsets(marked_offsets(marks)) : complete_through(marks.map(&:last).max + 1)
+      end
+
       def marked_offsets(marks)
-        return marks.map(&:last) unless rolling?
         marks.flat_map { |cell, offset| before(cell, offset) }.uniq.sort
       end
 

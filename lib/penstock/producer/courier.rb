@@ -20,9 +20,12 @@ module Penstock
         attr_reader :message
         # @return [Delivery::Report, Failure, nil] nil while it is pending
         attr_reader :create_result
+        # @return [#call, nil] what it is sent within, alone
+        attr_reader :around
 
-        def initialize(message)
+        def initialize(message, around = nil)
           @message = message
+          @around = around
         end
 
         # @return [Boolean]
@@ -49,9 +52,10 @@ module Penstock
       # Never waits for a broker, nor for who has the transaction.
       #
       # @param message [Hash] prepared
+      # @param around [#call, nil] yields where the message is to be sent, alone
       # @return [Handle]
-      def take(message)
-        Handle.new(message).tap do |handle|
+      def take(message, around = nil)
+        Handle.new(message, around).tap do |handle|
           @lock.synchronize do
             @waiting << handle
             start unless @running
@@ -69,7 +73,9 @@ module Penstock
 
       def run
         while (handles = next_handles)
-          send_together(handles)
+          alone, together = handles.partition(&:around)
+          send_together(together) unless together.empty?
+          alone.each { |handle| send_together([handle], handle.around) }
         end
       end
 
@@ -81,8 +87,9 @@ module Penstock
         end
       end
 
-      def send_together(handles)
-        reports = @send_all.call(handles.map(&:message))
+      def send_together(handles, around = nil)
+        send = -> { @send_all.call(handles.map(&:message)) }
+        reports = around ? around.call(&send) : send.call
         handles.zip(reports) { |handle, report| handle.resolve(report) }
       rescue => error
         handles.each { |handle| handle.resolve(Failure.new(error)) }

@@ -26,12 +26,13 @@ module Penstock
       # its own sends it in a transaction of its own: one that is open is somebody else's and may be aborted.
       #
       # @param message [Hash] as {#ready} answered it
+      # @param around [#call, nil] yields in a transaction, which the message then belongs to: called by that thread
       # @return [Delivery::Handle, Courier::Handle, nil] nil when the queue is full; every handle is resolved in the end, when
       #   the producer is closed at the latest
       # @raise [KafkaError] the client refused it
       # @raise [ProducerClosedError] the producer is closed, or was never connected
-      def dispatch(message)
-        return hand_over(message) if @transactions
+      def dispatch(message, around: nil)
+        return hand_over(message, around) if @transactions
 
         raise ProducerClosedError, "the producer #{id} is #{status}" unless @client && status.active?
 
@@ -55,10 +56,10 @@ module Penstock
         Thread.new { sending.replace_client(error) }.name = "penstock reload"
       end
 
-      def hand_over(message)
+      def hand_over(message, around)
         raise ProducerClosedError, "the producer #{id} is #{status}" unless status.active?
 
-        @courier.take(message)
+        @courier.take(message, around)
       end
     end
   end

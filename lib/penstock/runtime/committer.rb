@@ -28,7 +28,9 @@ module Penstock
       end
 
       # Something may have moved.
-      def moved = @commits.touch(@session.now)
+      def moved
+        @commits.touch(@session.now) unless @commits.touched?
+      end
 
       # @param lane [Processing::Lane]
       def adopted(lane) = @commits.adopted(lane, @session.now)

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../consumer/transaction"
 require_relative "../errors"
 require_relative "../processing/failure/effects"
 
@@ -13,6 +14,9 @@ module Penstock
     # incarnation, or the connection is closed. Then it is dropped, and so is an acknowledgement that comes later: the record
     # runs again where its partition is, and its letter may exist twice. Until then its lane isn't idle, so that a revocation
     # and a stop wait for it as for a unit.
+    #
+    # Where the producer has transactions the letter and its record's offset are one: the record is complete by the commit. While
+    # the end of such a transaction isn't known the letter isn't sent again.
     class DeadLetters
       # Waits after a failed dispatch, and while the producer's queue is full.
       BACKOFF_MS = (500..30_000)
@@ -23,6 +27,7 @@ module Penstock
       # One letter on its way.
       Pending = Struct.new(:lane, :incarnation, :burial, :handle, :due, :wait_ms, :failures, :told_full) do
         def letter = burial.letter
+        def together? = burial.together && letter.producer.respond_to?(:transactional?) && letter.producer.transactional?
         def counts? = lane.owned? && lane.incarnation == incarnation
       end
       private_constant :BACKOFF_MS, :FULL_MS, :LOOK_MS, :Pending
@@ -30,7 +35,9 @@ module Penstock
       # @param session [Session]
       # @param committer [Committer]
       # @param ports [Ports] what effects are performed with
-      def initialize(session, committer, ports)
+      # @param link [#claim, #end_claim] where transactions of letters ask for their lane's offset slot
+      def initialize(session, committer, ports, link = nil)
+        @link = link
         @session = session
         @committer = committer
         @ports = ports
@@ -72,7 +79,31 @@ module Penstock
       end
 
       def offer(pending)
-        pending.handle = pending.letter.producer.dispatch(pending.letter.dispatch)
+        return offer_together(pending) if pending.together?
+        sent(pending, pending.letter.producer.dispatch(pending.letter.dispatch))
+      end
+
+      def offer_together(pending)
+        lane = pending.lane
+        return look_again(pending, LOOK_MS.end) if lane.offset_slot.unknown?
+        return acknowledged(pending) if lane.ledger.complete?(pending.letter.offset)
+        sent(pending, pending.letter.producer.dispatch(pending.letter.dispatch, around: transaction(pending)))
+      end
+
+      # Called by the producer's thread.
+      def transaction(pending)
+        record = pending.letter.record
+        transaction = Consumer::Transaction.new(pending.lane, @link, pending.letter.producer, nil)
+        lambda do |&send|
+          transaction.call do
+            transaction.mark_alone(record)
+            send.call
+          end
+        end
+      end
+
+      def sent(pending, handle)
+        pending.handle = handle
         return full(pending) unless pending.handle
         look_again(pending, LOOK_MS.begin)
       end

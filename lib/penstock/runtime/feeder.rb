@@ -29,6 +29,7 @@ module Penstock
         @turn = 0
         @crowded = NONE
         @untold = {}.compare_by_identity
+        @refused = {}
       end
 
       # Hands out what waits, takes what is wanted, hands that out too.
@@ -43,6 +44,7 @@ module Penstock
         wanted = wanted(lanes)
         take(wanted) unless wanted.empty?
         tell_ends if ends_untold?
+        await_places unless @refused.empty?
       end
 
       # @return [Boolean] whether users are still to hear of a partition's end, behind what runs
@@ -91,7 +93,22 @@ module Penstock
       # lane comes to its end first. Where keys run side by side one of them may take long: such a lane waits for a place too.
       def place?(lane)
         return true unless lane.idle? || @crowded.key?(lane.topic.name)
-        (lane.idle? || lane.rolling?) && room(lane.topic.name).positive?
+        (lane.idle? || lane.rolling?) && room_for?(lane.topic.name)
+      end
+
+      def room_for?(topic_name)
+        return true if room(topic_name).positive?
+        @refused[topic_name] = true
+        false
+      end
+
+      # Another loop may have the places of the topic; one may have become free since it was asked.
+      def await_places
+        @refused.each_key do |topic_name|
+          waiting = @session.queue.await_place(topic_name, @session.mailbox)
+          @session.mailbox.wake_up if waiting < @limit_of.call(topic_name) + SPARE
+        end
+        @refused.clear
       end
 
       # @return [Hash{String => Integer}] topics of which more partitions wait for a place than there are

@@ -50,7 +50,7 @@ module Penstock
         @host = host
         @hooks = hooks
         @session = Session.new(group: group, driver: driver, host: host, mailbox: mailbox, left_running: left_running)
-        @assemblies = Hash.new { |known, topic| known[topic] = assembly(topic) }
+        @assemblies = Hash.new { |known, topic| known[topic] = assembly(topic) }.compare_by_identity
         @insights = Insights.new(@session)
         @link = Link.new(driver: driver, mailbox: mailbox, host: host, insights: @insights)
         groups
@@ -131,6 +131,7 @@ module Penstock
         end
         @dead_letters.close
         @committer.close
+        @slots.close
       end
 
       private
@@ -146,7 +147,7 @@ module Penstock
 
       def work
         @ports = Ports.new(@session, @committer, @host.method(:stop_because))
-        @ports.dead_letters = @dead_letters = DeadLetters.new(@session, @committer, @ports)
+        @ports.dead_letters = @dead_letters = DeadLetters.new(@session, @committer, @ports, @link)
         @suspicion = Suspicion.new(@session, @committer, @host.suspect_gate, ->(lane, unit) { @feeder.push(lane, [unit]) })
         @breakers = Breakers.new(@session, method(:probe))
         @feeder = Feeder.new(@session, @assemblies, @ports, @host.method(:worker_limit), @suspicion)

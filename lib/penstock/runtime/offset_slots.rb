@@ -24,6 +24,7 @@ module Penstock
         @settle = settle
         @inquire = inquire
         @waiting = []
+        @reading = []
       end
 
       # A worker is at the end of its transaction's block.
@@ -60,11 +61,15 @@ module Penstock
 
       # Grants what can be granted, and refuses what isn't ours any more.
       def run
+        gone unless @reading.empty?
         return if @waiting.empty?
         @waiting.uniq!
         @waiting.each { |lane| advance(lane) }
         @waiting.select! { |lane| lane.offset_slot.waiting? }
       end
+
+      # The connection ends: nothing of its lanes counts any more.
+      def close = @reading.each { |claim| @session.mailbox.post(Consumer::Claim::Word.new(claim, :aborted)) }
 
       private
 
@@ -155,12 +160,19 @@ module Penstock
       def read_again(claim)
         lane = claim.lane
         return known(claim, :aborted) unless @session.current?(lane) && counts?(claim)
-        @opening.again(lane, claim.base) do
-          lane.offset_slot.close(claim)
-          free(lane)
-        end
-        put_off(claim)
+        return if @reading.include?(claim)
+        @reading << claim
+        @opening.again(lane, claim.base) { over(claim) }
       end
+
+      # Its marks count no more than anything else of the incarnation before.
+      def over(claim)
+        @reading.delete(claim)
+        known(claim, :aborted)
+      end
+
+      # Lanes that were given up meanwhile are read by nobody.
+      def gone = @reading.reject { |claim| @session.current?(claim.lane) }.each { |claim| over(claim) }
     end
   end
 end

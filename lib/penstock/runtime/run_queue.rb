@@ -85,6 +85,7 @@ module Penstock
         @ready = []
         @running = Hash.new(0)
         @waiting = Hash.new(0)
+        @awaiting = {}
         @idle = 0
         @quick = []
         @wide = false
@@ -124,12 +125,9 @@ module Penstock
       # @param wait [Boolean] whether to wait for one
       # @return [Array(Slot, Unit), nil] nil when closed, or nothing may run and it isn't waited for
       def take(wait: true)
-        @lock.synchronize do
-          loop do
-            found = next_locked
-            return found if found || @closed || !wait
-            wait_locked
-          end
+        telling do
+          nil until (found = next_locked) || @closed || !wait || !wait_locked
+          found
         end
       end
 
@@ -137,14 +135,11 @@ module Penstock
       # @return [Array(Slot, Array<Processing::Unit>), nil] the units are shared: what isn't begun may be taken away again;
       #   nil also for who waited when all were called back
       def take_chunk(wait: true)
-        @lock.synchronize do
+        telling do
           recalls = @recalls
-          loop do
-            slot, unit = next_locked
-            return [slot, chunk_locked(slot, unit)] if unit
-            return if @closed || !wait || recalls != @recalls
-            wait_locked
-          end
+          nil until (found = next_locked) || @closed || !wait || recalls != @recalls || !wait_locked
+          slot, unit = found
+          unit && [slot, chunk_locked(slot, unit)]
         end
       end
 
@@ -213,12 +208,26 @@ module Penstock
       # @param unstall [Boolean] lets the lane run again; only for who decides about the unit that stalled it
       # @return [Array<Unit>] in order
       def withdraw(slot, unstall: false)
-        @lock.synchronize do
-          units = slot.take_chunk_away.concat(slot.pending)
-          slot.pending.clear
-          dequeue_locked(slot)
+        told = nil
+        units = @lock.synchronize do
           slot.stalled = false if unstall
-          units
+          dequeue_locked(slot)
+          told = @awaiting.delete(slot.topic)
+          slot.take_chunk_away.concat(slot.pending).tap { slot.pending.clear }
+        end
+        told&.each(&:wake_up)
+        units
+      end
+
+      # A loop finds no place for a partition of the topic. Where others' partitions have the places it is told when one is free:
+      # outcomes tell it of its own only.
+      # @param mailbox [Mailbox] the loop's
+      # @return [Integer] as {#waiting}
+      def await_place(topic, mailbox)
+        @lock.synchronize do
+          others = @ready.any? { |slot| slot.topic == topic && !slot.mailbox.equal?(mailbox) }
+          @awaiting[topic] = [*@awaiting[topic], mailbox].uniq if others
+          @waiting[topic]
         end
       end
 
@@ -260,6 +269,17 @@ module Penstock
       end
 
       private
+
+      # Takes with the lock held; who waits for a place of the topic is told without it.
+      # @return [Array(Slot, Object), nil] what the block takes
+      def telling
+        told = nil
+        found = @lock.synchronize do
+          yield.tap { |slot, _unit| told = @awaiting.delete(slot.topic) if slot && !@awaiting.empty? }
+        end
+        told&.each(&:wake_up)
+        found
+      end
 
       # All below: must be called with the lock held.
 
@@ -341,9 +361,11 @@ module Penstock
 
       def allowed_locked?(slot) = @running[slot.topic] < @limit_of.call(slot.topic)
 
+      # @return [true]
       def wait_locked
         @idle += 1
         @work.wait(@lock)
+        true
       ensure
         @idle -= 1
       end

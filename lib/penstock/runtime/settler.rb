@@ -66,10 +66,14 @@ module Penstock
 
       # An effect that fails ends the connection: what was decided but not done is decided again on the next one.
       def settle(lane, outcome, now)
-        effects = @assemblies.fetch(lane.topic).settle(lane, outcome, now)
+        assembly = @assemblies.fetch(lane.topic)
+        perform(lane, assembly.settle(lane, outcome, now)) unless assembly.complete?(lane, outcome)
+        unfinished(lane, outcome) unless outcome.finished || outcome.error
+      end
+
+      def perform(lane, effects)
         lane.recording&.effects(effects)
         effects.each { |effect| effect.perform(lane, @ports) }
-        unfinished(lane, outcome) unless outcome.finished || outcome.error
       end
 
       def unfinished(lane, outcome)

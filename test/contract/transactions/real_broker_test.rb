@@ -2,7 +2,7 @@
 
 require "test_helper"
 require "penstock/admin"
-require "penstock/cli/dead/reader"
+require "penstock/producer"
 require "support/consuming"
 require "support/native_member"
 require "support/real_broker"
@@ -184,6 +184,25 @@ module Penstock
       ensure
         @free << producer if producer
       end
+    end
+
+    # The other order of the two, and neither without the other: test/support/copiers.rb kills a process in between.
+    test "[DLQ transactional] the letter and the offset behind its record are one transaction, also where others of its call wait" do
+      source, dead = topics
+      produce(source, %w[a b bad c])
+      told, ran = queue, queue
+      running = copying(source, ->(_route) { dead_letter_queue(topic: dead, max_retries: 0) }, max_messages: 4,
+        config: ->(config) { config.kafka = {**config.kafka, "auto.commit.interval.ms": 60_000} }) do
+        messages.each { |message| raise "no" if message.raw_payload == "bad" }
+        ran << messages.to_a.last.offset
+      end
+      running.application.producer.monitor.subscribe("transaction.committed") { told << committed_map(source) }
+
+      assert_equal ["bad"], seen_until(dead, "bad")
+      assert_includes [[[2, 3]], []], take(told, 1, 40).first.completed
+      wait_until(40, "the last record") { !ran.empty? && ran.pop == 3 }
+      running.stop
+      assert_equal 4, committed(source)
     end
 
     test "[wrap with pool] a consumer that took a producer from a pool has it in its transactions, and for its dead letters" do

@@ -8,7 +8,7 @@ require_relative "transactional_client"
 module Penstock
   module TestSupport
     module Sim
-      # The transactional producers of a simulated process: the real transactions on a simulated client. A pool, as its users' code
+      # The transactional producers of a simulated process: the real transactions on a simulated client. A pool, as users' code
       # has one: who is in a transaction has a producer for itself.
       class Producers
         # One of them, as far as consumers need one.

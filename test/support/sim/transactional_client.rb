@@ -75,6 +75,7 @@ module Penstock
 
         def abort_transaction(timeout_ms)
           flush(timeout_ms)
+          @serial += 1 unless @call&.name == :abort
           ask(:abort, timeout_ms) { @coordinator.end(@id, @epoch, :abort) }
         end
 

@@ -6,6 +6,10 @@ module Penstock
       # The records of one key that are at hand, in offset order, and why they may not run now: a unit of the key is out, the key
       # is parked (until a time, or until it is released), or a unit of an earlier assignment still runs with it.
       class KeyRun
+        # What a key has at hand that has nothing: most keys get no second record before the first is done with.
+        NONE = [].freeze
+        private_constant :NONE
+
         attr_reader :key, :messages
         attr_accessor :queued
 
@@ -29,7 +33,7 @@ module Penstock
 
         def initialize(key)
           @key = key
-          @messages = []
+          @messages = NONE
           @blocked = 0
           @queued = @busy = @returned = false
           @parked = @isolate_through = nil
@@ -40,10 +44,15 @@ module Penstock
         # @return [Boolean] whether nothing is known of the key any more
         def idle? = @messages.empty? && !@busy && !@parked && @blocked.zero?
 
+        # @param message [KeyedMessage] behind everything at hand
+        def add(message)
+          @messages.equal?(NONE) ? @messages = [message] : @messages << message
+        end
+
         # @param messages [Array<KeyedMessage>] before everything at hand
         def put_back(messages)
           messages = messages.map(&:detached) if @detached
-          @messages.unshift(*messages)
+          @messages = messages + @messages
         end
 
         # @param max [Integer]
@@ -51,13 +60,13 @@ module Penstock
         def cut(max)
           max = 1 if @isolate_through && isolated?
           return @messages.shift(max) if @messages.size > max
-          cut, @messages = @messages, []
+          cut, @messages = @messages, NONE
           cut
         end
 
         # Forgets what is at hand; what is out stays out.
         def clear
-          @messages.clear
+          @messages = NONE
           @parked = nil
           @detached = nil
           @isolate_through = nil

@@ -68,7 +68,7 @@ module Penstock
             message = messages.keyed(index)
             @bytes += message.bytesize
             run = run_of(key_of(message, keys && keys[index]))
-            run.messages << message
+            run.add(message)
             again(run, message.offset, lane) if lane.attempts.any?
             enqueue(run)
           end

@@ -16,8 +16,9 @@ module Penstock
       # A letter on its way, with what follows from its acknowledgement: what is settled then, and what waits for it.
       #
       # `unit` is the one that failed, `complete` whether the record is complete then, `commit` whether that is committed at
-      # once, `resume_at` (monotonic ms) before which what follows in order doesn't go on.
-      Burial = Struct.new(:letter, :unit, :complete, :commit, :resume_at, keyword_init: true) do
+      # once, `resume_at` (monotonic ms) before which what follows in order doesn't go on. `together`: the record is complete by
+      # the same transaction that sends the letter, where the producer has them.
+      Burial = Struct.new(:letter, :unit, :complete, :commit, :resume_at, :together, keyword_init: true) do
         # @param lane [Lane]
         # @param now [Integer] monotonic ms
         # @return [Array<Effect>]

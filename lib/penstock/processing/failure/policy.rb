@@ -64,6 +64,9 @@ module Penstock
           said.nil? ? @automatic : said
         end
 
+        # @return [Boolean] whether letter and offset are one transaction, where the producer has them
+        def together? = complete? && (@queue.nil? || @queue.transactional)
+
         # @return [Boolean] whether that is committed at once
         def commit_at_once? = @queue ? @queue.commit_at_once? : false
 

@@ -163,6 +163,8 @@ module Penstock
         # Marks of a transaction count, for it is committed.
         # @param marks [Array<Array(Object, Integer)>] cells and offsets
         def committed_marks(marks)
+          marks = marks.reject { |cell, _offset| cell.is_a?(Consumer::Claim::Exact) }
+          return if marks.empty?
           return write(:mark, marks.map(&:last).max + 1) unless @rolling
           @lane.division.each_mark(@lane.ledger.base || 0) do |unit|
             through = marks.filter_map { |cell, offset| offset if cell.equal?(unit.marks) }.max
