@@ -10,6 +10,7 @@ module Penstock
   # `autoload`: the parts of a class open it too, and opening a constant that is registered for autoload loads the whole.
   ON_DEMAND = {
     Admin: "penstock/admin", App: "penstock/app", Application: "penstock/application",
+    Embedded: "penstock/embedded",
     BaseConsumer: "penstock/consumer/base_consumer", Filter: "penstock/processing/filters/base", Lint: "penstock/lint",
     Message: "penstock/messages/message", Messages: "penstock/messages/messages",
     Outbox: "penstock/outbox", Producer: "penstock/producer", ProducerPool: "penstock/producer/pool",

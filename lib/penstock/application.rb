@@ -2,6 +2,7 @@
 
 require "logger"
 require "monitor"
+require_relative "application/doors"
 require_relative "application/swarming"
 require_relative "clock"
 require_relative "config/builder"
@@ -30,6 +31,7 @@ module Penstock
   #
   # Built at boot by one thread. {#run!} blocks the thread that calls it until the process is told to stop.
   class Application
+    include Doors
     include Swarming
 
     # @return [String]
@@ -128,7 +130,7 @@ module Penstock
       letter_topics(groups)
       server(groups)
       @server.stop! if @stopped
-      @server.run(traps: traps)
+      with_doors { @server.run(traps: traps) }
     end
 
     # No new work; the process stays in its groups. Any thread, traps included.

@@ -15,7 +15,7 @@ module Penstock
       ].freeze
       LEAVES = %w[monitors outbox iterator scheduling rails active_job cli web testing lint compat].freeze
       # Files that belong to a layer by another name.
-      ALIASES = {"app" => "application"}.freeze
+      ALIASES = {"app" => "application", "embedded" => "application"}.freeze
 
       # Words that the pure layer may not know: it decides, others act.
       IMPURE = %w[Thread IO Process Native Socket].freeze

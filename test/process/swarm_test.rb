@@ -1,8 +1,12 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "net/http"
+require "penstock/cli/control/session"
 require "penstock/producer"
 require "penstock/testing/cluster"
+require "support/command_line"
+require "support/free_port"
 require "support/swarm/process"
 
 module Penstock
@@ -117,6 +121,41 @@ module Penstock
       done = ends(first) + ends(second)
       assert_operator ends(first).size, :<, 400
       assert_equal [400, 400], [done.size, done.uniq.size]
+    end
+
+    test "commands and probes reach a running swarm: status, quiet, restart, stop; live, ready and health" do
+      run = controlled
+      session = CLI::Control::Session.new({"PENSTOCK_RUN_DIR" => run.dir})
+      run.await("a ready swarm") { probe("/ready") == "200" }
+
+      assert_equal %w[200 200], %w[/live /health].map { |path| probe(path) }
+      status = session.ask(session.one(nil), "status")
+      assert_equal [run.pid, "swarm", true, true], status.values_at(:pid, :kind, :live, :ready)
+      assert_equal %w[healthy healthy], status[:nodes].map { |node| node[:state] }
+      assert_match(/^ *#{run.node(1)} +node 1 +healthy +yes +yes +1 /, command(run, "status"))
+      session.ask(run.pid, "restart")
+      run.await_log(/: forked/, 4)
+      assert_match(/process #{run.pid} stops/, command(run, "stop"))
+      assert_equal 0, run.await_end, run.tail
+      assert_empty session.running
+    end
+
+    def controlled
+      @port = TestSupport::FreePort.take.first
+      dir = Dir.mktmpdir("penstock-run")
+      apart(controllable: true, health_port: @port, env: {"PENSTOCK_RUN_DIR" => dir}).tap { |run| run.dir = dir }
+    end
+
+    def probe(path)
+      Net::HTTP.get_response("127.0.0.1", path, @port).code
+    rescue SystemCallError
+      nil
+    end
+
+    def command(run, name)
+      out, status = Open3.capture2e({"PENSTOCK_RUN_DIR" => run.dir}, RbConfig.ruby, TestSupport::CommandLine::EXECUTABLE, name)
+      assert_predicate status, :success?, out
+      out
     end
 
     test "a node that dies while it starts is forked later each time, then held down with its reason; the code is 4" do

@@ -21,7 +21,7 @@ module Penstock
         @lifecycle.enter(:initialized)
         @supervisor = Swarm::Supervisor.new(self, clock: Clock::SYSTEM)
         @lifecycle.enter(:supervising)
-        @supervisor.run.tap { %i[stopped terminated].each { |state| @lifecycle.enter(state) } }
+        with_doors { @supervisor.run }.tap { %i[stopped terminated].each { |state| @lifecycle.enter(state) } }
       end
 
       # Replaces the nodes of a swarm, one after another. In the supervisor, any thread; does nothing elsewhere.
@@ -51,6 +51,7 @@ module Penstock
       # @param index [Integer]
       # @api private
       def become_node(index)
+        forget_doors
         @supervisor = @server_id = nil
         @settings = config.for_node(index)
         logger.progname = "penstock node #{index}" if config.logger.nil?

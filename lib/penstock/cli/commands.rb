@@ -4,6 +4,11 @@
 # theirs in exe/penstock.
 require_relative "commands/server"
 require_relative "commands/swarm"
+require_relative "commands/status"
+require_relative "commands/quiet"
+require_relative "commands/stop"
+require_relative "commands/restart"
+require_relative "commands/dump"
 require_relative "commands/console"
 require_relative "commands/install"
 require_relative "commands/info"

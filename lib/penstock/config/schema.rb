@@ -21,6 +21,13 @@ module Penstock
       MIB = 1024 * 1024
       CRITICAL = [SystemExit, SignalException, NoMemoryError].freeze
 
+      # What probes look at.
+      HEALTH = [
+        Setting.new("health.port", Types::Either.new(Types::Whole.new(min: 1, max: 65_535), nil_allowed: true), nil,
+          "Port on which a server or a supervisor answers `GET /live`, `/ready` and `/health`; nil for none."),
+        Setting.new("health.host", Types::Name.new, "0.0.0.0", "Address it listens on.")
+      ].freeze
+
       # Of `penstock swarm`.
       SWARM = [
         Setting.new("swarm.nodes", Types::Whole.new(min: 1, max: 1_000), 3, "How many nodes `penstock swarm` has."),
@@ -94,7 +101,7 @@ module Penstock
           "Folder of its dumps; nil for the system's temporary one."),
         Setting.new("flight_recorder_keys", Types::Flag.new, false,
           "Writes records' keys as they are; otherwise what two equal keys have in common, and no more."),
-        *SWARM
+        *HEALTH, *SWARM
       ].freeze
 
       BY_PATH = SETTINGS.to_h { |setting| [setting.path, setting] }.freeze

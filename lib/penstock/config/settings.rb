@@ -20,13 +20,16 @@ module Penstock
       # What `settings.lag_compensation` answers.
       LagCompensation = Struct.new(:interval, :pause_age)
 
+      # What `settings.health` answers.
+      Health = Struct.new(:port, :host)
+
       # What `settings.swarm` answers.
       Swarm = Struct.new(:nodes, :supervision_interval, :liveness_timeout, :memory_limit, :jobs_limit, :age_limit,
         :restart_backoff, :restart_backoff_max)
 
       # @api private
       SECTIONS = {"pause" => Pause, "oauth" => OAuth, "admin" => Admin, "lag_compensation" => LagCompensation,
-                  "swarm" => Swarm}.freeze
+                  "health" => Health, "swarm" => Swarm}.freeze
 
       Schema.in_section(nil).each { |setting| define_method(setting.name) { @values.fetch(setting.path) } }
       Schema::FLAT.each { |flat, path| define_method(flat) { @values.fetch(path) } }
@@ -39,6 +42,8 @@ module Penstock
       attr_reader :admin
       # @return [LagCompensation]
       attr_reader :lag_compensation
+      # @return [Health]
+      attr_reader :health
       # @return [Swarm]
       attr_reader :swarm
       # @return [Integer, nil] which node of a swarm this process is
@@ -58,7 +63,7 @@ module Penstock
         @problems = problems.dup.freeze
         @producer_blocks = producer_blocks.dup.freeze
         @node = node
-        @pause, @oauth, @admin, @lag_compensation, @swarm = SECTIONS.map { |name, type| section(name, type) }
+        @pause, @oauth, @admin, @lag_compensation, @health, @swarm = SECTIONS.map { |name, type| section(name, type) }
         freeze
       end
 

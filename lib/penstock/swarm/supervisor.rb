@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../process/exit_codes"
+require_relative "../process/health"
 require_relative "../process/thread_dump"
 require_relative "image"
 require_relative "node"
@@ -60,10 +61,18 @@ module Penstock
       # Any thread: every node, and the supervisor, writes what its threads do to the log.
       def dump! = @signals&.post("TTIN")
 
-      # @return [Integer, nil] when it last turned (monotonic ms). Any thread
-      attr_reader :turned_at
+      # How the swarm does: live while this process turns, ready when every node is in its groups. Any thread.
+      # @return [Hash]
+      def vitals
+        idle_ms = now - (@turned_at || now)
+        {live: idle_ms <= ServerProcess::Health::LOOP_MS, ready: ready?, idle_ms: idle_ms, nodes: @registry.to_a}
+      end
 
       private
+
+      def ready?
+        @application.lifecycle.state == :supervising && @registry.entries.all? { |entry| entry.state == :healthy && entry.member }
+      end
 
       def prepare
         Image.check!

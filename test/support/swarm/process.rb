@@ -19,12 +19,15 @@ module Penstock
         # @return [Integer] of the supervisor
         attr_reader :pid
 
+        # @return [String, nil] a folder of its own, removed with it
+        attr_accessor :dir
+
         # @param plan [Hash] what program.rb is to do
         # @param env [Hash{String => String}]
         def initialize(plan, env: {})
-          @dir = Dir.mktmpdir("penstock-swarm")
+          @own = Dir.mktmpdir("penstock-swarm")
           @mark = "#{::Process.pid}-#{rand(1 << 60)}"
-          @log, @journal = File.join(@dir, "log"), plan.fetch(:journal, File.join(@dir, "journal"))
+          @log, @journal = File.join(@own, "log"), plan.fetch(:journal, File.join(@own, "journal"))
           plan = {**plan, journal: @journal}
           @pid = ::Process.spawn({"PENSTOCK_SWARM_TEST" => JSON.generate(plan), "PENSTOCK_MARK" => @mark, **env}, RbConfig.ruby,
             *$LOAD_PATH.first(6).map { |path| "-I#{path}" }, PROGRAM, %i[out err] => [@log, "a"], :pgroup => true)
@@ -79,7 +82,7 @@ module Penstock
           end
           await_nobody
         ensure
-          FileUtils.remove_entry(@dir)
+          [@own, @dir].compact.each { |folder| FileUtils.remove_entry(folder) }
         end
 
         def tail = "#{left} left\n#{log.lines.last(25).join}"

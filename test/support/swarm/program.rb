@@ -45,6 +45,7 @@ class SwarmTestApp < Penstock::App
     config.logger = Logger.new($stdout)
     config.shutdown_timeout = plan.fetch(:shutdown_timeout, 10_000)
     config.swarm.nodes = plan.fetch(:nodes, 2)
+    config.health.port = plan[:health_port]
     plan.fetch(:swarm, {}).each { |name, value| config.swarm.public_send(:"#{name}=", value) }
   end
   routes.draw do
@@ -61,4 +62,5 @@ class SwarmTestApp < Penstock::App
 end
 
 $stdout.sync = true
+SwarmTestApp.controllable! if SwarmTest::PLAN[:controllable]
 exit SwarmTestApp.swarm!

@@ -51,7 +51,7 @@ module Penstock
 
           filters = Filters.new(**options.slice(*Filters::OPTIONS))
           filters.check(application.routes)
-          run_application(application, filters)
+          run_application(application.controllable!, filters)
         end
 
         def run_application(application, filters) = application.run!(filters: filters)

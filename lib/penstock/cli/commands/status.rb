@@ -1,0 +1,58 @@
+# frozen_string_literal: true
+
+require_relative "../command"
+require_relative "../table"
+
+module Penstock
+  module CLI
+    module Commands
+      # How the servers and swarms of this user do that run on this machine.
+      class Status < Command
+        command "status", "Prints how running servers and swarms do", usage: "[--pid N] [--json]"
+        details <<~TEXT
+          One row a process, in a swarm one a node. `shared` is the part of its memory that others have too.
+          The exit code is 1 when none runs, or one isn't live.
+        TEXT
+
+        HEADING = %w[pid what state live ready partitions running rss_mb pss_mb shared reason].freeze
+
+        private
+
+        def define(parser)
+          parser.value(:pid, "--pid N", Integer, "only this server or swarm")
+          parser.flag(:json, "--json", "as JSON")
+        end
+
+        def call(_words)
+          require_relative "../control/memory"
+          require_relative "../control/session"
+          session = Control::Session.new(context.env)
+          pids = options[:pid] ? [session.one(options[:pid])] : session.running
+          session.one(nil) if pids.empty?
+          found = pids.map { |pid| session.ask(pid, "status") }
+          show(found)
+          (found.all? { |status| status[:live] }) ? ExitCodes::OK : ExitCodes::FAILED
+        end
+
+        def show(found)
+          return say_json(found) if options[:json]
+          say Table.new(HEADING, found.flat_map { |status| [row(status, status), *nodes(status)] })
+        end
+
+        def nodes(status)
+          status.fetch(:nodes, []).map do |node|
+            row({pid: node[:pid], kind: "  node #{node[:node]}", state: node[:state], reason: node[:reason]}, node[:health] || {})
+          end
+        end
+
+        def row(what, health)
+          memory = Control::Memory.of(what[:pid])
+          [what[:pid], what[:kind], what[:state], yes(health[:live]), yes(health[:ready]), health[:partitions], health[:running],
+            memory.rss_mb, memory.pss_mb, memory.shared, what[:reason] || health[:reason]]
+        end
+
+        def yes(value) = {nil => nil, true => "yes", false => "no"}.fetch(value)
+      end
+    end
+  end
+end

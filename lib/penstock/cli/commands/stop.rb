@@ -1,0 +1,16 @@
+# frozen_string_literal: true
+
+require_relative "../control/command"
+
+module Penstock
+  module CLI
+    module Commands
+      # Stops a running server or swarm in order.
+      class Stop < Control::Command
+        command "stop", "Stops a running server or swarm in order", usage: "[--pid N]"
+        details "It returns at once; what runs may end within shutdown_timeout."
+        self.said = "process %d stops"
+      end
+    end
+  end
+end

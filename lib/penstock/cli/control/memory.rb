@@ -1,0 +1,45 @@
+# frozen_string_literal: true
+
+module Penstock
+  module CLI
+    module Control
+      # The memory of a process as the kernel counts it. `pss` divides each page by how many processes have it: the sum over all
+      # of them is what they really take. Linux only.
+      class Memory
+        KB = 1_024
+        private_constant :KB
+
+        # @param pid [Integer, nil]
+        # @return [Memory]
+        def self.of(pid)
+          new(pid ? File.read("/proc/#{pid}/smaps_rollup") : "")
+        rescue SystemCallError
+          new("")
+        end
+
+        # @param text [String] as in `smaps_rollup`
+        def initialize(text)
+          @kb = text.scan(/^(\w+):\s+(\d+) kB/).to_h { |name, kb| [name, Integer(kb)] }
+        end
+
+        # @return [Integer, nil]
+        def rss_mb = mb("Rss")
+
+        # @return [Integer, nil]
+        def pss_mb = mb("Pss")
+
+        # @return [String, nil] percent
+        def shared
+          rss = @kb["Rss"]
+          return unless rss&.positive?
+          own = @kb.values_at("Private_Clean", "Private_Dirty").compact.sum
+          "#{100 - (own * 100.0 / rss).round} %"
+        end
+
+        private
+
+        def mb(name) = @kb[name] && (@kb[name].to_f / KB).round
+      end
+    end
+  end
+end

@@ -1,0 +1,61 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "penstock/producer"
+require "penstock/testing/cluster"
+require "support/ruby_program"
+
+module Penstock
+  # The application inside another server's process.
+  class EmbeddedTest < TestCase
+    PROGRAM = <<~'RUBY'
+      require "penstock"
+      require "logger"
+      SEEN = Queue.new
+      class Consumer < Penstock::BaseConsumer
+        def consume = messages.each { |message| SEEN << message.raw_payload }
+        def shutdown = puts("shutdown")
+      end
+      class App < Penstock::App
+        setup do |config|
+          config.kafka = {"bootstrap.servers": ENV.fetch("KAFKA"), "fetch.wait.max.ms": 10}
+          config.logger = Logger.new($stderr, level: Logger::WARN)
+        end
+        routes.draw { topic(ENV.fetch("TOPIC")) { [consumer(Consumer), assign(true)] } }
+      end
+      $stdout.sync = true
+      traps = %w[INT TERM].map { |name| Signal.trap(name, "DEFAULT") }
+      pid = fork { exit!(Penstock::Embedded.stop.nil? && !Penstock::Embedded.running? ? 0 : 1) }
+      puts "nothing to stop: #{Process.wait2(pid).last.success?}"
+    RUBY
+
+    def embedded(code)
+      Testing::Cluster.start(topics: {"orders" => 1}) do |cluster|
+        producer = Producer.new { |config| config.kafka = cluster.kafka }
+        producer.produce_sync(topic: "orders", payload: "x")
+        producer.close
+        TestSupport::RubyProgram.run("#{PROGRAM}\n#{code}", timeout: 40,
+          env: {"KAFKA" => cluster.bootstrap_servers, "TOPIC" => "orders"})
+      end
+    end
+
+    test "[embedded start/stop/quiet] it starts once, takes no signals, comes to rest, and a stop from a trap waits for its end" do
+      output, result = embedded(<<~'RUBY')
+        2.times { Penstock::Embedded.start }
+        puts "seen #{SEEN.pop}, #{Thread.list.count { |thread| thread.name == "penstock embedded" }} thread"
+        pid = fork { exit!(Penstock::Embedded.running? ? 1 : 0) }
+        puts "a child has none: #{Process.wait2(pid).last.success?}"
+        Penstock::Embedded.quiet
+        Thread.pass until App.lifecycle.state == :quieting
+        trap("USR1") { puts "ended #{Penstock::Embedded.stop} #{App.lifecycle.state}" }
+        Process.kill("USR1", $$)
+        Thread.pass while Penstock::Embedded.running?
+        puts "again #{Penstock::Embedded.stop}"
+      RUBY
+
+      assert_predicate result, :success?, output
+      assert_equal ["nothing to stop: true", "seen x, 1 thread", "a child has none: true", "shutdown",
+        "ended 0 terminated", "again 0"], output.lines(chomp: true).grep_v(/penstock/)
+    end
+  end
+end
