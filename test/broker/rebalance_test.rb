@@ -6,8 +6,8 @@ require "support/ledger/rebalance"
 module Penstock
   # A second process joins and leaves while the first one works, also on a unit that takes seconds and whose partition is taken
   # away. Gaps are those between two ended records of a partition that stays; they are held to three times the target that
-  # `bin/bench rebalance` measures on an idle machine. A gap that a rebalance makes is there each time, one that the machine
-  # makes isn't: the best of three rounds counts.
+  # `bin/bench rebalance` measures on an idle machine, or to twice the gaps there are while nothing happens in the group. A gap
+  # that a rebalance makes is there each time, one that the machine makes isn't: the best of three rounds counts.
   class RebalanceTest < TestCase
     include TestSupport::RealBroker
 
@@ -51,12 +51,13 @@ module Penstock
 
     def assert_gap(limit_ms)
       seen = []
-      ROUNDS.times do
-        seen << yield.gaps
-        break if seen.last.values.max <= limit_ms
+      held = (1..ROUNDS).any? do
+        rebalance = yield
+        seen << {calm: rebalance.calm_gap, **rebalance.gaps}
+        rebalance.gaps.values.max <= [limit_ms, 2 * rebalance.calm_gap].max
       end
       puts "  gaps of staying partitions (ms): #{seen}" if ENV["PENSTOCK_SHOW"]
-      assert_operator seen.last.values.max, :<=, limit_ms, seen.inspect
+      assert held, "gaps of staying partitions, in ms: #{seen}"
     end
   end
 end
