@@ -41,6 +41,7 @@ module Penstock
       def push_hook(slot, unit) = @threads.queue.push_hook(slot, unit)
       def withdraw(slot, unstall: false) = of(slot.topic).queue.withdraw(slot, unstall: unstall)
       def waiting(topic) = of(topic).queue.waiting(topic)
+      def await_place(topic, mailbox) = of(topic).queue.await_place(topic, mailbox)
       def idle = @all.sum { |executor| executor.queue.idle }
       def hasty? = @threads.queue.hasty?
       def relieve(now, patience_ms) = @threads.queue.relieve(now, patience_ms)

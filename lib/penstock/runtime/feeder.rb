@@ -83,7 +83,8 @@ module Penstock
           next false unless lane.wanted.positive?
           next place?(lane) unless lane.idle?
           room ||= Hash.new { |known, topic| known[topic] = room(topic) }
-          room[lane.topic.name].positive? && (room[lane.topic.name] -= 1)
+          next refuse(lane.topic.name) unless room[lane.topic.name].positive?
+          room[lane.topic.name] -= 1
         end
       end
 
@@ -96,8 +97,10 @@ module Penstock
         (lane.idle? || lane.rolling?) && room_for?(lane.topic.name)
       end
 
-      def room_for?(topic_name)
-        return true if room(topic_name).positive?
+      def room_for?(topic_name) = room(topic_name).positive? || refuse(topic_name)
+
+      # @return [false]
+      def refuse(topic_name)
         @refused[topic_name] = true
         false
       end
@@ -106,7 +109,7 @@ module Penstock
       def await_places
         @refused.each_key do |topic_name|
           waiting = @session.queue.await_place(topic_name, @session.mailbox)
-          @session.mailbox.wake_up if waiting < @limit_of.call(topic_name) + SPARE
+          @session.mailbox.wake_up if waiting && waiting < @limit_of.call(topic_name) + SPARE
         end
         @refused.clear
       end

@@ -222,11 +222,11 @@ module Penstock
       # A loop finds no place for a partition of the topic. Where others' partitions have the places it is told when one is free:
       # outcomes tell it of its own only.
       # @param mailbox [Mailbox] the loop's
-      # @return [Integer] as {#waiting}
+      # @return [Integer, nil] as {#waiting}; nil: no others have places
       def await_place(topic, mailbox)
         @lock.synchronize do
-          others = @ready.any? { |slot| slot.topic == topic && !slot.mailbox.equal?(mailbox) }
-          @awaiting[topic] = [*@awaiting[topic], mailbox].uniq if others
+          next if @ready.none? { |slot| slot.topic == topic && !slot.mailbox.equal?(mailbox) }
+          @awaiting[topic] = [*@awaiting[topic], mailbox].uniq
           @waiting[topic]
         end
       end

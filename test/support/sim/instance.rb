@@ -34,6 +34,7 @@ module Penstock
           end
 
           def inquire(claim, mailbox)
+            @instance.world.coverage.hit("transaction: end not known")
             @instance.aside { |nap| Runtime::Inquiry.new(claim, mailbox, pause: nap).run }
           end
 
@@ -124,7 +125,7 @@ module Penstock
           @paused = false
           @stood_ms += @world.timeline.now - @paused_at
           waiting, @deferred = @deferred, []
-          waiting.each(&:call)
+          waiting.each { |block| block.call unless @dead } # one of them may kill it
         end
 
         # The loop's thread gets no turn until then.

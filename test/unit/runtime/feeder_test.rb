@@ -30,6 +30,7 @@ module Penstock
       def pool = self
       def grow(_count) = nil
       def subscribed?(_event) = false
+      def mailbox = nil
     end
 
     # Lets every lane go on.
@@ -123,6 +124,30 @@ module Penstock
     def handed_out
       units = @session.queue.withdraw(@lane.slot)
       units.map { |unit| [unit.action, *unit.messages.map(&:offset)] }.tap { @lane.take_back(units) }
+    end
+
+    # A loop's own partition, on the queue of another loop.
+    def beside(session, woken)
+      lane = endless(7)
+      lane.slot = Runtime::RunQueue::Slot.new("orders", nil, mailbox(woken))
+      own = Session.new(lane)
+      own.instance_variable_set(:@queue, session.queue)
+      own.define_singleton_method(:mailbox) { lane.slot.mailbox }
+      Runtime::Feeder.new(own, {@topic => assembly(@topic)}, @ports, ->(_topic) { 2 }, Unsuspicious.new)
+    end
+
+    def mailbox(woken) = Object.new.tap { |one| one.define_singleton_method(:wake_up) { woken << one } }
+
+    test "where another loop's partitions have all places a loop is woken when one is free" do
+      session = Session.new(endless(0), endless(1), endless(2), endless(3), endless(4), endless(5))
+      Runtime::Feeder.new(session, {@topic => assembly(@topic)}, @ports, ->(_topic) { 2 }, Unsuspicious.new).run
+      starved = beside(session, woken = [])
+      starved.run
+      assert_empty woken
+      session.queue.take(wait: false)
+      assert_equal 1, woken.size
+      starved.run
+      assert_equal 7, Array.new(4) { session.queue.take(wait: false) }.compact.last[1].lane.partition
     end
 
     test "[eofed] the end that is reached while a unit runs is told behind it" do

@@ -14,6 +14,36 @@ module Penstock
     # Takes without waiting.
     def take(queue) = queue.take(wait: false)
 
+    # Counts how often a loop is woken.
+    Mailbox = Struct.new(:woken) do
+      def wake_up = self.woken += 1
+    end
+
+    test "a loop that finds no place because of another's partitions is told when one is free, once" do
+      queue = Queue.new
+      mine, others = Mailbox.new(0), Mailbox.new(0)
+      slots = Array.new(3) { Queue::Slot.new("orders", nil, others) }
+      slots.each { |each| queue.push(each, unit(:its)) }
+      2.times { assert_equal 3, queue.await_place("orders", mine) }
+      take(queue)
+      assert_equal [1, 0], [mine.woken, others.woken]
+      take(queue)
+      assert_equal 1, mine.woken
+      queue.await_place("orders", mine)
+      queue.withdraw(slots.last)
+      assert_equal 2, mine.woken
+    end
+
+    test "a loop whose own partitions have the places hears of their outcomes anyway" do
+      queue = Queue.new
+      mine = Mailbox.new(0)
+      queue.push(Queue::Slot.new("orders", nil, mine), unit(:mine))
+      queue.push(Queue::Slot.new("other", nil, Mailbox.new(0)), unit(:its))
+      assert_nil queue.await_place("orders", mine)
+      2.times { take(queue) }
+      assert_equal 0, mine.woken
+    end
+
     test "units of one lane run one after another, those of others meanwhile" do
       queue = Queue.new
       a, b = slot, slot
