@@ -49,10 +49,10 @@ module Bench
   def chosen(options)
     return Workload.all if options.names.empty?
 
-    by_name = Workload.all.to_h { |workload| [workload::NAME, workload] }
+    by_name = Workload.all.flat_map { |workload| workload.names.map { |name| [name, workload] } }.to_h
     options.names.map do |name|
       by_name[name] || raise(ArgumentError, "no workload #{name}: #{by_name.keys.join(", ")}")
-    end
+    end.uniq
   end
 
   # Version of Penstock and of the librdkafka inside it, told by a process of its own.

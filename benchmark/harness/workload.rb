@@ -13,6 +13,9 @@ module Bench
     class << self
       # @return [Array<Class>] in the order of their names
       def all = subclasses.sort_by { |workload| workload::NAME[/\d+/].to_i }
+
+      # @return [Array<String>] by which it may be asked for; a workload's ALSO has more of them
+      def names = [self::NAME, *(self::ALSO if const_defined?(:ALSO))]
     end
 
     attr_reader :broker, :topics, :c_programs, :options

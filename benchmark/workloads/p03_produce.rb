@@ -6,6 +6,7 @@ module Bench
   # P3: asynchronous producing until every record is acknowledged by all in-sync replicas.
   class Produce < Workload
     NAME = "P3"
+    ALSO = %w[PRODUCE-ASYNC PRODUCE-MANY].freeze
     TITLE = "produce 500k × 100 B, acks=all, from the first call until all are delivered"
     RECORDS = 500_000
     # What is known to help WaterDrop: a queue that takes everything, and time to fill batches.

@@ -6,6 +6,7 @@ module Bench
   # P4: one synchronous produce after another; what a web request pays that waits for its record.
   class Sync < Workload
     NAME = "P4"
+    ALSO = %w[PRODUCE-SYNC].freeze
     TITLE = "produce_sync one after another, 100 B, acks=all, against a local broker"
     RECORDS = 3_000
     NO_LINGER = {"kafka" => {"linger.ms" => "0"}}.freeze
