@@ -64,6 +64,9 @@ module Penstock
         @due_at ||= now + @interval_ms
       end
 
+      # @return [Boolean] whether the interval runs: every outcome asks
+      def touched? = !@due_at.nil?
+
       # @param lane [Processing::Lane]
       def adopted(lane, now)
         @unconditional[lane] = [now + @interval_ms, now + @interval_ms + REPEAT_AFTER_MS]

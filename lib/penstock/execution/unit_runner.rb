@@ -17,7 +17,8 @@ module Penstock
         shutdown: %w[consumer.shutting_down consumer.shutdown]
       }.freeze
       AROUND = %w[worker.process worker.processed worker.completed].freeze
-      IN_USER_CODE = {Object => :immediate}.freeze # Object: a kill isn't an exception
+      # Object: a kill isn't an exception. By identity: of any other Hash Ruby makes a copy each time.
+      IN_USER_CODE = {Object => :immediate}.compare_by_identity.freeze
       FROM_OUTSIDE = [Interrupted, TimeLimitExceeded].freeze
       private_constant :EVENTS, :AROUND, :IN_USER_CODE, :FROM_OUTSIDE
 
@@ -81,7 +82,7 @@ module Penstock
         unit.messages.processing!(@clock.wall_ms)
         context.consumer = nil if unit.consume? && !unit.lane.topic.consumer_persistence
         context.begin_unit(unit)
-        error = unheard?(unit) ? run(context, unit) : worked(unit) { run(context, unit) }
+        error = unheard?(unit) ? run(context, unit) : worked(unit) { run(context, unit, *EVENTS.fetch(unit.action)) }
         outcome(context, unit, error, started)
       end
 
@@ -151,9 +152,10 @@ module Penstock
       end
 
       # Everything is contained, whatever its class: what it means is decided by settlement.
-      def run(context, unit)
+      # @param before [String, nil] what is told of it, where somebody listens
+      # @param after [String, nil]
+      def run(context, unit, before = nil, after = nil)
         consumer = context.consumer || build(context)
-        before, after = EVENTS.fetch(unit.action) unless unheard?(unit)
         @monitor.instrument(before, payload(consumer, unit)) if before && @monitor.subscribed?(before)
         done = false
         Thread.handle_interrupt(IN_USER_CODE) do

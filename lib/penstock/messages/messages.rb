@@ -50,7 +50,7 @@ module Penstock
     # @param clean [Boolean] forget each message's payload after the block has seen it: flat memory on large payloads
     # @return [self, Enumerator]
     def each(clean: false, &block)
-      return enum_for(:each, clean: clean) { size } unless block
+      return enum_for(:each, clean: clean) { size } unless block_given? # asking the block itself would make an object of it
       return each_cleaned(&block) if clean
       return nested(&block) if @iterating
 
