@@ -2,6 +2,7 @@
 
 require_relative "context"
 require_relative "marking_each"
+require_relative "pipe"
 
 module Penstock
   # What an application's consumers inherit from: override {#consume}, and the hooks you need.
@@ -198,10 +199,39 @@ module Penstock
       define_method(name) { |*args, **options| producer.public_send(name, *args, **options) }
     end
 
+    # @!method pipe_sync(topic:, message:)
+    #   Sends a message on to another topic: its bytes, key and headers as they are, and `source_topic`, `source_partition`,
+    #   `source_offset` and `source_consumer_group`. One without key goes where all without key of its partition go. What is
+    #   sent may be changed by `enhance_pipe_message(hash, message)`. In {#transaction} it is part of it.
+    #   @param topic [String, Symbol]
+    #   @param message [Message]
+    #   @return as {Producer#produce_sync}
+    # @!method pipe_async(topic:, message:)
+    #   As {#pipe_sync}.
+    #   @return as {Producer#produce_async}
+    %i[sync async].each do |way|
+      define_method(:"pipe_#{way}") do |topic:, message:|
+        producer.public_send(:"produce_#{way}", penstock_piped(message, topic))
+      end
+
+      # As `pipe_sync` and `pipe_async`, for many: `topic:` and `messages:`.
+      define_method(:"pipe_many_#{way}") do |topic:, messages:|
+        producer.public_send(:"produce_many_#{way}", messages.map { |message| penstock_piped(message, topic) })
+      end
+    end
+
     # @return [String] short: class, topic, partition
     def inspect = "#<#{self.class} #{@penstock_context&.lane&.topic_name}/#{@penstock_context&.partition}>"
 
     # @api private
     attr_writer :penstock_context
+
+    private
+
+    def penstock_piped(message, target)
+      Consumer::Pipe.call(message, topic: target, group: topic.consumer_group_id) do |piped|
+        enhance_pipe_message(piped, message) if respond_to?(:enhance_pipe_message, true)
+      end
+    end
   end
 end
