@@ -45,9 +45,9 @@ module Penstock
       # Gaps of partitions, in milliseconds.
       ALONE = %w[broker/rebalance].freeze
       LONGEST = %w[
-        sim unit contract/assignment/real_broker contract/rebalance/embedded broker/restarts native/lifecycle
-        native/admin_lifecycle contract/rebalance/real_broker contract/assignment/embedded process/gems broker/long_job
-        process/demo broker/faults broker/security
+        sim unit docs contract/assignment/real_broker contract/rebalance/embedded broker/restarts broker/security
+        process/swarm process/gems native/lifecycle native/admin_lifecycle process/demo broker/broker_down
+        contract/rebalance/real_broker contract/assignment/embedded broker/long_job broker/doctor broker/faults process/cli
       ].freeze
 
       KINDS = [
