@@ -124,7 +124,7 @@ module Penstock
       private_constant :REPLACED
 
       def properties
-        {"enable.idempotence": true, "linger.ms": 1, "message.timeout.ms": config.send_timeout,
+        {"enable.idempotence": true, "linger.ms": 0, "message.timeout.ms": config.send_timeout,
          "topic.metadata.propagation.max.ms": [config.send_timeout / 2, 1_000].max}
       end
     end

@@ -49,7 +49,7 @@ module Penstock
         raise ConfigurationError, "this relay has run already: make another one" if @thread
 
         @store.check!
-        @thread = Thread.new { run }
+        @thread = Thread.new { run_and_tell }
         @thread.name = "penstock outbox"
         @thread.report_on_exception = false
         self
@@ -123,6 +123,14 @@ module Penstock
 
       def going? = @halt == :go
 
+      # Nobody may be waiting for this thread.
+      def run_and_tell
+        run
+      rescue => error
+        trouble(error)
+        raise
+      end
+
       # @return [Integer] milliseconds to wait before the next one
       def attempt
         turn = exclusive_turn
@@ -180,8 +188,14 @@ module Penstock
         :abandon
       end
 
+      # In a transaction of Kafka's nothing is acknowledged before its end, which the table couldn't wait for row by row.
       def producer
-        @producer ||= @make_producer.call
+        @producer ||= @make_producer.call.tap do |made|
+          next unless made.respond_to?(:transactional?) && made.transactional?
+
+          made.close(timeout_ms: 0)
+          raise ConfigurationError.new([Problem.new("outbox: producer", "has a transactional.id", "Give it none")])
+        end
       end
 
       # One whose client has ended for good can't send any more.

@@ -136,6 +136,26 @@ class OutboxRelayTest < Penstock::TestCase
     assert_equal [[], ["1"]], made.map(&:payloads)
   end
 
+  test "a transactional producer is none for a relay" do
+    @log.define_singleton_method(:transactional?) { true }
+    put("1")
+    error = assert_raises(Penstock::ConfigurationError) { relay.run }
+
+    assert_includes error.message, "transactional.id"
+    assert_equal({"1" => "ready"}, states)
+  end
+
+  test "what ends the thread is told, and raised to who stops it" do
+    @log.define_singleton_method(:transactional?) { true }
+    put("1")
+    start
+    wait_until(40, "its end") { !@running.running? }
+
+    assert_equal [Penstock::ConfigurationError], troubles.map { |event| event[:error].class }
+    assert_raises(Penstock::ConfigurationError) { @running.stop }
+    @running = nil
+  end
+
   test "a relay has one life" do
     use(poll_interval: 1)
     start

@@ -61,7 +61,8 @@ module Penstock
           "producer.undelivered.error" => "what `config.undelivered` calls raised",
           "producer.disconnect.error" => "a producer without work could not be disconnected",
           "producer.close.error" => "a producer could not be closed cleanly",
-          "outbox.relay.error" => "a relay of the outbox can't reach the database or the cluster; it goes on trying",
+          "outbox.relay.error" => "a relay of the outbox can't reach the database or the cluster and goes on trying; a " \
+            "configuration that can't be used ends it",
           "callbacks.statistics.error" => "statistics could not be read",
           "callbacks.oauthbearer_token_refresh.error" => "the listener for OAuth tokens raised",
           "flight_recorder.dump.error" => "what the flight recorder holds could not be written to a file",
