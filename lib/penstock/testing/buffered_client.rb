@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "../producer/dry_client"
+require_relative "../producer"
 
 module Penstock
   module Testing
