@@ -9,16 +9,19 @@ module Penstock
     module Sim
       # Runs many seeds, one after another, until a number or a time is reached or one fails; every so often a seed is run a
       # second time, and its trace must be the same. Sums up what was covered.
+      #
+      # A run by time goes on with plans that aim at what has not come up often enough: how much of the machine it had must not
+      # decide whether it proves something.
       class Campaign
-        # Fewer seeds than that say nothing about what they don't reach.
-        ENOUGH = 1_000
         TWICE_EVERY = 50
         # A run leaves no more than a few megabytes behind. Left to itself the collector looks through everything once a seed,
         # which is a sixth of the time.
         COLLECT_EVERY = 8
         COLLECT_ALL_EVERY = 64
+        # From none to enough of everything it takes half of that.
+        MOST_AIMED = 1_000
         FAILED = File.expand_path("../../../tmp/sim", __dir__)
-        private_constant :TWICE_EVERY, :COLLECT_EVERY, :COLLECT_ALL_EVERY, :FAILED
+        private_constant :TWICE_EVERY, :COLLECT_EVERY, :COLLECT_ALL_EVERY, :MOST_AIMED, :FAILED
 
         attr_reader :coverage, :seeds, :steps
 
@@ -32,7 +35,7 @@ module Penstock
           @most = seeds || Float::INFINITY
           @seconds = seconds
           @coverage = Coverage.new
-          @seeds = 0
+          @seeds = @aimed = 0
           @steps = 0
         end
 
@@ -40,11 +43,8 @@ module Penstock
         def call
           @began = now
           GC.disable
-          until @seeds >= @most || over?
-            seed = @from + @seeds
-            problem = run(Plan.draw(seed))
-            return problem if problem
-          end
+          problem = run(Plan.draw(next_seed)) until problem || @seeds >= @most || over?
+          problem || fill
         ensure
           GC.enable
           @took = now - @began
@@ -52,14 +52,25 @@ module Penstock
 
         # @return [String]
         def to_s
-          format("seeds %d to %d, %d events, %.1f s, %.1f ms a seed\n%s", @from, @from + @seeds - 1, @steps, @took,
-            @took * 1_000 / [@seeds, 1].max, @coverage)
+          format("seeds %d to %d (the last %d aimed), each %dth run twice, %d events, %.1f s, %.1f ms a seed\n%s", @from,
+            @from + @seeds - 1, @aimed, TWICE_EVERY, @steps, @took, @took * 1_000 / [@seeds, 1].max, @coverage)
         end
 
         private
 
         def now = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC)
         def over? = @seconds && now - @began >= @seconds
+        def next_seed = @from + @seeds
+
+        # @return [String, nil] as {#call}
+        def fill
+          return unless @seconds
+          until @aimed >= MOST_AIMED || (aim = @coverage.scarcest).nil?
+            @aimed += 1
+            problem = run(Plan.draw(next_seed, aim: aim))
+            return problem if problem
+          end
+        end
 
         def collect
           GC.start(full_mark: (@seeds % COLLECT_ALL_EVERY).zero?) if (@seeds % COLLECT_EVERY).zero?
@@ -90,7 +101,7 @@ module Penstock
           File.write(path, small.to_json)
           <<~TEXT
             seed #{plan.seed}: #{violation}
-              again:    bin/test sim --seeds 1 --from #{plan.seed}
+              again:    bin/test sim --seeds 1 --from #{plan.seed}#{" (but for what it aimed at)" if @aimed.positive?}
               smaller:  bin/test sim --plan #{path.delete_prefix("#{Dir.pwd}/")} --trace
               #{small.to_s.gsub("\n", "\n  ")}
           TEXT

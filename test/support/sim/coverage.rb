@@ -27,7 +27,8 @@ module Penstock
         # Hits; of the rare ones in so many seeds, of fewer as many fewer.
         LEAST = 100
         SEEDS = 10_000
-        private_constant :LEAST, :SEEDS
+        ENOUGH = 1_000
+        private_constant :LEAST, :SEEDS, :ENOUGH
 
         attr_reader :counts
 
@@ -41,12 +42,15 @@ module Penstock
           other.counts.each { |row, count| @counts[row] += count }
         end
 
-        # @param seeds [Integer] how many were run
+        # @param seeds [Integer] how many were run; of few nothing is said about rare situations
         # @return [Array<String>] required rows that came up too seldom
         def missing(seeds)
-          least = [LEAST * seeds / SEEDS, LEAST].min
+          least = (seeds < ENOUGH) ? 0 : [LEAST * seeds / SEEDS, LEAST].min
           OFTEN.select { |row| @counts[row] < LEAST } + RARELY.select { |row| @counts[row] < least }
         end
+
+        # @return [String, nil] the one that came up least, of those that must come up often and didn't
+        def scarcest = OFTEN.select { |row| @counts[row] < LEAST }.min_by { |row| @counts[row] }
 
         def to_s
           rows = (REQUIRED + @counts.keys.sort).uniq

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "json"
+require_relative "aims"
 
 module Penstock
   module TestSupport
@@ -37,7 +38,11 @@ module Penstock
         UNFAIR = %i[seek truncate recreate damage metadata_limit].freeze
         attr_reader :style, :mode, :manual, :faults, *NUMBERS, *FEATURES.keys
 
-        def self.draw(seed) = new(**Draw.new(seed).values)
+        # @param aim [String, nil] a row of the coverage that it is to bring about
+        def self.draw(seed, aim: nil)
+          values = Draw.new(seed).values
+          new(**(aim ? Aims.take(values, aim) : values))
+        end
 
         # @param text [String] as {#to_json} gives it
         def self.parse(text)

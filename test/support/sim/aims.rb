@@ -1,0 +1,41 @@
+# frozen_string_literal: true
+
+module Penstock
+  module TestSupport
+    module Sim
+      # What a plan needs to bring a situation about, by the coverage's name of it. A run that has little of the machine ends
+      # before chance has brought each about often enough: then plans are drawn that aim at what is missing.
+      module Aims
+        SLOW = {slow_percent: 6, drain_ms: 700}.freeze
+        KEYED = {mode: :key, keys: 20, max_messages: 3}.freeze
+        LETTERS = {letters: 0, letter_topic: "dead", fail_percent: 8, breaker: nil}.freeze
+        SMALL = {killer: nil, budget: 36, burst_ms: 600, partitions: 3, records: 50}.freeze
+        # What the plan says, and the faults that come first: a kind and its value each, so often.
+        PLANS = {
+          "rebalance with units running" => [SLOW, [:shuffle, nil], 3],
+          "lost with units running" => [SLOW, [:ambush, :job], 3],
+          "late outcome" => [SLOW.merge(drain_ms: 200), [:ambush, :job], 3],
+          "commit reply lost" => [{commit_interval_ms: 200}, [:commit, :unanswered], 3],
+          "park + revoke" => [{fail_percent: 8, **KEYED}, [:ambush, :failure], 3],
+          "dead letter pending + revoke" => [{letter_trouble: 80, **LETTERS}, [:ambush, :letter], 3],
+          "adoption with map" => [{**SLOW, **KEYED}, [:shuffle, nil], 3],
+          "pressure stop" => [{**SMALL, **SLOW, **KEYED}, [:shuffle, nil], 1],
+          "seek with units running" => [SLOW, [:ambush, :seek], 3],
+          "crash with suspects" => [{killer: 3, budget: nil, partitions: 3, commit_interval_ms: 200, **LETTERS}, [:crash, 100], 3]
+        }.freeze
+        private_constant :SLOW, :KEYED, :LETTERS, :SMALL
+
+        # @param values [Hash] of a plan
+        # @param aim [String] a row of the coverage
+        # @return [Hash] what it is to be instead
+        def self.take(values, aim)
+          changes, (kind, value), times = PLANS.fetch(aim)
+          faults = values[:faults].each_with_index.map do |fault, index|
+            (index < times) ? Plan::Fault.new(fault.at, kind, fault.who, value) : fault
+          end
+          values.merge(transactions: false, **changes, faults: faults)
+        end
+      end
+    end
+  end
+end
