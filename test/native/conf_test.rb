@@ -69,7 +69,8 @@ module Penstock
       test "the table tells type, default, range, scope and alias of each property" do
         linger = Conf.properties.fetch("linger.ms")
 
-        assert_equal [:float, "5", "0 .. 900000", :producer, :global], linger.deconstruct[1, 5]
+        assert_equal [:float, "5", "0 .. 900000", :producer, :global],
+          [linger.type, linger.default, linger.range, linger.scope, linger.level]
         assert_equal "queue.buffering.max.ms", linger.alias_of
         assert_equal :consumer, Conf.properties.fetch("group.id").scope
         assert_equal :both, Conf.properties.fetch("bootstrap.servers").scope

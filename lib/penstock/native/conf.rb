@@ -7,24 +7,49 @@ module Penstock
     # What librdkafka itself says about a configuration: its table of properties, and everything that is wrong with a
     # Hash of them. Nothing here connects to a broker. Stateless but for the table, which is read once; any thread.
     module Conf
-      # One row of librdkafka's table.
+      # One row of librdkafka's table. What it says is read off the row when somebody asks: at boot most rows are only known
+      # to be there.
       #
       # `type` is :string, :integer, :float, :boolean, :enum, :flags, :list or :callback; `scope` is :consumer,
       # :producer or :both; `level` is :global or :topic; `alias_of` names the property an alias stands for.
-      Property = Struct.new(
-        :name, :type, :default, :range, :scope, :level, :importance, :description, :alias_of, keyword_init: true
-      )
+      class Property
+        TYPES = {
+          "string" => :string, "integer" => :integer, "float" => :float, "boolean" => :boolean, "enum value" => :enum,
+          "CSV flags" => :flags, "pattern list" => :list, "see dedicated API" => :callback
+        }.freeze
+        private_constant :TYPES
+
+        attr_reader :name, :scope, :level
+
+        # @param cells [Array<String>] name, scope, range, default, importance, description
+        def initialize(cells, level)
+          @name = cells[0].strip
+          @scope = SCOPES.fetch(cells[1].strip)
+          @cells = cells
+          @level = level
+          freeze
+        end
+
+        def range = blank(@cells[2])
+        def default = blank(@cells[3])
+        def importance = @cells[4].strip.to_sym
+        def alias_of = @cells[5][/\A(?:\*\*DEPRECATED\*\* )?Alias for `([^`]+)`/, 1]
+        def type = TYPES.fetch(@cells[5][/\*Type: ([^*]+)\*\s*\z/, 1].to_s, :string)
+        def description = @cells[5].sub(/\s*<br>\*Type: [^*]+\*\s*\z/, "").sub(/Alias for `[^`]+`: /, "").strip
+
+        private
+
+        def blank(cell)
+          cell.strip.then { |text| text unless text.empty? }
+        end
+      end
 
       # Left out of the trial: with them the handle would connect.
       CONNECTING = %w[bootstrap.servers metadata.broker.list test.mock.num.brokers].freeze
       # A trial shows one problem at a time; past this many something else is wrong.
       MAX_TRIALS = 10
       SCOPES = {"C" => :consumer, "P" => :producer, "*" => :both}.freeze
-      TYPES = {
-        "string" => :string, "integer" => :integer, "float" => :float, "boolean" => :boolean, "enum value" => :enum,
-        "CSV flags" => :flags, "pattern list" => :list, "see dedicated API" => :callback
-      }.freeze
-      private_constant :CONNECTING, :MAX_TRIALS, :SCOPES, :TYPES
+      private_constant :CONNECTING, :MAX_TRIALS, :SCOPES
 
       class << self
         # Everything that is wrong with a configuration: first each property by itself, then, when all are fine, what
@@ -92,24 +117,8 @@ module Penstock
 
         # Cells hold no " | " of their own but in the last, the description.
         def row(line, level)
-          name, scope, range, default, importance, description = line.split(" | ", 6)
-          return if description.nil? || name.start_with?("Property ")
-
-          Property.new(
-            name: name.strip, scope: SCOPES.fetch(scope.strip), range: blank(range), default: blank(default),
-            importance: importance.strip.to_sym, level: level, **explanation(description)
-          ).freeze
-        end
-
-        def explanation(text)
-          target = text[/\A(?:\*\*DEPRECATED\*\* )?Alias for `([^`]+)`/, 1]
-          type = TYPES.fetch(text[/\*Type: ([^*]+)\*\s*\z/, 1].to_s, :string)
-          plain = text.sub(/\s*<br>\*Type: [^*]+\*\s*\z/, "").sub(/Alias for `[^`]+`: /, "").strip
-          {description: plain, type: type, alias_of: target}
-        end
-
-        def blank(cell)
-          cell.strip.then { |text| text unless text.empty? }
+          cells = line.split(" | ", 6)
+          Property.new(cells, level) unless cells[5].nil? || cells[0].start_with?("Property ")
         end
       end
     end
