@@ -128,12 +128,14 @@ module Penstock
         false
       end
 
-      # It may have been called back meanwhile, or its lane began anew.
+      # It may have been called back meanwhile, or its lane began anew; or the broker had no room for its count, for now: then a
+      # crash would leave no trace.
       def acknowledged(lane, unit, suspects, answer)
         lane.holds.release(:suspect)
         return unless suspects.held.equal?(unit)
         suspects.take_held
-        return put_back(lane, unit, AGAIN_MS) unless answer && unit.incarnation == lane.incarnation
+        counted = answer && !suspects.changed?
+        return put_back(lane, unit, AGAIN_MS) unless counted && unit.incarnation == lane.incarnation
         @start.call(lane, unit)
       end
 

@@ -95,6 +95,21 @@ module Penstock
       assert_equal 1, answer[:refused].size
     end
 
+    test "what a commit could not say for want of room is said by the next, as long as there is room for counts of crashes" do
+      said = []
+      @lane.suspects = Object.new
+      @lane.suspects.define_singleton_method(:unwritten!) { said << :not }
+      %i[written! changed? to_h].each { |name| @lane.suspects.define_singleton_method(name) { nil } }
+      budgets = Array.new(8) do |round|
+        @lane.complete_through(round + 1)
+        @commits.answered(send_all(round * 1_000), {@lane.key => :offset_metadata_too_large}, (round * 1_000) + 50)
+        said.clear
+        @commits.answered(send_all((round * 1_000) + 300), {@lane.key => nil}, (round * 1_000) + 350)
+        [@lane.ledger.budget, @commits.bare?(@lane), said.size]
+      end
+      assert_equal [[2_048, false, 1], [64, false, 1], [32, true, 0], [32, true, 0]], budgets.values_at(0, 5, 6, 7)
+    end
+
     test "an adopted lane is committed without having moved, at its first interval and a minute later" do
       @commits.adopted(@lane, 0)
       assert_empty @commits.due([@lane], 4_999)

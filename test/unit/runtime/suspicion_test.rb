@@ -35,7 +35,12 @@ module Penstock
       def wait(wait) = @waits << wait
 
       # The commit is acknowledged, or refused.
-      def answer(answer) = @waits.shift.resolve(answer)
+      # @param whole [Boolean] whether there was room for all it has to say
+      def answer(answer, whole: true)
+        wait = @waits.shift
+        wait.lane.suspects.written! if answer && whole
+        wait.resolve(answer)
+      end
     end
 
     def setup
@@ -123,6 +128,17 @@ module Penstock
       hand_out(lane)
       @committer.answer(false)
       assert_equal [0, {}, []], [lane.in_flight, decoded(lane).crashes, @started]
+      expire(lane, 1_000)
+      hand_out(lane)
+      @committer.answer(true)
+      assert_equal [[lane, [0]]], @started
+    end
+
+    test "a suspect whose count the broker had no room for isn't run; when there is less to say it is" do
+      lane = told(suspected_lane(unclean: 1))
+      hand_out(lane)
+      @committer.answer(true, whole: false)
+      assert_equal [[], 0], [@started, lane.in_flight]
       expire(lane, 1_000)
       hand_out(lane)
       @committer.answer(true)
