@@ -4,9 +4,8 @@ module Penstock
   module Outbox
     # Which rows of a turn may be sent, and in what order: chains, one a strand, whose rows go out one after another. Pure.
     class Plan
-      # @!attribute ids [Array<Integer>] to be sent, in this order
-      # @!attribute followers [Array<Integer>] of the same strand: held, should the first of `ids` not be delivered
-      # @!attribute parked [Boolean] whether the first is a parked row that is due
+      # `ids` are to be sent, in this order; `followers`, of the same strand, are held should the first of them not be delivered.
+      # `parked` says whether that first one is a parked row that is due.
       Chain = Struct.new(:ids, :followers, :parked)
 
       # @return [Array<Chain>]
