@@ -42,6 +42,18 @@ module Penstock
         committed!(offset, same ? @ledger.version : version)
       end
 
+      # Begins anew where the group stands. The source may still repeat from where the last take began: it takes the application
+      # for being there until something was taken again.
+      # @param offset [Integer]
+      # @param completed [Array<Array(Integer, Integer)>] beyond it
+      def reopen(offset, completed)
+        before = @previous_from
+        reincarnate(offset)
+        adopt(offset, completed)
+        @previous_from = before
+        may_repeat!
+      end
+
       private
 
       # @return [Array(Array<Message>, Array)] records that are marked alone, whatever lies before them; the other marks

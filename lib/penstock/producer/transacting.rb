@@ -76,6 +76,14 @@ module Penstock
         @transactions.settle(transaction)
       end
 
+      # Ends what a former owner of its id has left open, without waiting for its first transaction.
+      #
+      # @api private
+      # @return [void]
+      def prepare_transactions
+        @transactions&.prepare
+      end
+
       private
 
       def ensure_set_up

@@ -97,6 +97,15 @@ module Penstock
         transaction.fate # told as an event
       end
 
+      # Ends what a former owner of the id has left open, unless a transaction runs.
+      #
+      # @return [void]
+      def prepare
+        @lock.try { make_ready }
+      rescue KafkaError, WaitTimeoutError, *GONE
+        nil # told as an event; it is tried again before the first transaction
+      end
+
       # Lets the transaction that runs come to its end, and no other begin. What it leaves open is ended.
       #
       # @param deadline [Deadline]

@@ -147,6 +147,13 @@ module Penstock
       # @return [Boolean] whether the application's producer has transactions
       def transactional? = @settings.kafka.key?(:"transactional.id") || @settings.kafka.key?("transactional.id")
 
+      # A transaction holds an offset that is waited for: it may be one that this process's last life left open.
+      def end_old_transactions
+        return if @ending || !transactional?
+        @ending = true
+        @threads.start("penstock transaction") { producer.prepare_transactions }
+      end
+
       # Finds out how a transaction ended, without anybody waiting for it.
       # @param claim [Consumer::Claim]
       # @param mailbox [Mailbox] of the loop that is to be told

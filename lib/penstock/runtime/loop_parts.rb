@@ -140,7 +140,8 @@ module Penstock
         @committer = Committer.new(@session, codec: @host.codec, interval_ms: @host.commit_interval_ms(@session.group),
           expelled: -> { @rebalances.expelled })
         @opening = Opening.new(@session, codec: @host.codec, committer: @committer,
-          source_begins: @host.begins(@session.group), patient: @host.transactional?)
+          source_begins: @host.begins(@session.group), patient: @host.transactional?,
+          unstable: @host.method(:end_old_transactions))
         @rebalances = Rebalances.new(@session, committer: @committer, opening: @opening, lanes: method(:lane), hooks: @hooks)
         @stopping = Stopping.new(@session, committer: @committer, hooks: @hooks, rebalances: @rebalances)
       end

@@ -28,7 +28,9 @@ module Penstock
       # @param committer [Committer]
       # @param source_begins [Symbol] where the connection begins without a committed offset
       # @param patient [Boolean] whether no lane ever opens without a ledger
-      def initialize(session, codec:, committer:, source_begins: :earliest, patient: false)
+      # @param unstable [#call] called when a transaction holds an offset
+      def initialize(session, codec:, committer:, source_begins: :earliest, patient: false, unstable: -> {})
+        @unstable = unstable
         @source_begins = source_begins
         @patient = patient
         @reopening = Reopening.new(session, codec)
@@ -163,6 +165,7 @@ module Penstock
       def failed(question, lanes, reason, answers = {})
         return if lanes.empty?
         now = @session.now
+        @unstable.call if lanes.any? { |lane| held?(answers[lane.key]) }
         tired = (now - question.since >= PATIENCE_MS) ? lanes.reject { |lane| waits_on?(lane, answers[lane.key]) } : []
         give_up(question, tired, reason, now)
         lanes -= tired
@@ -170,8 +173,11 @@ module Penstock
       end
 
       def waits_on?(lane, answer)
-        @patient || @reopening.include?(lane) || (answer && ErrorCodes.of(answer[3]) == :unstable_offset_commit)
+        @patient || @reopening.include?(lane) || held?(answer)
       end
+
+      # By a transaction.
+      def held?(answer) = !answer.nil? && ErrorCodes.of(answer[3]) == :unstable_offset_commit
 
       def give_up(question, lanes, reason, now)
         lanes.each do |lane|

@@ -28,6 +28,8 @@ module Penstock
       # @param metadata [String, nil]
       def opened(lane, offset, metadata)
         base, opened = @lanes.delete(lane)
+        @session.emit("offsets.reopened", {topic: lane.topic_name, partition: lane.partition, old_offset: lane.position,
+          offset: offset.negative? ? base : offset})
         decoded = @codec.decode(lane, offset, metadata) unless offset.negative?
         begin_at(lane, offset.negative? ? base : offset, decoded)
         opened.call
@@ -36,9 +38,8 @@ module Penstock
       private
 
       def begin_at(lane, offset, decoded)
-        lane.reincarnate(offset)
         completed = decoded&.completed || []
-        lane.adopt(offset, completed)
+        lane.reopen(offset, completed)
         decoded&.attempts&.each { |failed, count| lane.attempts.restore(failed, count) }
         lane.recording&.adopted(offset, completed)
         @session.driver.seek(lane.source, offset)

@@ -29,10 +29,11 @@ module Penstock
         EVENTS = %w[error.occurred consumer.offset_reset offsets.opened_without_ledger client.reset offsets.metadata_reduced
           offsets.metadata_ignored rebalance.unit_left_running consumer.discontinuity consumer.consuming.seek
           dead_letter_queue.dispatched consumer.skipped filtering.dropped filtering.seek filtering.throttled breaker.opened
-          consumer.suspected].freeze
+          consumer.suspected offsets.reopened].freeze
         # Those that only show that something came up.
         TOLD = {"client.reset" => "connection opened anew", "rebalance.unit_left_running" => "revocation over its drain",
                 "filtering.throttled" => "held by admission",
+                "offsets.reopened" => "transaction: read again",
                 "breaker.opened" => "breaker opened", "consumer.suspected" => "suspects"}.freeze
         private_constant :TOLD
         # An invariant that doesn't hold.

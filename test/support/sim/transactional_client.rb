@@ -92,9 +92,18 @@ module Penstock
         def ask(name, timeout_ms, &question)
           raise error(@fatal_error, fatal: true) if @fatal_error
           call = (@call if @call&.name == name) || begin_call(name, &question)
+          breaks if name == :commit && @world.transaction_fate(FATES) == :late
           await(call, timeout_ms)
           @call = nil
           settle(call)
+        end
+
+        # The client is lost while it commits; what it has sent is on its way.
+        def breaks
+          nap(@world.random.rand(20))
+          @world.coverage.hit("transaction: client lost")
+          @fatal_error = :fatal
+          raise error(@fatal_error, fatal: true)
         end
 
         def begin_call(name, &question)

@@ -106,6 +106,18 @@ module Penstock
       assert_empty @session.events
     end
 
+    test "that a transaction holds an offset is told: it may be one that the process's last life left open" do
+      told = 0
+      @opening = Runtime::Opening.new(@session, codec: @codec, committer: @committer, unstable: -> { told += 1 })
+      @opening.open([new_lane])
+      answer(-1001, number: 14)
+      assert_equal 0, told
+      @session.now = @opening.next_due
+      @opening.run
+      answer(-1001, number: 88)
+      assert_equal 1, told
+    end
+
     test "a lane whose ledger can't be trusted begins where the group stands, also where the group never had anything" do
       lane = lane(committed: 40)
       @session.lanes << lane
@@ -121,6 +133,7 @@ module Penstock
       @opening.again(lane, 44) { opened += 1 }
       answer(-1001)
       assert_equal [2, 44, [45, 44]], [opened, lane.position, @driver.seeks.map(&:last)]
+      assert_equal([[40, 45], [45, 44]], @session.events.map { |_name, told| told.values_at(:old_offset, :offset) })
     end
 
     test "an offset that can't be read is asked for again, and after 30 seconds the lane opens without a ledger" do

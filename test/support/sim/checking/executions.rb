@@ -69,6 +69,7 @@ module Penstock
             @busy.delete(work)
             trial_over(work)
             @coverage.hit("unit interrupted") if error.is_a?(Interrupted)
+            @coverage.hit("transaction: no longer ours") if error.is_a?(AssignmentLostError)
             work.truths.each { |truth| truth.failed_at = @world.timeline.now }
             excuse_others(work)
             late_perhaps(work)

@@ -1,0 +1,58 @@
+# frozen_string_literal: true
+
+require_relative "../copiers"
+
+module Penstock
+  # What may happen to processes that copy in transactions. Whoever includes it says `bootstrap_servers` and `unique`.
+  module CopiersScenarios
+    def teardown
+      @copiers&.close
+      super
+    end
+
+    def copiers(**options) = @copiers = TestSupport::Copiers.new(bootstrap_servers, unique("copy"), **options)
+
+    # Each life of the process ends at one of the points, in one of its first transactions; the last one ends in order.
+    def killed_at_each_point(rounds:, by: nil)
+      copiers(by: by).feed(60)
+      TestSupport::Copiers::POINTS.cycle(rounds) do |point|
+        @copiers.await_end(@copiers.start("one", point: point, how: "KILL", after: rand(1..6)))
+        @copiers.feed(20)
+      end
+      finish(@copiers.start("one"))
+    end
+
+    # The process stands still in a transaction for so long that its group and its coordinator give it up, and comes back when
+    # another has done its work.
+    def frozen_owner_returns(point, by: nil)
+      copiers(by: by).feed(60)
+      frozen = @copiers.start("frozen", point: point, how: "STOP", after: 8)
+      @copiers.await_stopped(frozen)
+      other = @copiers.start("other")
+      @copiers.await
+      @copiers.signal("CONT", frozen)
+      @copiers.feed(60)
+      @copiers.await
+      finish(frozen, other)
+    end
+
+    # Others come and go while one copies; who goes is told to, or killed.
+    def others_come_and_go(times, by: "key")
+      copiers(by: by).feed(100)
+      one = @copiers.start("one")
+      times.times do |index|
+        two = @copiers.start("two")
+        @copiers.feed(60)
+        @copiers.await(@copiers.done + 20)
+        index.odd? ? @copiers.signal("KILL", two) && @copiers.await_end(two) : @copiers.stop(two)
+      end
+      finish(one)
+    end
+
+    def finish(*pids)
+      @copiers.await
+      pids.each { |pid| @copiers.stop(pid) }
+      assert_empty @copiers.wrong, @copiers.tail
+    end
+  end
+end
