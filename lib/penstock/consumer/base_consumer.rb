@@ -205,10 +205,10 @@ module Penstock
     #   sent may be changed by `enhance_pipe_message(hash, message)`. In {#transaction} it is part of it.
     #   @param topic [String, Symbol]
     #   @param message [Message]
-    #   @return as {Producer#produce_sync}
+    #   @return [Producer::Delivery::Report] see {Producer#produce_sync}
     # @!method pipe_async(topic:, message:)
     #   As {#pipe_sync}.
-    #   @return as {Producer#produce_async}
+    #   @return [Producer::Delivery::Handle] see {Producer#produce_async}
     %i[sync async].each do |way|
       define_method(:"pipe_#{way}") do |topic:, message:|
         producer.public_send(:"produce_#{way}", penstock_piped(message, topic))
