@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require "etc"
+
 module Penstock
   module ServerProcess
     # How a process does, at one moment: what its supervisor, `/health`, `penstock status` and the log are told, all the same. A
@@ -7,7 +9,7 @@ module Penstock
     class Health
       # So long a poll loop may stand still; it turns at least once a second.
       LOOP_MS = 60_000
-      PAGE_BYTES = 4_096
+      PAGE_BYTES = Etc.sysconf(Etc::SC_PAGESIZE)
       private_constant :PAGE_BYTES
 
       # One poll loop: `idle_ms` since it last turned, nil while it has no connection.

@@ -38,8 +38,7 @@ module Penstock
         code
       ensure
         @watchman&.close
-        @thread&.join
-        Native::DeathPipe.disarm
+        @thread&.join # the death pipe is watched to the very end: what runs at exit may hang too
       end
 
       private

@@ -22,6 +22,7 @@ module Penstock
       # @param signals [SupervisorSignals]
       def take_over(signals)
         @previous = signals.previous
+        @traps.trap("CHLD", @previous["CHLD"] || "DEFAULT") if @previous.key?("CHLD")
         signals.early.each { |name| received(name) }
       end
 

@@ -70,8 +70,8 @@ module Penstock
         return unless entry.living?
         entry.heard_at = now
         case message
-        when Message::Ready then report(entry, :ready, message.facts)
-        when Message::Healthy then report(entry, :healthy, message.facts)
+        when Message::Ready then report(entry, :ready, message.facts, now)
+        when Message::Healthy then report(entry, :healthy, message.facts, now)
         when Message::Unhealthy then complain(entry, message)
         when Message::Stopping then leaving(entry, now + message.within_ms.to_i + Policy::GRACE_MS)
         end
@@ -157,12 +157,14 @@ module Penstock
 
       # --- signs of life
 
-      def report(entry, state, facts)
+      # It has lived once it was in its groups or, where no broker is to be had, an interval long: a node that dies of the first
+      # thing it does has not.
+      def report(entry, state, facts, now)
         entry.facts = facts
         entry.member ||= facts.is_a?(Hash) && facts[:member]
         return unless entry.working?
         entry.state = state unless entry.state == :healthy
-        entry.lived = true if state == :healthy
+        entry.lived ||= state == :healthy && (entry.member || now - entry.forked_at >= @policy.interval_ms)
       end
 
       def complain(entry, message)

@@ -131,8 +131,9 @@ module Penstock
       def ended(handle, code, signal)
         was_killed = @registry.entries[handle.index].killed
         note_code(code, signal, was_killed)
-        entry = @registry.ended(handle.index, words(code, signal), now, failed: code == ServerProcess::ExitCodes::CONFIGURATION)
-        wait = [entry.due_at - now, 0].max if entry.due_at && !@registry.at_rest?
+        at = now
+        entry = @registry.ended(handle.index, words(code, signal), at, failed: code == ServerProcess::ExitCodes::CONFIGURATION)
+        wait = entry.due_at - at if entry.due_at && !@registry.at_rest?
         @monitor.instrument("swarm.manager.node_ended",
           {node: handle.index, pid: handle.pid, reason: entry.reason, timeout: wait})
         held_down(entry) if entry.state == :held_down

@@ -90,6 +90,18 @@ module Penstock
         assert_equal :exited, state(0)
       end
 
+      test "a node that dies of the first thing it does hasn't lived, one that finds no broker for an interval has" do
+        swarm(2)
+        decide
+        2.times { |index| born(index) && heard(index, Message::Healthy.new({member: false})) }
+        ended(0)
+        assert_equal [1, @now + 1_000], [entry(0).deaths, entry(0).due_at]
+        @now += 5_000
+        heard(1, Message::Healthy.new({member: false}))
+        ended(1)
+        assert_equal [0, @now], [entry(1).deaths, entry(1).due_at]
+      end
+
       # --- silence
 
       test "a silent node is told to stop, with the reason, and killed when its time to stop is over, once" do

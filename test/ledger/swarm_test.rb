@@ -1,0 +1,143 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "time"
+require "penstock/admin"
+require "penstock/producer"
+require "support/real_broker"
+require "support/swarm/process"
+
+module Penstock
+  # What takes a swarm minutes, on a real broker. The short forms are in test/process/swarm_test.rb.
+  class LedgerSwarmTest < TestCase
+    include TestSupport::RealBroker
+
+    PARTITIONS = 6
+    leaks_checked_per_class("clients of a real broker end a little later")
+
+    def setup
+      super
+      @topic = unique("swarm")
+      @kafka = {"bootstrap.servers": bootstrap_servers, "session.timeout.ms": 6_000, "fetch.wait.max.ms": 50}
+      Admin.new(kafka: @kafka).create_topic(@topic, partitions: PARTITIONS)
+      @started = []
+      @produced = 0
+    end
+
+    def teardown
+      @started.each(&:close)
+      super
+    end
+
+    def swarm(**plan)
+      plan = {kafka: @kafka, group: @topic, topics: {@topic => nil}, nodes: 3, **plan}
+      TestSupport::SwarmRun::Process.new(plan).tap { |run| @started << run }
+    end
+
+    def produce(count, payload)
+      producer = Producer.new { |config| config.kafka = @kafka }
+      count.times { |index| producer.produce_async(topic: @topic, payload: payload, partition: index % PARTITIONS) }
+      producer.close
+      @produced += count
+    end
+
+    def ends(*runs)
+      runs.flat_map(&:journal).filter_map { |word, partition, offset| [partition, offset] if word == "end" }
+    end
+
+    def times(run, pattern)
+      run.log.lines.grep(pattern).map { |line| Time.parse(line[/\[(\S+)/, 1]) }
+    end
+
+    def stop(run)
+      run.signal(:TERM)
+      assert_equal 0, run.await_end(60), run.tail
+      assert_empty run.left
+    end
+
+    test "T01: a node is killed every two seconds, ten times: each is there again within 3 s, and nothing is lost" do
+      run = swarm
+      run.await_members(3)
+      10.times do |round|
+        produce(600, "sleep 2")
+        run.signal(:KILL, run.node(round % 3))
+        observe_for(2)
+      end
+      run.await("all records", 120) { ends(run).uniq.size == @produced }
+      stop(run)
+      ended, running = times(run, /ended \(SIGKILL\)/), times(run, / running \(pid/).drop(3)
+
+      assert_equal [10, 10], [ended.size, running.size]
+      assert_operator ended.zip(running).map { |from, to| to - from }.max, :<, 3 * TestSupport::Wait::TIME_FACTOR
+    end
+
+    test "T02: a node that is stopped past its session is replaced; what it held runs elsewhere" do
+      run = swarm(shutdown_timeout: 2_000, swarm: {supervision_interval: 1_000, liveness_timeout: 8_000})
+      run.await_members(3)
+      frozen = run.node(1)
+      run.signal(:STOP, frozen)
+      produce(600, "sleep 1")
+      run.await_log(/node 1 \(pid #{frozen}\): told to stop \(nothing was heard of it/)
+      run.await_log(/node 1 \(pid #{frozen}\): killed/)
+      run.await("all records", 90) { ends(run).uniq.size == @produced }
+      stop(run)
+    end
+
+    test "T03: a supervisor that is frozen for 20 s, thrice what a node may be silent, replaces nobody" do
+      run = swarm(swarm: {supervision_interval: 1_000, liveness_timeout: 6_000})
+      run.await_members(3)
+      run.signal(:STOP)
+      observe_for(20)
+      run.signal(:CONT)
+      observe_for(5)
+
+      assert_equal [1, 1, 1], Array.new(3) { |node| run.pids_of(node).size }, run.tail
+      stop(run)
+    end
+
+    test "T08: sixty restarts leave no descriptor behind in the supervisor" do
+      run = swarm(assign: true)
+      run.await_members(3)
+      before = Dir.children("/proc/#{run.pid}/fd").size
+      60.times do |round|
+        run.signal(:KILL, run.node(round % 3))
+        run.await_members(round + 4)
+      end
+
+      assert_operator Dir.children("/proc/#{run.pid}/fd").size, :<=, before
+      stop(run)
+    end
+
+    test "T09: a stop in the middle of batches, five times: nothing twice, nothing lost" do
+      produce(6_000, "sleep 1")
+      runs = Array.new(5) do
+        run = swarm
+        before = ends(*@started).size
+        run.await("records under way", 60) { ends(*@started).size > before + 300 }
+        stop(run)
+        run
+      end
+      last = swarm
+      last.await("the rest", 120) { ends(*runs, last).size >= @produced }
+      stop(last)
+
+      assert_equal [@produced, @produced], [ends(*@started).size, ends(*@started).uniq.size]
+    end
+
+    test "T10: TERM twice, and TERM with INT, with a job that doesn't end, during boot too: each ends in time" do
+      produce(6, "stubborn")
+      [%i[TERM TERM], %i[TERM INT], %i[INT TERM TERM]].each do |signals|
+        run = swarm(shutdown_timeout: 30_000)
+        run.await("jobs", 60) { run.journal.any? { |word, *| word == "begin" } }
+        signals.each { |name| run.signal(name) && observe_for(0.2) }
+        assert_equal 2, run.await_end(20), run.tail
+        assert_empty run.left
+      end
+      run = swarm(group: unique("boot"), topics: {@topic => [0], unique("other") => [1, 2]})
+      run.await_log(/: forked/)
+      run.signal(:TERM)
+      run.await_end(60)
+      assert_empty run.left
+    end
+  end
+end
