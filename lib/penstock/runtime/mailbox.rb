@@ -46,8 +46,8 @@ module Penstock
         end
       end
 
-      # As {#post}, for an outcome that others will follow at once: the last of them wakes the loop. Without the lock: adding to
-      # an Array is whole, and nobody minds an outcome in a mailbox that was closed meanwhile.
+      # As {#post}, for an outcome that others will follow at once: the last of them wakes the loop. Without the lock, so it never
+      # waits: adding to an Array is whole, and nobody minds an outcome in a mailbox that was closed meanwhile.
       # @param message [Processing::Outcome]
       def post_quietly(message)
         @messages << message unless @closed

@@ -199,22 +199,26 @@ module Penstock
         post.unit = unit
         outcome = @runner.call(slot, unit)
       ensure
-        leave_post(post) { yield outcome || @runner.broken(unit) }
+        leave_post(post) { yield outcome || unstoppable { @runner.broken(unit) } }
       end
 
-      # Killed anywhere in here, the thread ends behind the block.
+      # Killed anywhere in here, the thread ends behind the block; in the block nothing may wait but what is unstoppable.
       def leave_post(post)
         post.unit = nil
         @lock.synchronize { nil } if @interrupting # somebody may be about to raise at us
         drop_late_interrupts
       ensure
-        Thread.handle_interrupt(UNSTOPPABLE) { yield }
+        yield
       end
+
+      def unstoppable(&) = Thread.handle_interrupt(UNSTOPPABLE, &)
 
       # A lane is told that it stalls before its outcome is posted: the loop's answer lifts the stall.
       def finish(slot, unit, outcome)
-        @queue.finished(slot, unit, !outcome.smooth?)
-        slot.mailbox.post(outcome)
+        unstoppable do
+          @queue.finished(slot, unit, !outcome.smooth?)
+          slot.mailbox.post(outcome)
+        end
       end
 
       # Ruby takes its lock from a thread that computes every 100 ms only, and gives it to whoever has waited longest: behind ten

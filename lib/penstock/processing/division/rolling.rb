@@ -100,10 +100,7 @@ module Penstock
         # @return [Unit]
         def next_unit(lane)
           return next_in_row(lane) if @collapse_through
-          run = @ready.shift
-          run.queued = false
-          run.busy = true
-          out(unit_of(run, run.cut(@max), lane))
+          cut(@ready.shift, @max, lane)
         end
 
         # @param lane [Lane]
@@ -123,9 +120,9 @@ module Penstock
 
         # A unit came back, run or not. With manual offsets its cell counts as long as something of it is unmarked.
         def returned(unit)
-          @out.delete(unit)
+          run = @out.delete(unit)
           @unmarked[unit] = true if unit.lane.topic.manual_offset_management? && unit.incarnation == unit.lane.incarnation
-          run = @runs[unit.key] or return
+          return unless run
           run.busy = false
           rest(run)
         end
@@ -279,8 +276,11 @@ module Penstock
           cell
         end
 
-        def out(unit)
-          @out[unit] = true
+        def cut(run, most, lane)
+          run.queued = false
+          run.busy = true
+          unit = unit_of(run, run.cut(most), lane)
+          @out[unit] = run
           unit
         end
 
@@ -316,9 +316,7 @@ module Penstock
         def next_in_row(lane)
           run = first_run
           @ready.delete(run)
-          run.queued = false
-          run.busy = true
-          out(unit_of(run, run.cut(1), lane).tap { |unit| unit.collapsed = true })
+          cut(run, 1, lane).tap { |unit| unit.collapsed = true }
         end
 
         # What was ready and was parked, or taken away, since.
