@@ -134,7 +134,7 @@ module Penstock
       assert_equal %w[healthy healthy], status[:nodes].map { |node| node[:state] }
       assert_match(/^ *#{run.node(1)} +node 1 +healthy +yes +yes +1 /, command(run, "status"))
       session.ask(run.pid, "restart")
-      run.await_log(/: forked/, 4)
+      run.await_log(/told to stop \(a rolling restart\)/) # the stop comes in the midst of it
       assert_match(/process #{run.pid} stops/, command(run, "stop"))
       assert_equal 0, run.await_end, run.tail
       assert_empty session.running
@@ -168,14 +168,19 @@ module Penstock
       end
     end
 
-    test "[swarm routing] a topic's nodes alone consume it" do
+    test "[swarm routing] a topic's nodes alone consume it; at rest (TSTP) nobody is replaced" do
       other = topic
       produce("x", topic: other)
       produce("y")
       run = swarm(topics: {@topic => [0], other => [1]})
       run.await("both records") { ends(run).size == 2 }
+      run.signal(:TSTP)
+      run.await_log(/ quieting: /, 3)
+      run.signal(:KILL, run.node(0))
+      run.await_log(/node 0 .*ended/)
       run.signal(:TERM)
-      run.await_end
+      assert_equal 0, run.await_end, run.tail
+      assert_equal 1, run.pids_of(0).size, "replaced while the swarm was at rest"
 
       assert_equal [[@topic, "0"], [other, "1"]].sort, run.journal.filter_map { |word, *, topic, node|
         [topic, node] if word == "end"

@@ -51,7 +51,17 @@ module Penstock
 
           filters = Filters.new(**options.slice(*Filters::OPTIONS))
           filters.check(application.routes)
+          show_state(application)
           run_application(application.controllable!, filters)
+        end
+
+        # The kind is what `pgrep -f` looks for.
+        def show_state(application)
+          require_relative "../../instrumentation/proctitle_listener"
+          kind = self.class.command_name
+          application.monitor.subscribe(Instrumentation::ProctitleListener.new do
+            "penstock #{application.node ? "node" : kind} #{application.config.client_id}"
+          end)
         end
 
         def run_application(application, filters) = application.run!(filters: filters)
