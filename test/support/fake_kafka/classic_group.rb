@@ -23,8 +23,9 @@ module Penstock
         # A JoinGroup has come.
         # @param member_id [String] empty for a newcomer
         def join(driver, member_id, topics, owned)
-          member = @members[member_id]
+          member = @members[member_id] || came_back(driver, member_id, topics)
           return driver.unknown_member if member.nil? && !member_id.empty?
+          return if member&.driver.equal?(driver) && member.id != member_id && as_it_was?(member)
           first = @members.empty?
           member ||= add(driver, topics)
           member.owned = owned unless @style == :eager
@@ -47,6 +48,28 @@ module Penstock
         end
 
         private
+
+        # A static member's next life takes the place of the one before.
+        # @return [Member, nil]
+        def came_back(driver, member_id, topics)
+          return unless driver.instance_id && member_id.empty?
+          before = @members.each_value.find { |member| member.driver.instance_id == driver.instance_id } or return
+          @members.delete(before.id)
+          @cluster.observer.came_back(driver)
+          add(driver, topics).tap { |member| member.owned = before.owned }
+        end
+
+        # In a group at rest nobody else learns of it.
+        # @return [Boolean] whether it has what it had
+        def as_it_was?(member)
+          return false unless @state == :stable
+          driver = member.driver
+          generation = @generation
+          round = @round
+          driver.reply { driver.joined(member.id, generation) }
+          @cluster.timeline.after(8) { driver.reply { assigned(member, member.owned, round) } }
+          true
+        end
 
         def prepare
           @state = :preparing

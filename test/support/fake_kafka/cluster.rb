@@ -31,6 +31,8 @@ module Penstock
           def closed(driver, keys) = nil
           # The group throws a member out.
           def expelled(driver) = nil
+          # A static member's next life has joined.
+          def came_back(driver) = nil
           # Somebody reads what is committed.
           def read(key) = nil
           # An answer to a commit names errors.

@@ -21,11 +21,16 @@ module Penstock
 
         attr_reader :name, :assigned, :member_id, :epoch, :group, :cluster, :lanes, :commits
 
+        # @return [String, nil] of a static member
+        attr_reader :instance_id
+
         # @param cluster [Cluster]
         # @param group_id [String]
         # @param host [#run_when_awake] the process it lives in
         # @param waiter [#call] waits: driver, ms
-        def initialize(cluster, group_id, name:, host: Host.new, waiter: Waiter.new(cluster.timeline))
+        # @param instance_id [String, nil] makes it a static member (of a classic group)
+        def initialize(cluster, group_id, name:, host: Host.new, waiter: Waiter.new(cluster.timeline), instance_id: nil)
+          @instance_id = instance_id
           @cluster = cluster
           @group = cluster.groups.fetch(group_id)
           @name = name

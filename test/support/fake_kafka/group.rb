@@ -96,10 +96,11 @@ module Penstock
           expel(member)
         end
 
-        # @param driver [Driver] leaves in order
+        # @param driver [Driver] leaves in order; a static member says nothing, and keeps what it has until its session ends
         def leave(driver)
           member = member_of(driver) or return
-          remove(member)
+          return remove(member) unless driver.instance_id
+          @cluster.timeline.after(@session_ms) { remove(member) if @members[member.id].equal?(member) }
         end
 
         def member_of(driver) = @members.each_value.find { |member| member.driver.equal?(driver) }

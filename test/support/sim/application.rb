@@ -97,6 +97,7 @@ module Penstock
           route.manual_offset_management true if plan.manual
           parallel(route, plan) unless plan.mode == :whole
           route.interruptible true if plan.interruptible
+          route.isolate false unless plan.isolate
           route.batch(min: plan.batch, within: 300) if plan.batch
           calls(route) if plan.calls
           admission(route, plan)

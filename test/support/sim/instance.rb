@@ -171,7 +171,8 @@ module Penstock
         end
 
         def connect(group)
-          @driver = FakeKafka::Driver.new(@world.cluster, World::GROUP, name: name, host: self, waiter: self)
+          @driver = FakeKafka::Driver.new(@world.cluster, World::GROUP, name: name, host: self, waiter: self,
+            instance_id: ("i#{@slot}" if @world.plan.static && @world.plan.style != :consumer))
           @driver.subscribe(group.subscription)
           @driver
         end

@@ -33,7 +33,8 @@ module Penstock
         # units wait for; `calls`: `eofed` and `tick`; `burst_ms`: records come that often.
         FEATURES = {letters: nil, letter_topic: "dead", letter_trouble: 0, at_once: false, breaker: nil, killer: nil,
                     filter: nil, partitioner: false, expire_ms: nil, delay_ms: nil, throttle: nil, budget: nil, batch: nil,
-                    calls: false, interruptible: false, burst_ms: 1, transactions: false, transaction_trouble: 0}.freeze
+                    calls: false, interruptible: false, burst_ms: 1, transactions: false, transaction_trouble: 0,
+                    static: false, isolate: true}.freeze
         # What makes it right that a record is copied twice, or that nobody knows what was.
         UNFAIR = %i[seek truncate recreate damage metadata_limit].freeze
         attr_reader :style, :mode, :manual, :faults, *NUMBERS, *FEATURES.keys
@@ -68,7 +69,7 @@ module Penstock
         def configuration
           [@topics, @mode, @workers, @max_messages, @manual, @drain_ms, @commit_interval_ms, @letters, @letter_topic, @at_once,
             @breaker, !@killer.nil?, @filter, @partitioner, @expire_ms, @delay_ms, @throttle, @budget, @batch,
-            @calls, @interruptible]
+            @calls, @interruptible, @isolate]
         end
 
         def to_json(*) = JSON.generate({**@values, faults: @faults.map(&:to_a)})
@@ -84,7 +85,8 @@ module Penstock
           def values
             members = @random.rand(2..4)
             values = {seed: @seed, members: members, **shape, **user_code, **failing, **admission, **timing,
-                      faults: faults(members), transactions: one_of(true, false, false, false, false)}
+                      faults: faults(members), transactions: one_of(true, false, false, false, false),
+                      static: one_of(true, false, false, false), isolate: one_of(false, true, true, true, true)}
             fit(values)
           end
 

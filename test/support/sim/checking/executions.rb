@@ -71,6 +71,7 @@ module Penstock
             @coverage.hit("unit interrupted") if error.is_a?(Interrupted)
             @coverage.hit("transaction: no longer ours") if error.is_a?(AssignmentLostError)
             work.truths.each { |truth| truth.failed_at = @world.timeline.now }
+            blame_first(work) unless @plan.isolate
             excuse_others(work)
             late_perhaps(work)
           end
@@ -128,6 +129,12 @@ module Penstock
           end
 
           private
+
+          # The failure counts for the first record that isn't complete, whichever failed.
+          def blame_first(work)
+            first = work.truths.find { |truth| !truth.done || truth.redo }
+            first.failures += 1 if first
+          end
 
           # @return [Work, nil] what runs of the lane
           def beside(lane) = @busy.find { |running| running.lane.equal?(lane) }

@@ -43,6 +43,8 @@ module Penstock
             keys.each { |key| handed_over(instance, driver, key, !orderly || driver.commits.outstanding?) }
           end
 
+          def came_back(_driver) = @coverage.hit("static member came back")
+
           def expelled(driver)
             @coverage.hit("rejoin as another member")
             driver.assigned.each { |key| gone_otherwise(key) }
