@@ -87,14 +87,21 @@ module Penstock
         seen << [what, consumer.object_id, busy.values.sum]
       end
       hooks = {eofed: -> { note.call(:eofed, self) }, tick: -> { note.call(:tick, self) }}
+      # A worker that is quick is left all units: the first ones wait until another has some too.
       consuming(topic, options, concurrency: 4, hooks: hooks) do
         busy[self] += 1
         note.call(:consume, self)
-        Thread.pass
+        TestSupport::Wait.wait_until(40, "a second instance") { busy.size > 1 }
         busy[self] -= 1
       end
       all = []
-      all.concat(take(seen, 1)) until %i[eofed tick].all? { |what| all.count { |entry| entry.first == what } >= 2 }
+      # An end that comes together with records is none for the hook; so there is another one, until one came alone.
+      wait_until(40, "both hooks of two instances", state: -> { all.map(&:first).tally }, every: 0.2) do
+        all << seen.pop until seen.empty?
+        told = %i[eofed tick].all? { |what| all.count { |entry| entry.first == what } >= 2 }
+        produce_keyed(topic, [%w[k0 more]]) unless told
+        told
+      end
       consumed, called = all.partition { |entry| entry.first == :consume }
 
       assert(called.all? { |_what, _id, at_once| at_once.zero? })
