@@ -181,13 +181,21 @@ module Penstock
 
     # @return [Messages]
     # @api private
-    def slice(start, count) = Messages.new(@batch, @first_index + start, count, scheduled_ms: @scheduled_ms)
+    def slice(start, count)
+      piece = Messages.new(@batch, @first_index + start, count)
+      piece.scheduled_ms = @scheduled_ms # given by name it would cost a Hash, and every unit is a piece
+      piece
+    end
 
     # @return [String]
     def inspect = "#<Penstock::Messages #{@batch.topic}/#{@batch.partition} #{first_offset}..#{last_offset}>"
 
     NO_OFFSET = -1001
     private_constant :NO_OFFSET
+
+    protected
+
+    attr_writer :scheduled_ms
 
     private
 

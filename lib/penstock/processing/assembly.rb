@@ -110,8 +110,8 @@ module Penstock
       # @return [Boolean] whether it came to that
       def complete?(lane, outcome)
         unit = outcome.unit
-        return false unless lane.rolling? && ended_well?(outcome) && lane.owned? && unit.incarnation == lane.incarnation
-        lane.complete(unit.messages.records)
+        return false unless ended_well?(outcome) && lane.owned? && unit.incarnation == lane.incarnation
+        complete(lane, unit)
         true
       end
 
@@ -163,6 +163,13 @@ module Penstock
 
       # What nearly every outcome is: nobody has anything to say about it, so nobody is asked.
       def ended_well?(outcome) = @plain && outcome.smooth? && outcome.unit.consume?
+
+      # Marks of a whole lane may be ahead of the unit; side by side they say no more than that it has ended.
+      def complete(lane, unit)
+        return lane.complete(unit.messages.records) if lane.rolling?
+        lane.take_marks
+        lane.complete_through(unit.upto)
+      end
 
       def decider(kind)
         return @breaker && kind.new(@breaker) if kind == Settlement::Breaker

@@ -36,7 +36,7 @@ module Penstock
       def cut(max)
         run = @runs.shift or return
         take = [piece_size(run, max), run.size].min
-        put_back(run.slice(take, run.size - take))
+        put_back(run.slice(take, run.size - take)) if take < run.size
         run.slice(0, take)
       end
 

@@ -243,7 +243,7 @@ module Penstock
       # @param unit [Unit, nil] where keys run side by side: only what was marked in this unit
       def take_marks(limit = nil, unit = nil)
         return unit ? marked(unit, limit) : @division.each_mark(@ledger.base || 0) { |each| marked(each, limit) } if rolling?
-        through = [@marks.through, limit].compact.min
+        through = limit ? [@marks.through, limit].min : @marks.through
         complete_through(through) if through >= 0
       end
 

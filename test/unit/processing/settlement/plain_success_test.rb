@@ -1,0 +1,76 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "support/lanes"
+require "penstock/consumer/flow"
+require "penstock/routing/features/breaker"
+require "penstock/routing/features/parallel"
+
+module Penstock
+  # The short way of what nearly every outcome is, beside the long one.
+  class PlainSuccessTest < TestCase
+    include TestSupport::Lanes
+
+    KEYED = {parallel: Routing::Parallel.new(:message, 4, nil, :rolling, :current)}.freeze
+
+    test "a unit that ended well leaves the lane as the effects of the long way do" do
+      [{}, KEYED].each do |features|
+        short, long = Array.new(2) { lane_of(features) }
+        units = [short, long].map { |lane| second_of(lane) }
+        assert assembly(short.topic).complete?(short, ended(units.first))
+        assembly(long.topic).settle(long, ended(units.last), 0).each { |effect| effect.perform(long, Ports.new) }
+        assert_equal long.snapshot, short.snapshot
+        assert_operator short.ledger.incomplete, :<, 9
+      end
+    end
+
+    test "marks ahead of a unit in order count with it" do
+      lane = lane_of({})
+      unit = lane.next_unit
+      lane.marks.mark(6)
+      assert assembly(lane.topic).complete?(lane, ended(unit))
+      assert_equal 7, lane.ledger.base
+    end
+
+    test "whoever has something to say is asked: an error, a wish, manual offsets, a breaker, a hook" do
+      refused = [[{}, {error: IOError.new}], [{}, {flow: Consumer::Flow::Pause.new(nil, nil)}], [{manual: true}, {}],
+        [{features: {breaker: Routing::Breaker.new(3, 3, [])}}, {}]]
+      refused.each do |options, what|
+        lane = taken(lane(route(max_messages: 3, **options)))
+        refute assembly(lane.topic).complete?(lane, ended(lane.next_unit, **what)), "#{options} #{what}"
+        assert_equal 0, lane.ledger.base
+      end
+      lane = lane_of({})
+      refute assembly(lane.topic).complete?(lane, ended(lane.action_unit(:tick, lane.next_unit.messages)))
+    end
+
+    test "what is lost, or of an earlier life, completes nothing" do
+      [:disown!, ->(lane) { lane.reincarnate(0) }].each do |happens|
+        lane = lane_of({})
+        unit = lane.next_unit
+        happens.to_proc.call(lane)
+        refute assembly(lane.topic).complete?(lane, ended(unit))
+        assert_equal 0, lane.ledger.base
+      end
+    end
+
+    private
+
+    def lane_of(features) = taken(lane(route(max_messages: 3, features: features)))
+
+    def taken(lane)
+      admit(lane, batch(0...9))
+      lane
+    end
+
+    # The first is out, and comes back after it.
+    def second_of(lane)
+      lane.next_unit
+      lane.next_unit.tap { |unit| lane.returned(unit) }
+    end
+
+    def ended(unit, **what)
+      Processing::Outcome.new(unit: unit, finished: true, time_ms: 1, **what)
+    end
+  end
+end
