@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../errors"
 require_relative "types"
 
 module Penstock
@@ -19,7 +20,7 @@ module Penstock
       end
 
       MIB = 1024 * 1024
-      CRITICAL = [SystemExit, SignalException, NoMemoryError].freeze
+      CRITICAL = [SystemExit, SignalException, NoMemoryError, FencedError].freeze
 
       # What probes look at.
       HEALTH = [

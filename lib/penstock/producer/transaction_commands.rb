@@ -62,8 +62,9 @@ module Penstock
 
       private
 
+      # A message that wasn't delivered in time makes a commit time out, too: librdkafka marks that as both.
       def again?(error, attempt, deadline)
-        error.retriable? && attempt < @settings.max_attempts_on_transaction_command && !deadline.expired?
+        error.retriable? && !error.abortable? && attempt < @settings.max_attempts_on_transaction_command && !deadline.expired?
       end
 
       def tell(name, error, attempt, again)

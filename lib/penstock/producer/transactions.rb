@@ -29,6 +29,10 @@ module Penstock
       # There is no client any more that could be asked, or none of this process.
       GONE = [HandleClosedError, ForkedHandleError].freeze
 
+      # What librdkafka takes for transaction.timeout.ms.
+      LIBRARYS_TIMEOUT_MS = 60_000
+      private_constant :LIBRARYS_TIMEOUT_MS
+
       # How long to wait for reports at once before an abort.
       LOOK_MS = 50
 
@@ -146,6 +150,7 @@ module Penstock
         @state = :open
         @delivered = @port.client.call.counts.first
         @current = @last = Transaction.new(@port.sender)
+        @begun_us = @clock.monotonic_us
         tell("transaction.started")
       end
 
@@ -199,13 +204,17 @@ module Penstock
         command("commit") { |client, left_ms| unless_done(again) { client.commit_transaction(left_ms) } }
         @reloads = 0
         ended("committed")
-      rescue RetriableError => error
-        raise WaitTimeoutError, "the commit of a transaction was not answered in time: it may be committed or not. The " \
-          "producer asks again before anything else. #{error.message}"
       rescue KafkaError => error
+        raise unanswered(error) if error.retriable? && !error.abortable?
+
         @last.fate = error.abortable? ? :aborted : :lost
         error.abortable? ? abort_because(error) : recover(error)
         raise
+      end
+
+      def unanswered(error)
+        WaitTimeoutError.new("the commit of a transaction was not answered in time: it may be committed or not. The " \
+          "producer asks again before anything else. #{error.message}")
       end
 
       # @param cause [Exception, nil] what made it necessary
@@ -302,7 +311,14 @@ module Penstock
 
       def recoverable?(error)
         @settings.reload_on_transaction_fatal_error && @reloads < @settings.max_attempts_on_transaction_fatal_error &&
-          !Reloading.kept?(@settings, error)
+          (!Reloading.kept?(@settings, error) || outlived?)
+      end
+
+      # A coordinator aborts what is open for too long, as if another had taken over: then nobody has.
+      def outlived?
+        begun_us, @begun_us = @begun_us, nil
+        limit_ms = Integer(@settings.kafka[:"transaction.timeout.ms"] || LIBRARYS_TIMEOUT_MS)
+        begun_us && @clock.monotonic_us - begun_us >= limit_ms * 1_000
       end
 
       # -- events --

@@ -303,6 +303,31 @@ class ProducerTransactionsTest < Penstock::TestCase
     assert_empty @reloads
   end
 
+  test "a commit that a message without a report makes time out is aborted, and not asked for again" do
+    @client.answer(:commit, Fake.error("_TIMED_OUT", retriable: true, abortable: true))
+    kept = nil
+    assert_raises(Penstock::RetriableError) { transactions.run { |transaction| kept = transaction } }
+
+    assert_equal [%i[init begin commit abort], :aborted, []], [@client.calls, kept.fate, @pauses]
+    assert_equal 1, transactions.run { 1 }
+  end
+
+  test "one that was fenced because its transaction took longer than its timeout is replaced: nobody has taken over" do
+    clock = Class.new(Penstock::Clock) { attr_accessor :monotonic_us }.new
+    clock.monotonic_us = 0
+    one = Transactions.new(@settings, port, clock: clock,
+      commands: Penstock::Producer::TransactionCommands.new(@settings, pause: ->(delay_ms) { @pauses << delay_ms }))
+    @client.answer(:commit, Fake.fenced)
+    assert_raises(Penstock::FencedError) { one.run { clock.monotonic_us = 60_000_000 } }
+    assert_equal [[:fenced, 1]], @reloads
+    @client.answer(:commit, Fake.fenced)
+    assert_raises(Penstock::FencedError) { one.run { clock.monotonic_us += 59_000_000 } }
+    clock.monotonic_us += 60_000_000
+    @client.answer(:begin, Fake.fenced)
+    assert_raises(Penstock::FencedError) { one.run { flunk } }
+    assert_equal 1, @reloads.size
+  end
+
   test "a fenced producer is replaced when it is told to be" do
     @settings.non_reloadable_errors = []
     @client.answer(:commit, Fake.fenced)

@@ -1,0 +1,212 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "support/lanes"
+require "penstock/consumer/claim"
+require "penstock/runtime/commit_codec"
+require "penstock/runtime/committer"
+require "penstock/runtime/offset_slots"
+
+module Penstock
+  class OffsetSlotsTest < TestCase
+    include TestSupport::Lanes
+
+    Group = Struct.new(:generation, :member_id)
+    Word = Consumer::Claim::Word
+
+    # Session, its driver and its group in one: what is sent is remembered, the clock stands.
+    class Session
+      attr_accessor :now, :member, :direct
+      attr_reader :all, :sent, :events, :posted
+
+      def initialize(lanes)
+        @all = lanes
+        @now = 0
+        @sent = []
+        @events = []
+        @posted = []
+        @member = Group.new(3, "me")
+      end
+
+      def driver = self
+      def group = self
+      def mailbox = self
+      def id = "group"
+      def direct? = @direct
+      def group_metadata = @member
+      def commit(token, rows) = @sent << [token, rows]
+      def post(message) = @posted << message
+      def current?(lane) = @all.include?(lane)
+      def emit(name, payload) = @events << [name, payload]
+    end
+
+    # Remembers which lanes are to be read again.
+    class Opening
+      attr_reader :asked
+
+      def initialize = @asked = []
+      def again(lane, base, &opened) = @asked << [lane, base, opened]
+    end
+
+    def setup
+      @lane = lane(committed: 0)
+      @lane.member_id = "me"
+      admit(@lane, batch(0..9, from: 0))
+      @session = Session.new([@lane])
+      @codec = Runtime::CommitCodec.new
+      @committer = Runtime::Committer.new(@session, codec: @codec, interval_ms: 5_000, expelled: -> { flunk })
+      @opening = Opening.new
+      @settled = []
+      @inquired = []
+      @slots = Runtime::OffsetSlots.new(@session, @committer, @opening, codec: @codec, settle: @settled.method(:<<),
+        inquire: @inquired.method(:<<))
+    end
+
+    def claim(offset, unit: nil, incarnation: @lane.incarnation, metadata: nil)
+      Consumer::Claim.new(lane: @lane, incarnation: incarnation, unit: unit, marks: [[nil, offset]], metadata: metadata,
+        producer: nil, transaction: nil).tap { |claim| @slots.asked(claim) }
+    end
+
+    def answer(claim) = claim.wait(0)
+    def told(claim, fate) = @slots.ended(Word.new(claim, fate))
+
+    test "one transaction has the slot; the next one gets it with what the first has committed" do
+      first, second = claim(3, metadata: "mine"), claim(5)
+      assert_equal ["orders", 0, 4], answer(first).row.first(3)
+      assert_equal "mine", Native::Envelope.decode(answer(first).row[3], base: 4, topic: "orders").user_metadata
+      assert_same @session.member, answer(first).group
+      assert_equal [0, nil], [@lane.position, answer(second)]
+      told(first, :committed)
+      assert_equal [4, false], [@lane.position, @lane.uncommitted?]
+      assert_equal 6, answer(second).row[2]
+      told(second, :aborted)
+      assert_equal [4, false], [@lane.position, @lane.in_transaction?]
+    end
+
+    test "nothing is committed beside it, and what was wanted meanwhile is committed behind it" do
+      granted = claim(3)
+      @committer.want([@lane], clean: true)
+      @session.now = 10_000
+      @committer.moved
+      @committer.run
+      assert_empty @session.sent
+      refute @committer.settled?([@lane])
+      told(granted, :committed)
+      assert_equal [["orders", 0, 4]], @session.sent.last.last.map { |row| row.first(3) }
+    end
+
+    test "while a commit of the lane is under way none is granted" do
+      @committer.want([@lane], clean: true)
+      waiting = claim(3)
+      assert_nil answer(waiting)
+      @committer.answered([:commit, @session.sent.last.first, 0, nil, [["orders", 0, 0, 0]]])
+      @slots.run
+      assert_equal 4, answer(waiting).row[2]
+    end
+
+    test "what isn't ours any more is refused, whoever has the slot" do
+      claim(3)
+      waiting = claim(5)
+      @lane.disown!
+      @slots.run
+      late = claim(6)
+      assert_equal %i[refused refused], [answer(waiting), answer(late)]
+      assert_equal :refused, answer(claim(5, incarnation: 7))
+    end
+
+    test "a member that isn't who it was when the lane came is granted nothing, and one without an id least of all" do
+      [Group.new(-1, ""), Group.new(3, ""), Group.new(4, "another"), nil].each do |member|
+        @session.member = member
+        assert_equal :refused, answer(claim(3)), member.inspect
+      end
+      @session.direct = true
+      @session.member = Group.new(-1, "")
+      assert_equal 4, answer(claim(3)).row[2]
+    end
+
+    test "an outcome waits for the end of its unit's transaction, and the partition with it" do
+      unit = @lane.next_unit
+      lost = claim(3, unit: unit)
+      refute @slots.put_off?(Processing::Outcome.new(unit: @lane.action_unit(:tick, nil)))
+      told(lost, :unknown)
+      outcome = Processing::Outcome.new(unit: unit, error: WaitTimeoutError.new("no answer"))
+      assert @slots.put_off?(outcome)
+      assert_equal [[lost], [], false], [@inquired, @settled, @lane.open?]
+      told(lost, :committed)
+      assert_equal [[outcome], 4, true], [@settled, @lane.position, @lane.open?]
+    end
+
+    test "an outcome that comes without a word about its transaction means that nobody knows" do
+      unit = @lane.next_unit
+      lost = claim(3, unit: unit)
+      assert @slots.put_off?(Processing::Outcome.new(unit: unit))
+      assert_equal [lost], @inquired
+      told(lost, :aborted)
+      assert_equal [0, 1], [@lane.position, @settled.size]
+    end
+
+    test "where nobody can say it the group is asked; until then, and once only, the outcome waits" do
+      unit = @lane.next_unit
+      lost = claim(3, unit: unit)
+      told(lost, :lost)
+      assert_equal [[lost], []], [@inquired, @opening.asked]
+      @slots.put_off?(outcome = Processing::Outcome.new(unit: unit))
+      2.times { told(lost, :lost) }
+      assert_equal [[@lane, 0]], @opening.asked.map { |asked| asked.first(2) }
+      assert_empty @settled
+      @lane.reopen(4, [])
+      @opening.asked.first.last.call
+      assert_equal [[outcome], false, 4], [@settled, @lane.in_transaction?, @lane.position]
+    end
+
+    test "a reading that nobody answers any more ends with the lane, or with the connection" do
+      unit = @lane.next_unit
+      lost = claim(3, unit: unit)
+      @slots.put_off?(outcome = Processing::Outcome.new(unit: unit))
+      told(lost, :lost)
+      @slots.close
+      assert_equal [Word.new(lost, :aborted)], @session.posted
+      @session.all.clear
+      @slots.run
+      assert_equal [outcome], @settled
+    end
+
+    test "a commit that is heard of behind the stop's end still counts, one of an earlier incarnation doesn't" do
+      granted = claim(3)
+      @lane.cut_off!
+      told(granted, :committed)
+      assert_equal 4, @lane.position
+    end
+
+    test "the marks of a transaction that a seek overtook aren't applied" do
+      granted = claim(3)
+      @lane.reincarnate(7)
+      told(granted, :committed)
+      assert_equal 7, @lane.position
+    end
+
+    test "a claim that its worker took back is forgotten" do
+      first, second, third = claim(3), claim(5), claim(7)
+      told(second, :aborted)
+      told(first, :aborted)
+      assert_nil answer(second)
+      assert_equal 8, answer(third).row[2]
+    end
+
+    test "what has no room in the metadata waits until others have moved the base; a broker that takes less gets less" do
+      @lane.ledger.budget = 40
+      (2..9).step(2) { |offset| @lane.complete([admitted(offset)]) }
+      exact = Consumer::Claim.new(lane: @lane, incarnation: 0, unit: nil, metadata: "m" * 100, producer: nil, transaction: nil,
+        marks: [[Consumer::Claim::Exact.new(admitted(7)), 7]])
+      @slots.asked(exact)
+      assert_nil answer(exact)
+      whole = claim(9)
+      assert_equal 10, answer(whole).row[2]
+      whole.too_large = true
+      told(whole, :committed)
+      assert_equal 20, @lane.ledger.budget
+    end
+
+    def admitted(offset) = Messages.new(batch([offset])).first
+  end
+end
