@@ -59,7 +59,7 @@ module Penstock
       run = swarm
       run.await_members(3)
       10.times do |round|
-        produce(600, "sleep 2")
+        produce(600, "work 2")
         run.signal(:KILL, run.node(round % 3))
         observe_for(2)
       end
@@ -76,7 +76,7 @@ module Penstock
       run.await_members(3)
       frozen = run.node(1)
       run.signal(:STOP, frozen)
-      produce(600, "sleep 1")
+      produce(600, "work 1")
       run.await_log(/node 1 \(pid #{frozen}\): told to stop \(nothing was heard of it/)
       run.await_log(/node 1 \(pid #{frozen}\): killed/)
       run.await("all records", 90) { ends(run).uniq.size == @produced }
@@ -109,14 +109,15 @@ module Penstock
     end
 
     test "T09: a stop in the middle of batches, five times: nothing twice, nothing lost" do
-      produce(6_000, "sleep 1")
+      produce(9_000, "work 2")
       runs = Array.new(5) do
         run = swarm
         before = ends(*@started).size
-        run.await("records under way", 60) { ends(*@started).size > before + 300 }
+        run.await("records under way", 60) { ends(*@started).size >= [before + 300, @produced].min }
         stop(run)
         run
       end
+      assert_operator ends(runs.first).size, :<, @produced, "the first stop came too late"
       last = swarm
       last.await("the rest", 120) { ends(*runs, last).size >= @produced }
       stop(last)

@@ -30,7 +30,7 @@ module Penstock
           began.close
           trap(:TERM, "SYSTEM_DEFAULT")
           begins.write(".")
-          body ? yield : sleep
+          body ? yield : IO.select(nil)
         ensure
           exit!(0)
         end

@@ -109,7 +109,7 @@ module Penstock
     test "[swarm stop] a stop in the middle of a batch doubles and loses nothing" do
       group = "g#{rand(1 << 40)}"
       first = apart(group: group)
-      @topics.each { |topic| produce(*Array.new(200) { "sleep 2" }, topic: topic) }
+      @topics.each { |topic| produce(*Array.new(200) { "work 2" }, topic: topic) }
       first.await("records under way on both nodes") { ends(first).map(&:first).tally.values.count { |count| count > 10 } == 2 }
       first.signal(:TERM)
       assert_equal 0, first.await_end, first.tail

@@ -26,7 +26,7 @@ module SwarmTest
 
     def act(payload)
       case payload
-      when /\Asleep (\d+)/ then sleep(Integer($1) / 1_000.0)
+      when /\A\w+ (\d+)/ then sleep(Integer($1) / 1_000.0)
       when "ruby" then loop { nil.to_a }
       # Numbers of ten million digits: calls of many seconds, with Ruby's lock held.
       when "c" then loop { (7**12_000_000).to_s }
