@@ -9,6 +9,7 @@ module Penstock
     # them at once and freezes it. Times are Integer milliseconds, sizes bytes.
     class Settings
       # The name of a class, or the class; asked for when it is needed, so that setting up loads no model.
+      # @api private
       class ClassName
         def coerce(value)
           return value.name if value.is_a?(Class) && value.name
@@ -19,6 +20,7 @@ module Penstock
       end
 
       # The name of a table, with or without a schema.
+      # @api private
       class TableName
         def coerce(value)
           value.to_s.match?(/\A[a-z_]\w*(?:\.[a-z_]\w*)?\z/i) ? value.to_s.dup.freeze : Config::Types::INVALID
