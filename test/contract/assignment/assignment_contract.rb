@@ -169,7 +169,7 @@ module Penstock
 
       assert_equal [partition], take(begun, 1)
     ensure
-      10.times { release&.push(true) }
+      10.times { release << true }
     end
 
     # --- parallel segments

@@ -38,7 +38,7 @@ class ProducerStressTest < Penstock::TestCase
 
     assert_empty raw.compact
     assert_empty all_of(@handles).reject(&:done?)
-    assert_operator @done[:produce_async], :>, THREADS
+    assert_operator @done[:produce_async], :>, THREADS / Penstock::TestSupport::Wait::TIME_FACTOR
   end
 
   private
