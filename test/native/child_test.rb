@@ -41,6 +41,9 @@ module Penstock
         began.close
       end
 
+      # valgrind doesn't know the call.
+      def pidfds? = RUBY_PLATFORM.include?("linux") && ENV["PENSTOCK_VALGRIND"].nil?
+
       def assert_ends(child, how)
         wait_until(20, "the child's end") { !child.alive? }
         assert_equal how, child.reap
@@ -54,13 +57,14 @@ module Penstock
 
           assert child.alive?
           assert child.signal(:CONT)
-          assert_equal switch.nil?, !child.io.nil?
+          assert_equal switch.nil? && pidfds?, !child.io.nil?
           assert child.signal("TERM")
           assert_ends(child, [nil, Signal.list.fetch("TERM")])
         end
       end
 
       test "its end wakes who waits for it, and leaves no zombie" do
+        skip "no pidfds here" unless pidfds?
         child = child { exit!(7) }
 
         assert IO.select([child.io], nil, nil, 20 * TestSupport::Wait::TIME_FACTOR), "no end was told"
