@@ -3,6 +3,7 @@
 require_relative "error_line"
 require_relative "lines"
 require_relative "outbox_lines"
+require_relative "producer_lines"
 require_relative "swarm_lines"
 
 module Penstock
@@ -14,7 +15,7 @@ module Penstock
     # Runs on the thread that publishes. Holds no state but the logger.
     class LoggerListener
       include OutboxLines
-
+      include ProducerLines
       include SwarmLines
 
       # @param logger [#debug, #info, #warn, #error, #fatal] a Logger or something like it

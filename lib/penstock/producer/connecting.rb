@@ -28,7 +28,7 @@ module Penstock
           connect unless @sending && usable?
           client = @client
           @reporter.refresh if @reporter.stale?
-          yield sending
+          yield sending || raise(HandleClosedError, "the client was replaced")
         rescue HandleClosedError => error
           raise if error.is_a?(ProducerClosedError)
           retry if replaced?(client)

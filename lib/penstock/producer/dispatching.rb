@@ -36,8 +36,8 @@ module Penstock
 
         raise ProducerClosedError, "the producer #{id} is #{status}" unless @client && status.active?
 
-        connect unless @sending
-        (sending = @sending).try(message)
+        connect until (sending = @sending)
+        sending.try(message)
       rescue KafkaError => error
         replace_client_aside(sending, error) if error.code == :fatal
         raise

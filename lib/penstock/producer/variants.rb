@@ -56,12 +56,10 @@ module Penstock
       end
 
       def add_sending(topic_config)
-        client = @client
-        sendings = @variant_sendings
         @lock.synchronize do
-          sendings[topic_config] ||= Sending.new(SpecialTopics.new(client, topic_config, sendings.size + 1), config) do |error|
-            revive(client, error)
-          end
+          client = @client
+          special = SpecialTopics.new(client, topic_config, @variant_sendings.size + 1)
+          @variant_sendings[topic_config] ||= Sending.new(special, config) { |error| revive(client, error) }
         end
       end
     end

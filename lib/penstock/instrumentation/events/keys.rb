@@ -29,6 +29,7 @@ module Penstock
           error: "the exception",
           exists: "whether the topic exists on the cluster",
           expected: "offset at which the take should have begun",
+          failed: "how many are certainly not stored",
           failures: "how often it has failed by now",
           first_offset: "offset of the first message of the batch",
           from: "how many there could be before",
@@ -65,6 +66,7 @@ module Penstock
           partition: "number of the partition",
           partitions: "how many partitions the topic has, nil when unknown",
           pid: "process id",
+          pool: "the pool of producers",
           producer_id: "id of the producer",
           path: "file it was written to",
           reason: "why, in words",
@@ -76,6 +78,7 @@ module Penstock
           seek_offset: "offset from which it will be tried again",
           server_id: "id of this process, the same until it ends",
           signal: "name of the signal",
+          size: "how many there are",
           stage: "what took longest",
           stages: "milliseconds a stage",
           start_offset: "where it begins: an offset, or `earliest`, `latest`",
@@ -93,6 +96,7 @@ module Penstock
           tpl: "`{topic => [partition, …]}`",
           type: "kind of the error, see the list below",
           unclean: "how many owners in a row ended without saying so",
+          unknown: "of how many it isn't known",
           waited_ms: "milliseconds it has been waiting",
           workers_pool: "the worker threads; answers `size`"
         }.freeze
