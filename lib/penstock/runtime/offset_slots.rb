@@ -127,7 +127,7 @@ module Penstock
 
       def committed(claim)
         lane = claim.lane
-        lane.recording&.committed_marks(claim.marks)
+        lane.recording&.carried(claim.marks)
         lane.commit_marks(claim.marks, claim.offset, claim.version)
         lane.marks.store_metadata(claim.metadata) if claim.metadata
         @session.emit("offsets.committed", {subscription_group_id: @session.group.id,

@@ -269,6 +269,17 @@ module Penstock
           @out.find(["consume", first], @lane.incarnation)&.marks&.mark(through)
         end
 
+        def on_carried(entry)
+          offset, first, exact = entry.values
+          cell = exact ? letter_at(offset) : @out.find(["consume", first], @lane.incarnation)&.marks
+          @lane.commit_marks([[cell, offset]], @lane.committed, nil) if cell || first.nil?
+        end
+
+        def letter_at(offset)
+          burial = @ports.pending(offset)
+          Consumer::Claim::Exact.new(burial.letter.record) if burial
+        end
+
         def on_letter(entry)
           burial = @ports.letter(entry[0]) or return
           @lane.letter_done

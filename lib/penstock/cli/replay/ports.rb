@@ -13,6 +13,9 @@ module Penstock
         # @return [Failure::Burial, nil] whose letter is acknowledged now
         def letter(offset) = @letters.delete(offset)
 
+        # @return [Failure::Burial, nil] whose letter is on its way
+        def pending(offset) = @letters[offset]
+
         def dead_letter(lane, burial)
           lane.letter_sent
           @letters[burial.letter.offset] = burial

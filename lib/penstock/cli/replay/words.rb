@@ -33,6 +33,9 @@ module Penstock
           wish: ->(name, *values) { "user code asks for #{[name, *values.compact].join(" ")}" },
           asked: ->(name, *values) { "user code asks for #{[name, *values.compact].join(" ")}, outside of a unit" },
           advice: ->(_kind, offset, *rest) { "worker's advice about #{offset}: #{rest.compact.join(", ")}" },
+          carried: lambda { |through, first, exact|
+            "a transaction is committed, #{exact ? "with" : "through"} #{through}#{" in unit #{first}" if first}"
+          },
           mark: ->(through, first) { first ? "marked through #{through} in unit #{first}" : "marked below #{through}" },
           let_in: ->(*row) { "let in #{told(row)}" },
           dropped: ->(*row) { "left out #{told(row)}" },

@@ -162,13 +162,14 @@ module Penstock
 
         # Marks of a transaction count, for it is committed.
         # @param marks [Array<Array(Object, Integer)>] cells and offsets
-        def committed_marks(marks)
-          marks = marks.reject { |cell, _offset| cell.is_a?(Consumer::Claim::Exact) }
+        def carried(marks)
+          exact, marks = marks.partition { |cell, _offset| cell.is_a?(Consumer::Claim::Exact) }
+          exact.each { |_cell, offset| write(:carried, offset, nil, true) }
           return if marks.empty?
-          return write(:mark, marks.map(&:last).max + 1) unless @rolling
+          return write(:carried, marks.map(&:last).max, nil, false) unless @rolling
           @lane.division.each_mark(@lane.ledger.base || 0) do |unit|
             through = marks.filter_map { |cell, offset| offset if cell.equal?(unit.marks) }.max
-            write(:mark, through, unit.messages.first_offset) if through
+            write(:carried, through, unit.messages.first_offset, false) if through
           end
         end
 
