@@ -7,8 +7,9 @@ require_relative "mutant"
 module Penstock
   module TestSupport
     module Mutants
-      # bin/test mutants: puts each defect of test/mutants into a copy of the tree and runs what ought to show it, within the seeds
-      # that a test run's minute has room for on a machine of its own. A defect that nothing shows means that the checker is blind there.
+      # bin/test mutants: puts each defect of test/mutants into a copy of the tree and runs what ought to show it, within the
+      # seeds that a minute has room for on a machine of its own. A defect that nothing shows means that the checker is blind
+      # there.
       class Command
         TREE = File.expand_path("tmp/mutants")
         SEEDS = 2_000
