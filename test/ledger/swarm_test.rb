@@ -95,6 +95,20 @@ module Penstock
       stop(run)
     end
 
+    test "T05: nodes that have run their jobs, or are old, are replaced one at a time, while work goes on: nothing twice, nothing lost" do
+      run = swarm(swarm: {jobs_limit: 10, age_limit: 15_000, supervision_interval: 1_000})
+      run.await_members(3)
+      produce(9_000, "work 2")
+      run.await("six that were replaced", 120) { run.log.scan(/told to stop \(\d+ (?:jobs|ms of age)/).size >= 6 }
+      run.await("all records", 120) { ends(run).size >= @produced }
+      stop(run)
+
+      assert_equal [@produced, @produced], [ends(run).size, ends(run).uniq.size]
+      assert_match(/\d+ jobs, its limit is 10/, run.log)
+      told = run.log[/.*?\(the swarm stops\)/m].scan(/node (\d)(?: \(pid \d+\))?: (told to stop \(\d|ended|forked)/).drop(3)
+      told.map(&:first).each_slice(3) { |nodes| assert_equal 1, nodes.uniq.size, "two at a time" if nodes.size == 3 }
+    end
+
     test "T08: sixty restarts leave no descriptor behind in the supervisor" do
       run = swarm(assign: true)
       run.await_members(3)

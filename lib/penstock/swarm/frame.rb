@@ -69,8 +69,7 @@ module Penstock
 
         # To the next place where a frame may begin; half a magic may be the end of what is here.
         def seek
-          found = @buffer.byteindex(MAGIC, @at) if @buffer.respond_to?(:byteindex)
-          found ||= @buffer.index(MAGIC, @at) # binary: characters are bytes
+          found = @buffer.index(MAGIC, @at) # binary: characters are bytes
           stop = found || (@buffer.end_with?("P") ? [@buffer.bytesize - 1, @at].max : @buffer.bytesize)
           skip(stop - @at)
           found
