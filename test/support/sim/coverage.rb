@@ -21,7 +21,8 @@ module Penstock
           "process stopped past its session", "stop with units running", "stop during a rebalance", "unit interrupted",
           "connection opened anew", "seek with units waiting", "repeats after a rebalance", "log cut",
           "retention passed the lane", "gap at the end", "compaction", "manual mode", "mark with acknowledgement",
-          "rejoin as another member", "static member came back"
+          "rejoin as another member", "static member came back", "trouble in a transaction", "transaction: end not known",
+          "transaction: read again", "transaction: no longer ours", "transaction committed after the hand-over"
         ].freeze
         REQUIRED = (OFTEN + RARELY).freeze
         # Hits; of the rare ones in so many seeds, of fewer as many fewer.

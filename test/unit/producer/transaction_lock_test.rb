@@ -26,6 +26,19 @@ class ProducerTransactionLockTest < Penstock::TestCase
     end
   end
 
+  test "who tries doesn't wait, and a fiber that has it gets it no second time" do
+    ran = []
+    assert(lock.try { ran << 1 })
+    lock.hold { refute(lock.try { ran << 2 }) }
+    thread, go_on = occupant
+    refute(lock.try { ran << 3 })
+    go_on << true
+    thread.join
+    assert_equal [[1], false], [ran, lock.mine?]
+    lock.shut(Deadline.in(0))
+    assert_raises(Penstock::ProducerClosedError) { Fiber.new { lock.try { ran << 4 } }.resume }
+  end
+
   test "it is one fiber's, who may take it again; another fiber of its thread doesn't have it" do
     lock.hold do
       assert_predicate lock, :mine?

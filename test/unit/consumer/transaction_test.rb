@@ -1,0 +1,131 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "penstock/consumer/transaction"
+require "penstock/consumer/marks"
+require "penstock/producer/transaction"
+
+module Penstock
+  class ConsumerTransactionTest < TestCase
+    Lane = Struct.new(:topic_name, :partition, :incarnation, :marks)
+    Record = Struct.new(:mark_cell, :offset)
+
+    # Answers claims as a test dictates, and remembers what it was told.
+    class Link
+      attr_reader :claims, :words
+
+      def initialize(&answer)
+        @answer = answer
+        @claims = []
+        @words = []
+      end
+
+      def claim(claim)
+        @claims << claim
+        @answer&.call(claim)
+      end
+
+      def end_claim(claim, fate) = @words << [claim, fate]
+    end
+
+    # A producer whose transactions end as a test dictates.
+    class Producer
+      attr_reader :sent
+
+      def initialize(fate: :committed, error: nil)
+        @fate = fate
+        @error = error
+        @sent = []
+      end
+
+      def id = "p"
+
+      def send_offsets(rows, group)
+        @sent << [rows, group]
+        raise @error if @error
+      end
+
+      def transaction
+        transaction = Penstock::Producer::Transaction.new(self)
+        result = yield transaction
+        transaction.fate = @fate
+        result
+      rescue AbortTransaction
+        nil
+      ensure
+        transaction.close
+      end
+    end
+
+    GRANT = ->(claim) { claim.grant(["orders", 0, 8, "map", 1], :group) }
+
+    def transaction(link, producer = Producer.new)
+      @marks = Consumer::Marks.new
+      Consumer::Transaction.new(Lane.new("orders", 0, 2, @marks), link, producer, nil)
+    end
+
+    test "what was marked makes a claim at the end of the block; what the loop grants is sent, and how it ended is told" do
+      link = Link.new(&GRANT)
+      one = transaction(link, producer = Producer.new)
+      assert_equal(:done, one.call do |given|
+        assert_predicate given, :open?
+        one.mark(Record.new(nil, 5), "a")
+        one.mark(Record.new(nil, 7), nil)
+        assert_empty link.claims
+        :done
+      end)
+      claim = link.claims.first
+      assert_equal [[[nil, 5], [nil, 7]], "a", 2], [claim.marks, claim.metadata, claim.incarnation]
+      assert_equal [[[["orders", 0, 8, "map", 1]], :group]], producer.sent
+      assert_equal [[[claim, :committed]], true, :committed], [link.words, one.carried, one.outcome]
+    end
+
+    test "without a mark nobody is asked" do
+      link = Link.new
+      one = transaction(link)
+      one.call { 1 }
+      assert_equal [[], [], false], [link.claims, link.words, one.carried]
+    end
+
+    test "an abort makes no claim; an end that isn't known is told as that" do
+      link = Link.new(&GRANT)
+      aborted = transaction(link)
+      assert_nil(aborted.call { aborted.mark(Record.new(nil, 5), nil) && raise(AbortTransaction) })
+      assert_empty link.claims
+
+      unknown = transaction(link, Producer.new(fate: :unknown))
+      unknown.call { unknown.mark(Record.new(nil, 5), nil) }
+      assert_equal [[link.claims.first, :unknown]], link.words
+      refute unknown.carried
+    end
+
+    test "[transaction after loss] marking raises, before the end as at the end, and a refused claim is taken back" do
+      link = Link.new(&:refuse)
+      one = transaction(link)
+      assert_raises(AssignmentLostError) { one.call { one.mark(Record.new(nil, 5), nil) } }
+      assert_equal [[link.claims.first, :aborted]], link.words
+
+      two = transaction(link)
+      @marks.disown!
+      assert_raises(AssignmentLostError) { two.call { two.mark(Record.new(nil, 5), nil) } }
+      assert_equal 1, link.claims.size
+    end
+
+    test "what a coordinator says to a member that isn't who it was means the same; anything else is what it is" do
+      {illegal_generation: AssignmentLostError, unknown_member_id: AssignmentLostError,
+       group_authorization_failed: KafkaError}.each do |code, expected|
+        error = KafkaError.build(number: 1, name: code.to_s, abortable: true)
+        one = transaction(link = Link.new(&GRANT), Producer.new(error: error))
+        assert_raises(expected) { one.call { one.mark(Record.new(nil, 5), nil) } }
+        assert_equal :aborted, link.words.first.last
+      end
+    end
+
+    test "metadata that the coordinator doesn't take is told with the claim" do
+      error = KafkaError.build(number: 12, name: "offset_metadata_too_large", abortable: true)
+      one = transaction(link = Link.new(&GRANT), Producer.new(error: error))
+      assert_raises(KafkaError) { one.call { one.mark(Record.new(nil, 5), nil) } }
+      assert link.claims.first.too_large
+    end
+  end
+end

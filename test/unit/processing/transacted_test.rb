@@ -1,0 +1,50 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "support/lanes"
+require "penstock/consumer/claim"
+
+module Penstock
+  class TransactedTest < TestCase
+    include TestSupport::Lanes
+
+    def exact(message) = [Consumer::Claim::Exact.new(message), message.offset]
+
+    test "whole, a mark is a watermark; what it comes to is asked of a copy until the transaction is committed" do
+      one = lane(committed: 0)
+      admit(one, batch(0..9, from: 0))
+      assert_equal [5, 0], [one.ledger_with([[nil, 2], [nil, 4]]).committable, one.position]
+      version = one.ledger.version
+      one.commit_marks([[nil, 4]], 5, version)
+      assert_equal [5, false], [one.position, one.uncommitted?]
+    end
+
+    test "what was completed meanwhile is left to be committed" do
+      one = lane(committed: 0)
+      admit(one, batch(0..9, from: 0))
+      version = one.ledger.version
+      one.drop([7])
+      one.commit_marks([[nil, 4]], 5, version)
+      assert_equal [5, true, [[7, 8]]], [one.position, one.uncommitted?, one.ledger.ranges]
+    end
+
+    test "a letter's mark stands for its record alone" do
+      one = lane(committed: 0)
+      admit(one, batch(0..9, from: 0))
+      unit = one.next_unit
+      marks = [exact(unit.messages.from_offset(3).first)]
+      assert_equal [[3, 4]], one.ledger_with(marks).ranges
+      one.commit_marks(marks, 0, one.ledger.version)
+      assert_equal [0, [[3, 4]], false], [one.position, one.ledger.ranges, one.uncommitted?]
+    end
+
+    test "what the library repeats after the lane was read again is no log that went backwards" do
+      one = lane(committed: 0)
+      admit(one, batch(0..4, from: 0))
+      one.next_unit
+      one.reopen(3, [[4, 5]])
+      ports = admit(one, batch(0..6, from: 3))
+      assert_equal [1, 3, [3, 5, 6], []], [one.incarnation, one.position, offsets_of(one.next_unit), ports.events]
+    end
+  end
+end
