@@ -71,6 +71,44 @@ module Penstock
 
     def told = @session.events.map { |name, payload| payload[:type] || name }
 
+    # As {Sender}, of a producer with transactions.
+    class TransactionalSender < Sender
+      attr_reader :arounds
+
+      def transactional? = true
+
+      def dispatch(message, around: nil)
+        (@arounds ||= []) << around
+        super(message)
+      end
+    end
+
+    test "with a transactional producer a letter waits while the end of its lane's transaction isn't known, and goes but once" do
+      @sender = TransactionalSender.new
+      claim = Object.new
+      @lane.offset_slot.ask(claim)
+      @lane.offset_slot.open(claim)
+      @lane.offset_slot.lose(claim)
+      bury(together: true)
+      pass(1_000)
+      assert_nil @sender.arounds
+      @lane.offset_slot.close(claim)
+      pass(1_000)
+      assert_equal 1, @sender.arounds.compact.size
+      @sender.handles.first.number = -185
+      @lane.drop([0]) # what could not be said then is known now: it was committed
+      pass(60_000)
+      pass(60_000)
+      assert_equal [1, 1, true], [@sender.arounds.size, @lane.position, @lane.idle?]
+    end
+
+    test "a letter that isn't to be one with its record's offset is sent by itself" do
+      @sender = TransactionalSender.new
+      bury(together: false)
+      pass(1_000)
+      assert_equal [nil], @sender.arounds
+    end
+
     test "the record is complete, and the lane goes on, when the letter is acknowledged, not before" do
       bury
       pass(5)
