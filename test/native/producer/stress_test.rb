@@ -13,8 +13,10 @@ class ProducerStressTest < Penstock::TestCase
   THREADS = 20
   PRODUCERS = 3
   # What each thing is done how often.
-  DEEDS = {produce_async: 30, produce_sync: 15, produce_many_async: 10, produce_many_sync: 6, variant: 6, buffer: 8,
-           flush_async: 4, flush_sync: 3, flush: 3, wait: 8, reload: 2, disconnect: 3, purge: 1, partition_count: 3, inspect: 3, close: 1}.freeze
+  DEEDS = {
+    produce_async: 30, produce_sync: 15, produce_many_async: 10, produce_many_sync: 6, variant: 6, buffer: 8, flush_async: 4,
+    flush_sync: 3, flush: 3, wait: 8, reload: 2, disconnect: 3, purge: 1, partition_count: 3, inspect: 3, close: 1
+  }.freeze
   SPECIAL = {max_wait_timeout: 5_000, topic_config: {"compression.codec": "gzip"}}.freeze
   # What may come of it.
   EXPECTED = [Penstock::ProduceError, Penstock::ProducerClosedError, Penstock::WaitTimeoutError, Penstock::KafkaError].freeze

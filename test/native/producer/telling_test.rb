@@ -80,7 +80,8 @@ class ProducerTellingTest < Penstock::TestCase
   end
 
   test "[Error types] each way a message fails is told by its own type" do
-    lost = api(kafka: {"message.timeout.ms": 200, "queue.buffering.max.messages": 2}) { |config| config.wait_on_queue_full = false }
+    small = {"message.timeout.ms": 200, "queue.buffering.max.messages": 2}
+    lost = api(kafka: small) { |config| config.wait_on_queue_full = false }
     seen = events_of(lost, "error.occurred")
     assert_raises(Penstock::ProduceError) { lost.produce_sync(thing) }
     assert_raises(Penstock::ProduceManyError) { lost.produce_many_sync([thing]) }
@@ -89,7 +90,9 @@ class ProducerTellingTest < Penstock::TestCase
     wanted = %w[librdkafka.error librdkafka.dispatch_error message.produce_sync message.produce_async messages.produce_many_sync
       messages.produce_many_async]
     types = []
-    wait_until(30, "each type", state: -> { types.uniq }) { (wanted - types.concat(all_of(seen).map { |event| event[:type] })).empty? }
+    wait_until(30, "each type", state: -> { types.uniq }) do
+      (wanted - types.concat(all_of(seen).map { |event| event[:type] })).empty?
+    end
 
     assert_empty types.uniq - wanted
   end
