@@ -298,6 +298,12 @@ module Penstock
         end
       end
 
+      def on_offsets_reopened(event)
+        @logger.warn do
+          "#{Lines.lane(event)}: nobody knows what became of a transaction; it goes on where the group is, at #{event[:offset]}"
+        end
+      end
+
       # @!group Rebalance
 
       def on_rebalance_partitions_assigned(event)
