@@ -9,7 +9,7 @@ module Penstock
     include TestSupport::CutConnections
 
     test "connections that are cut each second lose nothing, double nothing and change no key's order" do
-      produced_while_cut(6)
+      produced_while_cut(4)
     end
   end
 end

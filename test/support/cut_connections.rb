@@ -85,7 +85,7 @@ module Penstock
       end
 
       def check(handles)
-        assert_operator @proxy.cuts, :>, 2
+        assert_operator @proxy.cuts, :>, 1
         assert_equal [0], handles.map(&:number).uniq
         wait_until(60, "every event") { @acknowledged.size > handles.size }
         assert_equal [1], handles.map { |handle| @acknowledged[handle.label] }.uniq

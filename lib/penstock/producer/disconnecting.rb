@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../clock"
+require_relative "../errors"
 require_relative "status"
 
 module Penstock
@@ -16,6 +17,8 @@ module Penstock
         return false unless disconnectable?
 
         (@transactions ? @transactions.between { put_away } : put_away) || false
+      rescue ProducerClosedError
+        false
       end
 
       # @return [Boolean] whether {#disconnect} would do it now

@@ -1,0 +1,35 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "support/api_producing"
+
+# A transactional client is put away between transactions alone.
+class ProducerTransactionalDisconnectTest < Penstock::TestCase
+  include Penstock::TestSupport::ApiProducing
+
+  def sender
+    @sender ||= connected_api(kafka: {"transactional.id": "shop"})
+  end
+
+  test "in a transaction, also another thread's, it stays; behind it the next one begins with a new client" do
+    sender.transaction do |transaction|
+      transaction.produce_sync(thing)
+      refute sender.disconnect
+      refute Thread.new { sender.disconnect }.value
+    end
+    first = sender.client.name
+    assert wait_until(20, "a client without work") { sender.disconnect }
+    assert_predicate sender.status, :disconnected?
+
+    assert_predicate sender.transaction { |transaction| transaction.produce_sync(thing) }, :delivered?
+    refute_equal first, sender.client.name
+  end
+
+  test "a producer that is closed has nothing to disconnect" do
+    sender.produce_sync(thing)
+    sender.close
+
+    refute sender.disconnect
+    refute_predicate sender, :disconnectable?
+  end
+end
