@@ -21,9 +21,10 @@ module Penstock
       POINTS = %w[produced marked before_offsets after_offsets while_committing after_commit].freeze
       KEYS = 7
       PARTITIONS = 2
-      # How soon somebody who is gone is missed.
-      TIMES = {"session.timeout.ms": 3_000, "heartbeat.interval.ms": 300, "transaction.timeout.ms": 5_000,
-               "message.timeout.ms": 4_000, "auto.commit.interval.ms": 500}.freeze
+      TIMES = {"heartbeat.interval.ms": 300, "transaction.timeout.ms": 5_000, "message.timeout.ms": 4_000,
+               "auto.commit.interval.ms": 500}.freeze
+      # Who is missed soon, and comes back as another.
+      MISSED = {"session.timeout.ms": 3_000}.freeze
       Address = Struct.new(:bootstrap_servers)
 
       # @param bootstrap_servers [String]
@@ -55,12 +56,12 @@ module Penstock
       end
 
       # @param id [String] of its transactions
-      # @param kafka [Hash] more properties
+      # @param missed [Boolean] whether the group notices soon that it is gone; else its next life takes its place
       # @param trouble [Hash] point, how, after
       # @return [Integer] its pid
-      def start(id, kafka: {}, **trouble)
-        ids = {"transactional.id": "#{@name}-#{id}", "group.instance.id": "#{@name}-#{id}"}
-        properties = {"bootstrap.servers": @address.bootstrap_servers, **ids, **TIMES, **kafka}
+      def start(id, missed: false, **trouble)
+        place = missed ? MISSED : {"group.instance.id": "#{@name}-#{id}", "session.timeout.ms": 20_000}
+        properties = {"bootstrap.servers": @address.bootstrap_servers, "transactional.id": "#{@name}-#{id}", **place, **TIMES}
         plan = JSON.generate({**@plan, kafka: properties, **trouble})
         ::Process.spawn({"PENSTOCK_COPIERS" => plan}, *RubyProgram.command(PROGRAM), %i[out err] => [log, "a"])
           .tap { |pid| @pids << pid }

@@ -26,9 +26,9 @@ module Penstock
     # another has done its work.
     def frozen_owner_returns(point, by: nil)
       copiers(by: by).feed(60)
-      frozen = @copiers.start("frozen", point: point, how: "STOP", after: 8)
+      frozen = @copiers.start("frozen", missed: true, point: point, how: "STOP", after: 8)
       @copiers.await_stopped(frozen)
-      other = @copiers.start("other")
+      other = @copiers.start("other", missed: true)
       @copiers.await
       @copiers.signal("CONT", frozen)
       @copiers.feed(60)
@@ -39,9 +39,9 @@ module Penstock
     # Others come and go while one copies; who goes is told to, or killed.
     def others_come_and_go(times, by: "key")
       copiers(by: by).feed(100)
-      one = @copiers.start("one")
+      one = @copiers.start("one", missed: true)
       times.times do |index|
-        two = @copiers.start("two")
+        two = @copiers.start("two", missed: true)
         @copiers.feed(60)
         @copiers.await(@copiers.done + 20)
         index.odd? ? @copiers.signal("KILL", two) && @copiers.await_end(two) : @copiers.stop(two)
