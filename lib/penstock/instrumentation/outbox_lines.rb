@@ -36,7 +36,7 @@ module Penstock
       end
 
       def on_outbox_lag(event)
-        counts = event.payload.slice(:parked, :held, :aside).select { |_name, count| count.positive? }
+        counts = event.payload.slice(:parked, :held, :aside).select { |_name, count| count&.positive? }
         @logger.debug do
           age = ", the oldest for #{Lines.duration(event[:oldest_age_ms])}" if event[:oldest_age_ms]
           ["outbox #{event[:table]}: #{Lines.count(event[:count], "row")} to be sent#{age}",
@@ -47,7 +47,7 @@ module Penstock
       private
 
       def rows(event)
-        ids = event[:rows]
+        ids = Array(event[:rows])
         more = ids.size - NAMED
         "row#{"s" unless ids.one?} #{ids.first(NAMED).join(", ")}#{" and #{more} more" if more.positive?}"
       end
