@@ -26,7 +26,7 @@ module Penstock
       PLAIN = %i[
         id status config monitor middleware messages queue_size queue_length partition_count purge idempotent? transactional?
         transaction? fatal_error client close close! closed? disconnect disconnectable? current_variant with variant ready
-        dispatch
+        dispatch send_offsets settle_transaction prepare_transactions
       ].freeze
 
       # Calls for which the variant's settings hold.

@@ -152,6 +152,18 @@ module Penstock
       await_offset(source, 1)
     end
 
+    test "a variant of a producer is as good as the producer" do
+      source, target = topics
+      produce(source, %w[a])
+      mine = producer("variant").with(max_wait_timeout: 30_000)
+      consuming(source) do
+        transaction(mine) { produce_async(topic: target, payload: "a") && mark_as_consumed(messages.last) }
+      end
+
+      assert_equal %w[a], seen_until(target, "a")
+      await_offset(source, 1)
+    end
+
     test "keys side by side, each in transactions of a producer of its own: each once, in order per key, and the offset at the end" do
       source, target = topics
       produce_keyed(source, Array.new(120) { |index| ["k#{index % 6}", index.to_s] })
