@@ -29,8 +29,12 @@ module Penstock
           @mark = "#{::Process.pid}-#{rand(1 << 60)}"
           @log, @journal = File.join(@own, "log"), plan.fetch(:journal, File.join(@own, "journal"))
           plan = {**plan, journal: @journal}
+          # Its other end closes with this process, whatever ends it: a run that is given up leaves no swarm behind.
+          input, @cord = IO.pipe
           @pid = ::Process.spawn({"PENSTOCK_SWARM_TEST" => JSON.generate(plan), "PENSTOCK_MARK" => @mark, **env}, RbConfig.ruby,
-            *$LOAD_PATH.first(6).map { |path| "-I#{path}" }, PROGRAM, %i[out err] => [@log, "a"], :pgroup => true)
+            *$LOAD_PATH.first(6).map { |path| "-I#{path}" }, PROGRAM, %i[out err] => [@log, "a"], :pgroup => true, :in => input)
+        ensure
+          input&.close
         end
 
         def log = File.exist?(@log) ? File.read(@log) : ""
@@ -82,6 +86,7 @@ module Penstock
           end
           await_nobody
         ensure
+          @cord.close
           [@own, @dir].compact.each { |folder| FileUtils.remove_entry(folder) }
         end
 

@@ -62,5 +62,7 @@ class SwarmTestApp < Penstock::App
 end
 
 $stdout.sync = true
+# The end of the test: see process.rb.
+Thread.new { $stdin.read && ::Process.kill(:KILL, ::Process.pid) }
 SwarmTestApp.controllable! if SwarmTest::PLAN[:controllable]
 exit SwarmTestApp.swarm!
