@@ -51,7 +51,7 @@ class ProducerTellingTest < Penstock::TestCase
     senders = Array.new(50) { connected_api }
     senders.each { |sender| sender.produce_async(thing) }
 
-    assert_equal before, Thread.list.size
+    assert_operator Thread.list.size, :<=, before
     assert(senders.all? { |sender| sender.flush(30_000) })
   end
 
