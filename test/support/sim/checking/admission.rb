@@ -20,7 +20,8 @@ module Penstock
             old.each { |truth| truth.exempt = true }
           end
 
-          # A filter goes on elsewhere: as with a user's seek what lies before counts as done, also what a pause left.
+          # A filter goes on elsewhere: as with a user's seek what lies before counts as done, also what a pause left. With manual
+          # offsets nothing counts that isn't marked.
           def went_elsewhere(payload)
             @coverage.hit("filter sought")
             (@stepped_over ||= {})[payload.values_at(:topic, :partition)] = payload[:message].offset
@@ -30,7 +31,7 @@ module Penstock
 
           def stepped_over?(truth)
             to = @stepped_over&.fetch(truth.place, nil)
-            truth.paused && !to.nil? && truth.offset < to
+            truth.paused && !@plan.manual && !to.nil? && truth.offset < to
           end
 
           # A record begins to run.
