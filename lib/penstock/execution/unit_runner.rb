@@ -17,7 +17,7 @@ module Penstock
         shutdown: %w[consumer.shutting_down consumer.shutdown]
       }.freeze
       AROUND = %w[worker.process worker.processed worker.completed].freeze
-      # Object: a kill isn't an exception. By identity: of any other Hash Ruby makes a copy each time.
+      # Object: a kill isn't an exception. By identity and frozen: newer Rubies take such a Hash as it is, instead of a copy.
       IN_USER_CODE = {Object => :immediate}.compare_by_identity.freeze
       FROM_OUTSIDE = [Interrupted, TimeLimitExceeded].freeze
       private_constant :EVENTS, :AROUND, :IN_USER_CODE, :FROM_OUTSIDE
