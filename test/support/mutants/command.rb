@@ -11,7 +11,7 @@ module Penstock
       # seeds that a minute has room for on a machine of its own. A defect that nothing shows means that the checker is blind
       # there.
       class Command
-        TREE = File.expand_path("tmp/mutants")
+        TREE = File.expand_path("tmp/mutants/#{::Process.pid}") # of its own: two may run at once
         SEEDS = 2_000
         # The same seeds each time, so that the table can be compared.
         FROM = 1
