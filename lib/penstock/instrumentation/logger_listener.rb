@@ -300,7 +300,7 @@ module Penstock
 
       def on_offsets_reopened(event)
         @logger.warn do
-          "#{Lines.lane(event)}: nobody knows what became of a transaction; it goes on where the group is, at #{event[:offset]}"
+          "#{Lines.lane(event)}: what it knew counts no more, it goes on where the group is: at offset #{event[:offset]}"
         end
       end
 

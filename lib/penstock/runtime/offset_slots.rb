@@ -87,12 +87,16 @@ module Penstock
         slot.waiting.find { |claim| grant(claim, group) }
       end
 
-      # A member that was thrown out has no id any more, and a transaction of nobody would be accepted. One that has come back has
-      # another than the lane came with.
+      # A member that was thrown out has no id any more, and a transaction of nobody would be accepted. One that has come back is
+      # another than the lane came with: what the lane knows is of a life that is over, so it begins anew where the group stands.
       def group_of(lane)
         group = @session.driver.group_metadata
         return group if @session.group.direct?
-        group if group && group.generation >= 0 && !group.member_id.empty? && group.member_id == lane.member_id
+        return unless group && group.generation >= 0 && !group.member_id.empty?
+        return group if group.member_id == lane.member_id
+        lane.member_id = group.member_id
+        @opening.again(lane, lane.position) { run }
+        nil
       end
 
       # Where what is complete has no room in the metadata, it would run again after a crash: such a claim waits until others have

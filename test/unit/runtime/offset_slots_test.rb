@@ -115,10 +115,14 @@ module Penstock
     end
 
     test "a member that isn't who it was when the lane came is granted nothing, and one without an id least of all" do
-      [Group.new(-1, ""), Group.new(3, ""), Group.new(4, "another"), nil].each do |member|
+      [Group.new(-1, ""), Group.new(3, ""), nil, Group.new(4, "another")].each do |member|
+        assert_empty @opening.asked
         @session.member = member
         assert_equal :refused, answer(claim(3)), member.inspect
       end
+      assert_equal [[@lane, 0]], @opening.asked.map { |asked| asked.first(2) }
+      assert_equal 4, answer(late = claim(3)).row[2]
+      told(late, :aborted)
       @session.direct = true
       @session.member = Group.new(-1, "")
       assert_equal 4, answer(claim(3)).row[2]

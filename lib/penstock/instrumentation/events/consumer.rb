@@ -65,9 +65,9 @@ module Penstock
               "to it. It is ignored: records beyond the offset may be processed again.", *LANE, :offset, :reason)
             catalogue.event("offsets.metadata_reduced", "A commit was refused because of its size and made again without " \
               "the ledger.", *LANE, :bytes)
-            catalogue.event("offsets.reopened", "Nobody could say what became of a transaction that carried the offset. The " \
-              "partition goes on where the group stands; calls of `consume` that ran meanwhile count no more.", *LANE,
-              :old_offset, :offset)
+            catalogue.event("offsets.reopened", "Nobody could say what became of a transaction that carried the offset, or the " \
+              "member is another than it was. The partition goes on where the group stands; what ran meanwhile counts no more.",
+              *LANE, :old_offset, :offset)
             catalogue.event("offsets.opened_without_ledger", "The ledger of a partition couldn't be read in time. It opens " \
               "at its committed offset.", *LANE, :waited_ms, :reason)
           end
