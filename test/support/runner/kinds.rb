@@ -51,14 +51,14 @@ module Penstock
       ].freeze
 
       KINDS = [
-        Kind.new(name: "unit", timeout_seconds: 180, by_default: true),
+        Kind.new(name: "unit", timeout_seconds: 300, by_default: true),
         Kind.new(name: "formats", timeout_seconds: 60, by_default: true),
-        Kind.new(name: "native", timeout_seconds: 240, per_file: true, broker: :used, by_default: true),
-        Kind.new(name: "contract", timeout_seconds: 240, per_file: true, broker: :used, by_default: true),
-        Kind.new(name: "sim", timeout_seconds: 240, by_default: true),
-        Kind.new(name: "process", timeout_seconds: 240, per_file: true, broker: :used, by_default: true),
+        Kind.new(name: "native", timeout_seconds: 360, per_file: true, broker: :used, by_default: true),
+        Kind.new(name: "contract", timeout_seconds: 360, per_file: true, broker: :used, by_default: true),
+        Kind.new(name: "sim", timeout_seconds: 600, by_default: true),
+        Kind.new(name: "process", timeout_seconds: 360, per_file: true, broker: :used, by_default: true),
         Kind.new(name: "docs", timeout_seconds: 300, by_default: true),
-        Kind.new(name: "broker", timeout_seconds: 240, per_file: true, broker: :needed, by_default: true),
+        Kind.new(name: "broker", timeout_seconds: 360, per_file: true, broker: :needed, by_default: true),
         Kind.new(name: "browser", timeout_seconds: 240, per_file: true),
         Kind.new(name: "ledger", timeout_seconds: 1_800, per_file: true, broker: :needed)
       ].freeze
