@@ -45,7 +45,7 @@ class DocsExamplesTest < Penstock::TestCase
       reader, writer = IO.pipe
       collector = Thread.new { reader.read }
       command = [RbConfig.ruby, *$LOAD_PATH.first(6).map { |path| "-I#{path}" }, RUNNER, File.join(ROOT, name), name]
-      result = Penstock::TestSupport::Child.run(command, timeout: 120, out: writer, err: writer)
+      result = Penstock::TestSupport::Child.run(command, timeout: 240, out: writer, err: writer)
       writer.close
       [result, collector.value]
     ensure

@@ -67,7 +67,7 @@ module Penstock
         started = Clock::SYSTEM.monotonic_ms
         one.close
 
-        assert_operator Clock::SYSTEM.monotonic_ms - started, :<, 2_000
+        assert_operator Clock::SYSTEM.monotonic_ms - started, :<, 2_000 * TestSupport::Wait::TIME_FACTOR
       end
     end
   end

@@ -1,20 +1,22 @@
 # frozen_string_literal: true
 
 require "io/wait"
+require_relative "../../support/wait"
 
 module Penstock
   module DocsTest
     # Follows the output of one example until its process has ended; sends TERM when the example says so, KILL when it takes
     # too long, and says what wasn't as it should be.
     class Watch
-      SECONDS = 40
+      # Some examples are half a dozen commands; a busy machine gets more.
+      SECONDS = 60
 
       # @param example [Example]
       def initialize(example)
         @example = example
         @output = +""
         @stop_when = example.directive("stop when")
-        @limit = now + SECONDS
+        @limit = now + (SECONDS * TestSupport::Wait.busy)
       end
 
       # @yieldparam output [IO] where the process writes
