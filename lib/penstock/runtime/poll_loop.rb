@@ -112,12 +112,16 @@ module Penstock
       # @return [Array<Hash>] what the flight recorder holds, a lane each; any thread
       def recording = @recorder ? @recorder.to_a : []
 
+      LOADING = Mutex.new
+      private_constant :LOADING
+
       private
 
       def open_and_turn
         state("starting")
         driver = @connect.call(@group)
-        require_relative "loop_parts" # a quarter of all that is loaded; the client joins its group meanwhile
+        # A quarter of all that is loaded; the client joins its group meanwhile. Loops that load at once meet in Ruby's lock.
+        LOADING.synchronize { require_relative "loop_parts" }
         @mailbox.wake = driver.method(:wakeup)
         @parts = LoopParts.new(@group, driver, @host, @mailbox, @left_running, @hooks)
         @parts.recorder = @recorder
