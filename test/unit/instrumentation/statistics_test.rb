@@ -25,6 +25,11 @@ module Penstock
       assert_equal [5_000, 10_000], [third["tx_fd"], third.dig("brokers", "b1", "rtt", "avg_fd")]
     end
 
+    test "two brokers of one name are read, whatever this Ruby's JSON thinks of that: the later one counts" do
+      read = @statistics.call('{"brokers":{"h:1/bootstrap":{"tx":1},"h:1/bootstrap":{"tx":2}}}')
+      assert_equal 2, read.dig("brokers", "h:1/bootstrap", "tx")
+    end
+
     test "the first emission has no change to tell" do
       first = emit({"tx" => 1_000_000})
       assert_equal [0, 0], first.values_at("tx_d", "tx_fd")
