@@ -32,10 +32,11 @@ module Penstock
       def lines = log.lines.grep_v(/ DEBUG -- /)
 
       # @return [Array<String>] warnings and worse.
-      # What a busy machine adds is none: a turn that took long, a group that still has no partition half a minute later.
-      def complaints
-        log.lines.grep(/ (WARN|ERROR|FATAL) -- /).grep_v(/a turn of the poll loop took|no partition yet after/)
-      end
+      # What a busy machine adds is none: a turn that took long, and what is said again half a minute later.
+      SAID_LATER = /a turn of the poll loop took|no partition yet after|times since the last line/
+      private_constant :SAID_LATER
+
+      def complaints = log.lines.grep(/ (WARN|ERROR|FATAL) -- /).grep_v(SAID_LATER)
 
       # Waits for a line an operator sees.
       # @return [String]
