@@ -95,8 +95,9 @@ module Penstock
         busy[self] -= 1
       end
       all = []
-      # An end that comes together with records is none for the hook; so there is another one, until one came alone.
-      wait_until(40, "both hooks of two instances", state: -> { all.map(&:first).tally }, every: 0.2) do
+      # An end that comes together with records is none for the hook; so there is another one, until one came alone. A broker
+      # that waits for records says "end" only when none came for fetch.wait.max.ms: so long it is quiet here.
+      wait_until(40, "both hooks of two instances", state: -> { all.map(&:first).tally }, every: 1.2) do
         all << seen.pop until seen.empty?
         told = %i[eofed tick].all? { |what| all.count { |entry| entry.first == what } >= 2 }
         produce_keyed(topic, [%w[k0 more]]) unless told
