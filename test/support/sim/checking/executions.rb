@@ -130,9 +130,10 @@ module Penstock
 
           private
 
-          # The failure counts for the first record that isn't complete, whichever failed.
+          # The failure counts for the first record that isn't complete, whichever failed. What another owner has done meanwhile
+          # isn't complete for this one.
           def blame_first(work)
-            first = work.truths.find { |truth| !truth.done || truth.redo }
+            first = work.truths.find { |truth| !truth.done || truth.redo || !truth.done_by.equal?(work.driver) }
             first.failures += 1 if first
           end
 
