@@ -151,12 +151,20 @@ module Penstock
     rule "an outage empties nothing into the dead letters: the breaker holds the topic until a record succeeds" do
       topic, dead, opened = letters_topics, unique("dead"), queue
       create_topic(dead, 1)
-      up = false
+      listening = up = false
       send_records(topic, Array.new(40) { |index| [index.to_s, nil] })
       options = ->(_) { [parallel(by: :message, max_partitions: 8), dead_letter_queue(topic: dead, max_retries: 0)] }
-      running = consuming(topic, options, concurrency: 8) { messages.each { raise Errno::ECONNREFUSED, "database" unless up } }
+      running = consuming(topic, options, concurrency: 8) do
+        TestSupport::Wait.wait_until(40, "listeners") { listening }
+        messages.each { raise Errno::ECONNREFUSED, "database" unless up }
+      end
       %w[breaker.opened breaker.closed].each { |name| running.application.monitor.subscribe(name) { |event| opened << event.id } }
-      wait_until(10, "some failures") { running.errors.size > 12 }
+      listening = true
+      wait_until(20, "an open breaker") { opened.size.positive? }
+      # What ran beside it has ended when so many more failed; probes come one at a time. Else an error of the outage could be told
+      # behind the first success, and count anew.
+      failed = running.errors.size
+      wait_until(40, "probes that fail", state: -> { running.errors.size - failed }) { running.errors.size > failed + 8 }
       up = true
 
       await_committed(topic, 40)
