@@ -153,8 +153,8 @@ module Penstock
       # @return [Boolean] whether records may be taken and let in: behind an open breaker as long as there is none to try
       def takes? = open? || (broken? && @division.empty?)
 
-      # @return [Boolean] whether a single record could be tried although the topic waits
-      def probe? = broken? && @division.waiting?
+      # @return [Boolean] whether a single record could be tried although the topic waits; not beside one that is to run alone
+      def probe? = broken? && @division.waiting? && (in_flight.zero? || !suspects&.alone?)
 
       # @return [Unit] of one record, although the topic waits
       def probe
