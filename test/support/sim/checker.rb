@@ -139,7 +139,7 @@ module Penstock
             log = @world.cluster.log(*place)
             at = @world.group.committed[place]&.offset
             next if at == log.high || (@cuts&.key?(place) && at && at > log.high)
-            next if @of_place[place].any? { |truth| truth.paused && (truth.redo || !truth.done) && truth.offset == at }
+            next if @of_place[place].any? { |truth| truth.offset == at && left?(truth, @world.group.owner(place)) }
             return "#{place.join("/")} is committed at #{at.inspect}, its end is #{log.high}"
           end
           nil
@@ -150,6 +150,9 @@ module Penstock
         def truth_of(message) = @truths.fetch(message.raw_payload.to_i)
 
         private
+
+        # Its user left it incomplete, and for its owner it still is, whoever else has done it.
+        def left?(truth, owner) = truth.paused && (truth.redo || !truth.done || !truth.done_by.equal?(owner))
 
         def committed(key) = @world.group.committed[key]&.offset || 0
 

@@ -133,7 +133,7 @@ module Penstock
           # The failure counts for the first record that isn't complete, whichever failed. What another owner has done meanwhile
           # isn't complete for this one.
           def blame_first(work)
-            first = work.truths.find { |truth| !truth.done || truth.redo || !truth.done_by.equal?(work.driver) }
+            first = work.truths.find { |truth| !truth.done || truth.redo || !known?(work, truth) }
             first.failures += 1 if first
           end
 
@@ -195,6 +195,7 @@ module Penstock
 
           # A mark that follows stands for them; where none does they stay incomplete, as their user wished.
           def left_unmarked(work)
+            excuse_others(work)
             work.truths.each { |truth| truth.paused = true if !truth.done || truth.redo }
           end
 
@@ -210,9 +211,14 @@ module Penstock
             work.truths.each { |truth| done(work, truth) if truth.uid < work.goes_on_at.uid && (!truth.done || truth.redo) }
           end
 
-          # What somebody else has done meanwhile this client doesn't know.
+          # What somebody else has done meanwhile this client doesn't know; nor what it did itself in an assignment before.
           def excuse_others(work)
-            work.truths.each { |truth| truth.redo = true if truth.done && !truth.done_by.equal?(work.driver) }
+            work.truths.each { |truth| truth.redo = true if truth.done && !known?(work, truth) }
+          end
+
+          # Whether the client knows in this assignment that it is done.
+          def known?(work, truth)
+            truth.done_by.equal?(work.driver) && truth.done_at.to_i >= @taken_at[[work.driver, work.place]]
           end
 
           def late_perhaps(work)

@@ -39,9 +39,15 @@ module Penstock
           # Given up without a letter.
           def skipped(instance, payload)
             @coverage.hit("record skipped")
-            truth = @of_place[payload.values_at(:topic, :partition)].reverse.find { |each| each.offset == payload[:offset] }
+            truth = at(payload.values_at(:topic, :partition), payload[:offset])
             deserved(instance, truth, payload[:error].is_a?(QuarantinedError))
             put_away(instance, truth)
+          end
+
+          # The last one there. A unit may still end that began before its log was cut: then it is the one that failed.
+          def at(place, offset)
+            there = @of_place[place].reverse.select { |truth| truth.offset == offset }
+            there.find { |truth| truth.failures > @plan.letters.to_i } || there.first
           end
 
           # What is committed says of these that they are tried alone.
