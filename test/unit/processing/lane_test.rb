@@ -38,6 +38,20 @@ module Penstock
       assert_nil lane.next_unit
     end
 
+    test "an open breaker has nothing to probe beside a record that is to run alone" do
+      lane = lane(route(max_messages: 1), committed: 0)
+      admit(lane, batch(0..2, from: 0))
+      lane.suspects = Struct.new(:alone?).new(true)
+      unit = lane.next_unit
+      lane.holds.add(:breaker)
+      refute lane.probe?
+      lane.suspects = Struct.new(:alone?).new(false)
+      assert lane.probe?
+      lane.suspects = nil
+      lane.returned(unit)
+      assert lane.probe?
+    end
+
     test "a take that doesn't begin at the tail is never admitted, and the source is sought back" do
       lane = lane(committed: 0)
       admit(lane, batch(0..4, from: 0))
