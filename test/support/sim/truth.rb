@@ -36,7 +36,8 @@ module Penstock
           @place = place
           @record = record
           @ran = @done = @exempt = @redo = @paused = false
-          @sent = @buried = @filtered = @turned = @waited_for = @trial = false
+          @sent = [] # the processes that have handed its dead letter to a producer
+          @buried = @filtered = @turned = @waited_for = @trial = false
           @licences = @tries = @failures = @deaths = @filter_tries = @copies = 0
           @done_by = @failed_at = nil
         end

@@ -46,9 +46,10 @@ module Penstock
             fail("I2", "#{truth.inspect} runs #{age} ms after it was written") if age < @plan.delay_ms
           end
 
-          # Within an assignment, what has begun is less than what could be let in since.
+          # Within an assignment, what has begun is less than what could be let in since. A unit of one before may go on.
           def beyond(work, truth)
             place = [work.driver, work.place]
+            return if work.begun_at < @taken_at[place]
             seen = @begun[place] ||= {}
             seen.clear unless seen[:since] == @taken_at[place]
             seen[:since] = @taken_at[place]

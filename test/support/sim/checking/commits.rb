@@ -60,7 +60,7 @@ module Penstock
 
           def not_done(driver, key, offset, truth)
             commits = "#{driver.name} commits #{key.join("/")} at #{offset}"
-            return fail("I12", "#{commits} before the dead letter of #{truth.offset} has arrived") if truth.sent
+            return fail("I12", "#{commits} before the dead letter of #{truth.offset} has arrived") if truth.sent.any?
             fail("I6", "#{commits}, but #{truth.offset} is not done")
           end
 

@@ -21,8 +21,8 @@ module Penstock
             @world.trace(:letter, instance.number, truth.uid)
             wrong = inexact(truth, message)
             fail("I12", "the dead letter of #{truth.inspect} has another #{wrong}: #{message}") if wrong
-            deserved(instance, truth, message[:headers]["penstock_reason"] == "quarantined") unless truth.sent == instance
-            truth.sent = instance
+            deserved(instance, truth, message[:headers]["penstock_reason"] == "quarantined") unless truth.sent.include?(instance)
+            truth.sent << instance
             truth
           end
 
