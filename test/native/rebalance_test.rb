@@ -51,7 +51,8 @@ module Penstock
           turn_while_pending(one, other, 1.5)
 
           assert_equal 2, staying.size
-          staying.each { |key| assert_operator one.gaps[key], :<, 0.5 * TestSupport::Wait::TIME_FACTOR, "a staying lane stood still" }
+          limit = 0.5 * TestSupport::Wait::TIME_FACTOR
+          staying.each { |key| assert_operator one.gaps[key], :<, limit, "a staying lane stood still" }
           one.answers = true
           one.answer while one.pending.positive?
           turn_together(one, other) { one.lanes.size == 2 && other.lanes.size == 2 }
