@@ -8,8 +8,8 @@ module Penstock
   # The real core on a fake Kafka, with faults drawn from a seed: see test/support/sim.
   class SimTest < TestCase
     KEPT = Dir[File.expand_path("seeds/*.json", __dir__)].sort
-    # Fresh seeds every time: the number of seconds since 1970.
-    FROM = ::Process.clock_gettime(::Process::CLOCK_REALTIME, :second)
+    # Fresh seeds every time (the number of seconds since 1970), unless it is told where to begin.
+    FROM = Integer(ENV.fetch("PENSTOCK_SIM_FROM") { ::Process.clock_gettime(::Process::CLOCK_REALTIME, :second) })
 
     KEPT.each do |path|
       name = File.basename(path, ".json")
