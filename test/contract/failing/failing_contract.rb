@@ -161,7 +161,7 @@ module Penstock
       %w[breaker.opened breaker.closed].each { |name| running.application.monitor.subscribe(name) { |event| opened << event.id } }
       listening = true
       wait_until(20, "an open breaker") { opened.size.positive? }
-      # What ran beside it has ended when so many more failed; probes come one at a time. Else an error of the outage could be told
+      # What ran beside it has ended when so many more failed; probes come one by one. Else an error of the outage could be told
       # behind the first success, and count anew.
       failed = running.errors.size
       wait_until(40, "probes that fail", state: -> { running.errors.size - failed }) { running.errors.size > failed + 8 }
