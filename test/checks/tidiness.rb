@@ -9,7 +9,7 @@ module Penstock
     # of any host that nobody decided on.
     class Tidiness < Check
       NOTES = /\b(?:TO-?DO|FIX-?ME|XXX|HACK)\b|not implemented/
-      SLEEP = /(?:^|[^_a-z.:])sleep(?:[ (]|$)/
+      SLEEP = /(?:^|[^_a-z.:'"])sleep(?:[ ('"]|$)/
       URL = %r{https?://([A-Za-z0-9.-]+\.[a-z]{2,})}
       REGISTRY = /\b[\w-]*(?:gems|registry|mirrors?|pypi|npmjs)[\w-]*\.(?:\w+\.)*(?:org|com|net|io|dev)\b/
       HOSTS = YAML.safe_load_file(File.join(__dir__, "allowed_hosts.yml"))

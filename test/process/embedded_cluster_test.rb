@@ -37,16 +37,17 @@ module Penstock
 
       test "it dies with the process that started it, also when that one is killed" do
         reader, writer = IO.pipe
-        program = 'require "penstock/testing/cluster"; c = Penstock::Testing::Cluster.start; puts c.pid; $stdout.flush; sleep'
-        child = spawn(RbConfig.ruby, *$LOAD_PATH.map { |folder| "-I#{folder}" }, "-e", program, out: writer)
-        writer.close
+        kept, held = IO.pipe # a program whose test is gone ends
+        program = 'require "penstock/testing/cluster"; c = Penstock::Testing::Cluster.start; puts c.pid; $stdout.flush; gets'
+        child = spawn(RbConfig.ruby, *$LOAD_PATH.map { |folder| "-I#{folder}" }, "-e", program, in: kept, out: writer)
+        [writer, kept].each(&:close)
         broker = Integer(reader.gets)
         ::Process.kill(:KILL, child)
         ::Process.wait(child)
 
         assert wait_until(5, "the broker's end") { gone?(broker) }
       ensure
-        reader&.close
+        [reader, held].each(&:close)
       end
 
       test "partitions: counts for topics named without a number; one made by its first use has four" do

@@ -20,6 +20,21 @@ module Penstock
     # A table, what writes to it, and relays whose producer is a {Log}. Included by classes that say in `before_all` which
     # database it is.
     module Outbox
+      # A file of SQLite for all tests of a class.
+      module OnSQLite
+        def self.extended(tests) = tests.leaks_checked_per_class("the pool's connections stay open between tests")
+
+        def before_all
+          @folder = Dir.mktmpdir("outbox")
+          Outbox.sqlite(@folder)
+        end
+
+        def after_all
+          Outbox.disconnect
+          FileUtils.remove_entry(@folder)
+        end
+      end
+
       # A producer that keeps what it is sent, in order, and answers as it is told.
       class Log
         Report = Struct.new(:error)

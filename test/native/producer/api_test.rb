@@ -1,35 +1,13 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "penstock/producer"
-require "support/native_producing"
+require "support/api_producing"
 require "support/small_scheduler"
 require "support/ruby_program"
 
 # What Penstock::Producer does with a real client in trouble: no broker, a full queue, signals, threads that race.
 class ProducerApiTest < Penstock::TestCase
-  include Penstock::TestSupport::NativeProducing
-
-  def teardown
-    @apis&.each { |api| api.close(timeout_ms: 0) }
-    super
-  end
-
-  def api(address = NOBODY, kafka: {})
-    Penstock::Producer.new do |config|
-      config.kafka = {"bootstrap.servers": address, **kafka}
-      config.logger = Logger.new(File::NULL)
-      yield config if block_given?
-    end.tap { |made| (@apis ||= []) << made }
-  end
-
-  def connected_api(**options, &block)
-    api(cluster.bootstrap_servers, **options, &block)
-  end
-
-  def thing(payload = "x", **parts)
-    {topic: "things", payload: payload, **parts}
-  end
+  include Penstock::TestSupport::ApiProducing
 
   test "[Purge] the queue is empty afterwards, and the handles have an error" do
     sender = api

@@ -8,23 +8,13 @@ require "support/outbox"
 class OutboxCrashTest < Penstock::TestCase
   include Penstock::TestSupport::Outbox
 
-  leaks_checked_per_class "the pool's connections stay open between tests"
+  extend Penstock::TestSupport::Outbox::OnSQLite
 
   SEEDS = 12
   KEYS = %w[a b c].freeze
 
   # A process that ends there. No StandardError: nothing in the relay may catch it.
   class Killed < Exception; end # rubocop:disable Lint/InheritException -- see above
-
-  def self.before_all
-    @folder = Dir.mktmpdir("outbox")
-    Penstock::TestSupport::Outbox.sqlite(@folder)
-  end
-
-  def self.after_all
-    Penstock::TestSupport::Outbox.disconnect
-    FileUtils.remove_entry(@folder)
-  end
 
   # Kills at the n-th of all the points that a run comes by, once: statements, sends and waits alike.
   class Ambush

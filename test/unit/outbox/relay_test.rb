@@ -8,17 +8,7 @@ require "support/outbox"
 class OutboxRelayTest < Penstock::TestCase
   include Penstock::TestSupport::Outbox
 
-  leaks_checked_per_class "the pool's connections stay open between tests"
-
-  def self.before_all
-    @folder = Dir.mktmpdir("outbox")
-    Penstock::TestSupport::Outbox.sqlite(@folder)
-  end
-
-  def self.after_all
-    Penstock::TestSupport::Outbox.disconnect
-    FileUtils.remove_entry(@folder)
-  end
+  extend Penstock::TestSupport::Outbox::OnSQLite
 
   def teardown
     @running&.stop

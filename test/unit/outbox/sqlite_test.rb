@@ -7,15 +7,5 @@ require "support/outbox_contract"
 class OutboxSQLiteTest < Penstock::TestCase
   include Penstock::TestSupport::OutboxContract
 
-  leaks_checked_per_class "the pool's connections stay open between tests"
-
-  def self.before_all
-    @folder = Dir.mktmpdir("outbox")
-    Penstock::TestSupport::Outbox.sqlite(@folder)
-  end
-
-  def self.after_all
-    Penstock::TestSupport::Outbox.disconnect
-    FileUtils.remove_entry(@folder)
-  end
+  extend Penstock::TestSupport::Outbox::OnSQLite
 end

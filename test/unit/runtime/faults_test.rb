@@ -25,7 +25,7 @@ module Penstock
     test "a point is hit at its nth time: killed, ended, raised or held" do
       out, status = faults("before_take=exit@2", "F.at(:before_take); puts 'once'; $stdout.flush; F.at(:before_take)")
       assert_equal ["once\n", 99], [out, status.exitstatus]
-      _out, status = faults("before_take=kill", "F.at(:before_take); sleep")
+      _out, status = faults("before_take=kill", "F.at(:before_take); exit 3")
       assert_equal 9, status.termsig
       out, = faults("before_take=raise", "begin; F.at(:before_take); rescue F::Injected => e; print e.message; end")
       assert_equal "a fault at before_take, as PENSTOCK_FAULTS says", out
