@@ -9,24 +9,37 @@ module Penstock
     # Only a client's first contact comes this way; the answer to it names the broker's own port, so records never do.
     # Two threads a connection copy bytes, one each way, until a side closes; {#close} ends them all.
     class PortForwarder
+      # @return [Integer] at which it listens
+      attr_reader :port
+
       # @param port [Integer] to listen at, on 127.0.0.1
       # @param target [String] `host:port` of the broker
       # @raise [ConfigurationError] when the port is taken
       def initialize(port, target)
         @server = TCPServer.new("127.0.0.1", port)
-        @host, @port = target.split(":")
+        @port = port
+        @target = target.split(":")
+        @lock = Mutex.new
         @sockets = []
         @threads = ThreadGroup.new
-        start { accept }
+        @accepting = start { accept }
       rescue Errno::EADDRINUSE, Errno::EACCES => error
         raise ConfigurationError, "port #{port} can't be used: #{error.message}. Choose another one with --port"
       end
 
-      # A shutdown ends what waits for a socket; closing it under a copy would not.
+      # No connection is made behind it.
       def close
         @server.close
-        @sockets.each { |socket| shut(socket) }
+        @accepting.join
+        cut
         @threads.list.each(&:join)
+      end
+
+      # Ends the connections there are. A shutdown ends what waits for a socket; closing it under a copy would not.
+      # @return [Integer] how many there were
+      def cut
+        sockets = @lock.synchronize { @sockets.slice!(0..) }
+        sockets.each { |socket| shut(socket) }.size / 2
       end
 
       private
@@ -36,6 +49,7 @@ module Penstock
         thread.name = "penstock forwarder"
         thread.report_on_exception = false # a connection that breaks is no news
         @threads.add(thread)
+        thread
       end
 
       def accept
@@ -45,9 +59,11 @@ module Penstock
       end
 
       def forward(client)
-        broker = TCPSocket.new(@host, @port)
-        @sockets.reject!(&:closed?)
-        @sockets.push(client, broker)
+        broker = TCPSocket.new(*@target)
+        @lock.synchronize do
+          @sockets.reject!(&:closed?)
+          @sockets.push(client, broker)
+        end
         start { copy(client, broker) }
         start { copy(broker, client) }
       rescue SystemCallError
