@@ -27,11 +27,37 @@ module Penstock
       TestSupport::FakeKafka::Driver.new(@cluster, "group", name: "member").tap { |member| member.subscribe([topic]) }
     end
 
+    # A process that hears nothing, so that a rebalance waits for it.
+    class Deaf
+      def run_when_awake = nil
+    end
+
+    test "a commit behind a join that the group refuses is answered, and its member joins again" do
+      name = topic(2)
+      member = client(name)
+      group = @cluster.groups["group"]
+      rounds = TestSupport::ClientContract::Rounds.new(member).until("assignment") { |each| each.keys(:assign).any? }
+      waits_for_another(name, group, rounds)
+      member.commit(7, [[name, 0, 0, "", -1]])
+      group.silent(member)
+      rounds.until("answer") { |each| each.event(:commit) }
+      assert_equal [7, TestSupport::FakeKafka::Cluster.number(:unknown_member_id)], rounds.event(:commit)[1, 2]
+      rounds.until("join") { member.joining? }
+    end
+
     test "every method that a poll loop calls on its client has the native one's name" do
       called = Dir["lib/penstock/runtime/*.rb"].flat_map { |path| File.read(path).scan(/\bdriver\.(\w+[?!]?)/).flatten }.uniq
       native = Native::Consumer.public_instance_methods
       fake = TestSupport::FakeKafka::Driver.public_instance_methods
       assert_empty called.map(&:to_sym).select { |name| native.include?(name) && !fake.include?(name) }
+    end
+
+    private
+
+    # It is given a partition that the member gives up for it, and doesn't join again.
+    def waits_for_another(name, group, rounds)
+      TestSupport::FakeKafka::Driver.new(@cluster, "group", name: "deaf", host: Deaf.new).subscribe([name])
+      rounds.until("join") { group.generation == 2 && rounds.client.joining? }
     end
   end
 end

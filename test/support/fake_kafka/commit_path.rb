@@ -46,7 +46,8 @@ module Penstock
         # @return [Boolean] whether an answer is awaited
         def outstanding? = @outstanding.positive?
 
-        # The answer of JoinGroup has come: what was sent behind it is served now, under the generation it was sent with.
+        # The answer of JoinGroup has come, a refusal too: what was sent behind it is served now, under the generation it was
+        # sent with. Left there it would never be answered, and an unassign waits for every answer.
         def behind_join
           waiting, @behind = @behind, []
           waiting.each { |request| travel(request, nil) }

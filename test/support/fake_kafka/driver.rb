@@ -251,6 +251,7 @@ module Penstock
           @joining = @syncing = false
           @round += 1
           @wanted = nil
+          @commits.behind_join
           return @after = :lost if @unassigning || [*@pending, *@events].any? { |event| event[0] == :revoke }
           lose
         end
