@@ -80,6 +80,12 @@ module Penstock
         @outdated.delete(lane)
       end
 
+      # What was answered before spoke of generations that this member has left behind; whether the one in which the lanes are
+      # revoked is over too, only later answers tell.
+      #
+      # @param lanes [Array<Processing::Lane>] about to be given up
+      def leaving(lanes) = lanes.each { |lane| @outdated.delete(lane) }
+
       # @param lanes [Array<Processing::Lane>]
       # @return [Array<Entry>] what an interval's commit holds, marks taken in before
       def due(lanes, now)
@@ -123,8 +129,9 @@ module Penstock
         under_way.intersect?(lanes) || @again.any? { |lane| lanes.include?(lane) && lane.owned? }
       end
 
-      # Two answers in a row spoke of another generation. The first may be that of a commit sent before the member had joined it;
-      # the second means that the group has gone on without this member, and nothing will be accepted before it joins again.
+      # Two answers in a row since the lanes began to leave spoke of another generation. The first may be that of a commit sent
+      # before the member had joined it; the second means that the group has gone on without this member, and nothing will be
+      # accepted before it joins again.
       #
       # @param lanes [Array<Processing::Lane>]
       # @return [Boolean]

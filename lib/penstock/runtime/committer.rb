@@ -44,6 +44,9 @@ module Penstock
         resolve(false) { |wait| wait.lane.equal?(lane) }
       end
 
+      # @param lanes [Array<Processing::Lane>] whose revocation begins
+      def leaving(lanes) = @commits.leaving(lanes)
+
       # Commits these lanes as soon as no other commit is in flight.
       # @param clean [Boolean] the owner ends in order: said in the metadata, even when no offset moved
       def want(lanes, clean: false)
@@ -65,9 +68,6 @@ module Penstock
       # @return [Boolean] whether nothing of these lanes is wanted or under way
       def settled?(lanes) = (@wanted & lanes).empty? && !@commits.unsettled?(lanes)
 
-      # A revocation that waited for such a commit would wait until the group throws the member out: it joins again only when the
-      # revocation is answered.
-      #
       # @param lane [Processing::Lane]
       # @return [Boolean] whether no commit of it is wanted or under way: then a transaction may carry its offset
       def at_rest?(lane) = settled?([lane]) && !@owed.include?(lane)
@@ -78,6 +78,9 @@ module Penstock
         @owed.delete(lane) ? want([lane]) : run
       end
 
+      # A revocation that waited for such a commit would wait until the group throws the member out: it joins again only when the
+      # revocation is answered.
+      #
       # @param lanes [Array<Processing::Lane>]
       # @return [Boolean] whether no commit of these lanes is accepted before the member joins its group again
       def hopeless?(lanes) = @commits.outdated?(lanes)

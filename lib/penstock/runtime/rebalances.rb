@@ -170,6 +170,7 @@ module Penstock
         tell("rebalance.partitions_revoke", partitions, lost: lost)
         lanes = partitions.filter_map { |key| @session.lane(key) }
         lanes.each { |lane| leave(lane, lost) }
+        @committer.leaving(lanes)
         @revocation = Assignment::Revocation.new(lanes, partitions: partitions, lost: lost,
           deadline_ms: @session.now + drain_ms)
       end

@@ -62,6 +62,16 @@ module Penstock
       refute @commits.outdated?([@lane])
     end
 
+    test "what was refused before a lane began to leave doesn't speak of the generation that revokes it" do
+      @lane.complete_through(@lane.position + 1)
+      2.times { @commits.answered(send_all(0), {@lane.key => :illegal_generation}, 50) }
+      @commits.leaving([@lane])
+      refute @commits.outdated?([@lane])
+
+      2.times { @commits.answered(send_all(0), {@lane.key => :illegal_generation}, 50) }
+      assert @commits.outdated?([@lane])
+    end
+
     test "a lane that was given up is no longer outdated" do
       @lane.complete_through(@lane.position + 1)
       2.times { @commits.answered(send_all(0), {@lane.key => :illegal_generation}, 50) }
