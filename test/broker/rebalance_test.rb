@@ -5,20 +5,20 @@ require "support/ledger/rebalance"
 
 module Penstock
   # A second process joins and leaves while the first one works, also on a unit that takes seconds and whose partition is taken
-  # away. Gaps are those between two ended records of a partition that stays; they are held to three times the target that
-  # `bin/bench rebalance` measures on an idle machine, or to twice the gaps there are while nothing happens in the group. A gap
-  # that a rebalance makes is there each time, one that the machine makes isn't: the best of three rounds counts.
+  # away. Gaps are those between two ended records of a partition that stays; they are held to what is promised (an idle machine
+  # shows a quarter of it: `bin/bench rebalance`), or to twice the gaps there are while nothing happens in the group. A gap that
+  # a rebalance makes is there each time, one that the machine makes isn't: the best of three rounds counts.
   class RebalanceTest < TestCase
     include TestSupport::RealBroker
 
-    STAYING_GAP_MS = 450
+    STAYING_GAP_MS = 150
     ROUNDS = 3
 
     def setup = @scenarios = []
     def teardown = @scenarios.each(&:close)
 
     test "eager: a process joins in mid-batch while a unit of 3 s runs on a revoked partition, and leaves" do
-      assert_gap(3_000 + 1_500) { right("eager") }
+      assert_gap(3_000 + 500) { right("eager") }
     end
 
     test "[cooperative-sticky] the same with a unit of 5 s; partitions that are kept get no revoked hook" do
