@@ -3,20 +3,18 @@
 require "etc"
 require "fileutils"
 require "json"
-require "socket"
 require "tmpdir"
+require_relative "socket_server"
 
 module Penstock
   module ServerProcess
     # Lets the user who started a process ask and order it, through a Unix socket that nobody else may open: one line of JSON in
     # (`{"command": "status"}`), one out. Commands only enqueue or read: what they lead to is done by the process's main thread.
     #
-    # One thread, born by {#start}, which answers one client after another and waits for none longer than a second. Ends with
-    # {#close}.
+    # One thread, the {SocketServer}'s. Ends with {#close}.
     class Control
-      WAIT_S = 1.0
       LONGEST_LINE = 4_096
-      private_constant :WAIT_S, :LONGEST_LINE
+      private_constant :LONGEST_LINE
 
       class << self
         # Where the sockets of this user's processes are, each named by its process id.
@@ -44,9 +42,10 @@ module Penstock
       def start(threads)
         prepare
         File.unlink(@path) if File.socket?(@path) # of a process that had our number
-        @server = UNIXServer.new(@path)
+        socket = UNIXServer.new(@path)
         File.chmod(0o600, @path)
-        threads.start("penstock control") { serve }
+        @server = SocketServer.new(socket, ending: "\n", longest: LONGEST_LINE) { |line| "#{JSON.generate(reply(line))}\n" }
+        @server.start(threads, "penstock control")
         self
       end
 
@@ -74,32 +73,6 @@ module Penstock
         stat = File.lstat(@folder)
         return if stat.directory? && stat.owned? && (stat.mode & 0o077).zero?
         raise Errno::EPERM, "#{@folder} isn't a folder of this user's alone"
-      end
-
-      def serve
-        while (client = @server&.accept)
-          answer(client)
-        end
-      rescue IOError, Errno::EBADF # closed
-        nil
-      end
-
-      def answer(client)
-        line = read_line(client)
-        client.write(JSON.generate(reply(line)), "\n") if line
-      rescue SystemCallError, IOError # it is gone
-        nil
-      ensure
-        client.close
-      end
-
-      def read_line(client)
-        line = +""
-        until line.end_with?("\n")
-          return unless line.bytesize < LONGEST_LINE && client.wait_readable(WAIT_S)
-          line << client.readpartial(LONGEST_LINE)
-        end
-        line
       end
 
       def reply(line)

@@ -1,20 +1,18 @@
 # frozen_string_literal: true
 
-require "io/wait"
 require "json"
-require "socket"
+require_relative "socket_server"
 
 module Penstock
   module ServerProcess
     # Answers probes over HTTP: `GET /live`, `/ready` and `/health`, each 200 or 503 with the same JSON. A plain socket: a process
     # that consumes needs no web server for three answers. `/health` is 200 as long as somebody answers.
     #
-    # One thread, which answers one client after another and waits for none longer than a second. Ends with {#close}.
+    # One thread, the {SocketServer}'s. Ends with {#close}.
     class HealthPage
-      WAIT_S = 1.0
       LONGEST = 8_192
       TRUTHS = {"/live" => :live, "/ready" => :ready, "/health" => nil}.freeze
-      private_constant :WAIT_S, :LONGEST, :TRUTHS
+      private_constant :LONGEST, :TRUTHS
 
       # @param host [String]
       # @param port [Integer] 0 for a free one
@@ -32,9 +30,10 @@ module Penstock
       # @return [self]
       # @raise [SystemCallError] the port is taken
       def start(threads)
-        @server = TCPServer.new(@host, @port)
-        @port = @server.addr[1]
-        threads.start("penstock health") { serve }
+        socket = TCPServer.new(@host, @port)
+        @port = socket.addr[1]
+        @server = SocketServer.new(socket, ending: "\r\n\r\n", longest: LONGEST) { |request| response(request) }
+        @server.start(threads, "penstock health")
         self
       end
 
@@ -48,34 +47,11 @@ module Penstock
 
       private
 
-      def serve
-        while (client = @server&.accept)
-          answer(client)
-        end
-      rescue IOError, Errno::EBADF # closed
-        nil
-      end
-
-      def answer(client)
-        path = request(client) or return
-        status, body = page(path)
-        client.write("HTTP/1.1 #{status}\r\nContent-Type: application/json\r\nContent-Length: #{body.bytesize}\r\n" \
-          "Connection: close\r\n\r\n#{body}")
-      rescue SystemCallError, IOError # it is gone
-        nil
-      ensure
-        client.close
-      end
-
-      # Read to the end of the headers: closing before would reset the connection, and the answer with it.
-      # @return [String, nil] the path
-      def request(client)
-        text = +""
-        until text.include?("\r\n\r\n")
-          return unless text.bytesize < LONGEST && client.wait_readable(WAIT_S)
-          text << client.readpartial(LONGEST)
-        end
-        text[%r{\A(?:GET|HEAD) ([^ ?]+)}, 1] || "/"
+      # @param request [String] its line and headers
+      def response(request)
+        status, body = page(request[%r{\A(?:GET|HEAD) ([^ ?]+)}, 1] || "/")
+        "HTTP/1.1 #{status}\r\nContent-Type: application/json\r\nContent-Length: #{body.bytesize}\r\n" \
+          "Connection: close\r\n\r\n#{body}"
       end
 
       def page(path)
@@ -83,6 +59,8 @@ module Penstock
         vitals = @vitals.call
         truth = TRUTHS[path]
         [(truth.nil? || vitals[truth]) ? "200 OK" : "503 Service Unavailable", JSON.generate(vitals)]
+      rescue => error
+        ["500 Internal Server Error", JSON.generate(error: "#{error.class}: #{error.message}")]
       end
     end
   end
