@@ -3,6 +3,7 @@
 require "logger"
 require "monitor"
 require_relative "application/doors"
+require_relative "application/service"
 require_relative "application/swarming"
 require_relative "clock"
 require_relative "config/builder"
@@ -32,6 +33,7 @@ module Penstock
   # Built at boot by one thread. {#run!} blocks the thread that calls it until the process is told to stop.
   class Application
     include Doors
+    include Service
     include Swarming
 
     # @return [String]
@@ -130,7 +132,10 @@ module Penstock
       letter_topics(groups)
       server(groups)
       @server.stop! if @stopped
-      with_doors { @server.run(traps: traps) }
+      with_doors do
+        tell_service_manager if traps
+        @server.run(traps: traps)
+      end
     end
 
     # No new work; the process stays in its groups. Any thread, traps included.

@@ -21,7 +21,12 @@ module Penstock
         @lifecycle.enter(:initialized)
         @supervisor = Swarm::Supervisor.new(self, clock: Clock::SYSTEM)
         @lifecycle.enter(:supervising)
-        with_doors { @supervisor.run }.tap { %i[stopped terminated].each { |state| @lifecycle.enter(state) } }
+        code = with_doors do
+          tell_service_manager
+          @supervisor.run
+        end
+        %i[stopped terminated].each { |state| @lifecycle.enter(state) }
+        code
       end
 
       # Replaces the nodes of a swarm, one after another. In the supervisor, any thread; does nothing elsewhere.

@@ -124,7 +124,7 @@ module Penstock
 
       def handle(message)
         case message
-        when *Signals::STOP then notice(message) { stop }
+        when *Signals::STOP, "HUP" then notice(message) { stop }
         when "TSTP" then notice(message) { quiet }
         when :quiet then quiet
         when :stop then stop

@@ -3,10 +3,11 @@
 module Penstock
   module ServerProcess
     # Signals as messages: a trap only enqueues and wakes, what it means is decided on the main thread. Traps that were there
-    # before are called too, and are put back by {#restore}.
+    # before are called too, and are put back by {#restore}. A HUP that was ignored when the process began (`nohup`) stays
+    # ignored.
     class Signals
       STOP = %w[INT TERM QUIT].freeze
-      ALL = [*STOP, "TSTP", "TTIN"].freeze
+      ALL = [*STOP, "HUP", "TSTP", "TTIN"].freeze
 
       # @param handler_of [#trap] Ruby's `Signal`, or a double of it
       # @param names [Array<String>] those that are trapped
@@ -20,6 +21,7 @@ module Penstock
       # Installs the traps.
       def install
         @names.each { |name| @previous[name] = @traps.trap(name) { received(name) } }
+        @traps.trap("HUP", "IGNORE") if @previous["HUP"] == "IGNORE"
       end
 
       # Puts the earlier traps back.

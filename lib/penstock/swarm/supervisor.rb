@@ -65,7 +65,8 @@ module Penstock
       # @return [Hash]
       def vitals
         idle_ms = now - (@turned_at || now)
-        {live: idle_ms <= ServerProcess::Health::LOOP_MS, ready: ready?, idle_ms: idle_ms, nodes: @registry.to_a}
+        {live: idle_ms <= ServerProcess::Health::LOOP_MS, ready: ready?, rolling: @registry.rolling?, idle_ms: idle_ms,
+         nodes: @registry.to_a}
       end
 
       private

@@ -11,7 +11,7 @@ module Penstock
       class Server < Command
         command "server", "Consumes until stopped", aliases: %w[s consumer]
         details <<~TEXT
-          Signals: INT, TERM and QUIT stop (a second one hurries, a third ends at once), TSTP takes no new work, TTIN
+          Signals: INT, TERM, QUIT and HUP stop (a second one hurries, a third ends at once), TSTP takes no new work, TTIN
           prints what every thread does. The filters take names as the routes have them, separated by commas; what is
           both included and excluded runs. An unknown name is an error.
         TEXT

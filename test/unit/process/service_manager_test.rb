@@ -1,0 +1,141 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "tmpdir"
+require "penstock/instrumentation/monitor"
+require "penstock/process/service_manager"
+require "penstock/runtime/threads"
+
+module Penstock
+  class ServiceManagerTest < TestCase
+    def setup
+      super
+      @folder = Dir.mktmpdir("penstock-notify")
+      @vitals = {live: true, ready: true}
+      @monitor = Instrumentation::Monitor.new
+      @threads = Runtime::Threads.new(->(_name, error) { raise error })
+      @complaints = []
+    end
+
+    def teardown
+      @manager&.close
+      wait_until(20) { @threads.living.empty? }
+      @socket&.close
+      FileUtils.remove_entry(@folder)
+      super
+    end
+
+    # What systemd has at its end.
+    def listen(name = File.join(@folder, "notify"))
+      @socket = Socket.new(:UNIX, :DGRAM)
+      @socket.bind(Addrinfo.unix(name.sub(/\A@/, "\0"), :DGRAM))
+      name
+    end
+
+    def manager(address, **env)
+      env = {"NOTIFY_SOCKET" => address, **env.to_h { |name, value| [name.to_s, value.to_s] }}
+      @manager = ServerProcess::ServiceManager.from(env, vitals: -> { @vitals }, warn: ->(text) { @complaints << text })
+      @manager.start(@threads, @monitor)
+    end
+
+    def heard
+      assert @socket.wait_readable(20 * TestSupport::Wait::TIME_FACTOR), "nothing was told"
+      @socket.recvfrom(4_096).first.lines(chomp: true)
+    end
+
+    def silence(seconds = 0.1) = @socket.wait_readable(seconds).nil?
+
+    def state(name) = @monitor.instrument("app.#{name}", {server_id: "x"})
+
+    test "what runs is ready, once; what stops says so" do
+      manager(listen)
+      assert silence
+      2.times { state(:running) }
+      state(:quieting)
+      state(:stopping)
+
+      assert_equal [%w[READY=1 STATUS=running], ["STATUS=takes no new work"], %w[STOPPING=1 STATUS=stops]], Array.new(3) { heard }
+      assert silence
+    end
+
+    test "sockets outside of the file system are reached too" do
+      manager(listen("@penstock-#{::Process.pid}-#{rand(1 << 40)}"))
+      state(:running)
+
+      assert_includes heard, "READY=1"
+    end
+
+    test "a sign of life comes twice in the time allowed, but none while the vitals say that it isn't live" do
+      manager(listen, WATCHDOG_USEC: 100_000, WATCHDOG_PID: ::Process.pid)
+      assert_equal [["WATCHDOG=1"]] * 3, Array.new(3) { heard }
+      @vitals = {live: false}
+      wait_until(20, "silence") { silence(0.3) || !heard }
+      @vitals = {live: true}
+
+      assert_equal ["WATCHDOG=1"], heard
+    end
+
+    test "a watchdog for another process, or none, is fed nothing" do
+      manager(listen, WATCHDOG_USEC: 20_000, WATCHDOG_PID: ::Process.pid + 1)
+
+      assert silence(0.2)
+    end
+
+    test "a rolling restart is a reload until all nodes are in their groups again; a server reloads nothing" do
+      manager(listen)
+      @monitor.instrument("process.notice_signal", {signal: :USR2})
+      assert silence
+      @monitor.instrument("swarm.manager.after_fork", {node: 0, pid: 1})
+      assert_includes heard, "READY=1"
+      @vitals = {live: true, ready: false, rolling: true}
+      @monitor.instrument("process.notice_signal", {signal: :USR2})
+      assert_match(/\ARELOADING=1 MONOTONIC_USEC=\d+ /, heard.join(" "))
+      assert silence
+      @vitals = {live: true, ready: true, rolling: false}
+
+      assert_includes heard, "READY=1"
+    end
+
+    test "a manager that reads nothing holds up nobody for longer than a second" do
+      manager(listen)
+      Socket.new(:UNIX, :DGRAM).tap do |other|
+        other.connect(@socket.local_address)
+        nil until other.sendmsg_nonblock("x", exception: false) == :wait_writable
+        other.close
+      end
+      state(:running)
+
+      assert_equal ["x"], heard
+      assert_empty @complaints
+    end
+
+    test "a manager that isn't there holds up nobody: a line in the log says so" do
+      manager(File.join(@folder, "nobody"))
+      3.times { state(:running) }
+
+      assert_equal 1, @complaints.size
+      assert_match(/NOTIFY_SOCKET=.*nobody.*No such file/, @complaints.first)
+    end
+
+    test "one that vanishes is told of once" do
+      manager(listen)
+      @socket.close
+      %i[running quieting stopping].each { |name| state(name) }
+
+      assert_equal 1, @complaints.size
+    end
+
+    test "a child of a fork says nothing" do
+      manager(listen)
+      pid = fork do
+        state(:running)
+        exit!(0)
+      end
+      ::Process.wait(pid)
+
+      assert silence
+      state(:running)
+      assert_includes heard, "READY=1"
+    end
+  end
+end
