@@ -9,5 +9,6 @@ void Init_pk_death_pipe(VALUE mNative);
 void Init_pk_envelope(VALUE mNative);
 void Init_pk_ledger(VALUE mNative);
 void Init_pk_stats_trim(VALUE mNative);
+void Init_pk_subreaper(VALUE mNative);
 
 #endif

@@ -93,6 +93,8 @@ int pk_death_pipe_watch(int fd, int grace_ms) {
   int err;
 
   if (watch.process == getpid()) return EALREADY;
+  if (watch.process) close_quit(); /* copies of the pipe of the process we were forked from */
+  watch.process = 0;
   if ((err = prepare(fd, grace_ms))) return err;
   if ((err = start_thread())) {
     close_quit();
