@@ -3,6 +3,7 @@
 require_relative "../config/memory_budget"
 require_relative "../errors"
 require_relative "doctor/build"
+require_relative "doctor/deployment"
 require_relative "doctor/memory"
 require_relative "doctor/server"
 require_relative "doctor/session"
@@ -16,9 +17,13 @@ module Penstock
       class Examination
         # @param target [Target] the cluster and application looked at
         # @param connect [Boolean] also try the network
-        def initialize(target, connect: false)
+        # @param deploy [Array<String>] files that say how the application is run
+        # @param dir [String] the folder they are counted from
+        def initialize(target, connect: false, deploy: [], dir: ".")
           @target = target
           @connect = connect
+          @deploy = deploy
+          @dir = dir
         end
 
         # @return [Array<Step>]
@@ -27,6 +32,7 @@ module Penstock
           steps = [*Build.new.steps, configuration]
           return steps unless configured
 
+          steps.concat(deployment) if @deploy.any?
           steps.concat(network) if @connect
           steps << Memory.new(consumer_settings, lanes: lanes).step
         end
@@ -42,6 +48,13 @@ module Penstock
           [true, Step.ok("configuration", "#{topics} topic#{"s" if topics != 1}, #{servers.join(", ")}")]
         rescue ConfigurationError, MissingBootFileError => error
           [false, Step.failed("configuration", error.message, nil)]
+        end
+
+        # Without an application, for the defaults.
+        def deployment
+          require_relative "../config/builder"
+          settings = @target.application&.config || Config::Builder.new.settings
+          Deployment.new(@deploy, dir: @dir, shutdown_timeout_ms: settings.shutdown_timeout).steps
         end
 
         def network

@@ -13,7 +13,8 @@ module Penstock
         details <<~TEXT
           Each step is OK, FAILED with the way out, or a warning where something works but is lost. With --connect: DNS,
           TCP and TLS for each bootstrap server, then the login, then every topic and group of the application (ACLs).
-          Exit code 1 when a step failed.
+          With --deploy: whether units of systemd, manifests of Kubernetes, Compose files and Dockerfiles leave a stop the
+          time it may take. Exit code 1 when a step failed.
         TEXT
 
         private
@@ -21,13 +22,15 @@ module Penstock
         def define(parser)
           Target.define(parser)
           parser.flag(:connect, "--connect", "also try to reach the cluster")
+          parser.list(:deploy, "--deploy FILES", "files that say how the application is run")
           parser.flag(:json, "--json", "as JSON")
         end
 
         def call(_words)
           require_relative "../doctor"
 
-          steps = CLI::Doctor::Examination.new(Target.new(context, options), connect: options[:connect]).steps
+          steps = CLI::Doctor::Examination.new(Target.new(context, options), connect: options[:connect],
+            deploy: options.fetch(:deploy, []), dir: context.dir).steps
           options[:json] ? say_json(steps.map(&:to_h)) : print_steps(steps)
           steps.any?(&:failed?) ? ExitCodes::FAILED : ExitCodes::OK
         end

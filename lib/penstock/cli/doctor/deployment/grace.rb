@@ -1,0 +1,60 @@
+# frozen_string_literal: true
+
+require_relative "../step"
+
+module Penstock
+  module CLI
+    module Doctor
+      class Deployment
+        # The time a supervisor must leave between TERM and KILL: `shutdown_timeout`, in which a server's stop ends by itself,
+        # and 15 s, in which a swarm kills the nodes that didn't, a busy machine gets its turn, and what runs at exit has run.
+        # A value.
+        class Grace
+          MORE_S = 15
+          UNITS = {
+            "us" => 1e-6, "usec" => 1e-6, "ms" => 1e-3, "msec" => 1e-3, "s" => 1, "sec" => 1, "second" => 1, "seconds" => 1,
+            "m" => 60, "min" => 60, "minute" => 60, "minutes" => 60, "h" => 3_600, "hr" => 3_600, "hour" => 3_600,
+            "hours" => 3_600, "d" => 86_400, "day" => 86_400, "days" => 86_400, "" => 1
+          }.freeze
+          private_constant :UNITS
+
+          # @param text [Object] as systemd and Compose write it: `75`, `75s`, `1min 15s`, `1m15s`, `infinity`
+          # @return [Float, nil] seconds; nil for what isn't a time
+          def self.parse(text)
+            text = text.to_s.strip
+            return Float::INFINITY if text == "infinity"
+            return unless text.match?(/\A(?:\d+(?:\.\d+)?\s*[a-z]*\s*)+\z/)
+            parts = text.scan(/(\d+(?:\.\d+)?)\s*([a-z]*)/)
+            parts.sum { |number, unit| Float(number) * UNITS.fetch(unit) } if parts.all? { |_, unit| UNITS.key?(unit) }
+          end
+
+          # @param shutdown_timeout_ms [Integer]
+          def initialize(shutdown_timeout_ms)
+            @timeout_s = shutdown_timeout_ms / 1_000.0
+          end
+
+          # @return [Integer] the least that does
+          def seconds = (@timeout_s + MORE_S).ceil
+
+          # @param name [String] of the step
+          # @param setting [String] what says it in the file
+          # @param given_s [Float, nil] nil where it says nothing
+          # @param default_s [Integer] what then holds
+          # @param write [String] how it is written there
+          # @return [Step]
+          def judge(name, setting, given_s, default_s:, write:)
+            said = given_s ? "#{setting} is #{words(given_s)}" : "#{setting} isn't said, so #{default_s} s"
+            return Step.ok(name, "#{said}: shutdown_timeout (#{words(@timeout_s)}) + #{MORE_S} s fit in") if
+              (given_s || default_s) >= seconds
+            Step.failed(name, "#{said}: shorter than shutdown_timeout (#{words(@timeout_s)}) + #{MORE_S} s. A process whose " \
+              "jobs take their time is killed: what it did since its last commit runs again elsewhere", "write #{write}")
+          end
+
+          private
+
+          def words(seconds) = (seconds == Float::INFINITY) ? "without end" : format("%g s", seconds)
+        end
+      end
+    end
+  end
+end

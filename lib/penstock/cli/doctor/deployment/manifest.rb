@@ -1,0 +1,104 @@
+# frozen_string_literal: true
+
+require_relative "../step"
+require_relative "grace"
+
+module Penstock
+  module CLI
+    module Doctor
+      class Deployment
+        # A YAML file: pods of Kubernetes wherever they stand in its documents (Deployment, StatefulSet, Job, a list of them), or
+        # services of Compose. Where some say that they run `penstock`, the others are left alone.
+        class Manifest
+          POD_DEFAULT_S = 30
+          COMPOSE_DEFAULT_S = 10
+
+          # @param path [String]
+          # @param text [String]
+          # @param grace [Grace]
+          def initialize(path, text, grace)
+            @path = path
+            @text = text
+            @grace = grace
+          end
+
+          # @return [Array<Step>]
+          def steps
+            found = documents.flat_map { |document| services(document) || pods(document, document["kind"].to_s) }
+            return [Step.skipped(@path, "has neither pods nor services")] if found.empty?
+            ours(found).flat_map { |kind, name, what| (kind == :service) ? service(name, what) : pod(name, what) }
+          rescue Psych::Exception => error
+            [Step.failed(@path, "isn't YAML: #{error.message}", "a template has to be rendered first (helm template, envsubst)")]
+          end
+
+          private
+
+          def documents
+            require "date"
+            require "yaml"
+            parts = @text.split(/^---(?:[ \t].*)?$/)
+            parts.map { |part| YAML.safe_load(part, aliases: true, permitted_classes: [Date, Time]) }.grep(Hash)
+          end
+
+          def services(document)
+            return if document["kind"] || !document["services"].is_a?(Hash)
+            document["services"].map { |name, what| [:service, name, what.to_h] }
+          end
+
+          # @return [Array<Array>] what has containers, with the name of what it is the template of
+          def pods(node, name)
+            return node.flat_map { |one| pods(one, name) } if node.is_a?(Array)
+            return [] unless node.is_a?(Hash)
+            name = "#{node["kind"] || name.split.first} #{node["metadata"]["name"]}" if node.dig("metadata", "name")
+            return [[:pod, name, node]] if node["containers"].is_a?(Array)
+            node.values.flat_map { |value| pods(value, name) }
+          end
+
+          def ours(found)
+            named = found.select { |_kind, _name, what| (what["containers"] || [what]).any? { |one| penstock?(one) } }
+            named.empty? ? found : named
+          end
+
+          def penstock?(container) = container.values_at("command", "args", "entrypoint").flatten.join(" ").include?("penstock")
+
+          def service(name, what)
+            given = what["stop_grace_period"]
+            name = "#{@path}: #{name}"
+            return Step.failed(name, "stop_grace_period #{given} is no time", "write #{@grace.seconds}s") if
+              given && Grace.parse(given).nil?
+            @grace.judge(name, "stop_grace_period", given && Grace.parse(given), default_s: COMPOSE_DEFAULT_S,
+              write: "stop_grace_period: #{@grace.seconds}s")
+          end
+
+          def pod(name, spec)
+            name = "#{@path}: #{name}"
+            given = spec["terminationGracePeriodSeconds"]
+            [@grace.judge(name, "terminationGracePeriodSeconds", given && Float(given), default_s: POD_DEFAULT_S,
+              write: "terminationGracePeriodSeconds: #{@grace.seconds}"),
+              *spec["containers"].flat_map { |container| container_steps(name, container) }]
+          rescue ArgumentError, TypeError
+            [Step.failed(name, "terminationGracePeriodSeconds #{given.inspect} is no number", "write #{@grace.seconds}")]
+          end
+
+          def container_steps(name, container)
+            [pre_stop(name, container), probe(name, container, "livenessProbe", "/live"),
+              probe(name, container, "readinessProbe", "/ready")].compact
+          end
+
+          def pre_stop(name, container)
+            return unless container.dig("lifecycle", "preStop")
+            Step.warning(name, "preStop of #{container["name"]} runs before TERM and takes its time from the grace; nothing is " \
+              "routed to a consumer that would have to be waited for", "leave it out")
+          end
+
+          # A probe of lag, or of membership, would restart what is only slow, or has no broker: that makes it slower.
+          def probe(name, container, kind, path)
+            found = container.dig(kind, "httpGet", "path")
+            return if found.nil? || found == path
+            Step.warning(name, "#{kind} of #{container["name"]} asks #{found}", "#{path} is made for it (config.health.port)")
+          end
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,64 @@
+# frozen_string_literal: true
+
+require_relative "../step"
+require_relative "grace"
+
+module Penstock
+  module CLI
+    module Doctor
+      class Deployment
+        # A unit of systemd, or a drop-in of one.
+        class Unit
+          # DefaultTimeoutStopSec as systemd has it.
+          DEFAULT_S = 90
+
+          # @param path [String]
+          # @param text [String]
+          # @param grace [Grace]
+          def initialize(path, text, grace)
+            @path = path
+            @grace = grace
+            @settings = read(text)
+          end
+
+          # @return [Array<Step>]
+          def steps = [stop, kill_signal, watchdog].compact
+
+          private
+
+          # Later lines win, as for systemd; sections other than the service's don't matter here.
+          def read(text)
+            section = nil
+            text.gsub("\\\n", " ").each_line(chomp: true).with_object({}) do |line, found|
+              section = $1 if line =~ /\A\[(\w+)\]/
+              found[$1] = $2.strip if section == "Service" && line =~ /\A(\w+)\s*=(.*)/
+            end
+          end
+
+          def stop
+            setting = @settings.key?("TimeoutStopSec") ? "TimeoutStopSec" : "TimeoutSec"
+            text = @settings[setting]
+            given = Grace.parse(text) unless text.nil?
+            return Step.failed(@path, "#{setting}=#{text} is no time", "write TimeoutStopSec=#{@grace.seconds}") if text && !given
+            given = Float::INFINITY if given&.zero? # systemd's word for it
+            @grace.judge(@path, text ? setting : "TimeoutStopSec", given, default_s: DEFAULT_S,
+              write: "TimeoutStopSec=#{@grace.seconds}")
+          end
+
+          def kill_signal
+            return unless %w[SIGKILL KILL 9].include?(@settings["KillSignal"])
+            Step.failed(@path, "KillSignal=#{@settings["KillSignal"]} ends a process without a stop",
+              "leave it out: SIGTERM is meant")
+          end
+
+          # A type without messages doesn't wait for READY; a watchdog is fed all the same.
+          def watchdog
+            return if @settings["WatchdogSec"].nil? || @settings["Type"].to_s.start_with?("notify")
+            Step.warning(@path, "WatchdogSec without Type=notify: the start counts as done before anything runs",
+              "write Type=notify")
+          end
+        end
+      end
+    end
+  end
+end
