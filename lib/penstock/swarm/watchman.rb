@@ -9,7 +9,9 @@ module Penstock
     class Watchman
       # Until the node is in its groups, the supervisor is told of each step soon.
       LOOK_MS = 100
-      private_constant :LOOK_MS
+      # The states of a process whose loops don't turn yet. It may be past :running by the time it is first seen to run.
+      BOOT = %i[initializing initialized supervising].freeze
+      private_constant :LOOK_MS, :BOOT
 
       # @param reports [Reports]
       # @param death [IO] at its end when the supervisor is gone
@@ -61,11 +63,16 @@ module Penstock
 
       # Each step at once; else once an interval.
       def look(health)
-        @stage = :ready if @stage == :booting && health.state == :running && tell(:ready, health)
-        return if @stage == :booting
+        return if BOOT.include?(health.state)
+        ready(health) if @stage == :booting
         became_member = @stage == :ready && health.member?
         @stage = :member if became_member
         report(health) if became_member || due?
+      end
+
+      def ready(health)
+        @stage = :ready
+        tell(:ready, health)
       end
 
       def due? = @told.nil? || now - @told >= @interval_ms
@@ -76,7 +83,7 @@ module Penstock
         complaint ? @reports.unhealthy(complaint, facts(health)) : tell(:healthy, health)
       end
 
-      def tell(kind, health) = @reports.public_send(kind, facts(health)) || true
+      def tell(kind, health) = @reports.public_send(kind, facts(health))
 
       def facts(health) = {**health.to_h, jobs: @jobs.call}.compact
 

@@ -54,6 +54,15 @@ module Penstock
         assert_equal [true, 7, 1_000, 2], @messages.last.facts.values_at(:member, :jobs, :rss_bytes, :partitions)
       end
 
+      test "a node that is told to come to rest while it boots reports all the same" do
+        watch
+        @health = health(:quieting, false)
+        wait_until(20) { heard.first(2) == %i[ready healthy] }
+        @health = health(:stopping, true)
+        wait_until(20) { heard == %i[ready healthy healthy] }
+        assert_equal "stopping", @messages.last.facts[:state]
+      end
+
       test "it reports each interval, what stands still with its reason" do
         @health = health(:running, true)
         watch(20)
