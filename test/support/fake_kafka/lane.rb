@@ -65,11 +65,13 @@ module Penstock
           @queue.clear
         end
 
+        # As with an assignment nothing was consumed yet: a pause that follows leaves the fetch where it is (librdkafka forgets
+        # `rktp_app_pos`).
         def seek(offset)
           @version += 1
           @queue.clear
           @fetching = nil
-          @told_end = nil
+          @told_end = @previous_from = nil
           @cursor = offset.negative? ? NO_OFFSET : offset
           start(offset)
         end
