@@ -132,6 +132,7 @@ module Penstock
       letter_topics(groups)
       server(groups)
       @server.stop! if @stopped
+      ServerProcess::Compiler.switch_on if config.yjit && (traps || node)
       with_doors do
         tell_service_manager if traps
         @server.run(traps: traps)

@@ -44,7 +44,9 @@ module Penstock
         Setting.new("swarm.restart_backoff", Types::Milliseconds.new(min: 1), 1_000,
           "Wait before a node that died while it started is forked again, doubled each time."),
         Setting.new("swarm.restart_backoff_max", Types::Milliseconds.new(min: 1), 60_000,
-          "Longest of those waits. A node that dies after it too isn't started again.")
+          "Longest of those waits. A node that dies after it too isn't started again."),
+        Setting.new("swarm.mold", Types::Flag.new, false,
+          "Whether nodes are forked from a process of its own that is warmed up and does nothing else. Linux only.")
       ].freeze
 
       SETTINGS = [
@@ -63,6 +65,8 @@ module Penstock
         Setting.new("max_wait_time", Types::Milliseconds.new(min: 1), 1_000,
           "Accepted, without effect: a batch is what is there when a worker is free."),
         Setting.new("shutdown_timeout", Types::Milliseconds.new(min: 1), 60_000, "Time in which a stop has ended."),
+        Setting.new("yjit", Types::Flag.new, true,
+          "Whether servers and nodes switch Ruby's compiler on, from Ruby 3.3; older ones need `RUBYOPT=--yjit` at their start."),
         Setting.new("initial_offset", Types::Word.new("earliest", "latest"), "earliest",
           "Where a group begins that has committed nothing. `auto.offset.reset` in `kafka` wins."),
         Setting.new("consumer_persistence", Types::Flag.new, true,

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../../process/compiler"
 require_relative "../../version"
 require_relative "../boot"
 require_relative "../command"
@@ -29,11 +30,19 @@ module Penstock
         def facts_of(application, boot)
           routes = application.validate!.routes
           {
-            penstock: VERSION, ruby: RUBY_DESCRIPTION, librdkafka: Native::LIBRDKAFKA_VERSION,
+            penstock: VERSION, ruby: RUBY_DESCRIPTION, yjit: yjit(application.config), librdkafka: Native::LIBRDKAFKA_VERSION,
             boot_file: boot.path, environment: application.config.environment.to_s, client_id: application.config.client_id,
             threads: application.config.concurrency, consumer_groups: routes.consumer_groups.size,
             subscription_groups: routes.subscription_groups.size, topics: routes.topics.size
           }
+        end
+
+        # What a server would have.
+        def yjit(config)
+          state = ServerProcess::Compiler.state
+          return state.to_s unless state == :off
+          return "off (config.yjit)" unless config.yjit
+          RubyVM::YJIT.respond_to?(:enable) ? "on in servers" : "off (start Ruby #{RUBY_VERSION} with RUBYOPT=--yjit)"
         end
       end
     end
