@@ -1,0 +1,96 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "socket"
+require "penstock/producer"
+require "support/embedded_broker"
+require "support/served"
+
+module Penstock
+  # What systemd is told, by real processes over a real socket.
+  class ServiceTest < TestCase
+    include TestSupport::CommandLine
+    include TestSupport::Served
+
+    extend TestSupport::EmbeddedBroker::OnePerClass
+
+    def setup
+      super
+      @heard = []
+      @socket = Socket.new(:UNIX, :DGRAM)
+    end
+
+    def teardown
+      super
+      @socket.close
+    end
+
+    # @return [Hash] what systemd puts into the environment
+    def notified(address, **more)
+      @socket.bind(Addrinfo.unix(address.sub(/\A@/, "\0"), :DGRAM))
+      {"NOTIFY_SOCKET" => address, **more.to_h { |name, value| [name.to_s, value] }}
+    end
+
+    # @return [Array<String>] all lines so far
+    def heard
+      while (message = @socket.recvfrom_nonblock(4_096, exception: false)) != :wait_readable
+        @heard.concat(message.first.lines(chomp: true))
+      end
+      @heard
+    end
+
+    def states = heard.grep(/\A(?:READY|RELOADING|STOPPING)=/)
+
+    test "a server says when it runs and stops, and gives signs of life in between" do
+      server = serve("server", env: notified(File.join(@dir, "notify"), WATCHDOG_USEC: 200_000))
+      server.await("three signs of life") { heard.count("WATCHDOG=1") >= 3 && states.any? }
+      assert_equal %w[READY=1], states
+      server.signal(:TERM)
+
+      assert_equal 0, server.code, server.tail
+      assert_equal %w[READY=1 STOPPING=1], states
+    end
+
+    test "a process that stands still gives no sign of life" do
+      server = serve("server", env: notified("@#{File.basename(@dir)}", WATCHDOG_USEC: 200_000))
+      server.await("signs of life") { heard.include?("WATCHDOG=1") }
+      server.signal(:STOP)
+      server.await("its stop") { File.read("/proc/#{server.pid}/stat")[/\) (\w)/, 1] == "T" }
+      before = heard.size
+      observe_for(0.5)
+
+      assert_equal before, heard.size
+      server.signal(:CONT)
+      server.await("a sign of life") { heard.size > before }
+    end
+
+    test "of a swarm the supervisor speaks alone: it runs, replaces its nodes, runs again, stops" do
+      swarm = serve("swarm", "--nodes", "2", env: notified(File.join(@dir, "notify")).merge("ASSIGN" => nil))
+      swarm.await("a swarm that runs") { states.any? && swarm.log.scan(" running (pid").size == 2 }
+      swarm.signal(:USR2)
+      swarm.await("the end of the reload") { states.last(2) == ["RELOADING=1", "READY=1"] }
+      assert_equal 4, swarm.log.scan(": forked (pid").size, swarm.tail
+      swarm.signal(:TERM)
+
+      assert_equal 0, swarm.code, swarm.tail
+      assert_equal %w[READY=1 RELOADING=1 READY=1 STOPPING=1], states
+    end
+
+    test "one that can't be started is never ready" do
+      wrong = {"MORE" => "PenstockApp.setup { |config| config.client_id = nil }"}
+      server = serve("server", env: notified(File.join(@dir, "notify")).merge(wrong))
+
+      assert_equal 1, server.code
+      assert_empty heard
+    end
+
+    test "where nobody listens the server runs all the same, and its log says so" do
+      server = serve("server", env: {"NOTIFY_SOCKET" => File.join(@dir, "nobody")})
+      server.await_log(/the service manager \(NOTIFY_SOCKET=.*nobody\) can't be told/)
+      server.await_log(/ running \(pid/)
+      server.signal(:TERM)
+
+      assert_equal 0, server.code, server.tail
+    end
+  end
+end

@@ -1,0 +1,121 @@
+# frozen_string_literal: true
+
+require "json"
+require_relative "command_line"
+require_relative "wait"
+
+module Penstock
+  module TestSupport
+    # `penstock server` and its like in processes of their own, each with a log; what a test starts it also ends. Included after
+    # {CommandLine}, in classes with an embedded broker (`cluster`).
+    module Served
+      # Consumers do what their records say, and write down what they did.
+      BOOT_FILE = <<~'RUBY'
+        require "json"
+        require "penstock"
+        class Work < Penstock::BaseConsumer
+          def consume
+            messages.each do |message|
+              puts "begin #{message.raw_payload}"
+              act(message.raw_payload)
+              puts "end #{message.raw_payload}"
+            end
+          end
+
+          def shutdown = puts("shutdown hook")
+
+          private
+
+          def act(payload)
+            sleep(payload[/\d+/].to_i / 1_000.0) if payload.start_with?("work")
+            raise SystemExit if payload == "critical"
+            Thread.handle_interrupt(Exception => :never) { loop { sleep(1) } } if payload == "stubborn"
+          end
+        end
+        class PenstockApp < Penstock::App
+          setup do |config|
+            config.client_id = "served"
+            config.group_id = ENV.fetch("GROUP")
+            config.kafka = JSON.parse(ENV.fetch("KAFKA"), symbolize_names: true)
+            config.shutdown_timeout = Integer(ENV.fetch("SHUTDOWN_TIMEOUT", "60000"))
+          end
+          routes.draw { topic(ENV.fetch("TOPIC")) { consumer Work; assign(true) if ENV["ASSIGN"] } }
+        end
+        eval(ENV["MORE"]) if ENV["MORE"]
+      RUBY
+
+      # One process. Ends only what it started.
+      class Process
+        include Wait
+
+        # @return [Integer]
+        attr_reader :pid
+
+        # @param command [Array<String>]
+        # @param dir [String]
+        # @param env [Hash{String => String, nil}]
+        # @param options [Hash] of `spawn`
+        def initialize(command, dir:, env:, **options)
+          @path = File.join(dir, "log-#{rand(1 << 40)}")
+          @pid = ::Process.spawn(env, *command, **{:chdir => dir, :in => File::NULL, %i[out err] => [@path, "a"], **options})
+        end
+
+        def log = File.exist?(@path) ? File.read(@path) : ""
+        def signal(name, pid = @pid) = ::Process.kill(name, pid)
+        def await(what, deadline = 40) = wait_until(deadline, what, state: -> { tail }, every: 0.02) { yield }
+        def await_log(pattern, times = 1) = await("#{pattern.inspect} in its log") { log.scan(pattern).size >= times }
+        def ended? = !status.nil?
+
+        # @return [Process::Status]
+        def await_end(deadline = 40) = await("its end", deadline) { status }
+
+        # @return [Integer, nil] exit code
+        def code(deadline = 40) = await_end(deadline).exitstatus
+
+        # Kills it if it is there.
+        def close
+          signal(:KILL) unless ended?
+          await_end
+        end
+
+        def tail = log.lines.last(40).join
+
+        private
+
+        def status = @status ||= ::Process.wait2(@pid, ::Process::WNOHANG)&.last
+      end
+
+      def setup
+        super
+        @started = []
+        write("penstock.rb", BOOT_FILE)
+        @topic = "t#{rand(1 << 40)}"
+        cluster.create_topic(@topic, partitions: 2)
+      end
+
+      def teardown
+        @started.each(&:close)
+        super
+      end
+
+      def cluster = self.class.cluster
+
+      # @param arguments [Array<String>] of `penstock`
+      # @param env [Hash{String => Object}] besides what all have
+      # @param options [Hash] of `spawn`
+      def serve(*arguments, env: {}, before: [], **options)
+        command = [*before, RbConfig.ruby, CommandLine::EXECUTABLE, *arguments]
+        common = {"GROUP" => "g#{rand(1 << 40)}", "TOPIC" => @topic, "KAFKA" => JSON.generate(cluster.kafka), "ASSIGN" => "1"}
+        env = CommandLine::CLEAN.merge(common, env.transform_values { |value| value&.to_s })
+        Process.new(command, dir: @dir, env: env, **options).tap { |process| @started << process }
+      end
+
+      def produce(*payloads, partition: 0)
+        producer = Penstock::Producer.new { |config| config.kafka = cluster.kafka }
+        producer.produce_many_sync(payloads.map { |payload| {topic: @topic, payload: payload, partition: partition} })
+      ensure
+        producer&.close
+      end
+    end
+  end
+end
