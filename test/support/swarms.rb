@@ -13,9 +13,12 @@ module Penstock
 
       def swarm(count, **settings)
         @now = 0
+        @registry = Swarm::Registry.new(count, policy(**settings), @now)
+      end
+
+      def policy(**settings)
         settings = Config::Settings::Swarm.new(*DEFAULTS.merge(settings).values_at(*Config::Settings::Swarm.members))
-        policy = Swarm::Policy.new(settings, 60_000, random: -> { @random || 0.0 })
-        @registry = Swarm::Registry.new(count, policy, @now)
+        Swarm::Policy.new(settings, 60_000, random: -> { @random || 0.0 })
       end
 
       # All are healthy members.

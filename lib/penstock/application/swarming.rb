@@ -19,7 +19,7 @@ module Penstock
         @filters = filters
         idle_nodes
         @lifecycle.enter(:initialized)
-        @supervisor = Swarm::Supervisor.new(self, clock: Clock::SYSTEM)
+        @supervisor = Swarm::Supervisor.new(self, clock: Clock::SYSTEM, births: births)
         @lifecycle.enter(:supervising)
         code = with_doors do
           tell_service_manager
@@ -52,6 +52,13 @@ module Penstock
         %i[Admin BaseConsumer Filter Message Messages Producer RemoteError].each { |name| Penstock.const_get(name) }
       end
 
+      # In a mold, before anything else.
+      # @api private
+      def become_mold
+        forget_doors
+        @supervisor = nil
+      end
+
       # In a node, before anything else.
       # @param index [Integer]
       # @api private
@@ -73,6 +80,13 @@ module Penstock
       def orphaned! = @server ? @server.orphaned! : exit!(ServerProcess::ExitCodes::ORPHANED)
 
       private
+
+      # Who forks the nodes.
+      def births
+        return Swarm::Births unless config.swarm.mold
+        require_relative "../swarm/mold_births"
+        Swarm::MoldBirths
+      end
 
       # A node without a topic would end at once, over and over.
       def idle_nodes

@@ -25,7 +25,7 @@ module Penstock
 
       # What `settings.swarm` answers.
       Swarm = Struct.new(:nodes, :supervision_interval, :liveness_timeout, :memory_limit, :jobs_limit, :age_limit,
-        :restart_backoff, :restart_backoff_max)
+        :restart_backoff, :restart_backoff_max, :mold)
 
       # @api private
       SECTIONS = {"pause" => Pause, "oauth" => OAuth, "admin" => Admin, "lag_compensation" => LagCompensation,

@@ -29,6 +29,23 @@ module Penstock
       def on_swarm_manager_held_down(event)
         @logger.fatal { "node #{event[:node]}: not started again#{Lines.reason(event)}" }
       end
+
+      def on_swarm_mold_forked(event)
+        @logger.debug { "mold: forked (pid #{event[:pid]})" }
+      end
+
+      def on_swarm_mold_warm(event)
+        @logger.info { "mold (pid #{event[:pid]}): warm after #{event[:time]} ms" }
+      end
+
+      def on_swarm_mold_ended(event)
+        wait = event[:timeout]
+        @logger.warn { "mold (pid #{event[:pid]}): ended#{Lines.reason(event)}#{", the next in #{wait} ms" if wait}" }
+      end
+
+      def on_swarm_mold_given_up(event)
+        @logger.warn { "nodes are forked from the supervisor, without a mold#{Lines.reason(event)}" }
+      end
     end
   end
 end

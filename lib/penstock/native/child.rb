@@ -10,6 +10,14 @@ module Penstock
     # Defined in the extension: `new(pid)`, `pid`, `reap` → nil while the child lives, else `[exit code, signal]`, of which one
     # is nil (both, when somebody else waited for it). It never waits.
     class Child
+      # @param code [Integer, nil]
+      # @param signal [Integer, nil]
+      # @return [String] how it ended
+      def self.words(code, signal)
+        return "exit code #{code}" if code
+        signal ? "SIG#{::Signal.signame(signal)}" : "somebody else waited for it"
+      end
+
       # @return [Boolean] false from when it was seen to have ended
       def alive? = reap.nil?
 

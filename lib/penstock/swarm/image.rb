@@ -13,6 +13,15 @@ module Penstock
       private_constant :LATE
 
       class << self
+        # The application's part of it, then {prepare}.
+        # @param application [#eager_load, #monitor, #server_id]
+        # @raise [ConfigurationError] see {check!}
+        def warm_up(application)
+          application.monitor.instrument("app.before_warmup", {server_id: application.server_id})
+          prepare(application.method(:eager_load))
+          check!
+        end
+
         # Loads what would be loaded late, and puts Ruby's heap in order.
         # @param eager_load [#call] loads the framework
         # @return [void]

@@ -2,7 +2,7 @@
 
 module Penstock
   module Swarm
-    # What a node tells its supervisor. Values; {Frame} makes bytes of them and back.
+    # What a node tells its supervisor, and a mold and its supervisor each other. Values; {Frame} makes bytes of them and back.
     module Message
       # What about a node is told with every report: `state` (String), `member` (whether it was in all its groups), `rss_bytes`,
       # `jobs` (ended since it began), `running`, `partitions`, `loops` (a row each). Symbols as keys.
@@ -18,8 +18,17 @@ module Penstock
       # It has come to its end and will exit with this code.
       Stopped = Struct.new(:code)
 
+      # From a mold: it is ready to bear nodes. How long it took.
+      Warm = Struct.new(:ms)
+      # From a mold: it can't, and ends. Each problem is its place, a sentence and the way out.
+      Failed = Struct.new(:problems)
+      # To a mold: a node of this index is wanted. Its ends of two pipes come with the message.
+      Bear = Struct.new(:number, :index)
+      # From a mold, to a request of that number: the node's process id, or nil and why there is none.
+      Born = Struct.new(:number, :pid, :reason)
+
       # A type's number is its place; new ones are added at the end.
-      TYPES = [Ready, Healthy, Unhealthy, Stopping, Stopped].freeze
+      TYPES = [Ready, Healthy, Unhealthy, Stopping, Stopped, Warm, Failed, Bear, Born].freeze
     end
   end
 end

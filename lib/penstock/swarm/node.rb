@@ -18,8 +18,9 @@ module Penstock
       ORPHANED_MS = 4_000
       private_constant :ORPHANED_MS
 
-      # What a node is forked with. `foreign` are the supervisor's descriptors, which it closes.
-      Inheritance = Struct.new(:index, :supervisor_pid, :pipe, :death, :foreign, :signals, keyword_init: true)
+      # What a node is forked with. `foreign` are its parent's descriptors, which it closes; on `leave` comes the word to begin,
+      # where a mold forked it.
+      Inheritance = Struct.new(:index, :supervisor_pid, :pipe, :death, :foreign, :signals, :leave, keyword_init: true)
 
       # @param application [#run_as_node, #health, #orphaned!, #config, #monitor]
       # @param inheritance [Inheritance]
@@ -49,9 +50,17 @@ module Penstock
         Native::DeathPipe.watch(@inherited.death, grace_ms: ORPHANED_MS)
         @signals.install
         @signals.take_over(@inherited.signals)
+        await_leave
         Execution::Processes::Orphans.die_with_parent(@inherited.supervisor_pid, "TERM")
         @reports = Reports.new(@inherited.pipe)
         @application.become_node(@inherited.index)
+      end
+
+      # Nobody gives it any more: the supervisor is gone, or counts on another one.
+      def await_leave
+        leave = @inherited.leave or return
+        exit!(ServerProcess::ExitCodes::ORPHANED) unless leave.read(1)
+        leave.close
       end
 
       def serve

@@ -13,7 +13,8 @@ module Penstock
       BOOT_FACTOR = 2
       # Recycling limits of nodes differ by up to so much of themselves, or all would reach theirs at once.
       SPREAD = 0.1
-      private_constant :SPREAD, :BOOT_FACTOR
+      ANSWER_INTERVALS = 2
+      private_constant :SPREAD, :BOOT_FACTOR, :ANSWER_INTERVALS
 
       # @return [Integer] ms
       attr_reader :interval_ms
@@ -39,6 +40,12 @@ module Penstock
       def silent_at(entry)
         entry.heard_at + @settings.liveness_timeout * ((entry.state == :starting) ? BOOT_FACTOR : 1)
       end
+
+      # @return [Integer] ms (monotonic) from which on a mold that was forked at that time isn't waited for
+      def mold_late_at(forked_at) = forked_at + @settings.liveness_timeout * BOOT_FACTOR
+
+      # @return [Integer] ms a warm mold has to fork a node, which is two forks
+      def mold_answer_ms = ANSWER_INTERVALS * @interval_ms
 
       # What a supervisor that was frozen grants: one full interval before it judges.
       # @return [Integer] the earliest `heard_at` a node is then taken to have

@@ -9,7 +9,7 @@ module Penstock
     #
     # docs/internals.md has the table of states, and what may come in between.
     class Registry
-      STATES = %i[starting ready healthy stopping not_responding exited held_down].freeze
+      STATES = %i[starting ready healthy stopping not_responding exited held_down awaited].freeze
       LIVING = STATES.first(5).freeze
 
       # To be forked, or a signal to be sent with its reason.
@@ -55,6 +55,17 @@ module Penstock
         entry.number = @forks += 1
         condemn(entry, now + @policy.node_shutdown_timeout, "the swarm stops") if stopping?
         entry
+      end
+
+      # Somebody else is to fork it: {#forked}, {#unforkable} or {#not_forked} follows.
+      def awaited(index) = @entries[index].state = :awaited
+
+      # Nobody does, and that is not the node's fault.
+      def not_forked(index, now)
+        entry = @entries[index]
+        return unless entry.state == :awaited
+        entry.state = :exited
+        entry.due_at = now
       end
 
       # No process could be made.
@@ -248,7 +259,7 @@ module Penstock
         case entry.state
         when :exited then at_rest? ? nil : entry.due_at
         when :stopping, :not_responding then entry.killed ? nil : entry.deadline_at
-        when :held_down then nil
+        when :held_down, :awaited then nil
         else [@policy.silent_at(entry), (@policy.worn_out_at(entry) if @entries.all?(&:settled?))].compact.min
         end
       end

@@ -3,9 +3,8 @@
 require_relative "../process/exit_codes"
 require_relative "../process/health"
 require_relative "../process/thread_dump"
-require_relative "image"
-require_relative "node"
-require_relative "node_handle"
+require_relative "births"
+require_relative "node_signals"
 require_relative "policy"
 require_relative "registry"
 require_relative "supervisor_signals"
@@ -28,7 +27,8 @@ module Penstock
       # @param application [Application]
       # @param clock [Clock]
       # @param policy [Policy]
-      def initialize(application, clock:, policy: nil)
+      # @param births [Class] how nodes come into being, see {Births}
+      def initialize(application, clock:, policy: nil, births: Births)
         @application = application
         @monitor = application.monitor
         @clock = clock
@@ -36,6 +36,7 @@ module Penstock
         @policy = policy || Policy.new(settings.swarm, settings.shutdown_timeout)
         @registry = Registry.new(settings.swarm.nodes, @policy, now)
         @handles = {}
+        @births_class = births
         @code = ServerProcess::ExitCodes::OK
       end
 
@@ -76,21 +77,17 @@ module Penstock
       end
 
       def prepare
-        Image.check!
-        @monitor.instrument("app.before_warmup", {server_id: @application.server_id})
-        Image.prepare(@application.method(:eager_load))
-        Image.check!
-        @signals = SupervisorSignals.new(children: pidfds_missing?)
-        @signals.install
+        @signals = SupervisorSignals.new(children: @births_class.needs_sigchld?)
         @death, @lifeline = IO.pipe
+        @births = @births_class.new(household)
+        @births.prepare
+        @signals.install
         @turned_at = now
       end
 
-      def pidfds_missing?
-        probe = Native::Child.new(::Process.pid)
-        probe.io.nil?
-      ensure
-        probe.close
+      def household
+        Births::Household.new(application: @application, registry: @registry, handles: @handles, policy: @policy,
+          signals: @signals, death: @death, lifeline: @lifeline, now: method(:now))
       end
 
       def turn
@@ -98,6 +95,7 @@ module Penstock
         listen
         forgive if now - @turned_at > LATE * @policy.interval_ms
         @turned_at = now
+        @births.turn
         bury
         @signals.take_all.each { |message| obey(message) }
         @registry.decide(now).each { |decision| carry_out(decision) }
@@ -105,9 +103,9 @@ module Penstock
 
       # Never longer than an interval, so that a turn that comes late says something.
       def wait
-        due = @registry.next_due
+        due = [@registry.next_due, @births.next_due].compact.min
         ms = [@policy.interval_ms, *(due && [due - now, 0].max)].min
-        IO.select([@signals.io, *@handles.each_value.flat_map(&:ios)], nil, nil, ms / 1_000.0)
+        IO.select([@signals.io, *@births.ios, *@handles.each_value.flat_map(&:ios)], nil, nil, ms / 1_000.0)
       end
 
       def listen
@@ -116,6 +114,7 @@ module Penstock
 
       def forgive
         @registry.forgive(now)
+        @births.forgive
       end
 
       # --- ends
@@ -133,7 +132,8 @@ module Penstock
         was_killed = @registry.entries[handle.index].killed
         note_code(code, signal, was_killed)
         at = now
-        entry = @registry.ended(handle.index, words(code, signal), at, failed: code == ServerProcess::ExitCodes::CONFIGURATION)
+        entry = @registry.ended(handle.index, Native::Child.words(code, signal), at,
+          failed: code == ServerProcess::ExitCodes::CONFIGURATION)
         wait = entry.due_at - at if entry.due_at && !@registry.at_rest?
         @monitor.instrument("swarm.manager.node_ended",
           {node: handle.index, pid: handle.pid, reason: entry.reason, timeout: wait})
@@ -142,11 +142,6 @@ module Penstock
 
       def held_down(entry)
         @monitor.instrument("swarm.manager.held_down", {node: entry.index, reason: entry.reason})
-      end
-
-      def words(code, signal)
-        return "exit code #{code}" if code
-        signal ? "SIG#{Signal.signame(signal)}" : "somebody else waited for it"
       end
 
       # How nodes end that were told to is how the swarm ends.
@@ -176,6 +171,7 @@ module Penstock
       # A node takes any number of TERMs for one; the second stop has a signal of its own.
       def stop
         again = @registry.stopping?
+        @births.cease
         @application.lifecycle.enter(:stopping)
         @registry.stop(now).each do |order|
           carry_out(order, (again && order.name == "TERM") ? NodeSignals::HURRY : order.name)
@@ -184,6 +180,7 @@ module Penstock
 
       def quiet
         @application.lifecycle.enter(:quieting)
+        @births.cease
         @registry.quiet
         @handles.each_value { |handle| handle.signal("TSTP") }
       end
@@ -197,37 +194,12 @@ module Penstock
       # --- decisions
 
       def carry_out(decision, signal = nil)
-        return give_birth(decision.index) if decision.is_a?(Registry::Fork)
+        return @births.bear(decision.index) if decision.is_a?(Registry::Fork)
         handle = @handles[decision.index] or return
         name = signal || decision.name
         event = (name == "KILL") ? "swarm.manager.terminating" : "swarm.manager.stopping"
         @monitor.instrument(event, {node: handle.index, pid: handle.pid, reason: decision.reason})
         handle.signal(name)
-      end
-
-      def give_birth(index)
-        @monitor.instrument("swarm.manager.before_fork", {node: index})
-        reader, writer = IO.pipe
-        pid = fork_node(index, reader, writer)
-        writer.close
-        @handles[index] = NodeHandle.new(index, pid, reader)
-        @registry.forked(index, pid, now)
-        @monitor.instrument("swarm.manager.after_fork", {node: index, pid: pid})
-      rescue SystemCallError => error # no memory, no more processes
-        [reader, writer].each { |io| io&.close }
-        @registry.unforkable(index, "#{error.class}: #{error.message}", now)
-        @monitor.instrument("error.occurred", {type: "swarm.supervisor.error", error: error})
-      end
-
-      # Behind the fork nothing of the supervisor's goes on: `exit` runs what the application registered, and no `ensure` of ours,
-      # for those look whose process it is.
-      def fork_node(index, reader, writer)
-        supervisor = ::Process.pid
-        ::Process.fork do
-          inheritance = Node::Inheritance.new(index: index, supervisor_pid: supervisor, pipe: writer, death: @death,
-            foreign: [@lifeline, reader, @signals, *@handles.values], signals: @signals)
-          exit(Node.new(@application, inheritance).run)
-        end
       end
 
       # --- the end
@@ -242,6 +214,7 @@ module Penstock
       def close
         return unless @signals
         @signals.restore
+        @births&.close
         [@signals, @lifeline, @death, *@handles.values].compact.each(&:close)
       end
 

@@ -45,6 +45,18 @@ module Penstock
         # @return [Array<Integer>] process ids of a node, the living one last
         def pids_of(node) = log.scan(/node #{node}: forked \(pid (\d+)\)/).map { |(pid)| Integer(pid) }
 
+        # @return [Array<Integer>] process ids of molds that were warm, the living one last
+        def molds = log.scan(/mold \(pid (\d+)\): warm/).map { |(pid)| Integer(pid) }
+
+        # @return [Array<Integer>] processes below the supervisor that have ended and that nobody waited for
+        def zombies = children_of(@pid).select { |pid| state(pid) == "Z" }
+
+        # @return [Array<Integer>]
+        def children_of(parent) = pids.select { |pid| stat(pid)[1].to_i == parent }
+
+        # @return [Array<Integer>] numbers of what it has open
+        def descriptors(pid) = Dir.children("/proc/#{pid}/fd").map(&:to_i).sort
+
         # @return [Integer] of the node as it is now
         def node(number) = pids_of(number).last
 
@@ -93,6 +105,17 @@ module Penstock
         def tail = "#{left} left\n#{log.lines.last(25).join}"
 
         private
+
+        def pids = Dir.children("/proc").filter_map { |name| Integer(name, exception: false) }
+
+        # State and parent.
+        def stat(pid)
+          File.read("/proc/#{pid}/stat").rpartition(")").last.split
+        rescue SystemCallError
+          []
+        end
+
+        def state(pid) = stat(pid).first
 
         def ended
           @status ||= ::Process.wait2(@pid, ::Process::WNOHANG)&.last

@@ -12,6 +12,18 @@ module SwarmTest
 
   def self.write(*words) = JOURNAL.syswrite("#{words.join(" ")}\n")
 
+  # Where a mold does it, that process says so; what goes wrong in it is the plan's.
+  def self.warm_up
+    write("warm", ::Process.pid, ::Process.ppid)
+    exit!(8) if PLAN[:warm_up] == "dies"
+    open_producer if PLAN[:warm_up] == "opens"
+  end
+
+  def self.open_producer
+    @producer = Penstock::Producer.new { |config| config.kafka = PLAN.fetch(:kafka) }
+    @producer.produce_async(topic: PLAN.fetch(:topics).keys.first.to_s, payload: "x")
+  end
+
   class Consumer < Penstock::BaseConsumer
     def consume
       messages.each do |message|
@@ -24,10 +36,14 @@ module SwarmTest
 
     private
 
+    # A process that outlives its parent.
+    def leave_behind = fork { SwarmTest.write("left", ::Process.pid) && sleep(0.3) && exit!(0) }
+
     def act(payload)
       case payload
       when /\A\w+ (\d+)/ then sleep(Integer($1) / 1_000.0)
       when "ruby" then loop { nil.to_a }
+      when "leaves" then ::Process.wait(fork { leave_behind && exit!(0) })
       # Numbers of ten million digits: calls of many seconds, with Ruby's lock held.
       when "c" then loop { (7**12_000_000).to_s }
       when "stubborn" then Thread.handle_interrupt(Exception => :never) { loop { sleep(1) } }
@@ -58,6 +74,7 @@ class SwarmTestApp < Penstock::App
     end
   end
   monitor.subscribe("rebalance.partitions_assigned") { |event| SwarmTest.write("member", node, event[:tpl].size) }
+  monitor.subscribe("app.before_warmup") { SwarmTest.warm_up }
   monitor.subscribe("swarm.node.after_fork") { |event| exit!(9) if plan[:dies_at_boot]&.include?(event[:node]) }
 end
 

@@ -10,7 +10,8 @@ module Penstock
       FRAMES = Integer(ENV.fetch("PENSTOCK_FUZZ_FRAMES", "20000"))
       MESSAGES = [
         Message::Ready.new({state: "running", member: false}), Message::Stopping.new(60_000), Message::Stopped.new(0),
-        Message::Healthy.new({rss_bytes: 1 << 40, loops: [["app_0", true]]}), Message::Unhealthy.new("a \u{1F422} stands", {})
+        Message::Healthy.new({rss_bytes: 1 << 40, loops: [["app_0", true]]}), Message::Unhealthy.new("a \u{1F422} stands", {}),
+        Message::Warm.new(12), Message::Failed.new([["swarm", "no", nil]]), Message::Bear.new(1, 0), Message::Born.new(1, nil, "")
       ].freeze
 
       def parse(*pieces)

@@ -80,6 +80,22 @@ module Penstock
         assert_equal [:exited, @now + 1_000], [state(0), @registry.next_due]
       end
 
+      test "a node that is awaited is asked for once; when nobody forks it, it is wanted as before" do
+        running(2)
+        ended(0)
+        decide
+        @registry.awaited(0)
+        heard(0, Message::Ready.new({}))
+        assert_equal [[], :awaited], [decide, state(0)]
+        assert_operator @registry.next_due, :>, @now
+        @registry.not_forked(0, @now)
+        assert_equal [[[:fork, 0]], 0], [decide, entry(0).deaths]
+        @registry.awaited(0)
+        born(0)
+        @registry.not_forked(0, @now)
+        assert_equal :starting, state(0), "it is there"
+      end
+
       test "a word from a node that has been waited for changes nothing" do
         swarm(1)
         decide
@@ -290,11 +306,14 @@ module Penstock
         500.times { |seed| random_life(Random.new(seed)) }
       end
 
+      # In every second one a mold forks, which takes its time and may die.
       def random_life(random)
         @alive = {}
+        @mold = random.seed.odd?
         running(2, age_limit: 100_000)
         2.times { |index| @alive[index] = true }
         60.times { random_step(random) }
+        awaited.each { |index| @registry.not_forked(index, @now) }
         @registry.stop(@now)
         @now += 66_000
         decide_and_do
@@ -304,6 +323,7 @@ module Penstock
 
       def random_step(random)
         index = random.rand(2)
+        mold_step(random)
         case random.rand(8)
         when 0 then @alive.delete(index) && @registry.ended(index, "died", @now, failed: random.rand(2).zero?)
         when 1 then heard(index, Message::Ready.new({}))
@@ -314,6 +334,18 @@ module Penstock
         else @now += random.rand(20_000)
         end
         decide_and_do
+      end
+
+      def awaited = (0..1).select { |index| state(index) == :awaited }
+
+      def mold_step(random)
+        awaited.each do |index|
+          case random.rand(4)
+          when 0 then @registry.not_forked(index, @now)
+          when 1 then @registry.unforkable(index, "no memory", @now)
+          when 2 then (@alive[index] = true) && born(index)
+          end
+        end
       end
 
       # What is decided may lead to more, but not for ever.
@@ -328,6 +360,7 @@ module Penstock
           next @alive.delete(index) && @registry.ended(index, "killed", @now) if signal == "KILL"
           next unless kind == :fork
           refute @alive.key?(index), "two processes for node #{index}"
+          next @registry.awaited(index) if @mold
           @alive[index] = true
           born(index)
         end

@@ -11,10 +11,12 @@ module Penstock
           def declare(catalogue)
             catalogue.event("app.supervising", "The application is loaded and nodes are about to be forked.", :server_id)
             catalogue.event("app.before_warmup", "The last moment before pages are made ready to be shared with nodes: the " \
-              "place to load what is loaded late, and to close connections.", :server_id)
+              "place to load what is loaded late, to run what nodes will run, and to close connections. With " \
+              "`config.swarm.mold` it is published in each mold, else in the supervisor.", :server_id)
             catalogue.event("swarm.node.after_fork", "A node begins. Published in that process, before it connects to " \
               "anything: the place to open connections of its own.", :node, :pid)
             births(catalogue)
+            molds(catalogue)
             ends(catalogue)
           end
 
@@ -23,6 +25,15 @@ module Penstock
           def births(catalogue)
             catalogue.event("swarm.manager.before_fork", "A node is about to be forked.", :node)
             catalogue.event("swarm.manager.after_fork", "A node was forked.", :node, :pid)
+          end
+
+          def molds(catalogue)
+            catalogue.event("swarm.mold.forked", "A mold was forked. It warms up.", :pid)
+            catalogue.event("swarm.mold.warm", "A mold is ready: from here on it forks nodes. `time` is what the warm-up took, " \
+              "in ms.", :pid, :time)
+            catalogue.event("swarm.mold.ended", "A mold has ended; nodes go on. `timeout`: when the next is forked, nil where " \
+              "none is.", :pid, :reason, :timeout)
+            catalogue.event("swarm.mold.given_up", "There is no mold any more: nodes are forked from the supervisor.", :reason)
           end
 
           def ends(catalogue)

@@ -1,0 +1,143 @@
+# frozen_string_literal: true
+
+require "socket"
+require_relative "../errors"
+require_relative "../execution/processes/orphans"
+require_relative "../native/death_pipe"
+require_relative "../process/exit_codes"
+require_relative "frame"
+require_relative "image"
+require_relative "node"
+
+module Penstock
+  module Swarm
+    # The process nodes are forked from, from the inside: a copy of the supervisor that warms up, opens nothing to Kafka, and then
+    # does nothing but fork. Runs on the child's main thread.
+    #
+    # A node is forked by a go-between that ends at once, so that it becomes a child of the supervisor. Ends when the supervisor
+    # closes the socket, or is gone.
+    class Mold
+      # What a mold is forked with. `foreign` are the supervisor's descriptors, which it closes.
+      Inheritance = Struct.new(:supervisor_pid, :socket, :death, :foreign, :signals, keyword_init: true)
+
+      # What arrives at a whole process group is the supervisor's to answer.
+      SIGNALS = %w[INT TERM QUIT HUP USR1 USR2 TTIN TSTP].freeze
+      # Should it spin in C in its warm-up when the supervisor dies.
+      ORPHANED_MS = 1_000
+      # Of what is wrong, so that it fits into a frame.
+      LONGEST_PROBLEM = 600
+      MOST_PROBLEMS = 4
+      private_constant :SIGNALS, :ORPHANED_MS, :LONGEST_PROBLEM, :MOST_PROBLEMS
+
+      # @param application [#become_mold, #eager_load, #monitor, #server_id]
+      # @param inheritance [Inheritance]
+      def initialize(application, inheritance)
+        @application = application
+        @inherited = inheritance
+        @socket = inheritance.socket
+        @parser = Frame::Parser.new
+      end
+
+      # Never returns.
+      def run
+        settle_in
+        return @code = ServerProcess::ExitCodes::CONFIGURATION unless warm_up
+        nil while turn
+        @code = ServerProcess::ExitCodes::OK
+      rescue Errno::EPIPE, Errno::ECONNRESET # the supervisor is gone
+        @code = ServerProcess::ExitCodes::ORPHANED
+      rescue => error
+        @application.monitor.instrument("error.occurred", {type: "swarm.supervisor.error", error: error})
+      ensure
+        exit!(@code || ServerProcess::ExitCodes::INTERNAL)
+      end
+
+      private
+
+      # A handler, not "IGNORE": that would be inherited by programs user code starts. What the supervisor's handlers wrote down
+      # before is no node's.
+      def settle_in
+        @inherited.foreign.each(&:close)
+        Native::DeathPipe.watch(@inherited.death, grace_ms: ORPHANED_MS)
+        SIGNALS.each { |name| trap(name) {} }
+        trap("CHLD", "DEFAULT")
+        @inherited.signals.early.clear
+        Execution::Processes::Orphans.die_with_parent(@inherited.supervisor_pid)
+        ::Process.setproctitle("penstock mold of #{@inherited.supervisor_pid}")
+        @application.become_mold
+      end
+
+      # @return [Boolean] whether nodes can be forked
+      def warm_up
+        began = now
+        Image.warm_up(@application)
+        say(Message::Warm.new((now - began).round))
+      rescue ConfigurationError => error
+        fail_with(error.problems)
+      rescue StandardError, ScriptError => error
+        fail_with([Problem.new("swarm", "the mold's warm-up failed with #{error.class}: #{error.message}")])
+      end
+
+      def fail_with(problems)
+        rows = problems.first(MOST_PROBLEMS).map { |problem| problem.to_a.map { |text| text&.slice(0, LONGEST_PROBLEM / 3) } }
+        say(Message::Failed.new(rows))
+        false
+      end
+
+      # @return [Boolean] whether there may be more to do
+      def turn
+        bytes, _sender, _flags, *controls = @socket.recvmsg(Frame::MAX_BYTES, scm_rights: true)
+        ends = controls.flat_map { |control| control.unix_rights || [] }
+        return false if bytes.nil? || bytes.empty?
+        @parser.feed(bytes) { |message| bear(message, ends) if message.is_a?(Message::Bear) && ends.size == 2 }
+        true
+      ensure
+        ends&.each { |io| io.close unless io.closed? }
+      end
+
+      def bear(request, ends)
+        told, tells = IO.pipe
+        between = ::Process.fork { go_between(request.index, ends, told, tells) }
+        [tells, *ends].each(&:close)
+        words = told.gets.to_s.chomp
+        ::Process.wait(between) # from here on the node is the supervisor's child
+        pid = Integer(words, exception: false)
+        say(Message::Born.new(request.number, pid, pid ? nil : "#{words} (in the mold)"))
+      rescue SystemCallError => error # no memory, no more processes
+        say(Message::Born.new(request.number, nil, "#{error.class}: #{error.message} (in the mold)"))
+      ensure
+        [told, tells].each { |io| io&.close }
+      end
+
+      def go_between(index, ends, told, tells)
+        pid = ::Process.fork { node(index, ends, [told, tells, @socket]) }
+        tells.syswrite("#{pid}\n")
+      rescue SystemCallError => error
+        tells.syswrite("#{error.class}: #{error.message}\n")
+      ensure
+        exit!(0)
+      end
+
+      # As a node that the supervisor forks, but that it begins with the supervisor's leave.
+      def node(index, ends, foreign)
+        reports, leave = ends.zip(%w[wb rb]).map { |io, mode| reopened(io, mode) }
+        inheritance = Node::Inheritance.new(index: index, supervisor_pid: @inherited.supervisor_pid, pipe: reports,
+          death: @inherited.death, foreign: foreign, signals: @inherited.signals, leave: leave)
+        exit(Node.new(@application, inheritance).run)
+      end
+
+      # Ruby takes what comes with a message for readable and writable.
+      def reopened(io, mode)
+        io.autoclose = false
+        IO.for_fd(io.fileno, mode)
+      end
+
+      def say(message)
+        @socket.sendmsg(Frame.encode(message))
+        true
+      end
+
+      def now = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC, :float_millisecond)
+    end
+  end
+end

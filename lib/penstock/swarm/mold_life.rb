@@ -1,0 +1,116 @@
+# frozen_string_literal: true
+
+module Penstock
+  module Swarm
+    # The mold's states and what becomes of it: what happened and the time come in, {#decide} answers what is to be done. Pure, as
+    # the {Registry} is. Belongs to the supervisor's main thread; docs/internals.md has the table of states.
+    class MoldLife
+      # Molds in a row that were of no use; after them nodes are forked without one.
+      TRIES = 3
+
+      # @return [Symbol] :none, :warming, :idle, :asked, :killed, :given_up
+      attr_reader :state
+      # @return [String, nil] why it was killed, how the last one ended
+      attr_reader :reason
+      # @return [Integer, nil] ms (monotonic) when the next mold is forked
+      attr_reader :due_at
+
+      # @param policy [Policy]
+      # @param now [Integer] ms
+      def initialize(policy, now)
+        @policy = policy
+        @state = :none
+        @due_at = now
+        @deaths = @number = 0
+      end
+
+      def idle? = @state == :idle
+      def asked? = @state == :asked
+      def given_up? = @state == :given_up
+      # @return [Boolean] whether any mold has been ready to bear
+      def ever_warm? = @ever_warm == true
+
+      # --- what happened
+
+      def forked(now)
+        @bore = false
+        @warm_at = @due_at = @reason = nil
+        enter(:warming, @policy.mold_late_at(now))
+      end
+
+      def warm(now)
+        return unless @state == :warming
+        @ever_warm = true
+        @warm_at = now
+        enter(:idle)
+      end
+
+      # @return [Integer] the request's number
+      def asked(now)
+        enter(:asked, now + @policy.mold_answer_ms)
+        @number += 1
+      end
+
+      # @return [Boolean] whether this is what is waited for
+      def answered(number, born)
+        return false unless asked? && number == @number
+        @bore ||= born
+        cancel
+        true
+      end
+
+      # Nobody waits for the answer any more.
+      def cancel
+        enter(:idle) if asked?
+      end
+
+      # @param reason [String] what it said of itself; it ends by itself
+      def failed(reason) = @reason ||= reason
+
+      # It was waited for, or couldn't be forked.
+      # @param how [String] in words
+      def ended(how, now)
+        @reason ||= how
+        @deaths = lived?(now) ? 0 : @deaths + 1
+        return give_up(@reason) if @deaths >= TRIES
+        enter(:none)
+        @due_at = now + (@policy.wait_ms(@deaths) || 0)
+      end
+
+      # There is no mold any more.
+      def give_up(reason)
+        @reason = reason
+        enter(:given_up)
+      end
+
+      # The supervisor itself was frozen.
+      def forgive(now)
+        @deadline_at = [@deadline_at, now + @policy.interval_ms].max if @deadline_at
+      end
+
+      # --- decisions
+
+      # @return [Symbol, nil] :fork, :kill
+      def decide(now)
+        return :fork if @state == :none && now >= @due_at
+        return unless @deadline_at && now >= @deadline_at
+        @reason ||= asked? ? "it didn't answer within #{@policy.mold_answer_ms} ms" : "it wasn't warm in time"
+        enter(:killed)
+        :kill
+      end
+
+      # @return [Integer, nil] when to decide again if nothing happens
+      def next_due = (@state == :none) ? @due_at : @deadline_at
+
+      private
+
+      # One that does nothing for long, because no node dies, is a good one too.
+      def lived?(now) = @bore || (idle? && now - @warm_at >= @policy.interval_ms)
+
+      def enter(state, deadline_at = nil)
+        @state = state
+        @deadline_at = deadline_at
+      end
+    end
+  end
+end

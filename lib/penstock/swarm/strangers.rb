@@ -1,0 +1,55 @@
+# frozen_string_literal: true
+
+require_relative "../native/subreaper"
+
+module Penstock
+  module Swarm
+    # Children that the supervisor didn't fork: what a node's consumers left behind when it died. They are waited for, a little
+    # later: what a listener of the supervisor started itself is that listener's to wait for. Used by its main thread.
+    class Strangers
+      GRACE_MS = 1_000
+      private_constant :GRACE_MS
+
+      # @return [Integer, nil] ms (monotonic) when to look again
+      attr_reader :due_at
+
+      def initialize
+        @since = {}
+      end
+
+      # @param known [Array<Integer>] process ids that somebody else waits for
+      # @param now [Integer] ms
+      def wait_for(known, now)
+        @due_at = nil
+        return @since.clear unless Native::Subreaper.ended
+        ended = ended_children - known
+        @since.keep_if { |pid, _since| ended.include?(pid) }
+        ended.each { |pid| @since[pid] ||= now }
+        @since.delete_if { |pid, since| now - since >= GRACE_MS && waited_for(pid) }
+        @due_at = @since.each_value.min&.+(GRACE_MS)
+      end
+
+      private
+
+      # All of them, where the kernel has the list; else one.
+      def ended_children
+        pids = Dir.glob("/proc/self/task/*/children").flat_map { |path| File.read(path).split.map(&:to_i) }
+        pids.empty? ? [Native::Subreaper.ended].compact : pids.select { |pid| ended?(pid) }
+      rescue SystemCallError
+        [Native::Subreaper.ended].compact
+      end
+
+      def ended?(pid)
+        File.read("/proc/#{pid}/stat").rpartition(")").last.start_with?(" Z")
+      rescue SystemCallError
+        false
+      end
+
+      def waited_for(pid)
+        ::Process.wait(pid, ::Process::WNOHANG) || true
+      rescue Errno::ECHILD
+        true
+      end
+    end
+  end
+end

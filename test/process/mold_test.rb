@@ -1,0 +1,140 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "penstock/producer"
+require "penstock/testing/cluster"
+require "support/swarm/process"
+
+module Penstock
+  # A swarm whose nodes are forked by a mold. Longer forms are in test/ledger.
+  class MoldTest < TestCase
+    leaks_checked_per_class("the embedded broker serves all tests of the class")
+
+    class << self
+      attr_reader :cluster
+
+      def before_all = @cluster = Testing::Cluster.start
+      def after_all = @cluster.stop
+    end
+
+    def setup
+      super
+      skip "a mold takes Linux" unless RUBY_PLATFORM.include?("linux")
+      @started = []
+      @topics = Array.new(2) { "t#{rand(1 << 40)}".tap { |name| self.class.cluster.create_topic(name, partitions: 1) } }
+    end
+
+    def teardown
+      @started&.each(&:close)
+      super
+    end
+
+    # Each node has a topic of its own, which it reads without a group.
+    def swarm(swarm: {}, env: {}, **plan)
+      topics = @topics.each_with_index.to_h { |name, node| [name, [node]] }
+      plan = {kafka: self.class.cluster.kafka, group: "g#{rand(1 << 40)}", topics: topics, assign: true,
+              swarm: {mold: true, **swarm}, **plan}
+      TestSupport::SwarmRun::Process.new(plan, env: env).tap { |run| @started << run }
+    end
+
+    def produce(payload, topic)
+      producer = Producer.new { |config| config.kafka = self.class.cluster.kafka }
+      producer.produce_sync(topic: topic, payload: payload)
+      producer.close
+    end
+
+    def running(run, times) = run.await_log(/ running \(pid/, times)
+
+    def parent(pid) = Integer(File.read("/proc/#{pid}/status")[/^PPid:\s+(\d+)/, 1])
+
+    def pipes(pid) = Dir.glob("/proc/#{pid}/fd/*").map { |path| File.readlink(path) }.grep(/\Apipe:/)
+
+    def open_ones(run) = [run.pid, run.molds.last].map { |pid| run.descriptors(pid).size }
+
+    def stop(run)
+      run.signal(:TERM)
+      assert_equal 0, run.await_end, run.tail
+      assert_empty run.left
+    end
+
+    test "the mold is warmed, and nodes that it forked are the supervisor's children; of their pipes it holds no end" do
+      run = swarm
+      running(run, 2)
+      mold = run.molds.last
+      nodes = [0, 1].map { |node| run.node(node) }
+
+      assert_equal [[mold, run.pid]], run.journal.filter_map { |word, *pids| pids.map(&:to_i) if word == "warm" }
+      assert_equal [run.pid], [mold, *nodes].map { |pid| parent(pid) }.uniq
+      shared = nodes.map { |pid| pipes(pid) & pipes(run.pid) }
+      reports = shared.map { |own| own - shared.reduce(:&) }
+      assert_equal [1, 1], reports.map(&:size)
+      assert_empty pipes(mold) & reports.flatten
+      stop(run)
+    end
+
+    test "nodes outlive their mold; who dies then is forked by the next, and nothing is left unwaited for" do
+      run = swarm
+      produce("leaves", @topics.last)
+      running(run, 2)
+      before = open_ones(run)
+      2.times do |round|
+        run.signal(:KILL, run.molds.last)
+        run.signal(:KILL, run.node(0))
+        running(run, 3 + round)
+      end
+      left = run.journal.assoc("left").last
+      run.await("end of what a consumer left behind") { !File.exist?("/proc/#{left}") && run.zombies.empty? }
+
+      assert_equal 1, run.pids_of(1).size, "a node went with its mold"
+      assert_equal [3, 3], [run.molds.uniq.size, run.pids_of(0).size]
+      assert_equal [run.molds.last, run.node(0), run.node(1)].sort, run.children_of(run.pid).sort
+      run.await("descriptors as before") { open_ones(run) == before }
+      stop(run)
+    end
+
+    test "nothing is left when the supervisor is killed, also of nodes that spin, and their mold" do
+      run = swarm
+      %w[ruby c].zip(@topics) { |payload, topic| produce(payload, topic) }
+      run.await("two that spin") { run.journal.count { |word, *| word == "begin" } == 2 }
+      run.signal(:KILL)
+      run.await_nobody
+
+      assert_empty run.journal.select { |word, *| word == "end" }
+    end
+
+    test "a mold that is stopped is killed in time, and the node that was asked for is forked by the next one, once" do
+      run = swarm(swarm: {supervision_interval: 1_000})
+      running(run, 2)
+      run.signal(:STOP, run.molds.last)
+      run.signal(:KILL, run.node(0))
+      run.await_log(/mold \(pid \d+\): ended \(it didn't answer within/)
+      running(run, 3)
+
+      assert_equal 2, run.pids_of(0).size
+      stop(run)
+    end
+
+    test "molds that die in their warm-up are given up: nodes are forked from the supervisor, and a warning says so" do
+      run = swarm(warm_up: "dies", swarm: {restart_backoff: 50})
+      run.await_log(/WARN.*nodes are forked from the supervisor, without a mold \(exit code 8\)/)
+      running(run, 2)
+      assert_equal 3, run.log.scan(/mold \(pid \d+\): ended/).size
+      stop(run)
+    end
+
+    test "a warm-up that opens something to Kafka is refused with the line, and the code is 1" do
+      run = swarm(warm_up: "opens")
+
+      assert_equal 1, run.await_end, run.tail
+      assert_match(/nodes must be forked before anything is open to Kafka: .*program\.rb:\d+/, run.log)
+    end
+
+    test "a stop while the mold warms up, or a node is awaited, leaves nobody" do
+      run = swarm
+      run.await("a warm-up") { run.journal.any? { |word, *| word == "warm" } }
+      run.signal(:TERM)
+      assert_equal 0, run.await_end, run.tail
+      run.await_nobody
+    end
+  end
+end
