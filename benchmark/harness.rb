@@ -16,6 +16,8 @@ Dir[File.join(__dir__, "workloads/*.rb")].sort.each { |file| require file }
 module Bench
   ROOT = File.expand_path("..", __dir__)
   RESULT = File.join(__dir__, "results/reference.json")
+  # The same workloads with Ruby's compiler: a column of its own in docs/performance.md.
+  COMPILED = File.join(__dir__, "results/yjit.json")
 
   module_function
 
@@ -26,6 +28,7 @@ module Bench
     return document(options) if options.docs
 
     Peers.install if options.peers
+    RubySide.switches = RubySide::YJIT if options.yjit
     report = measure(options)
     report.print
     report.write(options.json) if options.json
@@ -42,7 +45,8 @@ module Bench
       end
       outcomes = workloads.map { |workload| Runner.new(workload, options).run }
       Report.new(outcomes,
-        {runs: options.runs, **Machine.facts(broker: broker, peers: Peers.versions, penstock: penstock)})
+        {runs: options.runs, switches: RubySide.switches,
+         **Machine.facts(broker: broker, peers: Peers.versions, penstock: penstock)})
     end
   end
 
@@ -58,13 +62,14 @@ module Bench
   # Version of Penstock and of the librdkafka inside it, told by a process of its own.
   def penstock
     env, ruby = RubySide.ours
-    code = 'require "penstock"; print Penstock::VERSION, " with librdkafka ", Penstock::Native::LIBRDKAFKA_VERSION'
+    code = 'require "penstock"; require "penstock/native/producer"; print Penstock::VERSION, " with librdkafka ", Penstock::Native::LIBRDKAFKA_VERSION'
     IO.popen([env, *ruby, "-e", code], err: File::NULL, &:read)
   end
 
   def document(options)
     require_relative "harness/document"
-    Document.new((options.docs == true) ? RESULT : options.docs).write(File.join(ROOT, "docs/performance.md"))
+    compiled = COMPILED if File.exist?(COMPILED)
+    Document.new((options.docs == true) ? RESULT : options.docs, compiled).write(File.join(ROOT, "docs/performance.md"))
     0
   end
 end

@@ -11,8 +11,11 @@ module Bench
     CLOSING = "<!-- figures end -->"
     VERDICTS = {"holds" => "holds", "misses" => "**misses**", "seen" => "", "absent" => "not run"}.freeze
 
-    def initialize(json)
+    # @param json [String] file
+    # @param compiled [String, nil] file of a run with Ruby's compiler: its figures come beside
+    def initialize(json, compiled = nil)
       @result = JSON.parse(File.read(json))
+      @compiled = compiled ? figures_of(JSON.parse(File.read(compiled))) : {}
     end
 
     def write(page)
@@ -26,7 +29,8 @@ module Bench
 
     def body
       pages = @result["workloads"].flat_map { |workload| sides(workload) }
-      [versions, "", *table(%w[figure measured target verdict], promises), "", *pages].join("\n") + "\n"
+      head = ["figure", "measured", "target", "verdict", *("with YJIT" if @compiled.any?)]
+      [versions, "", *table(head, promises), "", *pages].join("\n") + "\n"
     end
 
     def versions
@@ -39,11 +43,22 @@ module Bench
     end
 
     def promises
-      @result["workloads"].flat_map do |workload|
-        workload["figures"].map do |figure|
-          ["#{workload["name"]} #{figure["name"]}", shown(figure), figure["target"], VERDICTS.fetch(figure["verdict"])]
-        end
+      figures_of(@result).map do |name, figure|
+        [name, shown(figure), figure["target"], VERDICTS.fetch(figure["verdict"]), *compiled(name)]
       end
+    end
+
+    def figures_of(result)
+      result["workloads"].flat_map do |workload|
+        workload["figures"].map { |figure| ["#{workload["name"]} #{figure["name"]}", figure] }
+      end.to_h
+    end
+
+    def compiled(name)
+      return [] if @compiled.empty?
+
+      figure = @compiled[name]
+      [figure ? [shown(figure), VERDICTS.fetch(figure["verdict"])].reject(&:empty?).join(" ") : ""]
     end
 
     def shown(figure)

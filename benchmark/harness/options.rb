@@ -4,7 +4,7 @@ require "optparse"
 
 module Bench
   # What was typed after bin/bench.
-  Options = Struct.new(:names, :json, :runs, :quick, :peers, :side, :docs, keyword_init: true) do
+  Options = Struct.new(:names, :json, :runs, :quick, :peers, :side, :yjit, :docs, keyword_init: true) do
     def self.parse(argv)
       options = new(names: [], runs: 3, quick: false, peers: false)
       rest = parser(options).parse(argv)
@@ -15,7 +15,7 @@ module Bench
 
     def self.parser(options)
       OptionParser.new do |parser|
-        parser.banner = "usage: bin/bench [NAME…] [--peers] [--runs N] [--quick] [--side TEXT] [--json FILE]"
+        parser.banner = "usage: bin/bench [NAME…] [--peers] [--runs N] [--quick] [--side TEXT] [--yjit] [--json FILE]"
         parser.on("--peers",
           "measure the other libraries in the same run (installs them into benchmark/peers/vendor)") {
           options.peers = true
@@ -25,6 +25,7 @@ module Bench
           options.quick = true
         }
         parser.on("--side TEXT", "only sides whose name holds the text") { |text| options.side = text }
+        parser.on("--yjit", "every side in Ruby with its compiler switched on") { options.yjit = true }
         parser.on("--json FILE", "write figures, machine, versions and settings") { |path| options.json = path }
         parser.on("--docs [FILE]", "measure nothing: put the figures of a JSON into docs/performance.md") { |path|
           options.docs = path || true

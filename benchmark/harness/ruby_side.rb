@@ -17,14 +17,22 @@ module Bench
     BUNDLER = %w[RUBYOPT RUBYLIB BUNDLE_GEMFILE BUNDLE_PATH BUNDLE_BIN_PATH BUNDLER_VERSION BUNDLE_APP_CONFIG].freeze
     CLEAN = BUNDLER.to_h { |name| [name, nil] }.freeze
 
+    # Ruby 3.1 sets 256 MB aside unless told otherwise.
+    YJIT = %w[--yjit --yjit-exec-mem-size=64].freeze
+
+    class << self
+      # @return [Array<String>, nil] for Ruby itself, on every side
+      attr_accessor :switches
+    end
+
     # @return [Array(Hash, Array<String>)] environment and the start of the command line
     def self.peer
       gems = File.join(VENDOR, "ruby", RbConfig::CONFIG["ruby_version"])
-      [CLEAN.merge("GEM_PATH" => gems), [RbConfig.ruby]]
+      [CLEAN.merge("GEM_PATH" => gems), [RbConfig.ruby, *switches]]
     end
 
     def self.ours
-      [CLEAN, [RbConfig.ruby, "-I", File.join(ROOT, "lib")]]
+      [CLEAN, [RbConfig.ruby, *switches, "-I", File.join(ROOT, "lib")]]
     end
 
     # @param program [String] file below benchmark/sides, "karafka/consume.rb"
