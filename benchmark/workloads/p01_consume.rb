@@ -34,7 +34,9 @@ module Bench
         at_least("against Karafka, both at defaults", ratio(results, "Penstock", "Karafka"), 12, "×"),
         at_least("against Karafka, both tuned", ratio(results, "Penstock tuned", "Karafka tuned"), 8, "×"),
         at_least("against Java with rebalance", ratio(results, "Penstock", "Java"), 1, "×"),
-        at_least("against Java's fetch rate", against_fetch(results), 1, "×"),
+        at_least("tuned, against Java with rebalance", ratio(results, "Penstock tuned", "Java"), 1, "×"),
+        at_least("against Java's fetch rate", against_fetch(results, "Penstock"), 1, "×"),
+        at_least("tuned, against Java's fetch rate", against_fetch(results, "Penstock tuned"), 1, "×"),
         seen("share of C with lanes", ratio(results, "Penstock", "C with lanes"), "×"),
         at_most("objects a record", values(results, "Penstock", "objects"), 3),
         at_most("RSS after 1M records", values(results, "Penstock", "rss_mb"), 150, "MB")
@@ -58,8 +60,8 @@ module Bench
       result.merge("rate_with_start" => (result["records"] / (result["boot_s"] + result["seconds"])).round)
     end
 
-    def against_fetch(results)
-      Statistics.ratios(values(results, "Penstock", "rate"), values(results, "Java", "fetch_rate"))
+    def against_fetch(results, side)
+      Statistics.ratios(values(results, side, "rate"), values(results, "Java", "fetch_rate"))
     end
 
     def java
