@@ -2,6 +2,7 @@
 
 require_relative "../clock"
 require_relative "../errors"
+require_relative "shutdown"
 require_relative "status"
 
 module Penstock
@@ -16,26 +17,34 @@ module Penstock
       def disconnect
         return false unless disconnectable?
 
-        (@transactions ? @transactions.between { put_away } : put_away) || false
+        instrument("producer.disconnecting")
+        put_away
       rescue ProducerClosedError
         false
       end
 
       # @return [Boolean] whether {#disconnect} would do it now
       def disconnectable?
-        status.connected? && @operations.none? && @buffer.empty? && !transaction? && queue_size.zero?
+        return false unless @transactions.nil? || @transactions.idle?
+
+        status.connected? && @operations.none? && @buffer.empty? && queue_size.zero?
       end
 
       private
 
-      # Listeners are told with no lock held.
+      # Listeners are told, and waited for, with no lock held: theirs may be the call that waits for it.
       def put_away
-        instrument("producer.disconnecting")
         started_us = Clock::SYSTEM.monotonic_us
-        reporter = @lock.synchronize { close_idle } or return false
-        reporter.join
+        reporter = @transactions ? @transactions.between { let_idle_go } : let_idle_go
+        return false unless reporter
+
+        reporter.join(Shutdown::LISTENERS_MS)
         instrument("producer.disconnected", time: (Clock::SYSTEM.monotonic_us - started_us) / 1_000.0)
         true
+      end
+
+      def let_idle_go
+        @lock.synchronize { close_idle }
       end
 
       # Must be called with the lock held, for which who wants to connect waits. Who came before that is counted.

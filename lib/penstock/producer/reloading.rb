@@ -3,6 +3,7 @@
 require_relative "../config/kafka_hash"
 require_relative "../deadline"
 require_relative "../errors"
+require_relative "shutdown"
 require_relative "status"
 
 module Penstock
@@ -30,6 +31,9 @@ module Penstock
       # Called by whoever has the transaction. A closing producer keeps its client: there is nothing left to be sent by another.
       #
       # Listeners of `producer.reload` may change `kafka`, for example its `transactional.id`; the new client gets it.
+      #
+      # @return [Reporter, nil] the old client's, whose listeners may be in calls that wait for what the caller holds: to be
+      #   joined once nothing is held
       def reload(error, attempt, flush_ms: 0)
         kafka = Penstock::Config::KafkaHash.from(config.kafka)
         instrument("producer.reload", error: error, attempt: attempt, caller: self, kafka: kafka)
@@ -37,11 +41,11 @@ module Penstock
         return unless client
 
         client.close(flush_ms)
-        reporter.join
         instrument("producer.reloaded", attempt: attempt)
+        reporter
       end
 
-      # @return [Array, nil] what has to be ended, once no lock is held: listeners may be in calls of this producer
+      # @return [Array, nil] what has to be ended
       def let_go(kafka)
         @lock.synchronize do
           return unless status.connected?
@@ -62,9 +66,12 @@ module Penstock
       def revive(client, error)
         return false unless revivable? && !@revival.owned?
 
-        mine = @revival.synchronize { lost?(client) && replace(client, error) }
-        pause_behind_reload if mine
-        mine || (status.active? && !lost?(client))
+        reporter = @revival.synchronize { replace(client, error) if lost?(client) }
+        return status.active? && !lost?(client) unless reporter
+
+        reporter.join(Shutdown::LISTENERS_MS)
+        pause_behind_reload
+        true
       end
 
       def revivable?
@@ -76,14 +83,15 @@ module Penstock
       end
 
       # A client that has delivered something was none of a row of failures.
+      #
+      # @return [Reporter, nil] nil when it stays
       def replace(client, error)
         @reloads = 0 if client.counts.first.positive?
-        return false if Reloading.kept?(config, error) || @reloads >= config.max_attempts_on_idempotent_fatal_error
+        return if Reloading.kept?(config, error) || @reloads >= config.max_attempts_on_idempotent_fatal_error
 
         @reloads += 1
         instrument("error.occurred", type: "librdkafka.idempotent_fatal_error", error: error, attempt: @reloads)
         reload(error, @reloads, flush_ms: LAST_FLUSH_MS)
-        true
       end
 
       # A close ends it.

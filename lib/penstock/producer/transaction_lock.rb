@@ -35,6 +35,11 @@ module Penstock
         @shut
       end
 
+      # @return [Boolean] whether nobody has it
+      def free?
+        @mutex.synchronize { !taken? }
+      end
+
       # @yield while this fiber has it
       # @return [Object] what the block returns
       # @raise [ProducerClosedError] it is shut

@@ -23,7 +23,8 @@ module Penstock
     #
     # So what isn't known to have ended is never followed by another transaction.
     class Transactions
-      # What a transaction needs of its producer. `client` opens one when there is none; `reload` puts another in its place.
+      # What a transaction needs of its producer. `client` opens one when there is none; `reload` puts another in its place, and
+      # answers what has to be joined behind that, or nil.
       Port = Struct.new(:client, :reload, :sender, keyword_init: true)
 
       # There is no client any more that could be asked, or none of this process.
@@ -47,6 +48,7 @@ module Penstock
         @lock = TransactionLock.new
         @state = :none
         @reloads = 0
+        @left = []
       end
 
       # @return [Transaction, nil] that of the calling fiber
@@ -65,6 +67,13 @@ module Penstock
         ensure
           abort_left_open
         end
+      ensure
+        join_listeners
+      end
+
+      # @return [Boolean] whether none is open, about to begin, nor to be found out about
+      def idle?
+        @state == :none && @lock.free?
       end
 
       # Runs the block while no transaction is open, nor one whose end isn't known.
@@ -99,6 +108,8 @@ module Penstock
         transaction.fate = :lost
       rescue KafkaError, WaitTimeoutError
         transaction.fate # told as an event
+      ensure
+        join_listeners
       end
 
       # Ends what a former owner of the id has left open, unless a transaction runs.
@@ -108,6 +119,8 @@ module Penstock
         @lock.try { make_ready }
       rescue KafkaError, WaitTimeoutError, *GONE
         nil # told as an event; it is tried again before the first transaction
+      ensure
+        join_listeners
       end
 
       # Lets the transaction that runs come to its end, and no other begin. What it leaves open is ended.
@@ -119,6 +132,8 @@ module Penstock
         find_out if @lock.shut(deadline)
       rescue KafkaError, WaitTimeoutError, *GONE
         nil # told as an event, or there is nothing to be ended here
+      ensure
+        join_listeners
       end
 
       private
@@ -305,7 +320,7 @@ module Penstock
         return unless recoverable?(error)
 
         @reloads += 1
-        @port.reload.call(error, @reloads)
+        @left.push(*@port.reload.call(error, @reloads))
         @commands.pause(@settings.wait_backoff_on_transaction_fatal_error)
       end
 
@@ -322,6 +337,15 @@ module Penstock
       end
 
       # -- events --
+
+      # Those of clients that were replaced. Who has the lock doesn't wait for them: they may be waiting for it.
+      def join_listeners
+        return if @lock.mine? && !@lock.shut?
+
+        while (left = @left.shift)
+          left.join(Shutdown::LISTENERS_MS)
+        end
+      end
 
       def timed_finish
         started_ms = @clock.monotonic_us

@@ -25,7 +25,7 @@ module Penstock
             @instance = instance
             open
             settings = settings_of(id)
-            port = Penstock::Producer::Transactions::Port.new(client: -> { @client }, reload: ->(*) { open }, sender: self)
+            port = Penstock::Producer::Transactions::Port.new(client: -> { @client }, reload: ->(*) { open && nil }, sender: self)
             commands = Penstock::Producer::TransactionCommands.new(settings, clock: world.clock, pause: method(:nap))
             @transactions = Penstock::Producer::Transactions.new(settings, port, commands: commands, clock: world.clock)
           end
