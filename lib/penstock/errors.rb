@@ -252,6 +252,13 @@ module Penstock
     include Error
   end
 
+  # A consumer's transaction could not take its partition's offset along, for a reason that isn't one of its records': another
+  # one, or a commit, didn't come to its end in time, or the broker takes less metadata with an offset. It is aborted; its
+  # records run again, and that counts as no attempt.
+  class TransactionDeferredError < StandardError
+    include Error
+  end
+
   # With manual offsets a record was marked outside of a transaction, of a partition whose records were marked in transactions
   # before: the mark would be committed without what the other records have in common with theirs.
   class NonTransactionalMarkingAttemptError < StandardError

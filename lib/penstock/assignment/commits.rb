@@ -54,7 +54,7 @@ module Penstock
         soonest = @due_at
         @unconditional.each do |lane, times|
           due = times.first
-          soonest = due if due && (soonest.nil? || due < soonest) && lane.owned? && lane.position && !lane.in_transaction?
+          soonest = due if due && (soonest.nil? || due < soonest) && lane.owned? && lane.position && !lane.undecided?
         end
         soonest
       end
@@ -103,6 +103,21 @@ module Penstock
       # @return [Boolean] whether the offset goes without metadata because the broker found it too long
       def bare?(lane) = @bare.key?(lane)
 
+      # The metadata are too long for this broker: the offset goes alone, and from then on the lane has half the room. Below what
+      # any metadata needs it stays alone.
+      # @param lane [Processing::Lane]
+      def too_large(lane)
+        lane.ledger.budget /= 2
+        @bare[lane] = true
+      end
+
+      # The lane's offset is committed; if it went alone the next commit tries again with what room there is.
+      # @param lane [Processing::Lane]
+      def went(lane)
+        return unless lane.ledger.budget >= LEAST_BUDGET
+        unwritten(lane) if @bare.delete(lane) # what it could not say the next one does
+      end
+
       # @param entries [Array<Entry>] just handed to the driver
       # @param all [Boolean] whether every lane was asked; else those that moved are still due
       # @return [Integer] token that the answer carries
@@ -147,7 +162,7 @@ module Penstock
         sorted = entries.group_by { |entry| verdict(entry, results) }
         acknowledged = sorted.fetch(:ok, [])
         acknowledged.each do |entry|
-          went_alone(entry.lane)
+          went(entry.lane)
           entry.lane.committed!(entry.offset, entry.version) if entry.incarnation == entry.lane.incarnation
         end
         (entries - acknowledged).each { |entry| unwritten(entry.lane) }
@@ -185,18 +200,9 @@ module Penstock
         :refused
       end
 
-      # The lane's metadata is too long for this broker: the offset goes alone, and from then on the lane has half the room. Below
-      # what any metadata needs it stays alone.
       def shortened?(lane, code)
         return false unless code == TOO_LARGE && !@bare.key?(lane)
-        lane.ledger.budget /= 2
-        @bare[lane] = true
-      end
-
-      # The offset went alone; the next commit tries again with what room there is.
-      def went_alone(lane)
-        return unless lane.ledger.budget >= LEAST_BUDGET
-        unwritten(lane) if @bare.delete(lane) # what it could not say the next one does
+        too_large(lane)
       end
 
       def again(entries, now)

@@ -20,9 +20,12 @@ module Penstock
       # @return [Integer]
       attr_accessor :offset, :version, :base
 
-      # The coordinator takes less metadata than it was given. Written by the worker.
-      # @return [Boolean, nil]
+      # How many bytes of metadata the coordinator found too many. Written by the worker.
+      # @return [Integer, nil]
       attr_accessor :too_large
+
+      # The ledger's version with which its map had no room; and whether somebody asks the producer how it ended. The loop's.
+      attr_accessor :cramped, :inquired
 
       # An outcome that is put off until the end is known.
       # @return [Processing::Outcome, nil]

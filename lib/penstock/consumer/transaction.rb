@@ -56,7 +56,7 @@ module Penstock
           result
         end
       ensure
-        Thread.handle_interrupt(Exception => :never) { over }
+        Thread.handle_interrupt(Object => :never) { over } # a kill isn't an exception
       end
 
       # @param message [Message]
@@ -89,15 +89,24 @@ module Penstock
       def answered(answer)
         raise AssignmentLostError, gone if answer == :refused
         return answer if answer
-        raise WaitTimeoutError, "no other transaction of #{place} has ended within #{PATIENCE_S.round} s: this one is aborted"
+        raise TransactionDeferredError, "for #{PATIENCE_S.round} s another transaction, or a commit, of #{place} didn't " \
+          "come to its end: this one is aborted and its records run again"
       end
 
       def send_offset(grant)
         @producer.send_offsets([grant.row], grant.group)
       rescue KafkaError => error
-        @claim.too_large = error.code == :offset_metadata_too_large
+        too_large(grant) if error.code == :offset_metadata_too_large
         raise unless DISPLACED.include?(error.code)
         raise AssignmentLostError, "the group was given out anew while a transaction of #{place} ran: it is aborted"
+      end
+
+      # No record's fault: the next transaction takes less, or nothing.
+      def too_large(grant)
+        @claim.too_large = grant.row[3].to_s.bytesize
+        return if @claim.too_large.zero?
+        raise TransactionDeferredError, "the coordinator doesn't take #{@claim.too_large} bytes of metadata with the offset of " \
+          "#{place}: the transaction is aborted and its records run again, with less"
       end
 
       def over

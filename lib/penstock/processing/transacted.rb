@@ -13,11 +13,24 @@ module Penstock
       # @return [String, nil] as which member of its group the lane came
       attr_accessor :member_id
 
+      # Whether what it knows of itself may not be true, so that the group is asked where it stands: see {Runtime::Reopening}.
+      # @return [Boolean]
+      attr_writer :doubtful
+
+      def doubtful? = @doubtful || false
+
+      # @return [Boolean] whether nothing may be committed for it now: a transaction carries its offset, or nobody knows which is
+      #   the right one
+      def undecided? = in_transaction? || doubtful?
+
       # @return [OffsetSlot]
       def offset_slot = @offset_slot ||= OffsetSlot.new
 
-      # @return [Boolean] whether a transaction carries its offset: then nothing else may be committed for it
+      # @return [Boolean] whether a transaction carries its offset
       def in_transaction? = @offset_slot ? @offset_slot.taken? : false
+
+      # @return [Unit, nil] that ran to its end, but whose outcome waits for the end of its transaction
+      def put_off_unit = @offset_slot&.holder&.outcome&.unit
 
       # @param marks [Array<Array(Object, Integer)>]
       # @return [Ledger] what would be known if they counted
@@ -33,7 +46,7 @@ module Penstock
       # These marks count: their transaction is committed with this offset.
       # @param marks [Array<Array(Object, Integer)>]
       # @param offset [Integer]
-      # @param version [Integer] of the ledger when the transaction's offset was made
+      # @param version [Integer, nil] of the ledger when the transaction's offset was made; nil when it went without its map
       def commit_marks(marks, offset, version)
         same = @ledger.version == version
         exact, marks = exact_and_other(marks)
@@ -45,13 +58,16 @@ module Penstock
       # Begins anew where the group stands. The source may still repeat from where the last take began: it takes the application
       # for being there until something was taken again.
       # @param offset [Integer]
-      # @param completed [Array<Array(Integer, Integer)>] beyond it
-      def reopen(offset, completed)
+      # @yieldreturn [Array<Array(Integer, Integer)>] what is complete beyond it; called when the incarnation before is over
+      # @return [Array<Array(Integer, Integer)>]
+      def reopen(offset)
         before = @previous_from
         reincarnate(offset)
+        completed = yield
         adopt(offset, completed)
         @previous_from = before
         may_repeat!
+        completed
       end
 
       private

@@ -24,7 +24,6 @@ module Penstock
         @waits = []
         @clean = {}
         @told_again = false
-        @owed = []
       end
 
       # Something may have moved.
@@ -39,7 +38,6 @@ module Penstock
       def forget(lane)
         @commits.forget(lane)
         @wanted.delete(lane)
-        @owed.delete(lane)
         @clean.delete(lane)
         resolve(false) { |wait| wait.lane.equal?(lane) }
       end
@@ -70,12 +68,25 @@ module Penstock
 
       # @param lane [Processing::Lane]
       # @return [Boolean] whether no commit of it is wanted or under way: then a transaction may carry its offset
-      def at_rest?(lane) = settled?([lane]) && !@owed.include?(lane)
+      def at_rest?(lane) = settled?([lane])
 
-      # No transaction carries the lane's offset any more.
       # @param lane [Processing::Lane]
-      def released(lane)
-        @owed.delete(lane) ? want([lane]) : run
+      # @return [Boolean] whether its offset goes without metadata because the broker found them too long
+      def bare?(lane) = @commits.bare?(lane)
+
+      # A transaction's metadata were too long for the broker.
+      # @param lane [Processing::Lane]
+      # @param bytes [Integer]
+      def too_large(lane, bytes)
+        @commits.too_large(lane)
+        tell_reduced(lane, bytes)
+      end
+
+      # A transaction has committed the lane's offset.
+      # @param lane [Processing::Lane]
+      def carried(lane)
+        @commits.went(lane)
+        moved
       end
 
       # A revocation that waited for such a commit would wait until the group throws the member out: it joins again only when the
@@ -92,8 +103,8 @@ module Penstock
           .each { |lane| report(@commits.entry(lane), :illegal_generation) }
       end
 
-      # @return [Boolean] whether somebody waits for an acknowledgement
-      def awaited? = @waits.any? || @wanted.any?
+      # @return [Boolean] whether somebody waits for an acknowledgement, or something is about to be sent
+      def awaited? = @waits.any? || @wanted.any? { |lane| !lane.undecided? }
 
       # @return [Integer, nil] when to be run again
       def next_due = @commits.next_due
@@ -104,7 +115,7 @@ module Penstock
         now = @session.now
         due = @commits.next_due
         by_interval = due && due <= now
-        return if !by_interval && @wanted.all?(&:in_transaction?)
+        return if !by_interval && @wanted.all?(&:undecided?)
         send_lanes(by_interval ? @session.all : @wanted, now, by_interval)
       end
 
@@ -128,9 +139,9 @@ module Penstock
       private
 
       def send_lanes(lanes, now, all)
-        lanes = lanes.reject { |lane| owes?(lane, all) }
+        lanes = lanes.reject { |lane| put_off?(lane, all) }
         lanes.each { |lane| read_marks(lane) if lane.owned? }
-        forced, @wanted = @wanted.partition { |lane| !lane.in_transaction? }
+        forced, @wanted = @wanted.partition { |lane| !lane.undecided? }
         entries = entries_of(lanes, forced, now)
         nothing_to_say(forced - entries.map(&:lane))
         return (@commits.nothing_due if all) if entries.empty?
@@ -139,10 +150,11 @@ module Penstock
         @session.driver.commit(token, entries.map { |entry| row(entry) })
       end
 
-      # A transaction carries the lane's offset: nothing may be committed beside it.
-      def owes?(lane, all)
-        return false unless lane.in_transaction?
-        @owed << lane if all && lane.owned? && !@owed.include?(lane)
+      # Nothing may be committed beside a transaction that carries the lane's offset, nor while nobody knows the right one. What
+      # an interval would have sent is sent when it may.
+      def put_off?(lane, all)
+        return false unless lane.undecided?
+        @wanted |= [lane] if all && lane.owned?
         true
       end
 
@@ -216,9 +228,12 @@ module Penstock
       def reduced(entries, results)
         entries.each do |entry|
           next unless results[entry.lane.key] == Assignment::Commits::TOO_LARGE
-          @session.emit("offsets.metadata_reduced", {topic: entry.lane.topic_name, partition: entry.lane.partition,
-            bytes: entry.metadata.to_s.bytesize})
+          tell_reduced(entry.lane, entry.metadata.to_s.bytesize)
         end
+      end
+
+      def tell_reduced(lane, bytes)
+        @session.emit("offsets.metadata_reduced", {topic: lane.topic_name, partition: lane.partition, bytes: bytes})
       end
 
       # Once an episode: a group in a rebalance refuses every attempt until it is over.

@@ -10,12 +10,17 @@ module Penstock
     #
     # See docs/internals.md, "Transactions in consumers", for the states and what may interrupt them.
     class OffsetSlots
+      # How long to wait before a producer is asked that nobody could be found to ask.
+      ASK_MS = 1_000
+      private_constant :ASK_MS
+
       # @param session [Session]
       # @param committer [Committer]
       # @param opening [Opening]
       # @param codec [#encode]
       # @param settle [#call] settles an outcome that was put off
-      # @param inquire [#call] asks a claim's producer until there is an answer: `call(claim) { |fate| … }`
+      # @param inquire [#call] has a claim's producer asked until there is an answer, which comes as a word: `call(claim)`, false
+      #   when there was nobody to do it
       def initialize(session, committer, opening, codec:, settle:, inquire:)
         @session = session
         @committer = committer
@@ -25,6 +30,7 @@ module Penstock
         @inquire = inquire
         @waiting = []
         @reading = []
+        @unasked = {}.compare_by_identity
       end
 
       # A worker is at the end of its transaction's block.
@@ -62,30 +68,42 @@ module Penstock
       # Grants what can be granted, and refuses what isn't ours any more.
       def run
         gone unless @reading.empty?
+        ask_again unless @unasked.empty?
         return if @waiting.empty?
         @waiting.uniq!
         @waiting.each { |lane| advance(lane) }
         @waiting.select! { |lane| lane.offset_slot.waiting? }
       end
 
-      # The connection ends: nothing of its lanes counts any more.
-      def close = @reading.each { |claim| @session.mailbox.post(Consumer::Claim::Word.new(claim, :aborted)) }
+      # @return [Integer, nil] when to be run again, whatever happens
+      def next_due = @unasked.values.min
+
+      # The connection ends: nothing of its lanes counts any more. Who waits is told so, for it holds a producer meanwhile.
+      def close
+        @waiting.each { |lane| refuse_all(lane) }
+        @reading.each { |claim| @session.mailbox.post(Consumer::Claim::Word.new(claim, :aborted)) }
+        @unasked.each_key { |claim| @session.mailbox.post(Consumer::Claim::Word.new(claim, :unknown)) }
+      end
 
       private
 
       def ours?(claim)
         lane = claim.lane
-        @session.current?(lane) && lane.owned? && lane.marks.owned? && claim.incarnation == lane.incarnation
+        @session.current?(lane) && lane.owned? && lane.marks.owned? && claim.incarnation == lane.incarnation && !lane.doubtful?
       end
 
       def advance(lane)
         slot = lane.offset_slot
         slot.refuse_unless { |claim| ours?(claim) }.each(&:refuse)
-        return if slot.taken? || !slot.waiting? || !@committer.at_rest?(lane)
+        return if slot.taken? || !@committer.at_rest?(lane)
+        claims = slot.waiting.reject { |claim| cramped?(claim) }
+        return if claims.empty?
         group = group_of(lane)
-        return slot.refuse_unless { false }.each(&:refuse) unless group
-        slot.waiting.find { |claim| grant(claim, group) }
+        return refuse_all(lane) unless group
+        claims.find { |claim| grant(claim, group) }
       end
+
+      def refuse_all(lane) = lane.offset_slot.refuse_unless { false }.each(&:refuse)
 
       # A member that was thrown out has no id any more, and a transaction of nobody would be accepted. One that has come back is
       # another than the lane came with: what the lane knows is of a life that is over, so it begins anew where the group stands.
@@ -94,8 +112,17 @@ module Penstock
         return group if @session.group.direct?
         return unless group && group.generation >= 0 && !group.member_id.empty?
         return group if group.member_id == lane.member_id
-        lane.member_id = group.member_id
-        @opening.again(lane, lane.position) { run }
+        begin_anew(lane, group.member_id)
+      end
+
+      # Only what is read for it makes the lane the new member's.
+      # @return [nil]
+      def begin_anew(lane, member_id)
+        @opening.again(lane, lane.position) do
+          lane.member_id = member_id
+          @committer.run
+          run
+        end
         nil
       end
 
@@ -106,13 +133,23 @@ module Penstock
         lane = claim.lane
         ledger = lane.ledger_with(claim.marks)
         offset = ledger.committable
-        metadata = @codec.encode_whole(lane, offset, ledger, claim.metadata) or return false
+        metadata = @codec.encode_whole(lane, offset, ledger, claim.metadata)
+        alone = @committer.bare?(lane) && (metadata.nil? || ledger.ranges.empty?)
+        return no_room(claim) unless metadata || alone
         claim.base = lane.position
-        claim.version = lane.ledger.version
+        claim.version = alone ? nil : lane.ledger.version
         claim.offset = offset
         lane.offset_slot.open(claim)
-        claim.grant([lane.topic_name, lane.partition, offset, metadata, lane.leader_epochs.below(offset)], group)
+        claim.grant([lane.topic_name, lane.partition, offset, (metadata unless alone), lane.leader_epochs.below(offset)], group)
         true
+      end
+
+      # Whether nothing has changed since it had no room.
+      def cramped?(claim) = claim.cramped == claim.lane.ledger.version && !@committer.bare?(claim.lane)
+
+      def no_room(claim)
+        claim.cramped = claim.lane.ledger.version
+        false
       end
 
       # --- its end
@@ -120,7 +157,7 @@ module Penstock
       def known(claim, fate)
         lane = claim.lane
         lane.offset_slot.close(claim)
-        lane.ledger.budget /= 2 if claim.too_large
+        @committer.too_large(lane, claim.too_large) if claim.too_large&.positive?
         committed(claim) if fate == :committed && counts?(claim)
         free(lane)
         put_off(claim)
@@ -136,13 +173,13 @@ module Penstock
         lane.marks.store_metadata(claim.metadata) if claim.metadata
         @session.emit("offsets.committed", {subscription_group_id: @session.group.id,
           offsets: [[lane.topic_name, lane.partition, claim.offset]]})
-        @committer.moved
+        @committer.carried(lane)
       end
 
       def free(lane)
         lane.holds.release(:transaction)
         lane.ready = true
-        @committer.released(lane)
+        @committer.run
         run
       end
 
@@ -155,9 +192,19 @@ module Penstock
 
       def lost(claim)
         lane = claim.lane
-        return unless lane.offset_slot.lose(claim)
-        lane.holds.add(:transaction) if @session.current?(lane)
-        @inquire.call(claim)
+        news = lane.offset_slot.lose(claim)
+        lane.holds.add(:transaction) if news && @session.current?(lane)
+        ask(claim) if news || !claim.inquired
+      end
+
+      def ask(claim)
+        claim.inquired = @inquire.call(claim)
+        claim.inquired ? @unasked.delete(claim) : @unasked[claim] = @session.now + ASK_MS
+      end
+
+      def ask_again
+        now = @session.now
+        @unasked.select { |_claim, due| due <= now }.each_key { |claim| ask(claim) }
       end
 
       # Nobody can be asked any more: what the group has is the truth.

@@ -11,9 +11,10 @@ module Penstock
     # group waits; their lanes stay held until the committed offset and its metadata are read and understood. Runs on the poll
     # loop's thread.
     #
-    # An answer that comes after the lane has gone is dropped: lanes are compared by identity, not by name. What the broker can't
-    # say yet is asked again; after 30 s a lane opens from the stored offset alone. But not where a transaction still holds the
-    # offset, which comes to its end, nor where transactions may have completed something beyond it that would run twice.
+    # An answer that comes after the lane has gone, or for one that is open, is dropped: lanes are compared by identity, not by
+    # name. What the broker can't say yet is asked again; after 30 s a lane opens from the stored offset alone. But not where a
+    # transaction still holds the offset, which comes to its end, nor where transactions may have completed something beyond it
+    # that would run twice.
     class Opening
       RETRY_MS = 250
       REQUEST_MS = 10_000
@@ -33,7 +34,7 @@ module Penstock
         @unstable = unstable
         @source_begins = source_begins
         @patient = patient
-        @reopening = Reopening.new(session, codec)
+        @reopening = Reopening.new(session, committer, method(:decode))
         @session = session
         @codec = codec
         @committer = committer
@@ -47,20 +48,20 @@ module Penstock
         ask(Question.new(lanes, since, false)) unless lanes.empty?
       end
 
-      # What the ledger says may not be true any more: a new incarnation of the lane begins where the group stands.
+      # What the ledger says may not be true any more: a new incarnation of the lane begins where the group stands, unless one
+      # begins elsewhere meanwhile.
       # @param lane [Processing::Lane]
       # @param base [Integer] where it begins if the group has nothing
-      # @yield when it is open
+      # @yield when the group has answered; not where the lane was given up before
       def again(lane, base, &opened)
-        @reopening.add(lane, base, opened)
-        ask(Question.new([lane], @session.now, false))
+        ask(Question.new([lane], @session.now, false)) if @reopening.add(lane, base, opened)
       end
 
       # @param event [Array] the driver's answer
       def answered(event)
         _type, token, number, message, rows = event
         question = @asked.delete(token) or return
-        lanes = question.lanes.select { |lane| @session.current?(lane) }
+        lanes = still_asked(question.lanes)
         return failed(question, lanes, message) unless number.zero?
         question.all ? newcomers(lanes, rows) : settle(question, lanes, rows)
       end
@@ -79,11 +80,18 @@ module Penstock
       private
 
       def ask(question)
-        question.lanes.select! { |lane| @session.current?(lane) }
+        question.lanes = still_asked(question.lanes)
         return if question.lanes.empty?
         @asked[@token += 1] = question
         keys = question.all ? nil : question.lanes.map(&:key)
         @session.driver.fetch_committed(@token, keys, require_stable: true, timeout_ms: REQUEST_MS)
+      end
+
+      # Those that are ours and wait for the answer.
+      def still_asked(lanes)
+        lanes, gone = lanes.partition { |lane| @session.current?(lane) }
+        @reopening.forget(gone)
+        lanes.select { |lane| lane.holds.include?(:opening) }
       end
 
       def settle(question, lanes, rows)
@@ -114,19 +122,21 @@ module Penstock
         nil
       end
 
+      # @param unclean [Integer, nil] goes before what the metadata say: how many owners before this one didn't end in order
       # @return [Array<Array(Integer, Integer)>] what is complete beyond the offset
-      def decode(lane, offset, metadata)
+      def decode(lane, offset, metadata, unclean = nil)
+        lane.adopted_metadata = nil
         return [] if metadata.nil? || metadata.empty?
         decoded = @codec.decode(lane, offset, metadata)
         lane.adopted_metadata = decoded.user_metadata
         wait_again(lane, decoded.attempts) if decoded.attempts.any?
-        suspect(lane, decoded) unless decoded.ignored
+        suspect(lane, decoded, unclean || decoded.unclean_adoptions) unless decoded.ignored
         told_ignored(lane, offset, decoded.ignored) unless decoded.ignored.nil? || decoded.ignored == :foreign
         decoded.completed
       end
 
-      def suspect(lane, decoded)
-        lane.suspects&.adopt(unclean: decoded.unclean_adoptions, crashes: decoded.crashes, clean: decoded.clean)
+      def suspect(lane, decoded, unclean)
+        lane.suspects&.adopt(unclean: unclean, crashes: decoded.crashes, clean: decoded.clean)
       end
 
       def told_ignored(lane, offset, reason)

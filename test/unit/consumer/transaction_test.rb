@@ -121,11 +121,30 @@ module Penstock
       end
     end
 
-    test "metadata that the coordinator doesn't take is told with the claim" do
+    test "metadata that the coordinator doesn't take is told with the claim, and is no record's fault" do
       error = KafkaError.build(number: 12, name: "offset_metadata_too_large", abortable: true)
       one = transaction(link = Link.new(&GRANT), Producer.new(error: error))
-      assert_raises(KafkaError) { one.call { one.mark(Record.new(nil, 5), nil) } }
-      assert link.claims.first.too_large
+      assert_raises(TransactionDeferredError) { one.call { one.mark(Record.new(nil, 5), nil) } }
+      assert_equal 3, link.claims.first.too_large
+    end
+
+    test "a slot that doesn't get free in time is no record's fault" do
+      one = transaction(link = Link.new { |claim| claim.define_singleton_method(:wait) { |_timeout_s| nil } })
+      assert_raises(TransactionDeferredError) { one.call { one.mark(Record.new(nil, 5), nil) } }
+      assert_equal :aborted, link.words.first.last
+    end
+
+    test "a kill while the loop is told doesn't keep the word back" do
+      link = Link.new(&GRANT)
+      said = link.method(:end_claim).unbind
+      link.define_singleton_method(:end_claim) do |claim, fate|
+        killed = Thread.current
+        Thread.new { killed.kill }.join
+        said.bind_call(self, claim, fate)
+      end
+      one = transaction(link)
+      Thread.new { one.call { one.mark(Record.new(nil, 5), nil) } }.join
+      assert_equal [[link.claims.first, :committed]], link.words
     end
   end
 end

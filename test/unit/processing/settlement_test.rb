@@ -177,6 +177,18 @@ module Penstock
       assert_equal [[:user, nil]], assembly(lane.topic).ask(lane, Consumer::Flow::Pause.new(nil, nil), 100).first(1).map(&:to_a)
     end
 
+    test "a transaction that couldn't take its offset along is nobody's failure: no attempt, no back-off that grows" do
+      [AssignmentLostError.new("gone"), TransactionDeferredError.new("the slot is taken")].each do |error|
+        lane = filled(3)
+        5.times do |round|
+          settle(lane, lane.next_unit, error: error, now: round * 1_000)
+          assert_equal [{retry: (round * 1_000) + 100}, {}], [lane.holds.to_h, lane.attempts.to_h]
+          lane.holds.expire((round + 1) * 1_000)
+        end
+        assert_equal [0, 1, 2], offsets_of(lane.next_unit)
+      end
+    end
+
     test "marks of a unit that sought back count only below the target" do
       lane = filled(6)
       unit = lane.next_unit

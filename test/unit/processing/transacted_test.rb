@@ -42,7 +42,7 @@ module Penstock
       one = lane(committed: 0)
       admit(one, batch(0..4, from: 0))
       one.next_unit
-      one.reopen(3, [[4, 5]])
+      one.reopen(3) { [[4, 5]] }
       ports = admit(one, batch(0..6, from: 3))
       assert_equal [1, 3, [3, 5, 6], []], [one.incarnation, one.position, offsets_of(one.next_unit), ports.events]
     end

@@ -121,6 +121,8 @@ module Penstock
         assert_equal :refused, answer(claim(3)), member.inspect
       end
       assert_equal [[@lane, 0]], @opening.asked.map { |asked| asked.first(2) }
+      assert_equal "me", @lane.member_id # what is known of it is still of the life before
+      @opening.asked.first.last.call
       assert_equal 4, answer(late = claim(3)).row[2]
       told(late, :aborted)
       @session.direct = true
@@ -158,7 +160,7 @@ module Penstock
       2.times { told(lost, :lost) }
       assert_equal [[@lane, 0]], @opening.asked.map { |asked| asked.first(2) }
       assert_empty @settled
-      @lane.reopen(4, [])
+      @lane.reopen(4) { [] }
       @opening.asked.first.last.call
       assert_equal [[outcome], false, 4], [@settled, @lane.in_transaction?, @lane.position]
     end
@@ -206,9 +208,70 @@ module Penstock
       assert_nil answer(exact)
       whole = claim(9)
       assert_equal 10, answer(whole).row[2]
-      whole.too_large = true
+      whole.too_large = 40
       told(whole, :committed)
       assert_equal 20, @lane.ledger.budget
+    end
+
+    test "what has no room is looked at again when the ledger has changed, not on every turn" do
+      @lane.ledger.budget = 40
+      looks = 0
+      @session.define_singleton_method(:group_metadata) { (looks += 1) && @member }
+      [2, 4, 6].each { |offset| @lane.complete([admitted(offset)]) }
+      waiting = claim(0, metadata: "m" * 100)
+      5.times { @slots.run }
+      assert_equal [nil, 1], [answer(waiting), looks]
+      @lane.ledger.budget = 400
+      @lane.complete([admitted(8)])
+      2.times { @slots.run }
+      assert_equal [1, 2], [answer(waiting).row[2], looks]
+    end
+
+    test "a broker that takes less metadata gets the offset alone, then half as much" do
+      refused = claim(3)
+      refused.too_large = answer(refused).row[3].bytesize
+      told(refused, :aborted)
+      assert_equal [["offsets.metadata_reduced", refused.too_large]], @session.events.map { |name, told| [name, told[:bytes]] }
+      alone = claim(3)
+      assert_equal [4, nil], answer(alone).row.values_at(2, 3)
+      told(alone, :committed)
+      assert_equal [4, true, 2_048], [@lane.position, @lane.uncommitted?, @lane.ledger.budget]
+      refute_nil answer(claim(5)).row[3]
+    end
+
+    test "what is complete beyond the offset isn't left out as long as there may be room for it" do
+      @lane.complete([admitted(5)])
+      refused = claim(3)
+      refused.too_large = 4_096
+      told(refused, :aborted)
+      assert_equal [[5, 6]], Native::Envelope.decode(answer(again = claim(3)).row[3], base: 4, topic: "orders").completed
+      told(again, :aborted)
+      @lane.ledger.budget = 10
+      assert_equal [4, nil], answer(claim(3)).row.values_at(2, 3)
+    end
+
+    test "claims that wait when the connection ends are refused at once: who waits holds a producer" do
+      claim(3)
+      waiting = claim(5)
+      @slots.close
+      assert_equal :refused, answer(waiting)
+    end
+
+    test "where nobody could be found to ask for a transaction's end, one is looked for again" do
+      found = false
+      @slots = Runtime::OffsetSlots.new(@session, @committer, @opening, codec: @codec, settle: @settled.method(:<<),
+        inquire: ->(claim) { (@inquired << claim) && found })
+      lost = claim(3)
+      told(lost, :unknown)
+      assert_equal [[lost], 1_000], [@inquired, @slots.next_due]
+      @slots.close # the next connection's slots read it
+      assert_equal [Word.new(lost, :unknown)], @session.posted
+      found = true
+      @session.now = 1_000
+      2.times { @slots.run }
+      assert_equal [[lost] * 2, nil], [@inquired, @slots.next_due]
+      told(lost, :unknown)
+      assert_equal 2, @inquired.size
     end
 
     def admitted(offset) = Messages.new(batch([offset])).first

@@ -36,6 +36,7 @@ module Penstock
       end
 
       def current?(lane) = lanes.include?(lane)
+      def call_back(_lane) = nil
       def emit(name, payload) = @events << [name, payload]
     end
 

@@ -45,14 +45,15 @@ module Penstock
         def critical?(error, classes) = error.is_a?(CriticalError) || classes.any? { |klass| error.is_a?(klass) }
       end
 
-      # A transaction met the group while it was given out anew, but the partition is still ours: nothing of it failed, so no
-      # attempt is counted and nothing is given up.
+      # A transaction met the group while it was given out anew, but the partition is still ours; or it could not take the offset
+      # along. Nothing of it failed, so no attempt is counted and nothing is given up.
       class Displaced
         AGAIN_MS = 100
-        private_constant :AGAIN_MS
+        ERRORS = [AssignmentLostError, TransactionDeferredError].freeze
+        private_constant :AGAIN_MS, :ERRORS
 
         def call(outcome, context)
-          return unless outcome.error.is_a?(AssignmentLostError)
+          return unless ERRORS.any? { |error| outcome.error.is_a?(error) }
           [context.wait(outcome.unit, :retry, context.now + AGAIN_MS), context.requeue(outcome.unit)]
         end
       end

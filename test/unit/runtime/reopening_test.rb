@@ -1,0 +1,181 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "support/lanes"
+require "penstock/consumer/claim"
+require "penstock/runtime/commit_codec"
+require "penstock/runtime/committer"
+require "penstock/runtime/offset_slots"
+require "penstock/runtime/opening"
+
+module Penstock
+  # A lane that begins anew where the group stands, with everything that has a say in it.
+  class ReopeningTest < TestCase
+    include TestSupport::Lanes
+
+    Group = Struct.new(:generation, :member_id)
+    Source = Struct.new(:cursor)
+    Quarantine = Struct.new(:max_crashes)
+
+    # Session, its driver, its mailbox and its group in one: what is asked for is remembered, the clock stands.
+    class Session
+      attr_accessor :now, :member, :queued
+      attr_reader :all, :sent, :events, :asked, :seeks, :called_back
+
+      def initialize(lanes)
+        @all = lanes
+        @now = 0
+        @member = Group.new(3, "me")
+        @queued = []
+        @sent, @events, @asked, @seeks, @called_back = Array.new(5) { [] }
+      end
+
+      def driver = self
+      def group = self
+      def id = "group"
+      def direct? = false
+      def group_metadata = @member
+      def current?(lane) = @all.include?(lane)
+      def emit(name, payload) = @events << [name, payload]
+      def commit(token, rows) = @sent << [token, rows]
+      def seek(_source, offset) = @seeks << offset
+      def fetch_committed(token, keys, **) = @asked << [token, keys]
+
+      def call_back(lane)
+        @called_back << lane.incarnation
+        lane.take_back(@queued.shift(9))
+      end
+    end
+
+    def setup
+      @lane = lane(committed: 0)
+      @lane.member_id = "me"
+      @lane.instance_variable_set(:@source, Source.new(10))
+      admit(@lane, batch(0..9, from: 0))
+      @session = Session.new([@lane])
+      @codec = Runtime::CommitCodec.new
+      @committer = Runtime::Committer.new(@session, codec: @codec, interval_ms: 5_000, expelled: -> { flunk })
+      @opening = Runtime::Opening.new(@session, codec: @codec, committer: @committer)
+      @settled = []
+      @slots = Runtime::OffsetSlots.new(@session, @committer, @opening, codec: @codec, settle: @settled.method(:<<),
+        inquire: ->(_claim) { true })
+    end
+
+    def claim(offset, unit: nil)
+      Consumer::Claim.new(lane: @lane, incarnation: @lane.incarnation, unit: unit, marks: [[nil, offset]], metadata: nil,
+        producer: nil, transaction: nil).tap { |claim| @slots.asked(claim) }
+    end
+
+    def told(claim, fate) = @slots.ended(Consumer::Claim::Word.new(claim, fate))
+
+    # The group says where it stands.
+    def read(offset, metadata = nil, token: @session.asked.last.first)
+      @opening.answered([:committed, token, 0, nil, [["orders", 0, offset, metadata, -1, 0]]])
+    end
+
+    # A transaction of which nobody can say how it ended.
+    def lose(offset)
+      claim(offset).tap { |lost| %i[unknown lost].each { |fate| told(lost, fate) } }
+    end
+
+    # As user code does it outside of a unit.
+    def seek(offset)
+      @lane.reincarnate(offset)
+      @session.seek(nil, offset)
+      @committer.want([@lane])
+    end
+
+    test "a seek that overtakes the reading stands, and is committed behind it" do
+      lose(5)
+      seek(3)
+      assert_empty @session.sent
+      read(8)
+      assert_equal [3, [3], true, false], [@lane.position, @session.seeks, @lane.open?, @lane.in_transaction?]
+      assert_equal [3], @session.sent.flat_map { |_token, rows| rows.map { |row| row[2] } }
+      refute_includes @session.events.map(&:first), "offsets.reopened"
+    end
+
+    test "while it is read no transaction carries its offset and nothing is committed, whoever asks" do
+      @session.member = Group.new(4, "another")
+      @lane.complete_through(2)
+      assert_equal :refused, claim(5).wait(0)
+      assert_equal %w[me refused], [@lane.member_id, claim(6).wait(0).to_s]
+      @committer.moved
+      @session.now = 10_000
+      @committer.run
+      @committer.want([@lane], clean: true)
+      assert_empty @session.sent
+      refute @committer.settled?([@lane])
+      read(4)
+      assert_equal ["another", 4, 1], [@lane.member_id, @lane.position, @session.sent.size]
+      assert_equal [["orders", 0]] * 1, @session.asked.flat_map(&:last)
+    end
+
+    test "it is read once at a time, and who asks meanwhile hears of the same answer" do
+      heard = []
+      @opening.again(@lane, 0) { heard << :first }
+      @opening.again(@lane, 0) { heard << :second }
+      assert_equal 1, @session.asked.size
+      read(4)
+      assert_equal %i[first second], heard
+      assert_equal 1, @lane.incarnation
+    end
+
+    test "an answer for a lane that is open already is dropped" do
+      @lane.holds.add(:opening)
+      @opening.open([@lane])
+      first = @session.asked.last.first
+      @opening.open([@lane])
+      read(0, token: first)
+      admit(@lane, batch(0..5, from: 0))
+      read(4)
+      assert_equal [0, 6, 0], [@lane.position, @lane.ledger.tail, @lane.source.cursor]
+    end
+
+    test "what waits for a worker is called back: it would run for nothing" do
+      @session.queued = [@lane.next_unit]
+      lose(5)
+      assert_equal [0, []], [@lane.in_flight, @session.queued]
+      read(4)
+      assert_equal [0, 0], @session.called_back
+      assert @lane.idle?
+    end
+
+    test "it takes from the metadata what a lane takes that was assigned" do
+      @lane.suspects = Processing::Failure::Suspects.new(Quarantine.new(3))
+      @lane.adopted_metadata = "of the first adoption"
+      other = lane(committed: 0)
+      admit(other, batch(0..9, from: 0))
+      other.suspects = Processing::Failure::Suspects.new(Quarantine.new(3))
+      other.suspects.adopt(unclean: 0, crashes: {6 => 2}, clean: true)
+      other.adopted_metadata = "the newer"
+      2.times { other.attempts.fail(5) }
+      other.complete(Messages.new(batch([7])).to_a)
+      other.complete_through(4)
+      lose(3)
+      read(4, @codec.encode(other, 4, clean: false))
+      assert_equal ["the newer", {5 => 2}, {6 => 2}], [@lane.adopted_metadata, @lane.attempts.to_h, @lane.suspects.counts(0)]
+      assert_equal [{retry: 4_000}, [[7, 8]]], [@lane.holds.to_h, @lane.ledger.ranges]
+    end
+
+    test "metadata that can't be read are told, and none of the first adoption's are left" do
+      @lane.adopted_metadata = "of the first adoption"
+      lose(3)
+      read(5, @codec.encode(@lane, 4, clean: false))
+      assert_equal %w[offsets.reopened offsets.metadata_ignored], @session.events.map(&:first)
+      lose(5)
+      read(6)
+      assert_nil @lane.adopted_metadata
+    end
+
+    test "that its process lives on isn't a death: nothing becomes suspect by it" do
+      @lane.suspects = Processing::Failure::Suspects.new(Quarantine.new(3))
+      @lane.suspects.adopt(unclean: 0, crashes: {}, clean: false)
+      4.times do
+        lose(3)
+        read(0, @codec.encode(@lane, 0, clean: false))
+        assert_equal [1, false], [@lane.suspects.unclean, @lane.suspects.suspect?(0)]
+      end
+    end
+  end
+end
