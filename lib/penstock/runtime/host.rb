@@ -157,8 +157,14 @@ module Penstock
       # Finds out how a transaction ended, without anybody waiting for it.
       # @param claim [Consumer::Claim]
       # @param mailbox [Mailbox] of the loop that is to be told
+      # @return [Boolean] false when there can be no thread for it now
       def inquire(claim, mailbox)
-        @threads.start("penstock transaction") { Inquiry.new(claim, mailbox).run }
+        report = ->(error) { @threads.report("penstock transaction", error) }
+        @threads.start("penstock transaction") { Inquiry.new(claim, mailbox, report: report).run }
+        true
+      rescue ThreadError => error
+        report.call(error)
+        false
       end
 
       # @param group [Routing::SubscriptionGroup]

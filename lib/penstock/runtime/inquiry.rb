@@ -5,7 +5,8 @@ require_relative "../consumer/claim"
 module Penstock
   module Runtime
     # Asks a producer what became of a transaction whose worker couldn't say, until there is an answer, and tells the poll loop.
-    # The body of a thread of its own; ends with the answer, or with the loop.
+    # The body of a thread of its own; ends with the answer, or with the loop. Nobody else would say how it ended, so an error is
+    # told, and the question asked again.
     class Inquiry
       # Between two questions; the producer's own calls wait for the broker.
       WAIT_MS = (20..1_000)
@@ -14,10 +15,13 @@ module Penstock
       # @param claim [Consumer::Claim]
       # @param mailbox [Mailbox]
       # @param pause [#call] waits so many milliseconds
-      def initialize(claim, mailbox, pause: ->(delay_ms) { sleep(delay_ms / 1_000.0) })
+      # @param report [#call] is told of errors, of each kind once
+      def initialize(claim, mailbox, pause: ->(delay_ms) { sleep(delay_ms / 1_000.0) }, report: ->(_error) {})
         @claim = claim
         @mailbox = mailbox
         @pause = pause
+        @report = report
+        @told = {}
       end
 
       # @return [void]
@@ -32,7 +36,13 @@ module Penstock
 
       private
 
-      def ask = @claim.producer.settle_transaction(@claim.transaction)
+      def ask
+        @claim.producer.settle_transaction(@claim.transaction)
+      rescue => error
+        @report.call(error) unless @told.key?(error.class)
+        @told[error.class] = true
+        :unknown
+      end
     end
   end
 end

@@ -62,7 +62,7 @@ module Penstock
         @lag = LagCompensation.new(driver, host, host.settings.lag_compensation, read_committed: host.read_committed?(group))
         @time_limits = TimeLimits.new(@session, @host.method(:stop_because))
         @timed = [@session, @opening, @rebalances, @stopping, @committer, @waiting, @ticker, @time_limits, @dead_letters,
-          @breakers, @patience].freeze
+          @breakers, @patience, @slots].freeze
       end
 
       # Asked on almost every turn, so nothing is allocated for it.

@@ -313,15 +313,22 @@ module Penstock
           when :quiet then @quiet = true
           end
         end
+        @mailbox.put_back(@unasked.slice!(0..)) if @unasked
       end
 
       # Of a lane that is gone: only an outcome that was put off waits for it.
       def transaction_ended(word)
         claim, fate = word.to_a
-        return @host.inquire(claim, @mailbox) if fate == :unknown
+        return ask(word) if fate == :unknown
         claim.lane.offset_slot.close(claim)
         outcome, claim.outcome = claim.outcome, nil
         orphaned(outcome) if outcome
+      end
+
+      # Where there can be no thread for it now the word waits for the next connection.
+      def ask(word)
+        word.claim.inquired = @host.inquire(word.claim, @mailbox)
+        (@unasked ||= []) << word unless word.claim.inquired
       end
 
       def orphaned(outcome)

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "penstock/runtime/host"
 require "penstock/runtime/inquiry"
 require "penstock/runtime/mailbox"
 
@@ -29,6 +30,26 @@ module Penstock
       assert_equal [20, 40, 80, 160, 320, 640, 1_000, 1_000], @pauses
       word = @mailbox.shift
       assert_equal [claim, :committed], [word.claim, word.fate]
+    end
+
+    test "an error is told, of each kind once, and the question asked again" do
+      answers = [-> { raise IOError }, -> { raise IOError }, -> { raise ArgumentError }, -> { :committed }]
+      producer = Object.new
+      producer.define_singleton_method(:settle_transaction) { |_transaction| answers.shift.call }
+      told = []
+      Runtime::Inquiry.new(Claim.new(producer, nil), @mailbox, pause: @pauses.method(:<<), report: told.method(:<<)).run
+      assert_equal [:committed, [IOError, ArgumentError], 3], [@mailbox.shift.fate, told.map(&:class), @pauses.size]
+    end
+
+    test "where there can be no thread for it that is answered, and the loop goes on" do
+      host = Runtime::Host.allocate
+      threads = Object.new
+      threads.define_singleton_method(:start) { |_name| raise ThreadError, "can't create Thread" }
+      told = []
+      threads.define_singleton_method(:report) { |_name, error| told << error }
+      host.instance_variable_set(:@threads, threads)
+      refute host.inquire(Claim.new(nil, nil), @mailbox)
+      assert_equal [ThreadError], told.map(&:class)
     end
 
     test "with the loop the question ends" do
