@@ -21,7 +21,8 @@ module Penstock
       # @return [Symbol] :running, :draining, :interrupting, :hooks, :quiet, :committing or :done
       attr_reader :stage
 
-      # @return [Array<Processing::Unit>] units that had not ended when their time was over
+      # @return [Array<Processing::Unit>] units that had not ended when their time was over, or of whose transaction nobody knew
+      #   whether it was committed
       attr_reader :unfinished
 
       # @param total_ms [Integer] a stop's whole time
@@ -101,8 +102,8 @@ module Penstock
         return enter(:hooks) if idle?
         return unless over?
         @session.all.each { |lane| lane.cut_off! unless lane.idle? }
-        units = @session.pool.interrupt([*@session.all, *@session.left_running.values])
-        @session.emit("app.interrupting", {jobs: units})
+        units = @session.pool.interrupt(lanes)
+        @session.emit("app.interrupting", {jobs: units | put_off})
         enter(:interrupting)
         @stage_ends = [@session.now + GRACE_MS, @ends[:interrupting]].min
         true
@@ -110,7 +111,7 @@ module Penstock
 
       def interrupted
         return unless idle? || over?
-        @unfinished = @session.pool.running.map(&:last).select { |unit| ours?(unit.lane) }
+        @unfinished = unended
         enter(:hooks)
       end
 
@@ -131,7 +132,7 @@ module Penstock
           @committer.want(@session.all, clean: true)
         end
         return unless @committer.settled?(@session.all) || over?
-        @unfinished |= @session.pool.running.map(&:last).select { |unit| ours?(unit.lane) }
+        @unfinished |= unended
         enter(:done)
       end
 
@@ -141,10 +142,16 @@ module Penstock
         true
       end
 
+      def unended = @session.pool.running.map(&:last).select { |unit| ours?(unit.lane) } | put_off
+
+      # A worker is done with them, so none of them is interrupted, nor known to the pool.
+      def put_off = lanes.filter_map(&:put_off_unit)
+
       # Hooks wait for nothing that was interrupted in vain.
       def at_rest? = idle? || (@unfinished.any? && (busy - @unfinished.map(&:lane)).empty? && !@rebalances.pending?)
 
-      def busy = [*@session.all, *@session.left_running.values].reject(&:idle?)
+      def lanes = [*@session.all, *@session.left_running.values]
+      def busy = lanes.reject(&:idle?)
 
       def idle? = @session.all.all?(&:idle?) && @session.left_running.empty? && !@rebalances.pending?
       def over? = (ends = next_due) && @session.now >= ends
