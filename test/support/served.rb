@@ -27,7 +27,7 @@ module Penstock
           private
 
           def act(payload)
-            sleep(payload[/\d+/].to_i / 1_000.0) if payload.start_with?("work")
+            sleep(0.01) until payload != "held" || File.exist?("release")
             raise SystemExit if payload == "critical"
             Thread.handle_interrupt(Exception => :never) { loop { sleep(1) } } if payload == "stubborn"
           end
@@ -37,6 +37,7 @@ module Penstock
             config.client_id = "served"
             config.group_id = ENV.fetch("GROUP")
             config.kafka = JSON.parse(ENV.fetch("KAFKA"), symbolize_names: true)
+            config.flight_recorder_path = "."
             config.shutdown_timeout = Integer(ENV.fetch("SHUTDOWN_TIMEOUT", "60000"))
           end
           routes.draw { topic(ENV.fetch("TOPIC")) { consumer Work; assign(true) if ENV["ASSIGN"] } }
@@ -109,6 +110,9 @@ module Penstock
         env = CommandLine::CLEAN.merge(common, env.transform_values { |value| value&.to_s })
         Process.new(command, dir: @dir, env: env, **options).tap { |process| @started << process }
       end
+
+      # Lets jobs on records that say "held" end.
+      def release = write("release", "")
 
       def produce(*payloads, partition: 0)
         producer = Penstock::Producer.new { |config| config.kafka = cluster.kafka }

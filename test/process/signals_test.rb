@@ -1,0 +1,160 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "json"
+require "penstock/producer"
+require "support/embedded_broker"
+require "support/served"
+
+module Penstock
+  # The tables of signals, row by row: what each page says, a real process does.
+  class SignalsTest < TestCase
+    include TestSupport::CommandLine
+    include TestSupport::Served
+
+    extend TestSupport::EmbeddedBroker::OnePerClass
+
+    # @return [Array<String>] first cells of the table of signals
+    def self.rows(page)
+      File.read(File.join(ROOT, page))[/^\| signal \| effect \|\n\|.*?\n(.*?)^$/m, 1].scan(/^\| (.*?) \|/).flatten
+    end
+
+    # A test of rows; its name says which.
+    def self.row(of, *cells, rule, &)
+      (@tested ||= []).concat(cells.map { |cell| [of, cell] })
+      test("#{of} #{cells.join("; ")}: #{rule}", &)
+    end
+
+    class << self
+      attr_reader :tested
+    end
+
+    test "every row of the tables is run here, and the pages agree" do
+      rows = {"server" => "docs/operations.md", "swarm" => "docs/swarm.md"}.flat_map do |of, page|
+        self.class.rows(page).map { |cell| [of, cell] }
+      end
+      assert_equal rows.sort, self.class.tested.sort
+      short = self.class.rows("docs/command_line.md").flat_map { |cell| cell.split(", ") }
+      assert_empty short - self.class.rows("docs/operations.md").flat_map { |cell| cell.split(", ") }
+    end
+
+    def server(...) = serve("server", ...)
+    def running(process, count = 1) = process.await_log(/ running \(pid/, count)
+
+    # One a signal, all at the same time, each with a job under way.
+    def stopped_by(*names)
+      produce("held")
+      servers = names.to_h { |name| [name, server] }
+      servers.each_value { |process| process.await_log("begin held") }
+      servers.each { |name, process| process.signal(name) }
+      servers.each { |name, process| process.await_log(/received SIG#{name}.*stopping: /m) }
+      release
+      servers.each do |name, process|
+        assert_equal 0, process.code, "#{name}: #{process.tail}"
+        assert_match(/end held.*shutdown hook/m, process.log)
+      end
+    end
+
+    row "server", "TERM, INT, QUIT", "what runs ends, hooks run, the code is 0" do
+      stopped_by(:TERM, :INT, :QUIT)
+    end
+
+    row "server", "HUP", "as TERM; ignored where it was at the start" do
+      ignoring = server(before: ["sh", "-c", 'trap "" HUP; exec "$@"', "sh"])
+      stopped_by(:HUP)
+      running(ignoring)
+      ignoring.signal(:HUP)
+      ignoring.signal(:TTIN)
+      ignoring.await_log(/received SIGTTIN/)
+      ignoring.signal(:TERM)
+
+      assert_equal 0, ignoring.code
+      refute_match(/received SIGHUP/, ignoring.log)
+    end
+
+    test "a second TERM leaves 5 s, a third ends at once: both with code 2" do
+      produce("stubborn")
+      second, third = Array.new(2) { server }
+      [second, third].each { |process| process.await_log("begin stubborn") }
+      third.signal(:TERM)
+      third.await_log(/received SIGTERM/)
+      2.times { |count| third.signal(:TERM) && (count.zero? ? third.await_log(/received SIGTERM/, 2) : nil) }
+      second.signal(:TERM)
+      second.await_log(/received SIGTERM/)
+      second.signal(:TERM)
+
+      assert_equal [2, 2], [third, second].map(&:code)
+      assert_match(/the stop's time was over while 1 jobs still ran/, second.log)
+    end
+
+    row "server", "TTIN", "TSTP", "a dump, and it goes on; running units end, hooks run, nothing new is taken, until TERM" do
+      server = server()
+      running(server)
+      server.signal(:TTIN)
+      server.await_log(/received SIGTTIN.*main \(.*penstock g\d+_default_0 \(.*in_flight/m)
+      produce("held")
+      server.await_log("begin held")
+      server.signal(:TSTP)
+      server.await_log(/ quieting: /)
+      release
+      server.await_log(/end held.*shutdown hook/m)
+      produce("later", partition: 1)
+      observe_for(0.3) { refute server.ended? }
+      server.signal(:TERM)
+
+      assert_equal 0, server.code, server.tail
+      refute_match(/begin later/, server.log)
+    end
+
+    row "server", "USR1, USR2", "Ruby's own: the end" do
+      servers = %w[USR1 USR2].to_h { |name| [name, server] }
+      servers.each_value { |process| running(process) }
+      servers.each { |name, process| process.signal(name) }
+
+      assert_equal(%w[USR1 USR2], servers.values.map { |process| Signal.signame(process.await_end.termsig) })
+    end
+
+    # --- a swarm's
+
+    def swarm(...)
+      serve("swarm", "--nodes", "2", ...).tap { |process| running(process, 2) }
+    end
+
+    row "swarm", "TERM, INT, QUIT", "all nodes stop side by side, the code is 0" do
+      swarms = %i[TERM INT QUIT].to_h { |name| [name, serve("swarm", "--nodes", "2")] }
+      swarms.each_value { |process| running(process, 2) }
+      swarms.each { |name, process| process.signal(name) }
+      swarms.each do |name, process|
+        assert_equal 0, process.code, "#{name}: #{process.tail}"
+        assert_equal 2, process.log.scan(/node \d.*ended/).size
+      end
+    end
+
+    row "swarm", "USR2, and HUP where there is no terminal", "all nodes are replaced, one after another" do
+      swarm = swarm()
+      {USR2: 4, HUP: 6}.each do |name, forks|
+        swarm.signal(name)
+        swarm.await_log(/: forked \(pid/, forks)
+        running(swarm, forks)
+      end
+      swarm.signal(:TERM)
+
+      assert_equal 0, swarm.code, swarm.tail
+      assert_equal %w[0 1 0 1], swarm.log.scan(/node (\d) .*told to stop \(a rolling restart/).flatten
+    end
+
+    row "swarm", "TTIN", "TSTP", "the supervisor and all nodes write what their threads do; no node takes new work" do
+      swarm = swarm()
+      swarm.signal(:TTIN)
+      swarm.await_log(/main \(/, 3)
+      swarm.signal(:TSTP)
+      swarm.await_log(/ quieting: /, 3)
+      produce("later")
+      observe_for(0.3) { refute swarm.ended? }
+      swarm.signal(:TERM)
+
+      assert_equal 0, swarm.code, swarm.tail
+      refute_match(/begin later/, swarm.log)
+    end
+  end
+end
