@@ -3,6 +3,7 @@
 require "test_helper"
 require "penstock/producer"
 require "penstock/testing/cluster"
+require "support/command_line"
 require "support/swarm/process"
 
 module Penstock
@@ -55,6 +56,20 @@ module Penstock
       run.signal(:TERM)
       assert_equal 0, run.await_end, run.tail
       assert_empty run.left
+    end
+
+    test "a report says what the supervisor, its mold and its nodes take, and share" do
+      dir = Dir.mktmpdir("penstock-run")
+      run = swarm(controllable: true, env: {"PENSTOCK_RUN_DIR" => dir}).tap { |made| made.dir = dir }
+      running(run, 2)
+      out, status = Open3.capture2e({"PENSTOCK_RUN_DIR" => dir}, RbConfig.ruby, TestSupport::CommandLine::EXECUTABLE, "swarm",
+        "--report")
+
+      assert_predicate status, :success?, out
+      pids = [["supervisor", run.pid], ["mold", run.molds.last], ["node 0", run.node(0)], ["node 1", run.node(1)]]
+      pids.each { |name, pid| assert_match(/^#{name} +#{pid} +\d+ +\d+ +\d+ %$/, out) }
+      assert_match(/^all +- +- +\d+/, out)
+      stop(run)
     end
 
     test "the mold is warmed, and nodes that it forked are the supervisor's children; of their pipes it holds no end" do

@@ -67,7 +67,7 @@ module Penstock
       def vitals
         idle_ms = now - (@turned_at || now)
         {live: idle_ms <= ServerProcess::Health::LOOP_MS, ready: ready?, rolling: @registry.rolling?, idle_ms: idle_ms,
-         nodes: @registry.to_a}
+         nodes: @registry.to_a, mold: @births&.to_h}.compact
       end
 
       private

@@ -7,18 +7,35 @@ module Penstock
     module Commands
       # Runs the application as a swarm: a supervisor that forks nodes, each of them a whole server, and looks after them.
       class Swarm < Server
-        command "swarm", "Consumes in several processes, forked from one", usage: "[--nodes N] [options]"
+        command "swarm", "Consumes in several processes, forked from one", usage: "[--nodes N] [--report] [options]"
         details <<~TEXT
           Signals, to the supervisor: INT, TERM and QUIT stop all nodes (a second one hurries, a third ends at once), TSTP
           takes no new work, USR2 replaces the nodes one after another (as HUP does where there is no terminal), TTIN prints
           what every thread does. A node that dies is replaced. The filters are those of `penstock server`.
+          `--report` starts nothing: it prints what the processes of swarms that run take. `pss_mb` divides what several have
+          by their number; `shared` is the part of rss_mb that others have too. The exit code is 1 when one can't be read.
         TEXT
 
         private
 
         def define(parser)
           parser.value(:nodes, "--nodes N", Integer, "how many nodes, instead of config.swarm.nodes")
+          parser.flag(:report, "--report", "prints the memory of running swarms, and how much of it is shared")
+          parser.flag(:json, "--json", "with --report: as JSON")
           super
+        end
+
+        def call(words) = options[:report] ? report : super
+
+        def report
+          require_relative "../control/memory_report"
+          require_relative "../control/session"
+          session = Control::Session.new(context.env)
+          found = session.running.map { |pid| session.ask(pid, "status") }.select { |status| status[:kind] == "swarm" }
+          raise Usage, "no swarm of this user runs here" if found.empty?
+          reports = found.map { |status| Control::MemoryReport.new(status) }
+          options[:json] ? say_json(reports.map(&:to_a)) : say(*reports)
+          reports.all?(&:complete?) ? ExitCodes::OK : ExitCodes::FAILED
         end
 
         def loaded

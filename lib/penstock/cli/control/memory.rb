@@ -13,13 +13,18 @@ module Penstock
         # @return [Memory]
         def self.of(pid)
           new(pid ? File.read("/proc/#{pid}/smaps_rollup") : "")
-        rescue SystemCallError
-          new("")
+        rescue SystemCallError => error
+          new("", problem: error.message[/\A[^@]+/].strip)
         end
 
+        # @return [String, nil] why there are no figures
+        attr_reader :problem
+
         # @param text [String] as in `smaps_rollup`
-        def initialize(text)
+        # @param problem [String, nil]
+        def initialize(text, problem: nil)
           @kb = text.scan(/^(\w+):\s+(\d+) kB/).to_h { |name, kb| [name, Integer(kb)] }
+          @problem = problem
         end
 
         # @return [Integer, nil]
@@ -27,6 +32,9 @@ module Penstock
 
         # @return [Integer, nil]
         def pss_mb = mb("Pss")
+
+        # @return [Integer, nil] kB, for sums
+        def pss_kb = @kb["Pss"]
 
         # @return [String, nil] percent
         def shared

@@ -1,0 +1,50 @@
+# frozen_string_literal: true
+
+require_relative "../table"
+require_relative "memory"
+
+module Penstock
+  module CLI
+    module Control
+      # What the processes of a swarm take, and how much of it they have in common.
+      class MemoryReport
+        HEADING = %w[process pid rss_mb pss_mb shared].freeze
+
+        # @param status [Hash] a swarm's answer to `status`
+        # @param memory_of [#call] gives a {Memory} for a process id
+        def initialize(status, memory_of: Memory.method(:of))
+          @rows = processes(status).map { |name, pid| [name, pid, memory_of.call(pid)] }
+        end
+
+        # @return [Array<Hash>]
+        def to_a
+          @rows.map do |name, pid, memory|
+            {process: name, pid: pid, rss_mb: memory.rss_mb, pss_mb: memory.pss_mb, shared: memory.shared,
+             problem: memory.problem}
+          end
+        end
+
+        # @return [Boolean] whether every process could be read
+        def complete? = @rows.all? { |_name, _pid, memory| memory.problem.nil? }
+
+        # A table, its sum, and what couldn't be read.
+        def to_s
+          sum = (@rows.sum { |_name, _pid, memory| memory.pss_kb.to_i } / 1_024.0).round
+          table = Table.new(HEADING, [*to_a.map { |row| row.values.first(HEADING.size) }, ["all", nil, nil, sum, nil]])
+          [table, *to_a.filter_map { |row| complaint(row) }].join("\n")
+        end
+
+        private
+
+        def processes(status)
+          nodes = status.fetch(:nodes, []).map { |node| ["node #{node[:node]}", node[:pid]] }
+          [["supervisor", status[:pid]], ["mold", status.dig(:mold, :pid)], *nodes].select(&:last)
+        end
+
+        def complaint(row)
+          "#{row[:process]}: its memory can't be read (#{row[:problem]}); it takes Linux and the same user" if row[:problem]
+        end
+      end
+    end
+  end
+end
