@@ -116,15 +116,15 @@ module Penstock
             breaker = instance.breaker(truth.place) unless quarantined
             outage = breaker && !breaker.closed?
             return fail("I12", "#{instance.name} gives #{truth.inspect} up while the breaker is open") if outage
-            enough = quarantined ? deaths(truth) >= quarantine_after : truth.failures > @plan.letters
+            enough = quarantined ? counted(truth, :deaths) >= quarantine_after : counted(truth, :failures) > @plan.letters
             return if enough
             fail("I12", "#{truth.inspect} is given up after #{truth.failures} failures and #{truth.deaths} deaths")
           end
 
           # Commits count by offset, and whoever hasn't read the new log yet says of it what was true of the one before.
-          def deaths(truth)
-            return truth.deaths unless cut_below?(truth.place, truth.offset)
-            @of_place[truth.place].sum { |each| (each.offset == truth.offset) ? each.deaths : 0 }
+          def counted(truth, what)
+            return truth.public_send(what) unless cut_below?(truth.place, truth.offset)
+            @of_place[truth.place].sum { |each| (each.offset == truth.offset) ? each.public_send(what) : 0 }
           end
 
           def lately?(truth)
