@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../errors"
+require_relative "answer"
 
 module Penstock
   class Consumer
@@ -48,37 +49,18 @@ module Penstock
         @metadata = metadata
         @producer = producer
         @transaction = transaction
-        @lock = Mutex.new
-        @decided = ConditionVariable.new
-        @answer = nil
+        @answer = Answer.new
       end
 
       # @param row [Array] topic, partition, offset, metadata, leader epoch
       # @param group [Native::GroupMetadata]
-      def grant(row, group) = decide(Grant.new(row, group))
+      def grant(row, group) = @answer.give(Grant.new(row, group))
 
       # The records aren't ours any more.
-      def refuse = decide(:refused)
+      def refuse = @answer.give(:refused)
 
       # @return [Grant, :refused, nil] nil when there was no answer in time
-      def wait(timeout_s)
-        ends = now + timeout_s
-        @lock.synchronize do
-          @decided.wait(@lock, ends - now) while @answer.nil? && now < ends
-          @answer
-        end
-      end
-
-      private
-
-      def decide(answer)
-        @lock.synchronize do
-          @answer ||= answer
-          @decided.broadcast
-        end
-      end
-
-      def now = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC)
+      def wait(timeout_s) = @answer.wait(timeout_s)
     end
   end
 end

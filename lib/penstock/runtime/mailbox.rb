@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../consumer/answer"
 require_relative "../consumer/claim"
 require_relative "../processing/unit"
 
@@ -114,31 +115,14 @@ module Penstock
       # @param lane [Processing::Lane]
       def initialize(lane)
         @lane = lane
-        @lock = Mutex.new
-        @done = ConditionVariable.new
-        @answer = nil
+        @answer = Consumer::Answer.new
       end
 
       # @param answer [Boolean]
-      def resolve(answer)
-        @lock.synchronize do
-          @answer = answer if @answer.nil?
-          @done.broadcast
-        end
-      end
+      def resolve(answer) = @answer.give(answer)
 
       # @return [Boolean] false when the lane isn't ours any more, or nothing came in time
-      def wait(timeout_s)
-        ends = now + timeout_s
-        @lock.synchronize do
-          @done.wait(@lock, ends - now) while @answer.nil? && now < ends
-          @answer || false
-        end
-      end
-
-      private
-
-      def now = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC)
+      def wait(timeout_s) = @answer.wait(timeout_s) || false
     end
   end
 end

@@ -73,40 +73,22 @@ module Penstock
         end
       end
 
-      # A worker that waits for a commit sleeps on the timeline.
-      module CommitWaiting
-        def wait(timeout_s)
-          sleeper = World.current&.running or return super
-          @sleeper = sleeper
-          sleeper.sleep_until(World.current.timeline.now + (timeout_s * 1_000).round) if @answer.nil?
-          @answer || false
-        end
-
-        def resolve(answer)
-          super
-          @sleeper&.wake_at(World.current.timeline.now)
-        end
-      end
-      Runtime::CommitWait.prepend(CommitWaiting)
-
-      # So does one whose transaction waits for its lane's offset.
-      module ClaimWaiting
+      # A worker that waits for a commit, or whose transaction waits for its lane's offset, sleeps on the timeline.
+      module AnswerWaiting
         def wait(timeout_s)
           sleeper = World.current&.running or return super
           @sleeper = sleeper
           ends = World.current.timeline.now + (timeout_s * 1_000).round
-          sleeper.sleep_until(ends) while @answer.nil? && World.current.timeline.now < ends
-          @answer
+          sleeper.sleep_until(ends) while @value.nil? && World.current.timeline.now < ends
+          @value
         end
 
-        private
-
-        def decide(answer)
+        def give(value)
           super
           @sleeper&.wake_at(World.current.timeline.now)
         end
       end
-      Consumer::Claim.prepend(ClaimWaiting)
+      Consumer::Answer.prepend(AnswerWaiting)
 
       # A poll loop without a connection waits for its mail on the timeline.
       module MailWaiting

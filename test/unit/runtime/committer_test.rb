@@ -103,11 +103,13 @@ module Penstock
       move(@lanes[0], 3)
       @committer.want([@lanes[0]])
       wait = Runtime::CommitWait.new(@lanes[0])
+      heard = []
+      wait.define_singleton_method(:resolve) { |answer| super(heard.push(answer).last) }
       @lanes[0].ledger.admit(3, 5, nil)
       @lanes[0].marks.mark(4)
       @committer.wait(wait)
       answer
-      assert_nil wait.instance_variable_get(:@answer)
+      assert_empty heard
       answer
       assert wait.wait(0)
       assert_equal [[[0, 3, ""]], [[0, 5, ""]]], sent

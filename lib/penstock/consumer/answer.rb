@@ -1,0 +1,36 @@
+# frozen_string_literal: true
+
+module Penstock
+  class Consumer
+    # What one thread waits for and another one gives, once: the first answer counts. The thread that waits makes it; whoever
+    # gives it never waits.
+    class Answer
+      def initialize
+        @lock = Mutex.new
+        @given = ConditionVariable.new
+        @value = nil
+      end
+
+      # @param value [Object] anything but nil
+      def give(value)
+        @lock.synchronize do
+          @value = value if @value.nil?
+          @given.broadcast
+        end
+      end
+
+      # @return [Object, nil] nil when there was none in time
+      def wait(timeout_s)
+        ends = now + timeout_s
+        @lock.synchronize do
+          @given.wait(@lock, ends - now) while @value.nil? && now < ends
+          @value
+        end
+      end
+
+      private
+
+      def now = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC)
+    end
+  end
+end
