@@ -79,6 +79,51 @@ module Penstock
         assert_ends(child, [nil, nil])
       end
 
+      # As a kernel that has the one call and not the other, and a sandbox that allows one of the two. What is called by number is
+      # prctl: no new privileges, then a filter of these instructions: waitid (`number`) of a descriptor (3) fails with `errno`.
+      def refuse_pidfd_waits(errno)
+        prctl, number = {"x86_64" => [157, 247], "aarch64" => [167, 95]}.fetch(RUBY_PLATFORM[/\w+/])
+        steps = [[0x20, 0, 0, 0], [0x15, 0, 3, number], [0x20, 0, 0, 16], [0x15, 0, 1, 3], [6, 0, 0, 0x50000 | errno],
+          [6, 0, 0, 0x7fff0000]]
+        filter = steps.map { |step| step.pack("SCCL") }.join
+        program = [steps.size, filter].pack("Sx6P")
+        syscall(prctl, 38, 1, 0, 0, 0)
+        syscall(prctl, 22, 2, [program].pack("P").unpack1("J"))
+      end
+
+      # @return [Array] whether it has a descriptor, lives, was sent a signal; how it ended
+      def child_beside_a_filter(errno)
+        refuse_pidfd_waits(errno)
+        child = Child.new(pid = fork { exec("sleep", "60", out: File::NULL) })
+        found = [child.io.nil?, child.alive?, child.signal(:KILL)]
+        ::Process.kill(:KILL, pid) unless found.last
+        wait_until(20) { !child.alive? }
+        [*found, child.reap]
+      end
+
+      [Errno::EINVAL, Errno::EPERM].each do |error|
+        test "where a descriptor can be had but not be waited for (#{error}) a child that lives isn't taken for one that ended" do
+          skip "no pidfds here" unless pidfds? && RUBY_PLATFORM.match?(/\A(x86_64|aarch64)/)
+          reader, writer = IO.pipe
+          pid = fork do
+            $VERBOSE = nil # Ruby's word on calls by number
+            writer.write(child_beside_a_filter(error::Errno).inspect)
+          rescue SystemCallError, NotImplementedError
+            writer.write("no filter")
+          ensure
+            exit!(0)
+          end
+          writer.close
+          found = reader.read
+          ::Process.wait(pid)
+          skip "no filters here" if found == "no filter"
+
+          assert_equal [true, true, true, [nil, 9]].inspect, found
+        ensure
+          reader.close
+        end
+      end
+
       test "one that was never told of is nobody, and no number stands for a group" do
         assert_equal [nil, nil], Child.allocate.reap
         refute Child.allocate.signal(:TERM)

@@ -39,25 +39,42 @@ static int descriptor_of(pid_t pid) {
   return -1;
 }
 
-void pk_child_open(pk_child_t *child, pid_t pid) {
-  *child = (pk_child_t){.pid = pid, .fd = -1, .code = -1};
-  if (pid > 0) child->fd = descriptor_of(pid);
-}
-
-/* 1: it has ended; 0: it lives; -1: it isn't ours to wait for. */
-static int look(const pk_child_t *child, int options, siginfo_t *info) {
+static int wait_for(idtype_t type, id_t id, int options, siginfo_t *info) {
   int result;
 
   do {
     memset(info, 0, sizeof *info);
-#ifdef PK_PIDFD
-    if (child->fd >= 0)
-      result = waitid(PK_P_PIDFD, (id_t)child->fd, info, WEXITED | WNOHANG | options);
-    else
-#endif
-      result = waitid(P_PID, (id_t)child->pid, info, WEXITED | WNOHANG | options);
+    result = waitid(type, id, info, WEXITED | WNOHANG | options);
   } while (result < 0 && errno == EINTR);
-  if (result < 0) return -1;
+  return result;
+}
+
+/* A descriptor is of use only where it can be waited for as well: a kernel 5.3 has
+ * one of the two calls, a sandbox may allow one. */
+void pk_child_open(pk_child_t *child, pid_t pid) {
+  *child = (pk_child_t){.pid = pid, .fd = -1, .code = -1};
+  if (pid <= 0) return;
+  child->fd = descriptor_of(pid);
+#ifdef PK_PIDFD
+  siginfo_t info;
+
+  if (child->fd < 0 || wait_for(PK_P_PIDFD, (id_t)child->fd, WNOWAIT, &info) == 0) return;
+  if (errno != ECHILD) pk_child_close(child);
+#endif
+}
+
+/* 1: it has ended; 0: it lives, as far as the kernel tells; -1: it isn't ours to wait
+ * for. Only ECHILD says that: to bury one that lives would be to have two. */
+static int look(const pk_child_t *child, int options, siginfo_t *info) {
+  int result;
+
+#ifdef PK_PIDFD
+  if (child->fd >= 0)
+    result = wait_for(PK_P_PIDFD, (id_t)child->fd, options, info);
+  else
+#endif
+    result = wait_for(P_PID, (id_t)child->pid, options, info);
+  if (result < 0) return errno == ECHILD ? -1 : 0;
   return info->si_pid == 0 ? 0 : 1;
 }
 

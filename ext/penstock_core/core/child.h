@@ -6,9 +6,9 @@
 #include <sys/types.h>
 
 /* A pid is a child's only until it has been waited for; then the kernel may give it
- * to anybody. Where there are pidfds (Linux 5.4) signals go through one. Elsewhere,
- * and with PENSTOCK_NO_PIDFD in the environment, the child is looked at first: as
- * long as nobody has waited for it, its number stays its own.
+ * to anybody. Where there are pidfds that can be waited for (Linux 5.4) signals go
+ * through one. Elsewhere, and with PENSTOCK_NO_PIDFD in the environment, the child is
+ * looked at first: as long as nobody has waited for it, its number stays its own.
  *
  * One thread uses it. It outlives the child, and knows how that one ended. */
 typedef struct {
