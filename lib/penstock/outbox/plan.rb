@@ -23,14 +23,9 @@ module Penstock
       end
 
       # @param slots [Array<Store::Slot>] by id
-      # @yieldparam strands [Array<Integer>]
-      # @yieldreturn [Hash{Integer => Integer}] strand => its parked row
       def initialize(slots)
-        groups = slots.group_by { |slot| slot.strand || slot }
-        due = groups.transform_values { |group| group.find { |slot| slot.state == "parked" } }
-        blockers = yield groups.keys.select { |strand| strand.is_a?(Integer) && due[strand].nil? }
         @blocked = Hash.new { |hash, blocker| hash[blocker] = [] }
-        @chains = groups.filter_map { |strand, group| chain(group, due[strand], blockers[strand]) }
+        @chains = slots.group_by { |slot| slot.strand || slot }.values.filter_map { |group| chain(group) }
       end
 
       # @return [Array<Integer>] all that are to be sent
@@ -41,8 +36,11 @@ module Penstock
       private
 
       # A parked row goes alone: rows that are held behind it come before those that are only now at hand.
-      def chain(group, due, blocker)
+      def chain(group)
+        due = group.find { |slot| slot.state == "parked" }
         return Chain.new([due.id], group.map(&:id) - [due.id], true) if due
+
+        blocker = group.filter_map(&:blocker).max
         return Chain.new(group.map(&:id), [], false) unless blocker
 
         @blocked[blocker].concat(group.map(&:id))

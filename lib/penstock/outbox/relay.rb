@@ -162,7 +162,7 @@ module Penstock
       end
 
       def take_turn(turn, look_after)
-        @store.done(@unsettled)
+        @store.acknowledged(@unsettled)
         sweep
         turn.run(producer: method(:producer), look_after: look_after, halt: method(:halt))
         renew_producer

@@ -1,12 +1,14 @@
 # frozen_string_literal: true
 
+require_relative "settlement"
+
 module Penstock
   module Outbox
     # The relay's side of the table: what is to be sent, and what has become of it. All statements are here. Keeps nothing;
     # whoever calls holds the lock ({#exclusively}) where it says so.
     class Store
-      # What a turn needs of a row before it takes all of it.
-      Slot = Struct.new(:id, :strand, :state, :bytes)
+      # What a turn needs of a row before it takes all of it; `blocker` is the parked row of its strand.
+      Slot = Struct.new(:id, :strand, :state, :bytes, :blocker)
 
       # How the table stands. Counts stop at {COUNTED}; ages in ms.
       Lag = Struct.new(:ready, :parked, :held, :aside, :oldest_age_ms, keyword_init: true) do
@@ -52,15 +54,10 @@ module Penstock
       # @return [Array<Slot>]
       def head
         now = @clock.wall_ms
-        due = rows.where("state = 'parked' AND (due_ms <= ? OR due_ms > ?)", now, now + @settings.max_backoff)
+        latest = now + [@settings.max_backoff, Settlement::STUCK_MS].max
+        due = rows.where("state = 'parked' AND (due_ms <= ? OR due_ms > ?)", now, latest)
         [slots(due, (@settings.batch_size / 2.0).ceil), slots(rows.where("state = 'ready'"), @settings.batch_size)]
           .flatten.sort_by(&:id).uniq(&:id)
-      end
-
-      # @param strands [Array<Integer>]
-      # @return [Hash{Integer => Integer}] strand => its parked row. Under the lock
-      def parked(strands)
-        strands.empty? ? {} : rows.where("state = 'parked'").where(strand: strands).order(:id).pluck(:strand, :id).to_h
       end
 
       # @param ids [Array<Integer>]
@@ -69,31 +66,36 @@ module Penstock
         rows.where(id: ids).order(:id).pluck(*COLUMNS).map { |values| COLUMNS.zip(values).to_h }
       end
 
+      # Somebody may have discarded or retried rows while they were sent.
+      #
       # @param settlement [Settlement]
       # @return [Integer] rows that are ready again
       def settle(settlement)
         @database.model.transaction do
           done(settlement.done)
-          settlement.parked.each { |id, columns| rows.where(id: id).update_all(state: "parked", **columns) }
-          settlement.aside.each { |id, columns| rows.where(id: id).update_all(state: "aside", due_ms: nil, **columns) }
+          settlement.parked.each { |id, columns| unsent(id).update_all(state: "parked", **columns) }
+          settlement.aside.each { |id, columns| unsent(id).update_all(state: "aside", due_ms: nil, **columns) }
           settlement.held.each { |blocker, ids| hold(blocker, ids) }
           release(settlement.released)
         end
       end
 
-      # Rows that Kafka has.
+      # Rows that Kafka has, of a turn whose settling failed: another relay may have parked them since, and held what follows.
+      #
       # @param ids [Array<Integer>]
-      def done(ids)
+      # @return [void]
+      def acknowledged(ids)
         return if ids.empty?
-        return rows.where(id: ids).delete_all unless @settings.keep?
 
-        rows.where(id: ids).update_all(state: "sent", sent_ms: @clock.wall_ms, due_ms: nil)
+        @database.model.transaction do
+          done(ids)
+          release(ids)
+        end
       end
 
       # Held rows whose parked row somebody took away.
       # @return [Integer] how many are ready again
       def release_orphans
-        table = @database.connected { |connection| connection.quote_table_name(@database.table) }
         rows.where("state = 'held'").where("NOT EXISTS (SELECT 1 FROM #{table} parked " \
           "WHERE parked.id = #{table}.blocker_id AND parked.state = 'parked')").update_all(state: "ready", blocker_id: nil)
       end
@@ -119,13 +121,15 @@ module Penstock
         end
       end
 
+      # Each by itself: several at once would be locked in another order than a turn locks them.
+      #
       # @param ids [Array<Integer>] rows that are parked or aside
       # @return [Integer] how many are gone
       def discard(ids)
-        @database.model.transaction do
-          gone = rows.where(id: ids, state: %w[parked aside])
-          blockers = gone.where(state: "parked").pluck(:id)
-          gone.delete_all.tap { release(blockers) }
+        ids.uniq.sum do |id|
+          @database.model.transaction do
+            rows.where(id: id, state: %w[parked aside]).delete_all.tap { |gone| release([id]) if gone.positive? }
+          end
         end
       end
 
@@ -145,12 +149,32 @@ module Penstock
 
       def rows = @database.rows
 
+      # The parked row is asked for in the same statement: were it discarded between two, what it held would be overtaken.
       def slots(relation, limit)
         bytes = Arel.sql("coalesce(#{@database.dialect.length("payload")}, 0)")
-        relation.order(:id).limit(limit).pluck(:id, :strand, :state, bytes).map { |values| Slot.new(*values) }
+        blocker = Arel.sql("(SELECT max(parked.id) FROM #{table} parked WHERE parked.state = 'parked' " \
+          "AND parked.strand = #{table}.strand)")
+        relation.order(:id).limit(limit).pluck(:id, :strand, :state, bytes, blocker).map { |values| Slot.new(*values) }
       end
 
+      def table
+        @table ||= @database.connected { |connection| connection.quote_table_name(@database.table) }
+      end
+
+      def unsent(id) = rows.where(id: id, state: %w[ready parked])
+
+      def done(ids)
+        return if ids.empty?
+        return rows.where(id: ids).delete_all unless @settings.keep?
+
+        rows.where(id: ids).update_all(state: "sent", sent_ms: @clock.wall_ms, due_ms: nil)
+      end
+
+      # Only behind a row that is parked now, and that nobody discards before the rows are held: an update locks it. What is
+      # held behind nothing would be overtaken by what comes later.
       def hold(blocker, ids)
+        return if rows.where(id: blocker, state: "parked").update_all("state = state").zero?
+
         rows.where(id: ids, state: "ready").update_all(state: "held", blocker_id: blocker)
       end
 

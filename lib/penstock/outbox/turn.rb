@@ -46,7 +46,7 @@ module Penstock
       private
 
       def read
-        Plan.new(Plan.fit(@store.head, @settings.batch_bytes)) { |strands| @store.parked(strands) }
+        Plan.new(Plan.fit(@store.head, @settings.batch_bytes))
       end
 
       def send_all(plan, producer, look_after, halt)

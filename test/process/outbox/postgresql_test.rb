@@ -2,11 +2,13 @@
 
 require "test_helper"
 require "support/outbox_contract"
+require "support/outbox_order_contract"
 require "support/postgres_server"
 
 # The outbox on PostgreSQL: a server of its own.
 class OutboxPostgreSQLTest < Penstock::TestCase
   include Penstock::TestSupport::OutboxContract
+  include Penstock::TestSupport::OutboxOrderContract
 
   OBSTACLE = Penstock::TestSupport::PostgresServer.obstacle
 

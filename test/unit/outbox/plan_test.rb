@@ -15,24 +15,17 @@ class OutboxPlanTest < Penstock::TestCase
   end
 
   test "a parked row that is due goes alone: what is held behind it comes before what is only now at hand" do
-    plan = plan([1, 7, "parked"], [4, 7], [5, 7])
+    plan = plan([1, 7, "parked", 1], [4, 7, "ready", 1], [5, 7, "ready", 1])
 
     assert_equal [[[1], [4, 5], true]], plan.chains.map(&:to_a)
   end
 
   test "behind a parked row that isn't due nothing of its strand is sent" do
-    plan = plan([2, 7], [3, 8], [4, 7], blockers: {7 => 1})
+    plan = plan([2, 7, "ready", 1], [3, 8], [4, 7, "ready", 1])
 
     assert_equal [[3]], plan.chains.map(&:ids)
     assert_equal({1 => [2, 4]}, plan.blocked)
     refute_predicate plan, :empty?
-  end
-
-  test "only strands without a due row are asked about" do
-    asked = nil
-    Plan.new(slots([1, 7, "parked"], [2, 8], [3, nil])) { |strands| (asked = strands) && {} }
-
-    assert_equal [8], asked
   end
 
   test "a turn takes no more bytes than it may, but one row in any case, and leaves none out before another" do
@@ -45,9 +38,9 @@ class OutboxPlanTest < Penstock::TestCase
 
   private
 
-  def plan(*rows, blockers: {}) = Plan.new(slots(*rows)) { |strands| blockers.slice(*strands) }
+  def plan(*rows) = Plan.new(slots(*rows))
 
   def slots(*rows)
-    rows.map { |id, strand, state| Penstock::Outbox::Store::Slot.new(id, strand, state || "ready", 1) }
+    rows.map { |id, strand, state, blocker| Penstock::Outbox::Store::Slot.new(id, strand, state || "ready", 1, blocker) }
   end
 end

@@ -1,0 +1,143 @@
+# frozen_string_literal: true
+
+require_relative "outbox"
+
+module Penstock
+  module TestSupport
+    # What the outbox promises about a key's order, on every database, when somebody intervenes while a turn sends, and about
+    # keys that can't be delivered. Included by a class that says in `before_all` which database it is.
+    module OutboxOrderContract
+      def self.included(base)
+        TESTS.each { |name, body| base.test(name, &body) }
+      end
+
+      TESTS = {}
+
+      def self.test(name, &body)
+        TESTS[name] = body
+      end
+
+      # A parked row, and two that are held behind it.
+      #
+      # @return [Integer] the first's id
+      def park_first
+        @log.answer = ->(message) { refused if message[:payload] == "poison" }
+        put("poison", "1", "2").first.tap { relay.drain }
+      end
+
+      # Calls the block when a turn has sent a row of another key, and goes on with what it answers.
+      def meanwhile
+        put("other", key: "other")
+        @log.answer = lambda do |message|
+          next refused if message[:payload] == "poison"
+
+          yield if message[:payload] == "other"
+          nil
+        end
+      end
+
+      # A turn by itself.
+      def turn(one) = one.send(:exclusive_turn)
+
+      test "a parked row that is discarded while a turn runs: nothing is held behind it, nor overtakes" do
+        poison = park_first
+        put("3")
+        meanwhile { @store.discard([poison]) }
+        one = relay
+        turn(one)
+        after_first = states
+        put("4")
+        turn(one)
+
+        assert_equal({"1" => "ready", "2" => "ready", "3" => "ready"}, after_first)
+        assert_equal %w[other 1 2 3 4], @log.payloads
+      end
+
+      test "one that is discarded while it is tried again: what has come since isn't held behind it" do
+        poison = park_first
+        @clock.pass(1_000)
+        put("3")
+        meanwhile { @store.discard([poison]) }
+        one = relay
+        turn(one)
+        put("4")
+        turn(one)
+
+        assert_equal %w[other 1 2 3 4], @log.payloads
+        assert_empty states
+      end
+
+      test "one that is discarded while a turn reads what is ready isn't overtaken by what was held behind it last" do
+        poison = park_first
+        put("3")
+        @log.answer = ->(_message) {}
+        behind_read_of_ready { @store.discard([poison]) }
+        relay.drain
+
+        assert_equal %w[1 2 3], @log.payloads
+      end
+
+      test "what is held behind a row that another relay has parked, and Kafka had taken, goes on before what comes later" do
+        first, = put("1", "2")
+        one = relay
+        fail_to_settle(one)
+        @log.answer = ->(message) { refused if message[:payload] == "1" }
+        relay.drain
+        parked = states
+        @log.answer = ->(_message) {}
+        put("3")
+        one.drain
+
+        assert_equal({"1" => "parked", "2" => "held"}, parked)
+        assert_equal %w[1 2 3], @log.payloads
+        refute @database.rows.exists?(id: first)
+      end
+
+      test "a row that is discarded while its turn parks it is gone, one that was delivered meanwhile stays so" do
+        use(after_delivery: :keep)
+        one, two = put("1", key: "a") + put("2", key: "b")
+        refusal = Penstock::Outbox::Settlement.new([], {one => [two]}, settings: @settings, closed: nil, now_ms: 0)
+        refusal.parked[one] = {attempts: 1, due_ms: 0}
+        @store.acknowledged([one])
+        @store.settle(refusal)
+
+        assert_equal({"1" => "sent", "2" => "ready"}, states)
+      end
+
+      test "a back-off shorter than a stuck row is parked for doesn't make it due at once" do
+        use(max_backoff: 1_000)
+        @log.answer = ->(message) { refused(:msg_timed_out) if message[:key] == "k" }
+        put("1")
+        put("2", key: "other")
+        relay.drain
+        @clock.pass(4_999)
+        relay.drain
+        early = @log.sent.size
+        @clock.pass(1)
+        assert_raises(Penstock::KafkaError) { relay.drain }
+
+        assert_equal [2, 3], [early, @log.sent.size]
+      end
+
+      # Once the next such statement has answered.
+      def behind_read_of_ready
+        subscriber = ActiveSupport::Notifications.subscribe("sql.active_record") do |event|
+          next unless event.payload[:sql].match?(/\ASELECT.*state = 'ready'/m)
+
+          ActiveSupport::Notifications.unsubscribe(subscriber)
+          yield
+        end
+      end
+
+      # Its first row has gone, and the table doesn't know of it.
+      def fail_to_settle(one)
+        @log.at_send = ->(message) { one.stop! if message[:payload] == "1" }
+        @store.define_singleton_method(:settle) { |_| raise ActiveRecord::StatementTimeout, "busy" }
+        assert_raises(ActiveRecord::StatementTimeout) { one.drain }
+        one.instance_variable_set(:@halt, :go)
+        @log.at_send = ->(_message) {}
+        @store.singleton_class.send(:remove_method, :settle)
+      end
+    end
+  end
+end
