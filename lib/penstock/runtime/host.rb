@@ -61,6 +61,7 @@ module Penstock
         @workers = settings.concurrency
         @topics = topics
         @discovered = []
+        @transacted = {}
         @limits = limits(topics)
         @threads = Threads.new(method(:thread_died))
         @reporter = Reporter.new(monitor, @threads)
@@ -146,6 +147,18 @@ module Penstock
 
       # @return [Boolean] whether the application's producer has transactions
       def transactional? = @settings.kafka.key?(:"transactional.id") || @settings.kafka.key?("transactional.id")
+
+      # Opened without its ledger, a partition would run again what transactions have completed beyond its offset. Which producer
+      # a consumer will take is known when it has: until then the application's own counts.
+      # @param topic [Routing::Topic]
+      # @return [Boolean] whether its partitions wait for their ledger, however long
+      def patient?(topic) = transactional? || @transacted.key?(topic.name)
+
+      # A consumer of the topic had a transaction, with whichever producer.
+      # @param topic [Routing::Topic]
+      def transacted(topic)
+        @transacted = @transacted.merge(topic.name => true) unless @transacted.key?(topic.name)
+      end
 
       # A transaction holds an offset that is waited for: it may be one that this process's last life left open.
       def end_old_transactions

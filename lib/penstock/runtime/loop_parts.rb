@@ -140,7 +140,7 @@ module Penstock
         @committer = Committer.new(@session, codec: @host.codec, interval_ms: @host.commit_interval_ms(@session.group),
           expelled: -> { @rebalances.expelled })
         @opening = Opening.new(@session, codec: @host.codec, committer: @committer,
-          source_begins: @host.begins(@session.group), patient: @host.transactional?,
+          source_begins: @host.begins(@session.group), patient: @host.method(:patient?),
           unstable: @host.method(:end_old_transactions))
         @rebalances = Rebalances.new(@session, committer: @committer, opening: @opening, lanes: method(:lane), hooks: @hooks)
         @stopping = Stopping.new(@session, committer: @committer, hooks: @hooks, rebalances: @rebalances)
@@ -153,7 +153,8 @@ module Penstock
         @breakers = Breakers.new(@session, method(:probe))
         @feeder = Feeder.new(@session, @assemblies, @ports, @host.method(:worker_limit), @suspicion)
         @slots = OffsetSlots.new(@session, @committer, @opening, codec: @host.codec,
-          settle: ->(outcome) { @settler.call(outcome) }, inquire: ->(claim) { @host.inquire(claim, @session.mailbox) })
+          settle: ->(outcome) { @settler.call(outcome) }, inquire: ->(claim) { @host.inquire(claim, @session.mailbox) },
+          met: ->(claim) { @host.transacted(claim.lane.topic) })
         @settler = Settler.new(@session, @assemblies, @ports, @hooks, @suspicion, @slots)
       end
 

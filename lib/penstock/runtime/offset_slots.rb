@@ -21,13 +21,15 @@ module Penstock
       # @param settle [#call] settles an outcome that was put off
       # @param inquire [#call] has a claim's producer asked until there is an answer, which comes as a word: `call(claim)`, false
       #   when there was nobody to do it
-      def initialize(session, committer, opening, codec:, settle:, inquire:)
+      # @param met [#call] hears of each claim
+      def initialize(session, committer, opening, codec:, settle:, inquire:, met: ->(_claim) {})
         @session = session
         @committer = committer
         @opening = opening
         @codec = codec
         @settle = settle
         @inquire = inquire
+        @met = met
         @waiting = []
         @reading = []
         @unasked = {}.compare_by_identity
@@ -37,6 +39,7 @@ module Penstock
       # @param claim [Consumer::Claim]
       def asked(claim)
         return claim.refuse unless ours?(claim)
+        @met.call(claim)
         claim.lane.offset_slot.ask(claim)
         @waiting << claim.lane
         run

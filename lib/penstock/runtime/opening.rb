@@ -28,9 +28,9 @@ module Penstock
       # @param codec [#decode]
       # @param committer [Committer]
       # @param source_begins [Symbol] where the connection begins without a committed offset
-      # @param patient [Boolean] whether no lane ever opens without a ledger
+      # @param patient [#call] whether lanes of a topic never open without a ledger
       # @param unstable [#call] called when a transaction holds an offset
-      def initialize(session, codec:, committer:, source_begins: :earliest, patient: false, unstable: -> {})
+      def initialize(session, codec:, committer:, source_begins: :earliest, patient: ->(_topic) { false }, unstable: -> {})
         @unstable = unstable
         @source_begins = source_begins
         @patient = patient
@@ -183,7 +183,7 @@ module Penstock
       end
 
       def waits_on?(lane, answer)
-        @patient || @reopening.include?(lane) || held?(answer)
+        @patient.call(lane.topic) || @reopening.include?(lane) || held?(answer)
       end
 
       # By a transaction.

@@ -151,6 +151,22 @@ module Penstock
       assert_equal "offsets.opened_without_ledger", @session.events.last.first
     end
 
+    test "where transactions may have completed something beyond the offset a lane waits for its ledger, however long" do
+      transacted = []
+      @opening = Runtime::Opening.new(@session, codec: @codec, committer: @committer, patient: transacted.method(:include?))
+      lane = new_lane
+      transacted << lane.topic
+      @opening.open([lane])
+      @session.now = 100_000
+      answer(-1001, number: 14)
+      refute lane.open?
+      transacted.clear
+      @session.now = @opening.next_due
+      @opening.run
+      answer(-1001, number: 14)
+      assert lane.open?
+    end
+
     test "an answer for a lane that has gone meanwhile is dropped" do
       lane = new_lane
       @opening.open([lane])
