@@ -156,7 +156,7 @@ module Penstock
       # What is to be done now. Signals count as sent; forks are told by {#forked} or {#unforkable}.
       # @return [Array<Fork, Signal>]
       def decide(now)
-        [*judge(now), *(births(now) unless at_rest?), *(renew(now) unless at_rest?)]
+        [*judge(now), *(births(now) unless at_rest?), *renew(now)]
       end
 
       # @return [Integer, nil] when to decide again if nothing happens
@@ -232,12 +232,15 @@ module Penstock
       # One at a time, and only while all others do their work.
       def renew(now)
         @roll.shift while @roll.any? && replaced?(@entries[@roll.first])
-        return unless @entries.all?(&:settled?)
+        return unless renewing?
         entry, reason = rolled || worn_out(now)
         return unless entry
         condemn(entry, now + @policy.node_shutdown_timeout, reason)
         [Signal.new(entry.index, "TERM", reason)]
       end
+
+      # What is due here is done by {#renew}, or the supervisor would turn without end.
+      def renewing? = !at_rest? && @entries.all?(&:settled?)
 
       # Since the restart was asked for, for whatever reason.
       def replaced?(entry) = entry.state == :held_down || (entry.living? && entry.number > @rolled_at)
@@ -260,7 +263,7 @@ module Penstock
         when :exited then at_rest? ? nil : entry.due_at
         when :stopping, :not_responding then entry.killed ? nil : entry.deadline_at
         when :held_down, :awaited then nil
-        else [@policy.silent_at(entry), (@policy.worn_out_at(entry) if @entries.all?(&:settled?))].compact.min
+        else [@policy.silent_at(entry), (@policy.worn_out_at(entry) if renewing?)].compact.min
         end
       end
     end

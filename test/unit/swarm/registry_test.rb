@@ -257,6 +257,15 @@ module Penstock
         assert_operator @registry.next_due, :>, @now
       end
 
+      test "at rest, where nobody is replaced, age wakes nobody" do
+        running(2, age_limit: 10_000)
+        @registry.quiet
+        @now = 10_000
+        2.times { |index| healthy(index) }
+        assert_empty decide
+        assert_operator @registry.next_due, :>, @now
+      end
+
       # --- stop
 
       test "a stop tells all, and kills those that are late; what boots too" do
@@ -324,13 +333,14 @@ module Penstock
       def random_step(random)
         index = random.rand(2)
         mold_step(random)
-        case random.rand(8)
+        case random.rand(9)
         when 0 then @alive.delete(index) && @registry.ended(index, "died", @now, failed: random.rand(2).zero?)
         when 1 then heard(index, Message::Ready.new({}))
         when 2, 3 then healthy(index)
         when 4 then heard(index, Message::Stopping.new(random.rand(10_000)))
         when 5 then @registry.restart(@now)
         when 6 then @registry.forgive(@now)
+        when 7 then random.rand(40).zero? ? @registry.quiet : heard(index, Message::Unhealthy.new("stuck", {}))
         else @now += random.rand(20_000)
         end
         decide_and_do
