@@ -37,6 +37,7 @@ module Penstock
         @roll = []
         @stops = 0
         @forks = @rolled_at = 0
+        @lenient_until = now
       end
 
       # @return [Array<Entry>]
@@ -83,7 +84,7 @@ module Penstock
         case message
         when Message::Ready then report(entry, :ready, message.facts, now)
         when Message::Healthy then report(entry, :healthy, message.facts, now)
-        when Message::Unhealthy then complain(entry, message)
+        when Message::Unhealthy then complain(entry, message, now)
         when Message::Stopping then leaving(entry, now + message.within_ms.to_i + Policy::GRACE_MS)
         end
       end
@@ -127,9 +128,12 @@ module Penstock
       # Nobody is replaced any more.
       def quiet = @quiet = true
 
-      # The supervisor itself was frozen: what looks late may not be.
+      # The supervisor itself was frozen: what looks late may not be. Nodes that were frozen with it look late to themselves,
+      # until their loops have turned; so for an interval nobody's complaint counts, and one that is true comes again.
       def forgive(now)
+        @lenient_until = now + @policy.interval_ms
         living.each do |entry|
+          entry.complaint = nil
           entry.heard_at = [entry.heard_at, @policy.forgiven_at(now)].max
           entry.deadline_at = [entry.deadline_at, now + @policy.interval_ms].max if entry.deadline_at
         end
@@ -178,8 +182,9 @@ module Penstock
         entry.lived ||= state == :healthy && (entry.member || now - entry.forked_at >= @policy.interval_ms)
       end
 
-      def complain(entry, message)
+      def complain(entry, message, now)
         entry.facts = message.facts
+        return if now < @lenient_until
         entry.complaint ||= message.reason.to_s if entry.working?
       end
 

@@ -176,6 +176,20 @@ module Penstock
         assert_equal [[:signal, 0, "TERM"], [:signal, 1, "KILL"]], decide
       end
 
+      test "nodes that were frozen with their supervisor say so when they wake, before it looks or after: neither counts" do
+        running(2)
+        @now += 300_000
+        heard(0, stuck = Message::Unhealthy.new("the loop of app_0 stands still", {}))
+        @registry.forgive(@now)
+        heard(1, stuck)
+        assert_empty decide
+        @now += 5_000
+        [0, 1].each { |index| healthy(index) }
+        assert_empty decide
+        heard(1, stuck)
+        assert_equal [[:signal, 1, "TERM"]], decide
+      end
+
       # --- one at a time
 
       test "a rolling restart goes on when the successor is a healthy member, and ends" do
