@@ -17,15 +17,17 @@ module Penstock
       Signal = Struct.new(:index, :name, :reason)
 
       # One node. Times are monotonic ms. `heard_at` is its last sign of life; `deadline_at` when a stopping one is killed;
-      # `due_at` when a dead one's successor begins; `deaths` how many in a row weren't healthy; `spread` varies its recycling
-      # limits; `number` counts forks.
-      Entry = Struct.new(:index, :state, :pid, :forked_at, :heard_at, :deadline_at, :due_at, :deaths, :member, :facts, :reason,
+      # `due_at` when a dead one's successor begins; `deaths` how many in a row weren't healthy; `joined` whether it was in its
+      # groups once; `spread` varies its recycling limits; `number` counts forks.
+      Entry = Struct.new(:index, :state, :pid, :forked_at, :heard_at, :deadline_at, :due_at, :deaths, :joined, :facts, :reason,
         :complaint, :killed, :lived, :spread, :number, keyword_init: true) do
         def living? = LIVING.include?(state)
         def working? = %i[starting ready healthy].include?(state)
-        # In its groups, or given up: others may be disturbed.
-        def settled? = (state == :healthy && member) || state == :held_down
-        def fact(name) = facts&.[](name)
+        # Has been in its groups, or is given up: others may be disturbed.
+        def settled? = (state == :healthy && joined) || state == :held_down
+        # In its groups, by its last word.
+        def member? = state == :healthy && !!fact(:member)
+        def fact(name) = (facts[name] if facts.is_a?(Hash))
       end
 
       # @param count [Integer] nodes
@@ -176,10 +178,10 @@ module Penstock
       # thing it does has not.
       def report(entry, state, facts, now)
         entry.facts = facts
-        entry.member ||= facts.is_a?(Hash) && facts[:member]
+        entry.joined ||= entry.fact(:member)
         return unless entry.working?
         entry.state = state unless entry.state == :healthy
-        entry.lived ||= state == :healthy && (entry.member || now - entry.forked_at >= @policy.interval_ms)
+        entry.lived ||= state == :healthy && (entry.joined || now - entry.forked_at >= @policy.interval_ms)
       end
 
       def complain(entry, message, now)
@@ -199,7 +201,7 @@ module Penstock
         entry.state = wait ? :exited : :held_down
         entry.due_at = wait && now + wait
         entry.reason = how
-        entry.pid = entry.deadline_at = entry.facts = entry.member = nil
+        entry.pid = entry.deadline_at = entry.facts = entry.joined = nil
         entry
       end
 

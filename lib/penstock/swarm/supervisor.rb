@@ -73,7 +73,7 @@ module Penstock
       private
 
       def ready?
-        @application.lifecycle.state == :supervising && @registry.entries.all? { |entry| entry.state == :healthy && entry.member }
+        @application.lifecycle.state == :supervising && @registry.entries.all?(&:member?)
       end
 
       def prepare

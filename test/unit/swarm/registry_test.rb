@@ -19,10 +19,17 @@ module Penstock
         heard(0, Message::Ready.new({member: false}))
         assert_equal :ready, state(0)
         heard(0, Message::Healthy.new({member: false, jobs: 3}))
-        assert_equal [:healthy, false, 3], [state(0), entry(0).member, entry(0).fact(:jobs)]
-        heard(0, Message::Healthy.new({member: true}))
+        assert_equal [:healthy, false, 3], [state(0), entry(0).member?, entry(0).fact(:jobs)]
+      end
+
+      test "who was in its groups once is settled, but isn't a member any more when it says so" do
+        running(1)
+        assert_equal [true, true], [entry(0).settled?, entry(0).member?]
         heard(0, Message::Healthy.new({member: false}))
-        assert entry(0).member, "who was a member once is settled"
+        assert_equal [true, false], [entry(0).settled?, entry(0).member?]
+        heard(0, Message::Unhealthy.new("stuck", {member: true}))
+        decide
+        refute_predicate entry(0), :member?
       end
 
       test "a node that was healthy is replaced at once, however often" do
