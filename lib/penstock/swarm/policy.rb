@@ -60,6 +60,14 @@ module Penstock
         @settings.restart_backoff_max if deaths == 1 || waits / 2 < @settings.restart_backoff_max
       end
 
+      # @param entry [Registry::Entry] has ended by itself
+      # @return [Boolean] whether it did its work for so short a time that the next may fare alike
+      def short?(entry, now) = now - entry.forked_at < @settings.restart_backoff_max
+
+      # @param falls [Integer] in a row, of nodes that did their work for a {#short?} time
+      # @return [Integer] ms until the next begins: the first is free, and nobody is held down, for work goes on in between
+      def pause_ms(falls) = wait_ms([falls - 1, 0].max) || @settings.restart_backoff_max
+
       # @return [String, nil] why this healthy node is to be replaced
       def worn_out(entry, now)
         over(entry, entry.fact(:rss_bytes), @settings.memory_limit, "bytes of memory") ||

@@ -17,10 +17,11 @@ module Penstock
       Signal = Struct.new(:index, :name, :reason)
 
       # One node. Times are monotonic ms. `heard_at` is its last sign of life; `deadline_at` when a stopping one is killed;
-      # `due_at` when a dead one's successor begins; `deaths` how many in a row weren't healthy; `joined` whether it was in its
-      # groups once; `spread` varies its recycling limits; `number` counts forks.
-      Entry = Struct.new(:index, :state, :pid, :forked_at, :heard_at, :deadline_at, :due_at, :deaths, :joined, :facts, :reason,
-        :complaint, :killed, :lived, :spread, :number, keyword_init: true) do
+      # `due_at` when a dead one's successor begins; `deaths` how many in a row weren't healthy, `falls` how many were but
+      # not for long; `joined` whether it was in its groups once; `asked` whether we told it to go; `spread` varies its recycling
+      # limits; `number` counts forks.
+      Entry = Struct.new(:index, :state, :pid, :forked_at, :heard_at, :deadline_at, :due_at, :deaths, :falls, :joined, :facts,
+        :reason, :complaint, :asked, :killed, :lived, :spread, :number, keyword_init: true) do
         def living? = LIVING.include?(state)
         def working? = %i[starting ready healthy].include?(state)
         # Has been in its groups, or is given up: others may be disturbed.
@@ -35,7 +36,9 @@ module Penstock
       # @param now [Integer] ms
       def initialize(count, policy, now)
         @policy = policy
-        @entries = Array.new(count) { |index| Entry.new(index: index, state: :exited, due_at: now, deaths: 0, spread: 1.0) }
+        @entries = Array.new(count) do |index|
+          Entry.new(index: index, state: :exited, due_at: now, deaths: 0, falls: 0, spread: 1.0)
+        end
         @roll = []
         @stops = 0
         @forks = @rolled_at = 0
@@ -50,7 +53,7 @@ module Penstock
       # @return [Entry]
       def forked(index, pid, now)
         entry = @entries[index]
-        entry.to_h.each_key { |name| entry[name] = nil unless %i[index deaths].include?(name) }
+        entry.to_h.each_key { |name| entry[name] = nil unless %i[index deaths falls].include?(name) }
         entry.state = :starting
         entry.pid = pid
         entry.forked_at = entry.heard_at = now
@@ -75,7 +78,7 @@ module Penstock
       def unforkable(index, reason, now)
         entry = @entries[index]
         entry.deaths += 1
-        bury(entry, reason, now)
+        bury(entry, reason, now, @policy.wait_ms(entry.deaths))
       end
 
       # @param message [Struct] see {Message}
@@ -93,11 +96,14 @@ module Penstock
 
       # @param how [String] in words
       # @param failed [Boolean] whether its code says that the next one wouldn't fare better
+      # @param from_outside [Boolean] whether somebody killed it, which says nothing about the next one
       # @return [Entry]
-      def ended(index, how, now, failed: false)
+      def ended(index, how, now, failed: false, from_outside: false)
         entry = @entries[index]
-        entry.deaths = (entry.lived && !failed) ? 0 : entry.deaths + 1
-        bury(entry, how, now)
+        lived = entry.lived && !failed
+        entry.deaths = lived ? 0 : entry.deaths + 1
+        wait = lived ? pause(entry, now, entry.asked || from_outside) : @policy.wait_ms(entry.deaths)
+        bury(entry, how, now, wait)
       end
 
       # --- orders
@@ -196,8 +202,14 @@ module Penstock
         entry.state = :stopping if entry.working?
       end
 
-      def bury(entry, how, now)
-        wait = @policy.wait_ms(entry.deaths)
+      # Behind one that did its work. What ends all nodes soon, as a record may, disturbs their groups each time.
+      def pause(entry, now, excused)
+        return 0 if excused
+        entry.falls = @policy.short?(entry, now) ? entry.falls + 1 : 0
+        @policy.pause_ms(entry.falls)
+      end
+
+      def bury(entry, how, now, wait)
         entry.state = wait ? :exited : :held_down
         entry.due_at = wait && now + wait
         entry.reason = how
@@ -229,6 +241,7 @@ module Penstock
       def condemn(entry, deadline_at, reason, state = :stopping)
         entry.state = state unless entry.state == :not_responding
         entry.deadline_at = [entry.deadline_at, deadline_at].compact.min
+        entry.asked = true
         entry.reason = reason
       end
 

@@ -19,7 +19,8 @@ module Penstock
     class Supervisor
       # A turn so many intervals late means that this process was frozen itself.
       LATE = 2
-      private_constant :LATE
+      KILLED = Signal.list.fetch("KILL")
+      private_constant :LATE, :KILLED
 
       # @return [Registry]
       attr_reader :registry
@@ -133,7 +134,7 @@ module Penstock
         note_code(code, signal, was_killed)
         at = now
         entry = @registry.ended(handle.index, Native::Child.words(code, signal), at,
-          failed: code == ServerProcess::ExitCodes::CONFIGURATION)
+          failed: code == ServerProcess::ExitCodes::CONFIGURATION, from_outside: signal == KILLED)
         wait = entry.due_at - at if entry.due_at && !@registry.at_rest?
         @monitor.instrument("swarm.manager.node_ended",
           {node: handle.index, pid: handle.pid, reason: entry.reason, timeout: wait})

@@ -32,7 +32,7 @@ module Penstock
         refute_predicate entry(0), :member?
       end
 
-      test "a node that was healthy is replaced at once, however often" do
+      test "a node that was healthy and is killed is replaced at once, however often" do
         swarm(1)
         20.times do
           assert_equal [[:fork, 0]], decide
@@ -77,6 +77,33 @@ module Penstock
         @registry.ended(0, "exit code 1", @now, failed: true)
         assert_empty decide
         assert_equal @now + 1_000, @registry.next_due
+      end
+
+      # As a record that ends the process does. Minutes apart it is nothing; a restart that was asked for isn't counted.
+      test "nodes that end by themselves soon after they were healthy wait 0, 1, 2, 4 … 60 s, and none is held down" do
+        swarm(1)
+        assert_equal [0, 1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 60_000, 60_000, 60_000], Array.new(10) { falls }
+        assert_equal 0, falls(60_000)
+        assert_equal 0, falls
+        @now = @registry.next_due
+        3.times do
+          decide && born(0) && healthy(0)
+          @registry.restart(@now)
+          decide && ended(0, "exit code 0")
+          assert_equal @now, @registry.next_due
+        end
+        assert_equal 1_000, falls
+      end
+
+      # @return [Integer] ms until the next
+      def falls(age = 59_999)
+        @now = @registry.next_due
+        assert_equal [[:fork, 0]], decide
+        born(0) && healthy(0)
+        @now += age
+        heard(0, Message::Stopping.new(60_000))
+        ended(0, "exit code 0")
+        @registry.next_due - @now
       end
 
       test "a process that can't be forked counts as one that died at boot" do
