@@ -93,6 +93,36 @@ module Penstock
         refute @database.rows.exists?(id: first)
       end
 
+      test "a key that is stuck at the head of the table keeps no other from being sent, however many rows it has" do
+        use(batch_size: 3)
+        @log.answer = ->(message) { refused(:msg_timed_out) if message[:key] == "dead" }
+        put("a", "b", "c", "d", key: "dead")
+        put("1", "2")
+        put("3", key: nil)
+
+        assert_equal 3, relay.drain
+        assert_equal %w[1 2 3], @log.payloads.sort
+        assert_equal({"a" => "parked", "b" => "held", "c" => "held", "d" => "held"}, states)
+        assert_equal [0], told("outbox.parked").map { |event| event[:attempt] }
+      end
+
+      test "rows without a key that are stuck keep no other from being sent either, and a key's order holds behind them" do
+        use(batch_size: 2)
+        @log.answer = ->(message) { refused(:msg_timed_out) if message[:payload].start_with?("dead") }
+        put("dead1", "dead2", key: nil)
+        put("dead3", "4", "5")
+        put("1", key: "healthy")
+
+        assert_equal [0, 0, 1], [attempts(1), attempts(1), attempts(1)]
+        attempts(8)
+        @log.answer = ->(_message) {}
+        @clock.pass(5_000)
+        relay.drain
+
+        assert_equal %w[dead3 4 5], @log.payloads - %w[1 dead1 dead2]
+        assert_equal [6, {}], [@log.payloads.size, states]
+      end
+
       test "a row that is discarded while its turn parks it is gone, one that was delivered meanwhile stays so" do
         use(after_delivery: :keep)
         one, two = put("1", key: "a") + put("2", key: "b")
@@ -127,6 +157,15 @@ module Penstock
           ActiveSupport::Notifications.unsubscribe(subscriber)
           yield
         end
+      end
+
+      # Of one relay, as its thread makes them.
+      #
+      # @return [Integer] how many rows have gone out
+      def attempts(count)
+        @one ||= relay
+        count.times { @one.send(:attempt) }
+        @log.stored.size
       end
 
       # Its first row has gone, and the table doesn't know of it.

@@ -3,6 +3,7 @@
 require_relative "../clock"
 require_relative "../errors"
 require_relative "closed_topics"
+require_relative "outage"
 require_relative "turn"
 
 module Penstock
@@ -17,7 +18,7 @@ module Penstock
     # {#run} does the same on the calling thread, {#drain} only until nothing is left to be sent. A relay has one life, in the
     # process that started it.
     class Relay
-      # Between two tries while database or cluster are out: doubles from the first to the second.
+      # Between two tries while the database is out: doubles from the first to the second.
       TROUBLE_MS = [500, 30_000].freeze
       # Between two looks for rows that wait for nothing.
       SWEEP_MS = 60_000
@@ -34,6 +35,7 @@ module Penstock
         @clock = clock
         @make_producer = make_producer
         @closed = ClosedTopics.new(settings, clock)
+        @outage = Outage.new
         @lock = Mutex.new
         @woken = ConditionVariable.new
         @halt = :go
@@ -76,12 +78,13 @@ module Penstock
         delivered = 0
         while going?
           turn = exclusive_turn
-          break if turn == :busy || turn.settlement.nil?
+          break if turn == :busy
 
-          raise turn.settlement.outage.first if turn.settlement.outage.any?
-          break unless turn.settlement.any?
-
-          delivered += turn.settlement.done.size
+          delivered += turn.settlement.done.size if turn.settlement
+          probe = @outage.probing?
+          error = @outage.learn(turn.settlement)
+          raise error if error && probe
+          break unless error || turn.settlement&.any?
         end
         delivered
       ensure
@@ -135,19 +138,28 @@ module Penstock
       def attempt
         turn = exclusive_turn
         tell_lag
-        return trouble(turn.settlement.outage.first) if turn != :busy && turn.settlement&.outage&.any?
+        return after(turn.settlement) unless turn == :busy
 
         @troubles = 0
-        (turn != :busy && turn.settlement&.any?) ? 0 : @settings.poll_interval
+        @settings.poll_interval
       rescue ConfigurationError
         raise
       rescue => error
         trouble(error)
       end
 
+      # A row that is put in while others are stuck waits no longer than those would if they were parked.
+      def after(settlement)
+        error = @outage.learn(settlement)
+        return [settlement ? trouble(error) : trouble_ms, Settlement::STUCK_MS].min if error
+
+        @troubles = 0
+        settlement&.any? ? 0 : @settings.poll_interval
+      end
+
       # @return [Turn, :busy]
       def exclusive_turn
-        turn = Turn.new(@store, @settings, @closed, @clock)
+        turn = Turn.new(@store, @settings, @closed, @clock, @outage)
         answer = @store.exclusively { |look_after| take_turn(turn, look_after) }
         return :busy if answer == :busy
 
@@ -156,8 +168,6 @@ module Penstock
         turn
       rescue
         @unsettled |= turn.unsettled
-        # What is queued must not go out when somebody else may have the next turn.
-        @producer.purge if turn.flying? && @producer
         raise
       end
 
@@ -166,6 +176,15 @@ module Penstock
         sweep
         turn.run(producer: method(:producer), look_after: look_after, halt: method(:halt))
         renew_producer
+      ensure
+        drop_queued if turn.flying?
+      end
+
+      # Under the lock: what is still queued must not go out when somebody else may have the next turn.
+      def drop_queued
+        @producer&.purge
+      rescue ProducerClosedError, ForkedHandleError
+        nil # it has no queue any more
       end
 
       # Rows that are held behind one that somebody deleted by hand.
@@ -212,8 +231,10 @@ module Penstock
       def trouble(error)
         @monitor.instrument("error.occurred", type: "outbox.relay.error", error: error, attempt: @troubles += 1)
         renew_producer
-        [TROUBLE_MS.first * 2**[@troubles - 1, 10].min, TROUBLE_MS.last].min
+        trouble_ms
       end
+
+      def trouble_ms = [TROUBLE_MS.first * 2**(@troubles - 1).clamp(0, 10), TROUBLE_MS.last].min
 
       def tell(settlement)
         delivered = settlement.done.size

@@ -22,15 +22,18 @@ module Penstock
       attr_reader :held
       # @return [Array<Integer>] rows behind which none has to wait any more
       attr_reader :released
-      # @return [Array<Exception>] why rows couldn't be sent, where no row was: the cluster is out
+      # @return [Array<Exception>] why rows couldn't be sent, where no row was: the cluster may be out
       attr_reader :outage
+      # @return [Array<Hash>] those rows
+      attr_reader :stuck
 
       # @param fates [Array<Dispatch::Fate>]
       # @param blocked [Hash{Integer => Array<Integer>}] as {Plan#blocked}
       # @param settings [Settings]
       # @param closed [ClosedTopics]
       # @param now_ms [Integer] wall clock
-      def initialize(fates, blocked, settings:, closed:, now_ms:)
+      # @param elsewhere [Boolean] whether other rows have just gone out, so that the cluster isn't
+      def initialize(fates, blocked, settings:, closed:, now_ms:, elsewhere: false)
         @settings = settings
         @closed = closed
         @now_ms = now_ms
@@ -41,7 +44,9 @@ module Penstock
         @done = fates.flat_map(&:done)
         @released = fates.select { |fate| fate.chain.parked && fate.done.any? }.map { |fate| fate.chain.ids.first }
         failed = fates.select(&:failed)
-        @outage = @done.empty? ? failed.select { |fate| fate.kind == :stuck }.map(&:error) : []
+        stuck = (@done.empty? && !elsewhere) ? failed.select { |fate| fate.kind == :stuck } : []
+        @outage = stuck.map(&:error)
+        @stuck = stuck.map(&:failed)
         failed.each { |fate| decide(fate) }
       end
 

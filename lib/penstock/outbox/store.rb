@@ -51,12 +51,14 @@ module Penstock
       # What may be sent, by id: rows that are ready, and parked ones that are due. A time further off than any back-off was
       # written by a clock that was wrong. Under the lock.
       #
+      # @param skip [Outage::Skip] is left out
       # @return [Array<Slot>]
-      def head
+      def head(skip)
         now = @clock.wall_ms
         latest = now + [@settings.max_backoff, Settlement::STUCK_MS].max
         due = rows.where("state = 'parked' AND (due_ms <= ? OR due_ms > ?)", now, latest)
-        [slots(due, (@settings.batch_size / 2.0).ceil), slots(rows.where("state = 'ready'"), @settings.batch_size)]
+        ready = rows.where("state = 'ready'")
+        [slots(but(due, skip), (@settings.batch_size / 2.0).ceil), slots(but(ready, skip), @settings.batch_size)]
           .flatten.sort_by(&:id).uniq(&:id)
       end
 
@@ -155,6 +157,11 @@ module Penstock
         blocker = Arel.sql("(SELECT max(parked.id) FROM #{table} parked WHERE parked.state = 'parked' " \
           "AND parked.strand = #{table}.strand)")
         relation.order(:id).limit(limit).pluck(:id, :strand, :state, bytes, blocker).map { |values| Slot.new(*values) }
+      end
+
+      def but(relation, skip)
+        relation = relation.where("strand IS NULL OR strand NOT IN (?)", skip.strands) if skip.strands.any?
+        skip.ids.any? ? relation.where.not(id: skip.ids) : relation
       end
 
       def table

@@ -18,7 +18,9 @@ module Penstock
       # @param settings [Settings]
       # @param closed [ClosedTopics]
       # @param clock [Clock]
-      def initialize(store, settings, closed, clock)
+      # @param outage [Outage] is only asked
+      def initialize(store, settings, closed, clock, outage)
+        @outage = outage
         @store = store
         @settings = settings
         @closed = closed
@@ -35,7 +37,8 @@ module Penstock
         return self if plan.empty?
 
         send_all(plan, producer, look_after, halt)
-        @settlement = Settlement.new(@fates, plan.blocked, settings: @settings, closed: @closed, now_ms: @clock.wall_ms)
+        @settlement = Settlement.new(@fates, plan.blocked, settings: @settings, closed: @closed, now_ms: @clock.wall_ms,
+          elsewhere: @outage.elsewhere?)
         @store.settle(@settlement) if @settlement.any?
         self
       end
@@ -46,7 +49,7 @@ module Penstock
       private
 
       def read
-        Plan.new(Plan.fit(@store.head, @settings.batch_bytes))
+        Plan.new(Plan.fit(@store.head(@outage.skip), @settings.batch_bytes))
       end
 
       def send_all(plan, producer, look_after, halt)

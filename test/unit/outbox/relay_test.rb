@@ -54,11 +54,24 @@ class OutboxRelayTest < Penstock::TestCase
     assert_equal "outbox.relay.error", troubles.first[:type]
   end
 
+  test "however long something is stuck, a row that is put in waits no longer than a parked one would" do
+    @log.answer = ->(_message) { refused(:msg_timed_out) }
+    put("1")
+    one = relay
+    pauses = Array.new(20) { one.send(:attempt) }
+
+    assert_equal [500, 5_000], pauses.minmax
+    assert_equal (1..10).to_a, troubles.map { |event| event[:attempt] }
+    assert_equal({"1" => "ready"}, states)
+  end
+
   test "trouble with the database is told and waited for; then it goes on" do
     use(poll_interval: 1)
     failures = 2
     head = @store.method(:head)
-    @store.define_singleton_method(:head) { ((failures -= 1) >= 0) ? raise(ActiveRecord::ConnectionFailed, "gone") : head.call }
+    @store.define_singleton_method(:head) do |skip|
+      ((failures -= 1) >= 0) ? raise(ActiveRecord::ConnectionFailed, "gone") : head.call(skip)
+    end
     put("1")
     start
     prodded("the message") { @log.payloads == ["1"] }
@@ -88,10 +101,27 @@ class OutboxRelayTest < Penstock::TestCase
       clock.pass(31_000)
       raise Penstock::WaitTimeoutError, "still nothing"
     end
+    at_purge = []
+    store = @store
+    @log.define_singleton_method(:purge) { at_purge << store.exclusively { flunk } }
     one.run
 
     assert_equal %w[1 2], states.keys
     assert_empty @log.payloads
+    assert_equal [:busy], at_purge, "what is queued is thrown away while nobody else can have a turn"
+  end
+
+  test "what the head of the table is stuck at is told as trouble once, then as parked rows" do
+    use(poll_interval: 1, batch_size: 1)
+    @log.answer = ->(message) { refused(:msg_timed_out) if message[:key] == "dead" }
+    put("1", key: "dead")
+    put("2")
+    start
+    prodded("the healthy key") { @log.payloads == ["2"] }
+    prodded("a parked row") { told("outbox.parked").any? }
+
+    assert_equal [1, {"1" => "parked"}], [troubles.size, states]
+    assert_equal [[0, 5_000]], told("outbox.parked").map { |event| event.payload.values_at(:attempt, :retry_in_ms) }
   end
 
   test "the lag is told while somebody listens, each interval" do

@@ -64,7 +64,15 @@ class OutboxSettlementTest < Penstock::TestCase
     settled = settle(fate([1], kind: :stuck), fate([2, 3], kind: :stuck))
 
     assert_equal 2, settled.outage.size
+    assert_equal [1, 2], settled.stuck.map { |row| row["id"] }
     refute_predicate settled, :any?
+  end
+
+  test "it isn't one where other rows have just gone out: what is late is parked" do
+    settled = settle(fate([1, 2], kind: :stuck), elsewhere: true)
+
+    assert_equal [{1 => [2]}, [1]], [settled.held, settled.parked.keys]
+    assert_empty settled.outage + settled.stuck
   end
 
   test "where something was, it is parked for a while, uncounted" do
@@ -101,9 +109,9 @@ class OutboxSettlementTest < Penstock::TestCase
     Penstock::Outbox::Dispatch::Fate.new(chain, done, failed, (Penstock::KafkaError.new(error, code: :x) if kind), kind)
   end
 
-  def settle(*fates, blocked: {})
+  def settle(*fates, blocked: {}, **options)
     settings = @settings.dup.finish!
     closed = Penstock::Outbox::ClosedTopics.new(settings, Penstock::Clock::SYSTEM)
-    Penstock::Outbox::Settlement.new(fates, blocked, settings: settings, closed: closed, now_ms: NOW)
+    Penstock::Outbox::Settlement.new(fates, blocked, settings: settings, closed: closed, now_ms: NOW, **options)
   end
 end
