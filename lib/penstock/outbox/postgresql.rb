@@ -20,9 +20,13 @@ module Penstock
 
       # Runs the block in a transaction that nobody else's block runs beside. The block's own writes are part of it.
       #
+      # Where a transaction sees what it saw first, which a database or a role may have as its default, the question for the lock
+      # would be that: the turn would read rows that the last holder has sent and deleted since.
+      #
       # @return [Object, :busy] what the block returns; :busy when somebody else is at it
       def exclusively(connection)
-        @database.model.transaction(requires_new: true) do
+        own = connection.transaction_open? ? {requires_new: true} : {isolation: :read_committed}
+        @database.model.transaction(**own) do
           next :busy unless connection.select_value("SELECT pg_try_advisory_xact_lock(#{relay_key})")
 
           KEEPALIVE.each { |name, value| connection.execute("SET LOCAL #{name} = #{value}") }

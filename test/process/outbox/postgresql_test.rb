@@ -126,6 +126,20 @@ class OutboxPostgreSQLTest < Penstock::TestCase
     assert_equal 1, @log.purged
   end
 
+  test "where transactions see what they saw first by default, a relay sees what others have sent before it got the lock" do
+    connection = ActiveRecord::Base.connection
+    connection.execute("SET default_transaction_isolation = 'repeatable read'")
+    put("1", "2")
+    delivered_by_another_when_asked_for_the_lock
+    relay.drain
+
+    assert_empty @log.payloads
+    put("3")
+    assert_equal 1, relay.drain
+  ensure
+    connection&.execute("RESET default_transaction_isolation")
+  end
+
   test "a relay's transaction doesn't keep what others delete from being cleaned up" do
     put("1")
     horizons = nil
@@ -179,6 +193,15 @@ class OutboxPostgreSQLTest < Penstock::TestCase
 
   def outside(&block)
     Thread.new { ActiveRecord::Base.connection_pool.with_connection(&block) }.value
+  end
+
+  def delivered_by_another_when_asked_for_the_lock
+    subscriber = ActiveSupport::Notifications.subscribe("sql.active_record") do |event|
+      next unless event.payload[:sql].include?("pg_try_advisory_xact_lock")
+
+      ActiveSupport::Notifications.unsubscribe(subscriber)
+      outside { |connection| connection.execute("DELETE FROM penstock_outbox") }
+    end
   end
 
   def ranks(numbers) = numbers.map { |number| numbers.sort.index(number) + 1 }
