@@ -118,9 +118,11 @@ module Penstock
         application.separate_producer { |own| own.kafka = own.kafka.except(*REPLACED).merge(properties) }
       end
 
-      # Properties that a relay's producer doesn't take from the application.
+      # Properties that a relay's producer doesn't take from the application: those it has its own values of, and those of which
+      # an idempotent producer refuses what the application's may have.
       REPLACED = %i[transactional.id enable.idempotence linger.ms queue.buffering.max.ms message.timeout.ms delivery.timeout.ms
-        topic.metadata.propagation.max.ms].freeze
+        topic.metadata.propagation.max.ms acks request.required.acks retries message.send.max.retries
+        max.in.flight max.in.flight.requests.per.connection queuing.strategy].freeze
       private_constant :REPLACED
 
       def properties

@@ -46,11 +46,11 @@ module Penstock
       # Runs it on a thread of its own.
       #
       # @return [self]
-      # @raise [ConfigurationError] the table can't keep an order, or isn't there
+      # @raise [ConfigurationError] the table can't keep an order, or isn't there; or the producer can't be used
       def start
         raise ConfigurationError, "this relay has run already: make another one" if @thread
 
-        @store.check!
+        check!
         @thread = Thread.new { run_and_tell }
         @thread.name = "penstock outbox"
         @thread.report_on_exception = false
@@ -60,9 +60,9 @@ module Penstock
       # Runs until {#stop!}. Trouble with the database or the cluster is told, and waited for.
       #
       # @return [void]
-      # @raise [ConfigurationError] the table can't keep an order, or isn't there
+      # @raise [ConfigurationError] the table can't keep an order, or isn't there; or the producer can't be used
       def run
-        @store.check!
+        check!
         @monitor.instrument("outbox.relay_started", table: @settings.table)
         pause(attempt) while going?
       ensure
@@ -125,6 +125,12 @@ module Penstock
       private
 
       def going? = @halt == :go
+
+      # A producer that is made connects to nothing before its first message.
+      def check!
+        @store.check!
+        producer
+      end
 
       # Nobody may be waiting for this thread.
       def run_and_tell

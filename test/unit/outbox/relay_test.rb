@@ -165,9 +165,18 @@ class OutboxRelayTest < Penstock::TestCase
     assert_equal({"1" => "ready"}, states)
   end
 
+  test "one that can't be used is told to who starts the relay, before there is a row" do
+    one = Penstock::Outbox::Relay.new(@store, @settings, monitor: monitor, clock: @clock) do
+      raise Penstock::ConfigurationError, "no brokers"
+    end
+
+    assert_raises(Penstock::ConfigurationError) { one.start }
+    refute_predicate one, :running?
+    assert_empty names
+  end
+
   test "what ends the thread is told, and raised to who stops it" do
-    @log.define_singleton_method(:transactional?) { true }
-    put("1")
+    @store.define_singleton_method(:head) { |_skip| raise Penstock::ConfigurationError, "another database" }
     start
     wait_until(40, "its end") { !@running.running? }
 
