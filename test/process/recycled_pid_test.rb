@@ -1,0 +1,46 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "json"
+require "penstock/testing/cluster"
+require "support/child"
+require "support/ruby_program"
+
+module Penstock
+  class RecycledPidTest < TestCase
+    PROGRAM = File.expand_path("../support/swarm/recycled_pids.rb", __dir__)
+    NAMESPACE = %w[unshare --pid --fork --kill-child --mount-proc].freeze
+
+    def namespaces?
+      system(*NAMESPACE, "test", "-w", "/proc/sys/kernel/ns_last_pid", out: File::NULL, err: File::NULL)
+    end
+
+    def in_namespace(plan)
+      reader, writer = IO.pipe
+      collector = Thread.new { reader.read }
+      command = [*NAMESPACE, *TestSupport::RubyProgram.command(PROGRAM, JSON.generate(plan))]
+      result = TestSupport::Child.run(command, timeout: 60 * TestSupport::Wait::TIME_FACTOR * TestSupport::Wait.busy,
+        out: writer, err: writer)
+      writer.close
+      [collector.value, result]
+    ensure
+      [reader, writer].each(&:close)
+    end
+
+    test "T06: a process that gets the number of a node that has died gets none of its signals, with pidfds and without" do
+      skip "needs root and pid namespaces" unless namespaces?
+      Testing::Cluster.start(topics: {"t" => 2}) do |cluster|
+        output, result = in_namespace({kafka: cluster.kafka, group: "g", topics: {"t" => nil}, assign: true})
+
+        assert_predicate result, :success?, output
+        expected = ["with pidfds", "without pidfds"].flat_map do |kind|
+          none = "received [], alive"
+          refused = "sent [false, false, false, false, false], #{none}"
+          ["#{kind}, waited for by handle: #{refused}", "#{kind}, waited for by somebody: #{refused}",
+            "#{kind}, a swarm that ended with 0: sent [], #{none}"]
+        end
+        assert_equal expected, output.lines(chomp: true)
+      end
+    end
+  end
+end
