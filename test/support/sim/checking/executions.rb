@@ -9,10 +9,13 @@ module Penstock
         # What users' code does: I2 (nothing invented), I3 (order), I4 (no overlap), I5 (nothing done runs again without a
         # licence). Part of {Checker}.
         module Executions
-          # A worker begins a unit.
+          # A worker begins a unit: of a partition that is there, in the life in which it was handed out.
           def unit_begun(instance, unit)
-            return if !unit.consume? || instance.driver.assigned.include?(unit.lane.key)
-            fail("I4", "#{instance.name} begins #{unit.messages.inspect}, which it has given up")
+            return unless unit.consume?
+            fail("I4", "#{instance.name} begins #{unit.messages.inspect}, which it has given up") unless
+              instance.driver.assigned.include?(unit.lane.key)
+            fail("I5", "#{instance.name} begins #{unit.messages.inspect}, which is called back") if
+              unit.incarnation < unit.lane.incarnation
           end
 
           def unit_begins(sleeper, consumer)
