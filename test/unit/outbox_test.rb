@@ -111,7 +111,7 @@ class OutboxTest < Penstock::TestCase
   test "what the application's producer trades for speed doesn't keep the relay's from being made" do
     {acks: 1, "request.required.acks": 0, retries: 0, "message.send.max.retries": 0, "max.in.flight": 100,
      "max.in.flight.requests.per.connection": 100, "queuing.strategy": "lifo"}.each do |name, value|
-      @application.setup { |config| config.kafka = {"bootstrap.servers": "127.0.0.1:1", name => value} }
+      @application.setup { |config| config.kafka = {"bootstrap.servers": "127.0.0.1:1"}.merge(name => value) }
 
       assert_predicate Penstock::Outbox.relay.send(:producer), :idempotent?, name
     end

@@ -44,7 +44,7 @@ module Penstock
       @size = size
       @timeout = timeout
       @monitor = monitor
-      @slots = Slots.new(size) { |index| make(block, index) }
+      @slots = Slots.new(size, tell: method(:tell_failure)) { |index| make(block, index) }
       refuse_twins
       monitor.instrument("connection_pool.created", pool: self, size: size, timeout: timeout)
     end
@@ -96,6 +96,7 @@ module Penstock
     # @param timeout_ms [Integer] what all of it may take; later ones are replaced when they are given back
     # @return [void]
     # @raise [ProducerClosedError] the pool is shut down
+    # @raise whatever the block raises for the first producer it can't configure: the others are replaced, that one stays
     def reload(force: false, timeout_ms: Producer::Delivery::WAIT_TIMEOUT_MS)
       monitor.instrument("connection_pool.reload", pool: self)
       @slots.renew(Deadline.in(force ? 0 : timeout_ms), force: force)
@@ -124,6 +125,10 @@ module Penstock
     end
 
     private
+
+    def tell_failure(error)
+      monitor.instrument("error.occurred", type: "connection_pool.reload.error", error: error, caller: self)
+    end
 
     def make(block, index)
       Producer.new { |config| block.call(config, index) }

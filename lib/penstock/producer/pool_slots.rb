@@ -9,16 +9,19 @@ module Penstock
     #
     # Any thread. Producers are closed with no lock held.
     class Slots
-      # One producer's place: its index, who has it (a fiber, or nil), and whether it is to be replaced when that one is done.
+      # One producer's place: its index, who has it (a fiber, or nil), and whether it is to be replaced when that one is done
+      # (true), or is being replaced (:renewing).
       Slot = Struct.new(:index, :producer, :owner, :stale)
 
       LOOK_AGAIN_MS = 1_000
 
       # @param size [Integer]
+      # @param tell [#call] is given the error of a producer that couldn't be made while nobody waits for it
       # @yieldparam index [Integer]
       # @yieldreturn [Producer]
-      def initialize(size, &make)
+      def initialize(size, tell: ->(_error) {}, &make)
         @make = make
+        @tell = tell
         @lock = Mutex.new
         @returned = ConditionVariable.new
         @waiting = 0
@@ -43,28 +46,30 @@ module Penstock
         end
       end
 
+      # Who gives it back has done what he wanted: that its next producer can't be made isn't his error.
+      #
       # @param slot [Slot]
       # @return [void]
       def give_back(slot)
-        renew_slot(slot) if slot.stale
-        @lock.synchronize do
-          slot.owner = nil
-          @free.push(slot) if @all.include?(slot)
-          @returned.broadcast
-        end
+        renew_slot(slot)
+      rescue => error
+        @tell.call(error)
+      ensure
+        free_slot(slot)
       end
 
       # @param deadline [Deadline]
       # @param force [Boolean] whether also those that somebody has are replaced at once
       # @return [void]
       # @raise [ProducerClosedError]
+      # @raise the first error of those that couldn't be made; they are as they were
       def renew(deadline, force: false)
         @lock.synchronize do
           refuse if @closed
           @all.each { |slot| slot.stale = true }
         end
-        each_free { |slot| renew_slot(slot) }
-        return @all.each { |slot| renew_slot(slot) if slot.stale } if force
+        renew_free
+        return renew_all(@all) if force
 
         @lock.synchronize { await(deadline) { @all.none? { |slot| slot.stale && !slot.owner.equal?(Fiber.current) } } }
       end
@@ -123,20 +128,51 @@ module Penstock
         raise ProducerClosedError, "the pool of producers is shut down: make a new one"
       end
 
-      # Lends each free slot to itself for the block.
-      def each_free
-        slots = @lock.synchronize { @free.each { |slot| slot.owner = self }.dup.tap { @free.clear } }
-        slots.each do |slot|
-          yield slot
-        ensure
-          give_back(slot)
-        end
+      # Lends each free slot to itself meanwhile.
+      def renew_free
+        lent = @lock.synchronize { @free.each { |slot| slot.owner = self }.dup.tap { @free.clear } }
+        renew_all(lent.dup) { free_slot(lent.shift) }
+      ensure
+        lent&.each { |slot| free_slot(slot) }
       end
 
+      # All of them, whatever becomes of one.
+      #
+      # @yield behind each
+      def renew_all(slots)
+        errors = slots.filter_map do |slot|
+          renew_slot(slot)
+        rescue => error
+          error
+        ensure
+          yield if block_given?
+        end
+        raise errors.first if errors.any?
+      end
+
+      # The new one is made first, which connects to nothing: where that can't be done the old one stays in use. Two may come to
+      # it at a time where it is taken away by force.
+      #
+      # @return [nil]
       def renew_slot(slot)
-        slot.producer.close
-        slot.producer = @make.call(slot.index)
-        slot.stale = false
+        return unless @lock.synchronize { slot.stale == true && slot.stale = :renewing }
+
+        begin
+          fresh = @make.call(slot.index)
+          old, slot.producer = slot.producer, fresh
+          old.close
+        ensure
+          slot.stale = false
+        end
+        nil
+      end
+
+      def free_slot(slot)
+        @lock.synchronize do
+          slot.owner = nil
+          @free.push(slot) if @all.include?(slot)
+          @returned.broadcast
+        end
       end
     end
   end

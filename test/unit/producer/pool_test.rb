@@ -20,6 +20,9 @@ module Penstock
         monitor.subscribe("connection_pool.#{name}") { |event| @seen << event.id }
       end
       ProducerPool.new(size: 2, monitor: monitor, timeout: 50, **options) do |config, index|
+        @on_make&.call
+        raise ArgumentError, "no settings" if @failing == true || @failing == index
+
         config.kafka = transactional ? {**KAFKA, "transactional.id": "shop-#{index}"} : KAFKA
         config.client_class = Testing::BufferedClient
       end
@@ -153,6 +156,45 @@ module Penstock
       refute_same old, fresh
       assert_predicate old, :closed?
       assert_equal %w[shop-1 shop-2], ids
+      assert_equal 2, pool.available
+    end
+
+    test "a reload whose block raises says so and leaves the pool as it was, but for those that it could replace" do
+      pool
+      before = @pool.instance_variable_get(:@slots).producers
+      @failing = 1
+      error = assert_raises(ArgumentError) { pool.reload(timeout_ms: 0) }
+
+      assert_equal "no settings", error.message
+      assert_equal({size: 2, available: 2, waiting: 0}, pool.stats)
+      assert_equal [true, false], @pool.instance_variable_get(:@slots).producers.zip(before).map { |now, old| now.equal?(old) }
+      assert_equal [false, true], before.map(&:closed?)
+      pool.with { |producer| producer.produce_sync(topic: "orders", payload: "1") }
+    end
+
+    test "a producer that can't be replaced when it is given back stays, and its user's block has its answer" do
+      told = []
+      pool.monitor.subscribe("error.occurred") { |event| told << event.payload.values_at(:type, :error).map(&:to_s) }
+      answer = pool.with do
+        pool.reload(timeout_ms: 0)
+        @failing = true
+        :answer
+      end
+
+      assert_equal [:answer, 2], [answer, pool.available]
+      assert_equal [["connection_pool.reload.error", "no settings"]], told
+      pool.shutdown
+      assert_predicate pool, :closed?
+    end
+
+    test "a reload that is cut short gives back what it has" do
+      pool
+      reload = Thread.new do
+        @on_make = -> { Thread.current.kill }
+        pool.reload
+      end
+      assert reload.join(40)
+
       assert_equal 2, pool.available
     end
 

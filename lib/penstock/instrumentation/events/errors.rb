@@ -61,6 +61,7 @@ module Penstock
           "producer.undelivered.error" => "what `config.undelivered` calls raised",
           "producer.disconnect.error" => "a producer without work could not be disconnected",
           "producer.close.error" => "a producer could not be closed cleanly",
+          "connection_pool.reload.error" => "a producer of a pool could not be replaced when it was given back: it stays",
           "outbox.relay.error" => "a relay of the outbox can't reach the database or the cluster and goes on trying; a " \
             "configuration that can't be used ends it",
           "callbacks.statistics.error" => "statistics could not be read",
