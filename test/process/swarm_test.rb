@@ -158,6 +158,17 @@ module Penstock
       out
     end
 
+    {"hangs" => "INT", "stops" => nil}.each do |warm_up, signal|
+      test "a stop while the application warms up (it #{warm_up}) is a clean end, without a fork" do
+        run = apart(warm_up: warm_up)
+        run.await("the warm-up") { run.journal.any? { |word, *| word == "warm" } }
+        run.signal(signal) if signal
+
+        assert_equal 0, run.await_end, run.tail
+        refute_match(/forked/, run.log)
+      end
+    end
+
     test "a node that dies while it starts is forked later each time, then held down with its reason; the code is 4" do
       run = apart(dies_at_boot: [0, 1], swarm: {restart_backoff: 50, restart_backoff_max: 150})
 

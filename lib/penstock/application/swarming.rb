@@ -20,6 +20,7 @@ module Penstock
         idle_nodes
         @lifecycle.enter(:initialized)
         @supervisor = Swarm::Supervisor.new(self, clock: Clock::SYSTEM, births: births)
+        @supervisor.stop! if @stopped
         @lifecycle.enter(:supervising)
         code = with_doors do
           tell_service_manager
@@ -65,6 +66,7 @@ module Penstock
       def become_node(index)
         forget_doors
         @supervisor = @server_id = nil
+        @stopped = false # the supervisor's stop is told by a signal
         @settings = config.for_node(index)
         logger.progname = "penstock node #{index}" if config.logger.nil?
       end

@@ -38,6 +38,7 @@ module Penstock
         @registry = Registry.new(settings.swarm.nodes, @policy, now)
         @handles = {}
         @births_class = births
+        @signals = SupervisorSignals.new(children: births.needs_sigchld?)
         @code = ServerProcess::ExitCodes::OK
       end
 
@@ -48,20 +49,20 @@ module Penstock
         turn until @registry.over?
         exit_code
       rescue => error
-        @monitor.instrument("error.occurred", {type: "swarm.supervisor.error", error: error})
+        report(error)
         raise
       ensure
         close
       end
 
+      # These are done in the next turn; before {#run}, and while it warms up, in the first. Any thread.
+      def stop! = @signals.post("TERM")
       # Any thread.
-      def stop! = @signals&.post("TERM")
-      # Any thread.
-      def quiet! = @signals&.post("TSTP")
+      def quiet! = @signals.post("TSTP")
       # Any thread: a rolling restart.
-      def restart! = @signals&.post("USR2")
+      def restart! = @signals.post("USR2")
       # Any thread: every node, and the supervisor, writes what its threads do to the log.
-      def dump! = @signals&.post("TTIN")
+      def dump! = @signals.post("TTIN")
 
       # How the swarm does: live while this process turns, ready when every node is in its groups. Any thread.
       # @return [Hash]
@@ -78,12 +79,19 @@ module Penstock
       end
 
       def prepare
-        @signals = SupervisorSignals.new(children: @births_class.needs_sigchld?)
+        @terminal = terminal?
+        @signals.install
         @death, @lifeline = IO.pipe
         @births = @births_class.new(household)
-        @births.prepare
-        @signals.install
+        @signals.until_stop { @births.prepare }
         @turned_at = now
+      end
+
+      # Asked now: one that is gone is none, and its end is told by HUP.
+      def terminal?
+        $stdin.tty?
+      rescue IOError # closed
+        false
       end
 
       def household
@@ -96,11 +104,20 @@ module Penstock
         listen
         forgive if now - @turned_at > LATE * @policy.interval_ms
         @turned_at = now
-        @births.turn
         bury
-        @signals.take_all.each { |message| obey(message) }
-        @registry.decide(now).each { |decision| carry_out(decision) }
+        @signals.take_all.each { |message| safely { obey(message) } }
+        @births.turn
+        @registry.decide(now).each { |decision| safely { carry_out(decision) } }
       end
+
+      # The swarm goes on and stays stoppable, whatever a listener, a logger or the kernel says to one order.
+      def safely
+        yield
+      rescue => error
+        report(error)
+      end
+
+      def report(error) = @monitor.instrument("error.occurred", {type: "swarm.supervisor.error", error: error})
 
       # Never longer than an interval, so that a turn that comes late says something.
       def wait
@@ -157,7 +174,7 @@ module Penstock
       def obey(message)
         case message
         when *ServerProcess::Signals::STOP then notice(message) { stop }
-        when "HUP" then notice(message) { $stdin.tty? ? stop : @registry.restart(now) }
+        when "HUP" then notice(message) { @terminal ? stop : @registry.restart(now) }
         when "USR2" then notice(message) { @registry.restart(now) }
         when "TSTP" then notice(message) { quiet }
         when "TTIN" then notice(message) { dump }
@@ -175,7 +192,7 @@ module Penstock
         @births.cease
         @application.lifecycle.enter(:stopping)
         @registry.stop(now).each do |order|
-          carry_out(order, (again && order.name == "TERM") ? NodeSignals::HURRY : order.name)
+          safely { carry_out(order, (again && order.name == "TERM") ? NodeSignals::HURRY : order.name) }
         end
       end
 
@@ -183,24 +200,36 @@ module Penstock
         @application.lifecycle.enter(:quieting)
         @births.cease
         @registry.quiet
-        @handles.each_value { |handle| handle.signal("TSTP") }
+        signal_all("TSTP")
       end
 
       def dump
+        signal_all("TTIN")
         ServerProcess::ThreadDump.lines.each { |line| @application.logger.warn(line) }
         @registry.entries.each { |entry| @application.logger.warn(entry.to_h.compact.inspect) }
-        @handles.each_value { |handle| handle.signal("TTIN") }
       end
+
+      # One that may not be signalled (it changed its user) keeps the signal from no other.
+      def signal_all(name) = @handles.each_value { |handle| safely { handle.signal(name) } }
 
       # --- decisions
 
       def carry_out(decision, signal = nil)
-        return @births.bear(decision.index) if decision.is_a?(Registry::Fork)
+        return bear(decision.index) if decision.is_a?(Registry::Fork)
         handle = @handles[decision.index] or return
         name = signal || decision.name
         event = (name == "KILL") ? "swarm.manager.terminating" : "swarm.manager.stopping"
         @monitor.instrument(event, {node: handle.index, pid: handle.pid, reason: decision.reason})
         handle.signal(name)
+      end
+
+      # One that wasn't forked, and isn't to be forked by somebody else, would be due again at once.
+      def bear(index)
+        @births.bear(index)
+      rescue => error
+        report(error)
+        return unless @registry.entries[index].state == :exited
+        @registry.unforkable(index, "#{error.class}: #{error.message}", now)
       end
 
       # --- the end
@@ -213,7 +242,6 @@ module Penstock
 
       # Nodes that are left (only where this process fails) see the end of the pipe.
       def close
-        return unless @signals
         @signals.restore
         @births&.close
         [@signals, @lifeline, @death, *@handles.values].compact.each(&:close)

@@ -9,7 +9,8 @@ module Penstock
     # Children inherit the handlers until they install their own. Then a signal is written down for the child ({#early}) and the
     # supervisor, whose pipe the child still has, isn't woken.
     class SupervisorSignals < ServerProcess::Signals
-      NAMES = [*STOP, "TSTP", "TTIN", "USR2", "HUP"].freeze
+      # USR1 is here for children ({NodeSignals::HURRY}); the supervisor does nothing about it.
+      NAMES = [*STOP, "TSTP", "TTIN", "USR1", "USR2", "HUP"].freeze
 
       # @return [Array<String>] in a child: what came before its own handlers
       attr_reader :early
@@ -42,6 +43,18 @@ module Penstock
         messages
       end
 
+      # Calls the block, and leaves it in the middle when a stop signal comes: it may take long, and there is nothing yet that
+      # has to end in order. The signal is there to be taken. On the main thread, where traps run.
+      # @return [void]
+      def until_stop
+        catch(self) do
+          @interrupted = Thread.current
+          yield
+        ensure
+          @interrupted = nil
+        end
+      end
+
       def close = [@reader, @writer].each(&:close)
 
       private
@@ -50,6 +63,13 @@ module Penstock
         return @early << name unless ::Process.pid == @owner
         super
         wake
+        interrupt if STOP.include?(name) && @interrupted == Thread.current
+      end
+
+      # Once: behind it there may be nobody to catch a second.
+      def interrupt
+        @interrupted = nil
+        throw self
       end
 
       # A full pipe wakes as well.

@@ -17,6 +17,8 @@ module SwarmTest
     write("warm", ::Process.pid, ::Process.ppid)
     exit!(8) if PLAN[:warm_up] == "dies"
     open_producer if PLAN[:warm_up] == "opens"
+    sleep if PLAN[:warm_up] == "hangs"
+    SwarmTestApp.stop! if PLAN[:warm_up] == "stops"
   end
 
   def self.open_producer

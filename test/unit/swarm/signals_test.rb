@@ -89,6 +89,35 @@ module Penstock
         end
       end
 
+      test "a stop cuts short what has begun nothing yet, once, and is there to be taken" do
+        signals = SupervisorSignals.new(@traps)
+        signals.install
+        signals.until_stop do
+          %w[TSTP INT].each { |name| @traps.call(name) }
+          flunk "went on"
+        end
+        signals.until_stop { Thread.new { @traps.call("TERM") }.join && @through = true }
+        @traps.call("QUIT")
+
+        assert @through, "another thread has nothing to leave"
+        assert_equal %w[TSTP INT TERM QUIT], signals.take_all
+      ensure
+        signals.close
+      end
+
+      test "a hurry that comes before a node's own handlers, which are the supervisor's then, isn't its death" do
+        signals = SupervisorSignals.new(@traps)
+        signals.install
+        signals.instance_variable_set(:@owner, 0)
+        %w[TERM USR1].each { |name| @traps.call(name) }
+        node = node_signals
+        node.take_over(signals)
+
+        assert_equal %w[TERM TERM], taken(node)
+      ensure
+        signals.close
+      end
+
       # As if the handlers ran in a child: with the number of another process.
       test "[prior traps kept] in a child the supervisor isn't woken, the child gets the signal, and so do earlier traps" do
         prior("TERM")

@@ -1,0 +1,183 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "logger"
+require "penstock/clock"
+require "penstock/config/builder"
+require "penstock/instrumentation/monitor"
+require "penstock/process/lifecycle"
+require "penstock/swarm/supervisor"
+
+module Penstock
+  module Swarm
+    # The supervisor without processes: what is born is a double.
+    class SupervisorTest < TestCase
+      # A node that keeps its signals, of which `act` may refuse one, and ends when it is told to.
+      class Handle
+        attr_reader :index, :signals
+
+        def initialize(index, act)
+          @index = index
+          @act = act
+          @signals = []
+          @end, @alive = IO.pipe
+        end
+
+        def pid = 1_000 + @index
+        def ios = [@end]
+        def read = nil
+        def close = [@end, @alive].each(&:close)
+        def ended = (@signals.include?("TERM") ? [0, nil] : nil)
+
+        def signal(name)
+          @signals << name
+          @alive.close if name == "TERM"
+          @act&.call(@index, name)
+        end
+      end
+
+      class Births < Swarm::Births
+        class << self
+          attr_accessor :log, :prepare, :act, :failures
+        end
+
+        def self.needs_sigchld? = false
+        def prepare = self.class.prepare&.call
+
+        def bear(index)
+          raise "no fork" if self.class.failures.shift
+          born(index, Handle.new(index, self.class.act).tap { |handle| self.class.log << handle })
+        end
+      end
+
+      Application = Struct.new(:monitor, :config, :lifecycle, :logger, :server_id)
+
+      def setup
+        super
+        Births.log, Births.failures = [], []
+        Births.prepare = Births.act = nil
+        @errors = []
+        @input = $stdin
+      end
+
+      def teardown
+        $stdin = @input
+        super
+      end
+
+      def supervisor(nodes: 2, logger: Logger.new(nil), **swarm)
+        builder = Config::Builder.new
+        builder.record do |config|
+          config.swarm.nodes = nodes
+          swarm.each { |name, value| config.swarm.public_send(:"#{name}=", value) }
+        end
+        monitor = Instrumentation::Monitor.new
+        monitor.subscribe("error.occurred") { |event| @errors << event[:error].message }
+        application = Application.new(monitor, builder.settings, ServerProcess::Lifecycle.new, logger, "s")
+        @monitor = monitor
+        @supervisor = Supervisor.new(application, clock: Clock::SYSTEM, births: Births)
+      end
+
+      # Orders that follow one another, each when the nodes are there.
+      def once_born(nodes = 2)
+        @monitor.subscribe("swarm.manager.after_fork") { yield if Births.log.size == nodes }
+      end
+
+      def signals = Births.log.map(&:signals)
+
+      test "a stop that comes before the nodes are forked is the end, with code 0 and without a fork" do
+        Births.prepare = -> { @supervisor.stop! }
+        supervisor
+        assert_equal 0, @supervisor.run
+        assert_empty Births.log
+        supervisor.stop!
+        Births.prepare = nil
+        assert_equal 0, @supervisor.run
+        assert_empty Births.log
+      end
+
+      test "one that is told to come to rest while it warms up forks nobody" do
+        Births.prepare = -> { @supervisor.quiet! && @supervisor.stop! }
+        assert_equal 0, supervisor.run
+        assert_empty Births.log
+      end
+
+      test "an order that one node refuses reaches the others, and the supervisor goes on" do
+        Births.act = ->(index, name) { raise Errno::EPERM if index.zero? && name != "TERM" }
+        supervisor
+        once_born { %i[dump! quiet! stop!].each { |order| @supervisor.public_send(order) } }
+
+        assert_equal 0, @supervisor.run
+        assert_equal [%w[TTIN TSTP TERM]] * 2, signals
+        assert_equal ["Operation not permitted"] * 2, @errors
+      end
+
+      test "a logger that fails ends no swarm" do
+        logger = Object.new
+        def logger.warn(*) = raise("full disk")
+        supervisor(logger: logger)
+        once_born { %i[dump! stop!].each { |order| @supervisor.public_send(order) } }
+
+        assert_equal 0, @supervisor.run
+        assert_equal ["full disk"], @errors
+        assert_equal [%w[TTIN TERM]] * 2, signals
+      end
+
+      test "a node that can't be forked for whatever reason is forked later, as one that died at boot" do
+        Births.failures = [true]
+        supervisor(nodes: 1, restart_backoff: 1)
+        once_born(1) { @supervisor.stop! }
+
+        assert_equal 0, @supervisor.run
+        assert_equal [["no fork"], 1], [@errors, Births.log.size]
+      end
+
+      # The kernel sends HUP when the terminal has gone: then it isn't one any more.
+      Terminal = Struct.new(:answer) do
+        def tty? = (answer == :closed) ? raise(IOError, "closed stream") : answer
+      end
+
+      test "HUP where there was a terminal in the beginning is a stop" do
+        $stdin = Terminal.new(true)
+        supervisor
+        once_born do
+          $stdin.answer = false
+          received("HUP")
+        end
+
+        assert_equal 0, @supervisor.run
+        assert_equal [%w[TERM]] * 2, signals
+      end
+
+      test "HUP without a terminal, also where stdin is closed, is a rolling restart" do
+        [false, :closed].each do |answer|
+          $stdin = Terminal.new(answer)
+          Births.log = []
+          supervisor
+          once_born { received("HUP") && look_for_a_restart }
+          assert_equal 0, @supervisor.run
+          assert_equal [[true], []], [@rolling, @errors]
+        end
+      end
+
+      def received(name) = @supervisor.instance_variable_get(:@signals).post(name)
+
+      # The stop that follows ends it again.
+      def look_for_a_restart
+        @rolling = []
+        @monitor.subscribe("process.notice_signal") do |event|
+          @rolling << @supervisor.vitals[:rolling] if event[:signal] == :TERM
+        end
+        @supervisor.stop!
+      end
+
+      test "USR1, which log rotation may send to every process, does nothing" do
+        supervisor
+        once_born { received("USR1") && @supervisor.stop! }
+
+        assert_equal 0, @supervisor.run
+        assert_equal [%w[TERM]] * 2, signals
+      end
+    end
+  end
+end
