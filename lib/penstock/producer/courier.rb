@@ -6,7 +6,8 @@ module Penstock
   class Producer
     # Sends, in transactions of their own, messages of threads that must not wait for one. Owns a Ruby thread while there are
     # any: it takes all that are there, sends them in one transaction and resolves their handles, until there are none. When
-    # the producer is closed first they end with its error.
+    # the producer is closed first they end with its error; when the thread is ended (a kill, an exit, no memory) they end with
+    # that, and the next message has another one.
     class Courier
       # How many messages share a transaction at most.
       BATCH = 1_000
@@ -46,6 +47,7 @@ module Penstock
         @send_all = send_all
         @lock = Mutex.new
         @waiting = []
+        @sending = []
         @running = false
       end
 
@@ -58,7 +60,7 @@ module Penstock
         Handle.new(message, around).tap do |handle|
           @lock.synchronize do
             @waiting << handle
-            start unless @running
+            start unless @running && @thread.alive?
           end
         end
       end
@@ -67,7 +69,9 @@ module Penstock
 
       # Must be called with the lock held.
       def start
-        Thread.new { run }.name = "penstock courier"
+        @thread = Thread.new { run }
+        @thread.name = "penstock courier"
+        @thread.report_on_exception = false
         @running = true
       end
 
@@ -77,14 +81,31 @@ module Penstock
           send_together(together) unless together.empty?
           alone.each { |handle| send_together([handle], handle.around) }
         end
+        ended = true
+      rescue Exception => error # rubocop:disable Lint/RescueException -- it goes on; what it leaves has an end
+        give_up(error)
+        ended = true
+        raise
+      ensure
+        give_up(ThreadError.new("the thread that was to send it was ended")) unless ended
       end
 
       # Whoever comes behind the last look starts another thread.
       def next_handles
         @lock.synchronize do
           @running = !@waiting.empty?
-          @waiting.shift(BATCH) if @running
+          @sending = @waiting.shift(BATCH)
+          @sending if @running
         end
+      end
+
+      # Somebody asks for what became of each until it is known.
+      def give_up(error)
+        left = @lock.synchronize do
+          @running = false
+          @sending + @waiting.slice!(0..)
+        end
+        left.each { |handle| handle.resolve(Failure.new(error)) }
       end
 
       def send_together(handles, around = nil)

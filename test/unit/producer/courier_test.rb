@@ -7,7 +7,7 @@ class ProducerCourierTest < Penstock::TestCase
   Courier = Penstock::Producer::Courier
 
   def done(*handles)
-    wait_until(5, "resolved handles") { handles.all?(&:done?) }
+    wait_until(40, "resolved handles") { handles.all?(&:done?) }
     handles.map(&:create_result)
   end
 
@@ -31,5 +31,35 @@ class ProducerCourierTest < Penstock::TestCase
 
     assert_kind_of ArgumentError, done(courier.take("a")).first.error
     assert_equal ["b"], done(courier.take("b"))
+  end
+
+  {"a lack of memory" => -> { raise NoMemoryError }, "a kill" => -> { Thread.current.kill }}.each do |what, ending|
+    test "#{what} of its thread ends what it had and what waited, and the next message is sent" do
+      begun = Queue.new
+      endings = [ending]
+      courier = Courier.new { |messages| endings.empty? ? messages : begun.pop && endings.pop.call }
+      handles = %w[a b].map { |message| courier.take(message) }
+      begun << true
+
+      assert(done(*handles).all?(Courier::Failure))
+      assert_equal ["c"], done(courier.take("c"))
+    end
+  end
+
+  test "in a forked child its parent's thread is none" do
+    begun = Queue.new
+    courier = Courier.new { |messages| (messages == ["parent's"]) ? (begun << 1) && Queue.new.pop : messages }
+    courier.take("parent's")
+    begun.pop
+    pid = fork do
+      done(courier.take("child's"))
+      exit!(0)
+    ensure
+      exit!(1)
+    end
+
+    assert_predicate ::Process.wait2(pid).last, :success?
+  ensure
+    courier.instance_variable_get(:@thread).kill.join
   end
 end
