@@ -114,6 +114,14 @@ class CommandLineProcessTest < Penstock::TestCase
     assert_includes result.err, "Did you mean example?"
   end
 
+  test "a server or swarm that is told to stop while it boots has nothing to end, and ends with 0" do
+    file = write("boot.rb", "::Process.kill(ENV.fetch('STOP'), $$); sleep 60; raise 'went on'")
+    results = %w[TERM INT QUIT].map { |name| penstock("server", env: {"PENSTOCK_BOOT_FILE" => file, "STOP" => name}) }
+    results << penstock("swarm", env: {"PENSTOCK_BOOT_FILE" => file, "STOP" => "INT"})
+
+    assert_equal [0] * 4, results.map(&:code), results.map(&:err).join
+  end
+
   test "a boot file with a syntax error fails and says where" do
     write("penstock.rb", "class (\n")
     result = penstock("server")

@@ -35,10 +35,10 @@ module Penstock
 
         # Told to stop while it still boots, it has nothing to end in order: that is a clean end too.
         def stoppable_boot
-          previous = Signal.trap("TERM") { exit(ExitCodes::OK) }
+          previous = %w[INT TERM QUIT].to_h { |name| [name, Signal.trap(name) { exit(ExitCodes::OK) }] }
           yield
         ensure
-          Signal.trap("TERM", previous || "DEFAULT")
+          previous&.each { |name, handler| Signal.trap(name, handler || "DEFAULT") }
         end
 
         def loaded = Boot.new(context).application
@@ -46,13 +46,18 @@ module Penstock
         def call(_words)
           # What consumers print is read by supervisors and log collectors, which want it when it happens.
           context.stdout.sync = true
-          application = stoppable_boot { loaded.validate! }
+          application, filters = stoppable_boot { prepared }
+          run_application(application.controllable!, filters)
+        end
+
+        def prepared
+          application = loaded.validate!
           require_relative "../filters"
 
           filters = Filters.new(**options.slice(*Filters::OPTIONS))
           filters.check(application.routes)
           show_state(application)
-          run_application(application.controllable!, filters)
+          [application, filters]
         end
 
         # The kind is what `pgrep -f` looks for.

@@ -40,6 +40,7 @@ module Penstock
 
         def loaded
           application = super
+          require_relative "../../swarm/supervisor" # here a stop is looked for
           nodes = options[:nodes] or return application
           application.setup { |config| config.swarm.nodes = nodes }
         end
