@@ -32,16 +32,28 @@ static void take_unblock(void *pointer) {
   pk_watched_interrupt(args->watched, &args->interrupted);
 }
 
-/* rouse_watched: take_watched returns, with a number 0. */
+static pk_producer_t *core_of(VALUE self) {
+  pk_rproducer_t *producer = pk_rproducer_get(self);
+
+  if (!producer->core) pk_raise_closed("producer");
+  return producer->core;
+}
+
+/* rouse_watched: take_watched returns, with a number 0. In a fork's child it raises:
+ * the lock may have been held when it was copied. A producer that closes is roused
+ * as ever, for its fibers still wait. */
 static VALUE producer_rouse_watched(VALUE self) {
-  pk_watched_push(&pk_rproducer_get(self)->core->watched, 0);
+  pk_producer_t *core = core_of(self);
+
+  if (core->generation != pk_fork_generation()) pk_rproducer_check(pk_rproducer_get(self));
+  pk_watched_push(&core->watched, 0);
   return Qnil;
 }
 
 /* take_watched(timeout_ms) → Array of numbers, after a wait for the first; nil when
  * the client is closed and there will be none. nil waits for ever. */
 static VALUE producer_take_watched(VALUE self, VALUE timeout_ms) {
-  pk_producer_t *core = pk_rproducer_get(self)->core;
+  pk_producer_t *core = core_of(self);
   take_args args = {.watched = &core->watched, .deadline_ms = pk_deadline(NIL_P(timeout_ms) ? -1 : NUM2LL(timeout_ms))};
   VALUE numbers;
 

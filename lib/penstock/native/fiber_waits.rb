@@ -90,7 +90,14 @@ module Penstock
       # A scheduler may be told of a fiber that isn't at rest yet: then it goes on as soon as it is.
       def wake
         entries = @lock.synchronize { yield.each { |entry| entry.told = true } }
-        entries.each { |entry| entry.scheduler.unblock(self, entry.fiber) }
+        entries.each { |entry| tell(entry) }
+      end
+
+      # A scheduler that has ended wakes nobody any more; the others' fibers have only this thread.
+      def tell(entry)
+        entry.scheduler.unblock(self, entry.fiber)
+      rescue
+        nil
       end
 
       # -- time --

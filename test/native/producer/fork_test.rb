@@ -37,7 +37,7 @@ class NativeProducerForkTest < Penstock::TestCase
     cluster.set_rtt(1, 60_000)
     pending = dispatch(native)
     uses = [-> { native.flush(10) }, -> { native.produce("things", "x") }, -> { native.ticket }, -> { native.purge },
-      -> { native.queue_size }, -> { pending.wait(10) }]
+      -> { native.queue_size }, -> { native.rouse_watched }, -> { pending.wait(10) }]
 
     assert_equal ["Penstock::ForkedHandleError"] * uses.size, in_child {
       uses.map { |use| attempt(&use) }.join(" ")
