@@ -32,6 +32,7 @@ module Penstock
       def prepare
         Image.check!
         Image.warm_up(application)
+        Image.pack
       end
 
       # @param index [Integer] a node that is to be

@@ -13,26 +13,34 @@ module Penstock
       private_constant :LATE
 
       class << self
-        # The application's part of it, then {prepare}.
+        # The application's part of it, and what would be loaded late. In a process whose memory was packed already what is new
+        # stays where it is: to move the rest would be to copy it.
         # @param application [#eager_load, #monitor, #server_id]
         # @raise [ConfigurationError] see {check!}
         def warm_up(application)
           application.monitor.instrument("app.before_warmup", {server_id: application.server_id})
-          prepare(application.method(:eager_load))
+          load_all(application)
+          settle
           check!
         end
 
-        # Loads what would be loaded late, and puts Ruby's heap in order.
-        # @param eager_load [#call] loads the framework
+        # Loads what would be loaded late.
+        # @param application [#eager_load]
         # @return [void]
-        def prepare(eager_load)
-          eager_load.call
-          load_application
-          return ::Process.warmup if ::Process.respond_to?(:warmup)
-          GC.start
-          GC.compact if GC.respond_to?(:compact)
+        def load_all(application)
+          application.eager_load
+          LATE.each { |file| require_relative "../#{file}" }
+          Object.const_get(:Rails).application&.eager_load! if rails?
+          Object.const_get(:Zeitwerk)::Loader.eager_load_all if Object.const_defined?(:Zeitwerk)
+        end
+
+        # Puts Ruby's heap in order: objects close together, and old.
+        # @return [void]
+        def pack
+          GC.compact if GC.respond_to?(:compact) && !warmup?
+          settle
         rescue NotImplementedError # compaction, on some systems
-          nil
+          settle
         end
 
         # @raise [ConfigurationError] something is open to Kafka: its threads don't survive a fork
@@ -53,11 +61,11 @@ module Penstock
 
         private
 
-        def load_application
-          LATE.each { |file| require_relative "../#{file}" }
-          Object.const_get(:Rails).application&.eager_load! if rails?
-          Object.const_get(:Zeitwerk)::Loader.eager_load_all if Object.const_defined?(:Zeitwerk)
-        end
+        # What was garbage is free, and what is new a little older: a collection writes that into objects, better once here than
+        # in every node.
+        def settle = warmup? ? ::Process.warmup : GC.start
+
+        def warmup? = ::Process.respond_to?(:warmup)
 
         def rails? = Object.const_defined?(:Rails) && Object.const_get(:Rails).respond_to?(:application)
       end

@@ -30,7 +30,8 @@ module Penstock
       # What is loaded here is shared with every mold there will be; the warm-up is the mold's.
       def prepare
         Image.check!
-        Image.prepare(application.method(:eager_load))
+        Image.load_all(application)
+        Image.pack
         Native::Subreaper.become
       rescue SystemCallError => error
         give_up("#{error.message}; it takes Linux")
