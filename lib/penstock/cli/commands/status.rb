@@ -11,9 +11,10 @@ module Penstock
         command "status", "Prints how running servers and swarms do", usage: "[--pid N] [--json]"
         details <<~TEXT
           One row a process, in a swarm one a node. `shared` is the part of its memory that others have too.
-          The exit code is 1 when none runs, or one isn't live.
+          The exit code is 1 when none runs, or one isn't live, be it a process or a node.
         TEXT
 
+        WEDGED = %w[not_responding held_down].freeze
         HEADING = %w[pid what state live ready partitions running rss_mb pss_mb shared reason].freeze
 
         private
@@ -27,11 +28,16 @@ module Penstock
           require_relative "../control/memory"
           require_relative "../control/session"
           session = Control::Session.new(context.env)
-          pids = options[:pid] ? [session.one(options[:pid])] : session.running
-          session.one(nil) if pids.empty?
-          found = pids.map { |pid| session.ask(pid, "status") }
+          found = session.statuses(options[:pid])
           show(found)
-          (found.all? { |status| status[:live] }) ? ExitCodes::OK : ExitCodes::FAILED
+          (found.all? { |status| live?(status) }) ? ExitCodes::OK : ExitCodes::FAILED
+        end
+
+        # A node that boots has said nothing yet.
+        def live?(status)
+          status[:live] && status.fetch(:nodes, []).none? do |node|
+            WEDGED.include?(node[:state]) || node.dig(:health, :live) == false
+          end
         end
 
         def show(found)

@@ -31,7 +31,7 @@ module Penstock
           require_relative "../control/memory_report"
           require_relative "../control/session"
           session = Control::Session.new(context.env)
-          found = session.running.map { |pid| session.ask(pid, "status") }.select { |status| status[:kind] == "swarm" }
+          found = session.statuses.select { |status| status[:kind] == "swarm" }
           raise Usage, "no swarm of this user runs here" if found.empty?
           reports = found.map { |status| Control::MemoryReport.new(status) }
           options[:json] ? say_json(reports.map(&:to_a)) : say(*reports)

@@ -31,10 +31,18 @@ module Penstock
         def one(pid)
           found = running
           return pid if pid && found.include?(pid)
-          raise Usage, "no server or swarm runs here with the process id #{pid}: #{names(found)}" if pid
-          raise Usage, "no server or swarm of this user runs here (looked in #{@folder})" if found.empty?
+          raise Usage, nobody(pid) if pid || found.empty?
           return found.first if found.size == 1
           raise Usage, "which one? #{names(found)}: say --pid"
+        end
+
+        # @param pid [Integer, nil] of this one alone
+        # @return [Array<Hash>] what each says about itself, without those that end meanwhile; never empty
+        # @raise [Usage] there is none, or one doesn't answer
+        def statuses(pid = nil)
+          found = (pid ? [one(pid)] : running).filter_map { |each| status_of(each) }
+          raise Usage, nobody(pid) if found.empty?
+          found
         end
 
         # @param pid [Integer]
@@ -50,6 +58,17 @@ module Penstock
         end
 
         private
+
+        def status_of(pid)
+          ask(pid, "status")
+        rescue Usage
+          raise if there?(pid)
+        end
+
+        def nobody(pid)
+          return "no server or swarm of this user runs here (looked in #{@folder})" unless pid
+          "no server or swarm runs here with the process id #{pid}: #{names(running)}"
+        end
 
         def names(pids) = pids.empty? ? "none does" : "there are #{pids.join(", ")}"
 

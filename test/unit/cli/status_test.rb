@@ -1,0 +1,91 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "fileutils"
+require "json"
+require "socket"
+require "stringio"
+require "tmpdir"
+require "penstock/cli"
+require "penstock/process/control"
+
+class StatusTest < Penstock::TestCase
+  def setup
+    super
+    @dir = Dir.mktmpdir("status")
+    @env = {"PENSTOCK_RUN_DIR" => @dir}
+    @folder = Penstock::ServerProcess::Control.folder(@env)
+    FileUtils.mkdir_p(@folder)
+    @servers = []
+    @threads = []
+  end
+
+  def teardown
+    @servers.each(&:close)
+    @threads.each(&:join)
+    FileUtils.remove_entry(@dir)
+    super
+  end
+
+  # A process that answers each question with this, or is gone when it is asked.
+  def process(pid, answer)
+    path = File.join(@folder, "#{pid}.sock")
+    server = UNIXServer.new(path)
+    @servers << server
+    @threads << Thread.new do
+      while (connection = accept(server))
+        question = connection.gets
+        server.close && File.unlink(path) if question && answer.nil?
+        connection.puts(JSON.generate(ok: true, answer: answer)) if question && answer
+        connection.close
+      end
+    end
+  end
+
+  def accept(server)
+    server.accept
+  rescue IOError, Errno::EBADF
+    nil
+  end
+
+  def status(*argv)
+    @out, @err = StringIO.new, StringIO.new
+    context = Penstock::CLI::Context.new(stdin: StringIO.new, stdout: @out, stderr: @err, env: @env, dir: @dir)
+    Penstock::CLI.start(["status", *argv], context)
+  end
+
+  def server(pid, live = true) = {pid: pid, kind: "server", state: "running", live: live, ready: true}
+
+  def swarm(pid, *nodes) = {**server(pid), kind: "swarm", nodes: nodes}
+
+  def node(number, state, live) = {node: number, pid: 900_000 + number, state: state, health: live.nil? ? nil : {live: live}}
+
+  test "one that ends between the listing and its answer is left out" do
+    process(900_101, server(900_101))
+    process(900_102, nil)
+
+    assert_equal 0, status, -> { @err.string }
+    assert_match(/^ *900101 +server +running +yes/, @out.string)
+    refute_match(/900102/, @out.string)
+  end
+
+  test "when the only one has ended meanwhile, none runs" do
+    process(900_102, nil)
+    assert_equal 1, status
+    assert_match(/no server or swarm of this user runs here/, @err.string)
+    process(900_102, nil)
+    assert_equal 1, status("--pid", "900102")
+    assert_match(/no server or swarm runs here with the process id 900102: none does/, @err.string)
+  end
+
+  test "a process or a node that isn't live makes the code 1, one that boots doesn't" do
+    {server(900_101, false) => 1, swarm(900_101, node(0, "healthy", true), node(1, "starting", nil)) => 0,
+     swarm(900_101, node(0, "healthy", true), node(1, "ready", false)) => 1,
+     swarm(900_101, node(0, "not_responding", true)) => 1, swarm(900_101, node(0, "held_down", nil)) => 1}.each do |answer, code|
+      process(900_101, answer)
+      assert_equal code, status, answer
+      @servers.pop.close
+      File.unlink(File.join(@folder, "900101.sock"))
+    end
+  end
+end
