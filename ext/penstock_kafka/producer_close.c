@@ -22,7 +22,7 @@ typedef struct {
   pk_producer_t *core;
   int64_t deadline_ms;
   int result;
-  bool flushed;
+  bool flushed, drained;
 } close_args;
 
 static void *begin_close_safe(void *pointer) {
@@ -77,14 +77,51 @@ static void *late_finish(void *pointer) {
   return NULL;
 }
 
+#define DRAIN_SLICE_MS 100
+
+static void *drain_slice_safe(void *pointer) {
+  close_args *args = pointer;
+
+  args->drained = pk_handle_drain_until(&args->core->handle, pk_deadline(DRAIN_SLICE_MS));
+  return pointer;
+}
+
+static VALUE drain_here(VALUE pointer) {
+  close_args *args = (close_args *)pointer;
+
+  while (!args->drained) {
+    pk_without_gvl(drain_slice_safe, args, NULL, NULL);
+    rb_thread_check_ints();
+  }
+  return Qnil;
+}
+
+/* Calls end by themselves. Whoever interrupts this leaves the producer to another
+ * close: it takes no messages, and nothing of it is lost. */
+static void finish_here(close_args *args) {
+  int state;
+
+  rb_protect(drain_here, (VALUE)args, &state);
+  if (state) {
+    pk_handle_reopen(&args->core->handle);
+    rb_jump_tag(state);
+  }
+  close_finish((VALUE)args);
+}
+
 /* Calls are still inside at the deadline: a thread of its own waits for them. It
- * owns the core too, which Ruby's object may be collected before. */
-static void finish_late(pk_producer_t *core) {
-  pk_handle_unregister(&core->handle);
+ * owns the core too, which Ruby's object may be collected before. Where there are no
+ * threads any more this one waits, or nobody would ever resolve the deliveries. */
+static void finish_late(close_args *args) {
+  pk_producer_t *core = args->core;
+
   atomic_fetch_add(&core->owners, 1);
-  if (pk_thread_detach("pk:reaper", late_finish, core) == 0) return;
+  if (pk_thread_detach("pk:reaper", late_finish, core) == 0) {
+    pk_handle_unregister(&core->handle);
+    return;
+  }
   pk_producer_disown(core);
-  rb_raise(rb_eThreadError, "no thread to close the producer");
+  finish_here(args);
 }
 
 /* Waits for another thread's close in slices, so that it can be interrupted. */
@@ -115,7 +152,7 @@ static VALUE producer_close(VALUE self, VALUE timeout_ms) {
   pk_without_gvl_noraise(begin_close_safe, &args);
   if (args.result == PK_CLOSE_DONE) return INT2FIX(0);
   if (args.result == PK_CLOSE_BUSY) {
-    finish_late(core);
+    finish_late(&args);
     return ULL2NUM(pk_producer_pending(core));
   }
   rb_ensure(close_flush, (VALUE)&args, close_finish, (VALUE)&args);

@@ -111,9 +111,16 @@ void pk_handle_reopen(pk_handle_t *handle) {
 }
 
 void pk_handle_drain(pk_handle_t *handle) {
+  pk_handle_drain_until(handle, PK_NO_DEADLINE);
+}
+
+bool pk_handle_drain_until(pk_handle_t *handle, int64_t deadline_ms) {
+  int result;
+
   pthread_mutex_lock(&handle->lock);
-  pk_wait_for_calls_locked(handle, PK_NO_DEADLINE);
+  result = pk_wait_for_calls_locked(handle, deadline_ms);
   pthread_mutex_unlock(&handle->lock);
+  return result == PK_CLOSE_MINE;
 }
 
 void pk_handle_closed(pk_handle_t *handle) {

@@ -89,6 +89,9 @@ void pk_handle_reopen(pk_handle_t *handle);
 /* Waits without a deadline until no call is inside: for the reaper. */
 void pk_handle_drain(pk_handle_t *handle);
 
+/* The same until the deadline; whether no call is inside any more. */
+bool pk_handle_drain_until(pk_handle_t *handle, int64_t deadline_ms);
+
 /* Ends what begin_close began; wakes those who wait for the close. */
 void pk_handle_closed(pk_handle_t *handle);
 

@@ -1,7 +1,10 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "open3"
 require "support/native_producing"
+require "support/ruby_program"
+require "tmpdir"
 
 class NativeProducerCloseTest < Penstock::TestCase
   include Penstock::TestSupport::NativeProducing
@@ -82,6 +85,50 @@ class NativeProducerCloseTest < Penstock::TestCase
     assert_raises(Penstock::KafkaError) { query.value }
     wait_until(10, "the end in the background") { native.state == :closed }
     assert_equal :closed, native.state
+  end
+
+  # There are none while the environment says so.
+  NO_THREADS = <<~C
+    #define _GNU_SOURCE
+    #include <dlfcn.h>
+    #include <errno.h>
+    #include <pthread.h>
+    #include <stdlib.h>
+
+    int pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*body)(void *), void *arg) {
+      int (*real)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *) = dlsym(RTLD_NEXT, "pthread_create");
+
+      return getenv("NO_THREADS") ? EAGAIN : real(thread, attr, body, arg);
+    }
+  C
+
+  LATE_CLOSE = <<~RUBY
+    require "penstock/native/producer"
+    native = Penstock::Native::Producer.new({"bootstrap.servers" => "127.0.0.1:1"})
+    native.open_topic("things")
+    delivery = native.dispatch({topic: "things", payload: "x"})
+    query = Thread.new { native.query_partitions("things", 1_500) rescue 0 }
+    Thread.pass until query.status == "sleep"
+    ENV["NO_THREADS"] = "1"
+    native.close(50)
+    print [native.state, delivery.done?, native.close(0)].inspect
+    ENV.delete("NO_THREADS")
+    query.join
+  RUBY
+
+  test "where there is no thread for that, the close itself waits: every delivery is resolved" do
+    skip "glibc's dynamic linker alone" unless RbConfig::CONFIG["host_os"].include?("linux")
+    Dir.mktmpdir do |folder|
+      library = File.join(folder, "no_threads.so")
+      output, status = Open3.capture2e({"LD_PRELOAD" => nil}, *RbConfig::CONFIG["CC"].split, "-shared", "-fPIC", "-xc", "-",
+        "-ldl", "-o", library, stdin_data: NO_THREADS)
+      assert_predicate status, :success?, output
+      preload = [*ENV["LD_PRELOAD"], library].join(" ")
+      output, result = Penstock::TestSupport::RubyProgram.run(LATE_CLOSE, env: {"LD_PRELOAD" => preload})
+
+      assert_predicate result, :success?, output
+      assert_equal "[:closed, true, 0]", output
+    end
   end
 
   test "a close that is interrupted finishes all the same" do
