@@ -13,40 +13,56 @@ module Penstock
   # One application, {Penstock.app}, once a process: started anew after a fork, not after {stop}. Any thread; {quiet} and {stop}
   # from traps too.
   module Embedded
+    # One start: there as a whole or not at all. `code` is what it has come to.
+    Run = Struct.new(:pid, :app, :thread, :code) do
+      # A fork's child has no thread of its parent's.
+      def here? = pid == ::Process.pid
+    end
+    private_constant :Run
+
+    @starting = Mutex.new
+
     class << self
-      # Begins to consume, on a thread of its own. Does nothing when it has begun already.
+      # Begins to consume, on a thread of its own. Does nothing when it has begun already. Not in a trap.
       # @param app [Application]
       # @return [void]
       # @raise [ConfigurationError] what is wrong with settings and routes, before anything starts
       def start(app = Penstock.app)
         raise ConfigurationError, "no application is defined: load your boot file first" unless app
-        return if running_here?
-        app.validate!
-        @process = ::Process.pid
-        @app = app
-        @thread = threads(app).start("penstock embedded") { @code = app.run!(traps: false) }
+        @starting.synchronize { @run = begin_with(app) unless run_here }
+        nil
       end
 
       # Takes no new work; returns at once.
       # @return [void]
-      def quiet = running_here? && @app.quiet!
+      def quiet = run_here&.app&.quiet!
 
       # Stops in order and waits until it has ended. Does nothing where nothing was started.
       # @return [Integer, nil] what the exit code would be, nil where it failed or was never started
       def stop
-        return unless running_here?
-        @app.stop!
-        @thread.join
-        @code
+        run = run_here or return
+        run.app.stop!
+        run.thread.join
+        run.code
       end
 
       # @return [Boolean] whether it was started in this process and hasn't ended
-      def running? = running_here? && @thread.alive?
+      def running? = run_here&.thread&.alive? || false
 
       private
 
-      # A fork's child has no thread of its parent's.
-      def running_here? = @process == ::Process.pid
+      # Read once and then kept: another thread may start meanwhile.
+      def run_here
+        run = @run
+        run if run&.here?
+      end
+
+      def begin_with(app)
+        app.validate!
+        run = Run.new(::Process.pid, app)
+        run.thread = threads(app).start("penstock embedded") { run.code = app.run!(traps: false) }
+        run
+      end
 
       # That it died must not go unnoticed: the host goes on.
       def threads(app)

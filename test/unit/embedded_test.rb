@@ -1,0 +1,75 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "penstock/embedded"
+
+module Penstock
+  # The application is a double, the process this one.
+  class EmbeddedStartTest < TestCase
+    class Application
+      attr_reader :told, :runs
+
+      # @param validate [#call] what the check of its settings does
+      def initialize(validate = -> {})
+        @validate = validate
+        @told = Thread::Queue.new
+        @stops = Thread::Queue.new
+        @runs = Thread::Queue.new
+      end
+
+      def validate! = @validate.call
+      def quiet! = @told << :quiet
+      def stop! = @stops << :stop
+
+      def run!(traps:)
+        @runs << traps
+        @stops.pop && 0
+      end
+    end
+
+    def teardown
+      Embedded.stop
+      Embedded.instance_variable_set(:@run, nil)
+      super
+    end
+
+    test "two threads that start it start one" do
+      goes_on = Thread::Queue.new
+      application = Application.new(-> { goes_on.pop })
+      threads = Array.new(2) { Thread.new { Embedded.start(application) } }
+      wait_until(20) { threads.all? { |thread| thread.status == "sleep" } }
+      2.times { goes_on << true }
+      threads.each(&:join)
+      assert_equal [0, 1], [Embedded.stop, application.runs.size]
+      Embedded.start(application)
+      assert_equal 1, application.runs.size, "not after a stop"
+    end
+
+    test "what comes while it starts finds nothing to stop, and nothing half made" do
+      found = nil
+      Embedded.start(Application.new(-> { found = [Embedded.running?, Embedded.quiet, Embedded.stop] }))
+
+      assert_equal [false, nil, nil], found
+      assert_predicate Embedded, :running?
+    end
+
+    test "a start that fails, with its settings or for lack of a thread, is no start" do
+      assert_raises(ConfigurationError) { Embedded.start(Application.new(-> { raise ConfigurationError, "no" })) }
+      without_threads do
+        assert_raises(ThreadError) { Embedded.start(Application.new) }
+        assert_nil Embedded.stop
+      end
+      Embedded.start(application = Application.new)
+      Embedded.quiet
+
+      assert_equal [0, :quiet], [Embedded.stop, application.told.pop]
+    end
+
+    def without_threads
+      Runtime::Threads.define_singleton_method(:new) { |*| raise ThreadError, "can't create Thread" }
+      yield
+    ensure
+      Runtime::Threads.singleton_class.remove_method(:new)
+    end
+  end
+end
