@@ -12,6 +12,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#define AGAIN_MS 50
+
 /* The process that has it: a fork copies the memory and not the thread. */
 static struct {
   pid_t process;
@@ -38,6 +40,13 @@ static bool at_end(void) {
   return size == 0 || errno != EAGAIN;
 }
 
+/* A poll that failed says nothing about the stream, and the parent may live. */
+static void wait_a_moment(void) {
+  struct timespec moment = {.tv_nsec = AGAIN_MS * 1000000L};
+
+  nanosleep(&moment, NULL);
+}
+
 /* True when the watch is over, false when time is (-1: there is none) or the stream. */
 static bool told_to_quit(bool stream, int timeout_ms) {
   struct pollfd both[2] = {{.fd = watch.quit[0], .events = POLLIN}, {.fd = watch.fd, .events = POLLIN}};
@@ -47,10 +56,12 @@ static bool told_to_quit(bool stream, int timeout_ms) {
     long long left = timeout_ms < 0 ? -1 : ends - now_ms();
 
     if (timeout_ms >= 0 && left <= 0) return false;
-    if (poll(both, stream ? 2 : 1, (int)left) < 0 && errno != EINTR) return false;
+    if (poll(both, stream ? 2 : 1, (int)left) < 0) {
+      if (errno != EINTR) wait_a_moment();
+      continue;
+    }
     if (both[0].revents) return true;
     if (stream && both[1].revents && at_end()) return false;
-    both[0].revents = both[1].revents = 0;
   }
 }
 

@@ -1,5 +1,7 @@
+#define _GNU_SOURCE
 /* Processes whose parent closes the pipe, or doesn't. */
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <sys/wait.h>
@@ -11,6 +13,21 @@
 #define GRACE_MS 300
 
 static int pipe_of[2];
+static volatile int polls_to_fail;
+
+#ifdef __linux__
+/* The watch's, in place of the C library's: some fail as where memory is short. */
+int poll(struct pollfd *fds, nfds_t count, int timeout_ms) {
+  struct timespec timeout = {.tv_sec = timeout_ms / 1000, .tv_nsec = timeout_ms % 1000 * 1000000L};
+
+  if (polls_to_fail > 0) {
+    polls_to_fail--;
+    errno = ENOMEM;
+    return -1;
+  }
+  return ppoll(fds, count, timeout_ms < 0 ? NULL : &timeout, NULL);
+}
+#endif
 
 /* A child that holds the reading end only, and spins. */
 static pid_t spinning(void) {
@@ -40,6 +57,13 @@ static void test_end_of_the_stream(void) {
   CHECK(waitpid(pid, NULL, WNOHANG) == 0);
   close(pipe_of[1]);
   CHECK(code_of(pid) == PK_ORPHANED);
+}
+
+/* That nothing could be asked isn't an end. */
+static void test_failed_polls(void) {
+  polls_to_fail = 3;
+  test_end_of_the_stream();
+  polls_to_fail = 0;
 }
 
 static pid_t disarming(bool in_the_grace) {
@@ -88,6 +112,7 @@ static void test_fork_has_none(void) {
 
 int main(void) {
   test_end_of_the_stream();
+  test_failed_polls();
   test_disarmed(false);
   test_disarmed(true);
   test_fork_has_none();
