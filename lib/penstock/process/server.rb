@@ -25,7 +25,10 @@ module Penstock
       PRODUCER_MS = 2_000
       # A node whose supervisor is gone is ended 4 s later.
       ORPHANED_MS = 3_500
-      private_constant :SECOND_SIGNAL_MS, :PRODUCER_MS, :ORPHANED_MS
+      # What a poll loop does in a stage of its stop; behind the last, and without a connection, it closes.
+      STILL = Hash.new("closed its connection").merge(running: "worked", quiet: "worked", draining: "waited for its jobs",
+        interrupting: "waited for its jobs", hooks: "ran shutdown hooks", committing: "committed its last offsets").freeze
+      private_constant :SECOND_SIGNAL_MS, :PRODUCER_MS, :ORPHANED_MS, :STILL
 
       # Posted by the thread of a loop as its last act.
       LoopEnded = Struct.new(:poll_loop)
@@ -258,9 +261,20 @@ module Penstock
 
       def report_forced
         @host.dump_flight("forced stop", @loops)
-        jobs = @host.pool.running.map { |_thread, unit| describe(unit) }
-        error = InternalError.new("the stop's time was over while #{jobs.size} jobs still ran: #{jobs.join(", ")}")
+        error = InternalError.new("the stop's time was over while #{[*still_running, *still_stopping].join("; ")}")
         @host.monitor.instrument("error.occurred", {type: "app.stopping.error", error: error})
+      end
+
+      # @return [String, nil]
+      def still_running
+        jobs = @host.pool.running.map { |_thread, unit| describe(unit) }
+        return "#{jobs.size} jobs still ran: #{jobs.join(", ")}" if jobs.any?
+        "jobs still ran that have ended since" if @ended.size == @loops.size
+      end
+
+      # @return [Array<String>]
+      def still_stopping
+        (@loops - @ended).map { |one| "the poll loop of #{one.group.id} still #{STILL[one.snapshot[:stage]]}" }
       end
 
       def describe(unit)

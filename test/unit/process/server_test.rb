@@ -16,8 +16,9 @@ module Penstock
       Group = Struct.new(:id)
       attr_reader :orders, :forced
 
-      def initialize(stubborn: false)
+      def initialize(stubborn: false, stage: nil)
         @stubborn = stubborn
+        @stage = stage
         @orders = Thread::Queue.new
         @forced = stubborn
       end
@@ -25,7 +26,7 @@ module Penstock
       def group = Group.new("g")
       def finished? = @finished || false
       def cut_short? = false
-      def snapshot = {}
+      def snapshot = {stage: @stage}
       def quiet = @orders << :quiet
       def stop(deadline) = @orders << deadline
 
@@ -107,6 +108,21 @@ module Penstock
       assert_equal 2, thread.value
       assert_operator Clock::SYSTEM.monotonic_ms - started, :>=, 200
       assert_includes errors, "app.stopping.error"
+    ensure
+      @host.threads.living.each(&:kill).each(&:join)
+    end
+
+    test "a stop that ran out of time says what every poll loop was at, where no job ran" do
+      server = server([Loop.new(stubborn: true, stage: :committing), Loop.new(stubborn: true)], timeout: 200)
+      errors = []
+      @host.monitor.subscribe("error.occurred") { |event| errors << event[:error].message }
+      thread = run_in_thread(server)
+      wait_until { @lifecycle.running? }
+      server.stop!
+
+      assert_equal 2, thread.value
+      assert_equal ["the stop's time was over while the poll loop of g still committed its last offsets; " \
+        "the poll loop of g still closed its connection"], errors
     ensure
       @host.threads.living.each(&:kill).each(&:join)
     end
