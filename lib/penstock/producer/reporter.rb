@@ -18,7 +18,7 @@ module Penstock
     # Owns one Ruby thread, started when the first listener is there to hear it. It takes reports from the driver in
     # batches and publishes them; it ends when the client is closed and everything was told. Listeners run on it, so a slow
     # one holds back the next event, and when 100,000 deliveries wait, producing. A listener may produce, and may close the
-    # producer.
+    # producer: whoever joins the thread without a limit, or with a lock held that one of those calls takes, waits for ever.
     class Reporter
       BATCH = 256
       STATISTICS = "statistics.emitted"
