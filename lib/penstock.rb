@@ -28,6 +28,11 @@ module Penstock
       const_get(name, false).tap { |constant| introduce(constant) if name == :Admin }
     end
 
+    # Loads all of it, but for these: before a fork it is loaded once for all children.
+    # @param except [Array<Symbol>]
+    # @api private
+    def load_on_demand(except: []) = (ON_DEMAND.keys - except).each { |name| const_get(name) }
+
     # @return [Application, nil] the application of the process, nil before one was defined
     # @raise [ConfigurationError] when several are defined and none says `default false`
     def app

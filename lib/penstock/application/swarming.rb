@@ -47,12 +47,6 @@ module Penstock
       # @return [Integer, nil] which node of a swarm this process is
       def node = config.node
 
-      # Loads what else is loaded on first use, before nodes are forked.
-      # @api private
-      def eager_load
-        %i[Admin BaseConsumer Filter Message Messages Producer RemoteError].each { |name| Penstock.const_get(name) }
-      end
-
       # In a mold, before anything else.
       # @api private
       def become_mold

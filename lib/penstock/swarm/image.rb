@@ -8,27 +8,28 @@ module Penstock
     # What all nodes have in common: the application as it is when they are forked. The more of it is loaded by then, and the
     # fewer pages are written afterwards, the more memory they share.
     module Image
-      # What a server loads once it connects.
-      LATE = %w[runtime/poll_loop runtime/loop_parts runtime/placement runtime/connector runtime/letter_topics].freeze
-      private_constant :LATE
+      # What a server loads once it connects, or needs it.
+      LATE = %w[runtime/loop_parts runtime/placement runtime/letter_topics].freeze
+      # What `require "penstock"` loads on first use and no node uses: it is for other servers' processes, and for tests.
+      NOT_HERE = %i[Embedded Lint].freeze
+      private_constant :LATE, :NOT_HERE
 
       class << self
         # The application's part of it, and what would be loaded late. In a process whose memory was packed already what is new
         # stays where it is: to move the rest would be to copy it.
-        # @param application [#eager_load, #monitor, #server_id]
+        # @param application [#monitor, #server_id]
         # @raise [ConfigurationError] see {check!}
         def warm_up(application)
           application.monitor.instrument("app.before_warmup", {server_id: application.server_id})
-          load_all(application)
+          load_all
           settle
           check!
         end
 
         # Loads what would be loaded late.
-        # @param application [#eager_load]
         # @return [void]
-        def load_all(application)
-          application.eager_load
+        def load_all
+          Penstock.load_on_demand(except: NOT_HERE)
           LATE.each { |file| require_relative "../#{file}" }
           Object.const_get(:Rails).application&.eager_load! if rails?
           Object.const_get(:Zeitwerk)::Loader.eager_load_all if Object.const_defined?(:Zeitwerk)

@@ -1,0 +1,40 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "penstock"
+require "penstock/swarm/image"
+
+module Penstock
+  module Swarm
+    class ImageTest < TestCase
+      # Stands for Zeitwerk, which loads the application.
+      module Zeitwerk
+        module Loader
+        end
+      end
+
+      def load_with(&eager_load)
+        Zeitwerk::Loader.define_singleton_method(:eager_load_all, &eager_load)
+        Object.const_set(:Zeitwerk, Zeitwerk)
+        Image.load_all
+      ensure
+        Object.send(:remove_const, :Zeitwerk)
+        Zeitwerk::Loader.singleton_class.remove_method(:eager_load_all)
+      end
+
+      test "before the fork all is loaded that a node may come to need, also what is loaded on first use, and the application" do
+        loaded = false
+        load_with { loaded = true }
+        on_demand = Penstock.const_get(:ON_DEMAND).keys - %i[Embedded Lint]
+
+        assert loaded
+        assert_empty on_demand.reject { |name| Penstock.const_defined?(name, false) }
+        %w[loop_parts placement letter_topics].each { |file| assert $LOADED_FEATURES.grep(%r{runtime/#{file}\.rb}).any?, file }
+      end
+
+      test "what the application hasn't implemented isn't taken for a heap that can't be compacted" do
+        assert_raises(NotImplementedError) { load_with { raise NotImplementedError, "a platform that isn't supported" } }
+      end
+    end
+  end
+end
