@@ -143,8 +143,9 @@ module Penstock
       assert_equal %w[0 1 0 1], swarm.log.scan(/node (\d) .*told to stop \(a rolling restart/).flatten
     end
 
-    row "swarm", "TTIN", "TSTP", "the supervisor and all nodes write what their threads do; no node takes new work" do
+    row "swarm", "TTIN", "TSTP", "USR1", "all write what their threads do; no node takes new work; nothing" do
       swarm = swarm()
+      swarm.signal(:USR1)
       swarm.signal(:TTIN)
       swarm.await_log(/main \(/, 3)
       swarm.signal(:TSTP)

@@ -203,13 +203,18 @@ module Penstock
       produce("stubborn", topic: @topics.first)
       run.await("a job") { run.journal.any? { |word, *| word == "begin" } }
       run.signal(:TERM, -run.pid)
-      run.await_log(/received SIGTERM/, 2)
+      run.await_log(/ stopping: /, 3)
+      run.await_log(/node 0 \(pid \d+\): told to stop/) # the supervisor's own TERM comes on top
       run.signal(:INT, -run.pid)
-      run.await_log(/received SIGINT/)
+      run.await("a second stop of the node at work") { received(run, run.node(0)).size >= 2 }
       run.signal(:TERM)
 
       assert_equal 2, run.await_end, run.tail
+      assert_equal [%w[TERM TERM], %w[TERM INT TERM]], [run.node(0), run.pid].map { |pid| received(run, pid) }
       assert_empty run.left
     end
+
+    # @return [Array<String>] signals that this process has taken
+    def received(run, pid) = run.log.scan(/ ##{pid}\] .*received SIG(\w+)/).flatten
   end
 end
