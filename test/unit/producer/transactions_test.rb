@@ -30,7 +30,7 @@ class ProducerTransactionsTest < Penstock::TestCase
     reload = lambda do |error, attempt|
       @reloads << [error.code, attempt]
       @client = Fake.new
-      @left
+      nil
     end
     Transactions::Port.new(client: -> { @client }, reload: reload, sender: self)
   end
@@ -280,34 +280,6 @@ class ProducerTransactionsTest < Penstock::TestCase
     transactions.run { 2 }
     assert_equal %i[init begin commit], lost.calls
     assert_equal %i[init begin commit], @client.calls
-  end
-
-  # Whoever listens to the old client may be waiting for the lock.
-  class Left
-    attr_reader :limits
-
-    def initialize(&look)
-      @look = look
-      @limits = []
-    end
-
-    def join(limit_ms) = @limits << [limit_ms, Thread.new(&@look).value]
-  end
-
-  test "who listened to the lost client is waited for once others may have their turn, and for a second" do
-    @client.answer(:commit, Fake.fatal)
-    @left = Left.new { transactions.run { :had_its_turn } }
-    assert_raises(Penstock::FatalError) { transactions.run { 1 } }
-
-    assert_equal [[1_000, :had_its_turn]], @left.limits
-  end
-
-  test "a lost client that is found out about beside the transactions leaves nobody waiting either" do
-    @left = Left.new { transactions.idle? }
-    @client.answer(:init, Fake.fatal)
-    transactions.prepare
-
-    assert_equal [[1_000, true]], @left.limits
   end
 
   test "an error without any mark counts as fatal" do
