@@ -14,7 +14,9 @@ module Penstock
     BaseConsumer: "penstock/consumer/base_consumer", Filter: "penstock/processing/filters/base", Lint: "penstock/lint",
     Message: "penstock/messages/message", Messages: "penstock/messages/messages",
     Outbox: "penstock/outbox", Producer: "penstock/producer", ProducerPool: "penstock/producer/pool",
-    RemoteError: "penstock/execution/errors", WorkerDied: "penstock/execution/errors"
+    RemoteError: "penstock/execution/errors", WorkerDied: "penstock/execution/errors",
+    AssignmentLostError: "penstock/consumer/errors", NonTransactionalMarkingAttemptError: "penstock/consumer/errors",
+    TransactionAlreadyInitializedError: "penstock/consumer/errors", TransactionDeferredError: "penstock/consumer/errors"
   }.freeze
   private_constant :ON_DEMAND
 

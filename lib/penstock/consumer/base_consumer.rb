@@ -128,6 +128,7 @@ module Penstock
     # @yieldparam transaction [Producer::Transaction]
     # @return [Object, nil] what the block returns; nil when it was left by {AbortTransaction}
     # @raise [AssignmentLostError] something was marked and the partition is no longer ours: aborted
+    # @raise [TransactionDeferredError] the offset of what was marked could not go along: aborted, runs again
     # @raise [TransactionAlreadyInitializedError] inside of another one of this consumer
     # @raise [ProducerNotTransactionalError, KafkaError, WaitTimeoutError] see {Producer#transaction}
     def transaction(producer = nil, &) = @penstock_context.transaction(producer, &)

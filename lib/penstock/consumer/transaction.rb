@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-require_relative "../errors"
 require_relative "claim"
+require_relative "errors"
 
 module Penstock
   class Consumer

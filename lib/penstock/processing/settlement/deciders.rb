@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../../errors"
+require_relative "../../consumer/errors"
 require_relative "../../consumer/flow"
 require_relative "../effects/effects"
 
