@@ -1,0 +1,76 @@
+# frozen_string_literal: true
+
+# An application whose processes are watched from outside: a server, a swarm, or one with a mold. Every record that is done is a
+# line in the journal, and so is every process that runs.
+require_relative "../probe"
+require "penstock"
+require Probe["application"] if Probe["application"]
+
+module SwarmBodies
+  # A paced load on a large application.
+  module Large
+    def do_record(message)
+      LargeApplication.work(message.offset)
+      sleep(Probe["wait_ms"] / 1000.0)
+    end
+  end
+
+  # Nothing but waiting.
+  module Paced
+    def do_record(_message) = sleep(Probe["wait_ms"] / 1000.0)
+  end
+
+  # Nothing but computing.
+  module Compute
+    def do_record(_message)
+      ends = PROBE.now_ns + Probe["busy_us"] * 1_000
+      nil while PROBE.now_ns < ends
+    end
+  end
+
+  def self.[](name) = const_get(name.capitalize)
+end
+
+class BenchConsumer < Penstock::BaseConsumer
+  include SwarmBodies[Probe["body"]]
+
+  JOURNAL = File.open(Probe["journal"], File::WRONLY | File::CREAT | File::APPEND)
+
+  def self.write(*words) = JOURNAL.syswrite("#{words.join(" ")} #{PROBE.now_ns}\n")
+
+  # One write a batch where there is no line a record: what is measured is not the journal.
+  def consume
+    messages.each do |message|
+      do_record(message)
+      self.class.write("record", ::Process.pid, message.partition, message.offset) if Probe["each"]
+    end
+    self.class.write("batch", ::Process.pid, messages.size) unless Probe["each"]
+  end
+end
+
+class PenstockApp < Penstock::App
+  settings = Probe["settings"]
+
+  setup do |config|
+    config.client_id = "bench"
+    config.group_id = Probe["group"]
+    config.kafka = Probe.kafka
+    config.concurrency = settings["concurrency"] if settings["concurrency"]
+    config.initial_offset = "earliest"
+    config.static_membership = settings["static_membership"] if settings["static_membership"]
+    (settings["swarm"] || {}).each { |name, value| config.swarm.public_send(:"#{name}=", value) }
+  end
+
+  routes.draw do
+    Probe["topics"].each { |name| topic(name) { consumer BenchConsumer } }
+  end
+
+  # What nodes do all the time is done once where a mold shares it.
+  if settings.dig("swarm", "mold") && Probe["application"]
+    monitor.subscribe("app.before_warmup") { 3_000.times { |seed| LargeApplication.work(seed) } }
+  end
+  monitor.subscribe("app.running") { BenchConsumer.write("running", ::Process.pid, PenstockApp.node || "-") }
+end
+
+Penstock.monitor.subscribe("error.occurred") { |event| PROBE.error(event[:error]) unless Probe["kills"] }
+exit Probe["swarm"] ? PenstockApp.swarm! : PenstockApp.run!
