@@ -141,6 +141,9 @@ module Penstock
         # At a process's end the C library would free its own, under locks of its own: in a forked child one of them may
         # be held for ever by a thread of the parent that was looking up a host.
         NO_FREERES = %w[--run-libc-freeres=no --run-cxx-freeres=no].freeze
+        # Stacks of fibers lie side by side, half a megabyte each: a step that large is a change of stacks. Taken for a call or a
+        # return it would make what lies on them uninitialised.
+        FIBERS = "--max-stackframe=100000"
 
         def prepare
           unless system("which valgrind >/dev/null")
@@ -158,7 +161,7 @@ module Penstock
         def ruby
           ["valgrind", "--quiet", "--xml=yes", "--xml-file=#{reports}.%p.xml", "--num-callers=40", "--leak-check=full",
             "--show-leak-kinds=definite", "--undef-value-errors=yes", "--fair-sched=yes", "--max-threads=4000",
-            "--trace-children=no", "--child-silent-after-fork=yes", *NO_FREERES, *super]
+            "--trace-children=no", "--child-silent-after-fork=yes", FIBERS, *NO_FREERES, *super]
         end
 
         def load_path
