@@ -67,6 +67,21 @@ module Penstock
       assert_equal 1, closed.size
     end
 
+    test "without a connection too somebody asks for a transaction's end; while nobody can, the word waits for the next one" do
+      claim = Consumer::Claim.new(lane: nil, incarnation: 0, unit: nil, marks: [], metadata: nil, producer: nil, transaction: nil)
+      found = []
+      clock = @clock
+      @parts.define_singleton_method(:clock) { clock }
+      @parts.define_singleton_method(:inquire) { |_claim, _mailbox| found.any? }
+      2.times do
+        @mailbox.post(word = Consumer::Claim::Word.new(claim, :unknown))
+        looks = 0
+        @loop.__send__(:wait_out, clock.monotonic_ms + 5) { (looks += 1) > 1 }
+        assert_equal [found.any?, found.any? ? [] : [word]], [claim.inquired, @mailbox.take_all]
+        found << true
+      end
+    end
+
     test "it waits until the next timer, at most as long as anybody may need it" do
       @parts.next_due = @clock.monotonic_ms + 300
       assert_equal 300, wait_ms
