@@ -16,15 +16,17 @@ module Penstock
         class Work < Penstock::BaseConsumer
           def consume
             messages.each do |message|
-              puts "begin #{message.raw_payload}"
+              say "begin #{message.raw_payload}"
               act(message.raw_payload)
-              puts "end #{message.raw_payload}"
+              say "end #{message.raw_payload}"
             end
           end
 
           def shutdown = puts("shutdown hook")
 
           private
+
+          def say(text) = ENV["JOURNAL"] ? File.write(ENV["JOURNAL"], "#{text}\n", mode: "a") : puts(text)
 
           def act(payload)
             sleep(0.01) until payload != "held" || File.exist?("release")
@@ -40,7 +42,7 @@ module Penstock
             config.flight_recorder_path = "."
             config.shutdown_timeout = Integer(ENV.fetch("SHUTDOWN_TIMEOUT", "60000"))
           end
-          routes.draw { topic(ENV.fetch("TOPIC")) { consumer Work; assign(true) if ENV["ASSIGN"] } }
+          routes.draw { topic(ENV.fetch("TOPIC")) { consumer Work; assign(true) if ENV["ASSIGN"]; instance_eval(ENV["TOPIC_SAYS"].to_s) } }
         end
         eval(ENV["MORE"]) if ENV["MORE"]
       RUBY
@@ -58,10 +60,14 @@ module Penstock
         # @param options [Hash] of `spawn`
         def initialize(command, dir:, env:, **options)
           @path = File.join(dir, "log-#{rand(1 << 40)}")
+          @journal = env["JOURNAL"]
           @pid = ::Process.spawn(env, *command, **{:chdir => dir, :in => File::NULL, %i[out err] => [@path, "a"], **options})
         end
 
         def log = File.exist?(@path) ? File.read(@path) : ""
+        # @return [String] what consumers wrote that was told to write elsewhere than to its log
+        def journal = File.exist?(@journal.to_s) ? File.read(@journal) : ""
+
         def signal(name, pid = @pid) = ::Process.kill(name, pid)
         def await(what, deadline = 40) = wait_until(deadline, what, state: -> { tail }, every: 0.02) { yield }
         def await_log(pattern, times = 1) = await("#{pattern.inspect} in its log") { log.scan(pattern).size >= times }
