@@ -21,16 +21,6 @@ module Penstock
 
     def server(**options) = serve("server", **options)
 
-    def journal = {"JOURNAL" => File.join(@dir, "journal")}
-
-    # It consumes what comes, and a stop ends it in order.
-    def assert_works(server, payload = "x")
-      produce(payload)
-      server.await("#{payload} done") { server.journal.include?("end #{payload}\n") }
-      server.signal(:TERM)
-      assert_equal 0, server.code, server.tail
-    end
-
     # It works, or says why it doesn't (then it tries on, or has ended); a stop ends it in time. The one end that isn't ours to
     # choose is librdkafka's: without a thread for a broker it aborts, with a line.
     # @return [Symbol]
@@ -107,29 +97,6 @@ module Penstock
       server.await("its work") { server.journal.include?("begin held") }
       server.signal(:TTIN)
       release
-      assert_works(server)
-    end
-
-    test "T34: nowhere to write to: stdout is closed, a pipe nobody reads, a device that is full" do
-      reader, writer = IO.pipe
-      reader.close
-      [{%i[out err] => :close}, {%i[out err] => writer}, {%i[out err] => "/dev/full"}].each_with_index do |options, index|
-        assert_works(server(env: journal, **options), "x#{index}")
-      end
-    ensure
-      writer&.close
-    end
-
-    test "T34: a logger that raises at each call costs its lines, nothing else" do
-      server = server(env: {**journal, "MORE" => <<~RUBY})
-        class Broken < Logger
-          def add(*) = raise(IOError, "no log today")
-          %i[debug info warn error fatal unknown].each { |name| define_method(name) { |*| raise IOError, "no log today" } }
-        end
-        PenstockApp.setup { |config| config.logger = Broken.new(File::NULL) }
-      RUBY
-      server.await("a server") { File.exist?("/proc/#{server.pid}/task") && Dir.children("/proc/#{server.pid}/task").size > 8 }
-      server.signal(:TTIN)
       assert_works(server)
     end
   end

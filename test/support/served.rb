@@ -117,6 +117,17 @@ module Penstock
         Process.new(command, dir: @dir, env: env, **options).tap { |process| @started << process }
       end
 
+      # For the environment: consumers write elsewhere than to standard output.
+      def journal = {"JOURNAL" => File.join(@dir, "journal")}
+
+      # A server with a journal consumes what comes, and a stop ends it in order.
+      def assert_works(server, payload = "x")
+        produce(payload)
+        server.await("#{payload} done") { server.journal.include?("end #{payload}\n") }
+        server.signal(:TERM)
+        assert_equal 0, server.code, server.tail
+      end
+
       # Lets jobs on records that say "held" end.
       def release = write("release", "")
 

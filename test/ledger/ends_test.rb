@@ -1,0 +1,73 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "penstock/producer"
+require "support/embedded_broker"
+require "support/served"
+require "support/swarm/process"
+
+module Penstock
+  # Ends that nobody wanted: of a supervisor, of nodes at boot, of a job that outlives its stop. Short forms are in test/process.
+  class LedgerEndsTest < TestCase
+    include TestSupport::CommandLine
+    include TestSupport::Served
+
+    extend TestSupport::EmbeddedBroker::OnePerClass
+
+    leaks_checked_per_class("swarms end with their supervisors, a little later")
+
+    def swarm(**plan)
+      plan = {kafka: cluster.kafka, group: "g#{rand(1 << 40)}", topics: {@topic => nil}, assign: true, **plan}
+      TestSupport::SwarmRun::Process.new(plan).tap { |run| @started << run }
+    end
+
+    # @return [Float] CPU seconds of a process
+    def cpu_s(pid) = File.read("/proc/#{pid}/stat")[/\) (.*)/, 1].split.values_at(11, 12).sum(&:to_i) / 100.0
+
+    test "T04: kill -9 of the supervisor leaves no process after 5 s, also of nodes stuck in C; a new swarm starts clean" do
+      produce("c", "x")
+      first = swarm(group: "ends", nodes: 3)
+      first.await("nodes stuck in C") { first.journal.count { |word, *| word == "begin" } == 3 }
+      first.signal(:KILL)
+      killed = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC)
+      first.await_nobody
+      took = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC) - killed
+      assert_operator took, :<, 5 * TestSupport::Wait.busy
+
+      second = serve("swarm", "--nodes", "2")
+      second.await_log("begin c", 2)
+      second.signal(:KILL)
+    end
+
+    test "T07: nodes that always die at boot are forked later each time up to the cap; the supervisor is calm and says why" do
+      run = swarm(dies_at_boot: [0, 1], swarm: {restart_backoff: 500, restart_backoff_max: 2_000})
+      run.await_log(/the next in 2000 ms/, 2)
+      used = cpu_s(run.pid)
+
+      assert_equal 4, run.await_end, run.tail
+      [0, 1].each do |node|
+        waits = run.log.scan(/node #{node} .*exit code 9\), the next in (\d+) ms/).flatten.map(&:to_i)
+        assert_equal [500, 1_000, 2_000], waits, run.tail
+        assert_match(/FATAL.*node #{node}: not started again \(exit code 9\)/, run.log)
+      end
+      assert_operator used, :<, 5, "CPU seconds for six forks"
+    end
+
+    test "T11: a job longer than shutdown_timeout: the process ends by force, 5 s around it, with 2, and the record runs again" do
+      produce("stubborn")
+      group = "ends-#{rand(1 << 40)}"
+      first = serve("server", env: {"GROUP" => group, "SHUTDOWN_TIMEOUT" => 8_000})
+      first.await_log("begin stubborn")
+      first.signal(:TERM)
+      told = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC)
+      assert_equal 2, first.code, first.tail
+      took = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC) - told
+      assert_includes (3.0..(8 + 5 * TestSupport::Wait.busy)), took
+      assert_match(%r{1 jobs still ran: #{@topic}/0 offsets 0\.\.0}, first.log)
+
+      second = serve("server", env: {"GROUP" => group})
+      second.await_log("begin stubborn")
+      second.signal(:KILL)
+    end
+  end
+end

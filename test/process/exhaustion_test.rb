@@ -1,0 +1,41 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "penstock/producer"
+require "support/embedded_broker"
+require "support/served"
+
+module Penstock
+  # Nowhere to write to. What else a machine may be short of is in test/ledger/exhaustion_test.rb.
+  class ExhaustionProcessTest < TestCase
+    include TestSupport::CommandLine
+    include TestSupport::Served
+
+    extend TestSupport::EmbeddedBroker::OnePerClass
+
+    def server(**options) = serve("server", **options)
+
+    test "T34: nowhere to write to: stdout is closed, a pipe nobody reads, a device that is full" do
+      reader, writer = IO.pipe
+      reader.close
+      [{%i[out err] => :close}, {%i[out err] => writer}, {%i[out err] => "/dev/full"}].each_with_index do |options, index|
+        assert_works(server(env: journal, **options), "x#{index}")
+      end
+    ensure
+      writer&.close
+    end
+
+    test "T34: a logger that raises at each call costs its lines, nothing else" do
+      server = server(env: {**journal, "MORE" => <<~RUBY})
+        class Broken < Logger
+          def add(*) = raise(IOError, "no log today")
+          %i[debug info warn error fatal unknown].each { |name| define_method(name) { |*| raise IOError, "no log today" } }
+        end
+        PenstockApp.setup { |config| config.logger = Broken.new(File::NULL) }
+      RUBY
+      server.await("a server") { File.exist?("/proc/#{server.pid}/task") && Dir.children("/proc/#{server.pid}/task").size > 8 }
+      server.signal(:TTIN)
+      assert_works(server)
+    end
+  end
+end
