@@ -89,7 +89,7 @@ module Penstock
 
     row "server", "TTIN", "TSTP", "a dump, and it goes on; running units end, hooks run, nothing new is taken, until TERM" do
       server = server()
-      running(server)
+      server.await_log(": assigned")
       server.signal(:TTIN)
       server.await_log(/received SIGTTIN.*main \(.*penstock g\d+_default_0 \(.*in_flight/m)
       produce("held")
