@@ -115,7 +115,7 @@ class CommandLineProcessTest < Penstock::TestCase
   end
 
   test "a server or swarm that is told to stop while it boots has nothing to end, and ends with 0" do
-    file = write("boot.rb", "::Process.kill(ENV.fetch('STOP'), $$); sleep 60; raise 'went on'")
+    file = write("boot.rb", "::Process.kill(ENV.fetch('STOP'), $$); IO.select(nil, nil, nil, 60); raise 'went on'")
     results = %w[TERM INT QUIT].map { |name| penstock("server", env: {"PENSTOCK_BOOT_FILE" => file, "STOP" => name}) }
     results << penstock("swarm", env: {"PENSTOCK_BOOT_FILE" => file, "STOP" => "INT"})
 

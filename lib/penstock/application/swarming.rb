@@ -47,6 +47,11 @@ module Penstock
       # @return [Integer, nil] which node of a swarm this process is
       def node = config.node
 
+      # Loads what `require "penstock"` loads on first use, before nodes are forked; but what is for other servers' processes,
+      # and for tests.
+      # @api private
+      def eager_load = Penstock.load_on_demand(except: %i[Embedded Lint])
+
       # In a mold, before anything else.
       # @api private
       def become_mold

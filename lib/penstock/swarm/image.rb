@@ -10,26 +10,25 @@ module Penstock
     module Image
       # What a server loads once it connects, or needs it.
       LATE = %w[runtime/loop_parts runtime/placement runtime/letter_topics].freeze
-      # What `require "penstock"` loads on first use and no node uses: it is for other servers' processes, and for tests.
-      NOT_HERE = %i[Embedded Lint].freeze
-      private_constant :LATE, :NOT_HERE
+      private_constant :LATE
 
       class << self
         # The application's part of it, and what would be loaded late. In a process whose memory was packed already what is new
         # stays where it is: to move the rest would be to copy it.
-        # @param application [#monitor, #server_id]
+        # @param application [#eager_load, #monitor, #server_id]
         # @raise [ConfigurationError] see {check!}
         def warm_up(application)
           application.monitor.instrument("app.before_warmup", {server_id: application.server_id})
-          load_all
+          load_all(application)
           settle
           check!
         end
 
         # Loads what would be loaded late.
+        # @param application [#eager_load]
         # @return [void]
-        def load_all
-          Penstock.load_on_demand(except: NOT_HERE)
+        def load_all(application)
+          application.eager_load
           LATE.each { |file| require_relative "../#{file}" }
           Object.const_get(:Rails).application&.eager_load! if rails?
           Object.const_get(:Zeitwerk)::Loader.eager_load_all if Object.const_defined?(:Zeitwerk)

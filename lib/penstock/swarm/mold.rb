@@ -29,7 +29,7 @@ module Penstock
       MOST_PROBLEMS = 4
       private_constant :SIGNALS, :ORPHANED_MS, :LONGEST_PROBLEM, :MOST_PROBLEMS
 
-      # @param application [#become_mold, #monitor, #server_id]
+      # @param application [#become_mold, #eager_load, #monitor, #server_id]
       # @param inheritance [Inheritance]
       def initialize(application, inheritance)
         @application = application

@@ -30,7 +30,7 @@ module Penstock
       # What is loaded here is shared with every mold there will be; the warm-up is the mold's.
       def prepare
         Image.check!
-        Image.load_all
+        Image.load_all(application)
         Image.pack
         Native::Subreaper.become
       rescue SystemCallError => error

@@ -2,6 +2,7 @@
 
 require "test_helper"
 require "penstock"
+require "penstock/application"
 require "penstock/swarm/image"
 
 module Penstock
@@ -16,7 +17,7 @@ module Penstock
       def load_with(&eager_load)
         Zeitwerk::Loader.define_singleton_method(:eager_load_all, &eager_load)
         Object.const_set(:Zeitwerk, Zeitwerk)
-        Image.load_all
+        Image.load_all(Application.new)
       ensure
         Object.send(:remove_const, :Zeitwerk)
         Zeitwerk::Loader.singleton_class.remove_method(:eager_load_all)

@@ -1,0 +1,101 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "support/swarms"
+
+module Penstock
+  module Swarm
+    # How the registry replaces nodes that live: one at a time.
+    class RenewalTest < TestCase
+      include TestSupport::Swarms
+
+      test "a rolling restart goes on when the successor is a healthy member, and ends" do
+        running(3)
+        @registry.restart(@now)
+        3.times do |index|
+          assert_equal [[:signal, index, "TERM"]], decide
+          assert_empty decide
+          ended(index)
+          assert_equal [[:fork, index]], decide
+          born(index)
+          heard(index, Message::Ready.new({member: false}))
+          heard(index, Message::Healthy.new({member: false}))
+          assert_empty decide, "not a member yet"
+          healthy(index)
+        end
+        assert_empty decide
+        refute_predicate @registry, :rolling?
+      end
+
+      test "who died meanwhile has been renewed already; who is held down gets another chance" do
+        running(3)
+        8.times { hold_down(2) } # the last one holds
+        assert_equal :held_down, state(2)
+        @registry.restart(@now)
+        ended(1)
+        assert_equal [[:fork, 1], [:fork, 2]], decide
+        [1, 2].each { |index| born(index) && healthy(index) }
+        assert_equal [[:signal, 0, "TERM"]], decide
+        ended(0)
+        decide
+        born(0)
+        healthy(0)
+        assert_empty decide
+      end
+
+      test "a stop ends a rolling restart: nobody is forked any more" do
+        running(3)
+        @registry.restart(@now)
+        decide
+        assert_equal [0, 1, 2], @registry.stop(@now).map(&:index)
+        3.times { |index| ended(index) }
+        assert_empty decide
+        assert_predicate @registry, :over?
+        refute_predicate @registry, :rolling?
+      end
+
+      test "what a node uses up is looked at one node at a time, and each limit a little earlier than it is said" do
+        @random = 1.0
+        running(3, memory_limit: 1_000, jobs_limit: 10_000, age_limit: 100_000)
+        heard(1, Message::Healthy.new({member: true, rss_bytes: 899, jobs: 8_999}))
+        assert_empty decide
+        heard(1, Message::Healthy.new({member: true, rss_bytes: 900}))
+        heard(2, Message::Healthy.new({member: true, jobs: 9_000}))
+        assert_equal [[:signal, 1, "TERM"]], decide
+        assert_match(/900 bytes of memory, its limit is 1000/, entry(1).reason)
+        ended(1)
+        decide
+        born(1)
+        assert_empty decide
+        healthy(1)
+        assert_equal [[:signal, 2, "TERM"]], decide
+        assert_match(/9000 jobs/, entry(2).reason)
+        renewed(2)
+        wait(89_999) { 3.times { |index| healthy(index) } }
+        assert_empty decide
+        wait(1) { 3.times { |index| healthy(index) } }
+        assert_equal [[:signal, 0, "TERM"]], decide
+        assert_match(/ms of age/, entry(0).reason)
+      end
+
+      test "age alone wakes the supervisor, but not while others aren't ready for it" do
+        running(2, age_limit: 10_000)
+        assert_equal 10_000, @registry.next_due
+        @now = 10_000
+        healthy(0)
+        heard(1, Message::Stopping.new(1_000))
+        assert_empty decide
+        assert_operator @registry.next_due, :>, @now
+      end
+
+      test "at rest, where nobody is replaced, age wakes nobody" do
+        running(2, age_limit: 10_000)
+        @registry.quiet
+        @now = 10_000
+        2.times { |index| healthy(index) }
+        assert_empty decide
+        assert_operator @registry.next_due, :>, @now
+      end
+    end
+  end
+end
