@@ -61,7 +61,7 @@ module Penstock
             @held = []
             loop { @held << File.open(File::NULL) }
           rescue Errno::EMFILE
-            sleep(0.05) until File.exist?("release")
+            await_release
             @held.each(&:close)
           end
         end)

@@ -28,8 +28,12 @@ module Penstock
 
           def say(text) = ENV["JOURNAL"] ? File.write(ENV["JOURNAL"], "#{text}\n", mode: "a") : puts(text)
 
+          def await_release
+            sleep(0.01) until File.exist?("release")
+          end
+
           def act(payload)
-            sleep(0.01) until payload != "held" || File.exist?("release")
+            await_release if payload == "held"
             raise SystemExit if payload == "critical"
             Thread.handle_interrupt(Exception => :never) { loop { sleep(1) } } if payload == "stubborn"
           end
