@@ -24,7 +24,8 @@ module Penstock
 
         # @param plan [Hash] what program.rb is to do
         # @param env [Hash{String => String}]
-        def initialize(plan, env: {})
+        # @param program [String]
+        def initialize(plan, env: {}, program: PROGRAM)
           @own = Dir.mktmpdir("penstock-swarm")
           @mark = "#{::Process.pid}-#{rand(1 << 60)}"
           @log, @journal = File.join(@own, "log"), plan.fetch(:journal, File.join(@own, "journal"))
@@ -32,7 +33,7 @@ module Penstock
           # Its other end closes with this process, whatever ends it: a run that is given up leaves no swarm behind.
           input, @cord = IO.pipe
           @pid = ::Process.spawn({"PENSTOCK_SWARM_TEST" => JSON.generate(plan), "PENSTOCK_MARK" => @mark, **env}, RbConfig.ruby,
-            *$LOAD_PATH.first(6).map { |path| "-I#{path}" }, PROGRAM, %i[out err] => [@log, "a"], :pgroup => true, :in => input)
+            *$LOAD_PATH.first(6).map { |path| "-I#{path}" }, program, %i[out err] => [@log, "a"], :pgroup => true, :in => input)
         ensure
           input&.close
         end

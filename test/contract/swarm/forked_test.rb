@@ -1,0 +1,14 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require_relative "swarm_contract"
+
+module Penstock
+  class ForkedSwarmTest < TestCase
+    include SwarmContract
+
+    def births = "forked"
+
+    SwarmContract.add_to(self)
+  end
+end

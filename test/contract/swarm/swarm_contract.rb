@@ -1,0 +1,104 @@
+# frozen_string_literal: true
+
+require "support/swarm/process"
+
+module Penstock
+  # What holds of a swarm whatever its nodes are: processes forked by the supervisor, by a mold, or threads of one process.
+  # Whoever includes it says `births`.
+  module SwarmContract
+    PROGRAM = File.expand_path("../../support/swarm/container.rb", __dir__)
+
+    def self.add_to(base) = RULES.each { |name, body| base.test(name, &body) }
+    def self.rule(name, &body) = RULES << [name, body]
+    RULES = []
+
+    def setup
+      super
+      @runs = []
+    end
+
+    def teardown
+      @runs.each(&:close)
+      super
+    end
+
+    # @param patience [Integer] ms until a node that was told to stop is killed
+    def swarm(behaviour = {}, patience: 30_000, **settings)
+      plan = {births: births, behaviour: behaviour, patience: patience, swarm: settings}
+      @run = TestSupport::SwarmRun::Process.new(plan, program: PROGRAM).tap { |run| @runs << run }
+    end
+
+    # @return [Array<String>] lines of the journal that begin with the word
+    def told(*words) = @run.journal.select { |line| line.first(words.size) == words }
+
+    def await(count, *words) = @run.await("#{count} × #{words.join(" ")}") { told(*words).size >= count }
+
+    def ends_with(code, signal: :TERM)
+      @run.signal(signal) if signal
+      assert_equal code, @run.await_end, @run.tail
+      @run.await_nobody
+    end
+
+    rule "all nodes are born once, report, and the swarm is ready; told to stop, each ends in order" do
+      swarm
+      await(1, "ready")
+      assert_equal [1, 1], %w[0 1].map { |node| told("began", node).size }
+      ends_with(0)
+
+      assert_equal %w[0 1], told("told").map(&:last).sort
+      assert_equal [%w[exit code 0]] * 2, told("node_ended").map { |line| line.drop(2) }
+    end
+
+    rule "how the worst node ended is how the swarm ends" do
+      swarm({"0" => %w[5]})
+      await(1, "ready")
+      ends_with(5)
+      assert_equal [%w[exit code 5]], told("node_ended", "0").map { |line| line.drop(2) }
+    end
+
+    rule "a node that doesn't stop is killed when its time is over, and the code says so" do
+      swarm({"1" => %w[stubborn]}, patience: 500)
+      await(1, "ready")
+      ends_with(2)
+
+      assert_equal 1, told("terminating", "1").size
+      assert_equal [%w[SIGKILL]], told("node_ended", "1").map { |line| line.drop(2) }
+    end
+
+    rule "a node of which nothing is heard is told to stop, killed, and replaced" do
+      swarm({"0" => %w[silent obeys]}, patience: 500, liveness_timeout: 1_500)
+      await(2, "began", "0")
+      await(1, "ready")
+      assert_match(/nothing was heard of it/, told("stopping", "0").first.join(" "))
+      assert_equal %w[SIGKILL], told("node_ended", "0").first.drop(2)
+    end
+
+    rule "one that dies at birth, again and again, is held down with the reason, and the others go on" do
+      swarm({"0" => %w[dies]}, restart_backoff: 20, restart_backoff_max: 40)
+      await(1, "held_down", "0")
+      assert_equal %w[exit code 9], told("held_down", "0").first.drop(2)
+      assert_equal [1, 0], [told("began", "1").size, told("node_ended", "1").size]
+      ends_with(4)
+    end
+
+    rule "a rolling restart replaces one after another" do
+      swarm
+      await(1, "ready")
+      @run.signal(:USR2)
+      await(2, "began", "1")
+      order = @run.journal.select { |word, *| %w[began node_ended].include?(word) }.drop(2).map { |line| line.first(2) }
+
+      assert_equal [%w[node_ended 0], %w[began 0], %w[node_ended 1], %w[began 1]], order
+      ends_with(0)
+    end
+
+    rule "at rest nobody is replaced" do
+      swarm({"0" => %w[tired]})
+      await(1, "ready")
+      @run.signal(:TSTP)
+      await(1, "node_ended", "0")
+      ends_with(0)
+      assert_equal 2, told("began").size
+    end
+  end
+end

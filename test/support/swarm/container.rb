@@ -1,0 +1,104 @@
+# frozen_string_literal: true
+
+# A supervisor over nodes without Kafka, which do what the plan says: forked, from a mold, or threads of one process.
+
+require "json"
+require "logger"
+require "penstock"
+require "penstock/clock"
+require "penstock/config/builder"
+require "penstock/instrumentation/monitor"
+require "penstock/process/health"
+require "penstock/process/lifecycle"
+require "penstock/swarm/mold_births"
+require "penstock/swarm/supervisor"
+require_relative "threaded_births"
+
+module SwarmContainer
+  PLAN = JSON.parse(ENV.fetch("PENSTOCK_SWARM_TEST"), symbolize_names: true)
+  JOURNAL = File.open(PLAN.fetch(:journal), File::WRONLY | File::CREAT | File::APPEND)
+  BIRTHS = {forked: Penstock::Swarm::Births, mold: Penstock::Swarm::MoldBirths,
+            threads: Penstock::TestSupport::SwarmRun::ThreadedBirths}.freeze
+
+  def self.write(*words) = JOURNAL.syswrite("#{words.join(" ")}\n")
+
+  # When who is late is killed.
+  class Hasty < Penstock::Swarm::Policy
+    def node_shutdown_timeout = PLAN.fetch(:patience, 30_000)
+  end
+
+  # What a supervisor and its nodes need of an application.
+  class Application
+    attr_reader :config, :monitor, :lifecycle, :logger, :health
+
+    def initialize
+      @config = Penstock::Config::Builder.new.tap { |builder| configure(builder) }.settings
+      @monitor = Penstock::Instrumentation::Monitor.new
+      @lifecycle = Penstock::ServerProcess::Lifecycle.new
+      @logger = Logger.new($stdout)
+      %w[stopping terminating node_ended held_down].each do |word|
+        @monitor.subscribe("swarm.manager.#{word}") { |event| SwarmContainer.write(word, event[:node], event[:reason]) }
+      end
+      @monitor.subscribe("error.occurred") { |event| @logger.error(event[:error].full_message) }
+    end
+
+    def server_id = "container"
+    def eager_load = nil
+    def become_mold = nil
+    def become_node(index) = @index = index
+    def orphaned! = exit!(3)
+
+    # @return [Integer] exit code
+    def run_as_node(signals)
+      SwarmContainer.write("began", @index)
+      what = behaviour
+      return 9 if what == "dies"
+      @health = healthy unless what == "silent"
+      nil until ending?(signals.wait, what)
+      SwarmContainer.write("told", @index)
+      Integer(what, exception: false) || 0
+    end
+
+    private
+
+    def configure(builder)
+      builder.record do |config|
+        {nodes: 2, supervision_interval: 500, **PLAN.fetch(:swarm, {})}.each do |name, value|
+          config.swarm.public_send(:"#{name}=", value)
+        end
+      end
+    end
+
+    # One for each birth of the node, the last for all that follow.
+    def behaviour
+      plan = PLAN.fetch(:behaviour, {})[:"#{@index}"] || ["obeys"]
+      births = File.readlines(PLAN.fetch(:journal)).count("began #{@index}\n")
+      plan[births - 1] || plan.last
+    end
+
+    def ending?(signal, what)
+      return signal == "TSTP" if what == "tired"
+      signal == "TERM" && %w[silent stubborn].none?(what)
+    end
+
+    def healthy
+      loops = [Penstock::ServerProcess::Health::Loop.new("app_0", true, 2, 5)]
+      Penstock::ServerProcess::Health.new(:running, loops, 1, 1_000)
+    end
+  end
+end
+
+$stdout.sync = true
+# The end of the test: see process.rb.
+Thread.new { $stdin.read && ::Process.kill(:KILL, ::Process.pid) }
+application = SwarmContainer::Application.new
+application.lifecycle.enter(:supervising)
+policy = SwarmContainer::Hasty.new(application.config.swarm, 0)
+supervisor = Penstock::Swarm::Supervisor.new(application, clock: Penstock::Clock::SYSTEM, policy: policy,
+  births: SwarmContainer::BIRTHS.fetch(SwarmContainer::PLAN.fetch(:births).to_sym))
+application.monitor.subscribe("process.notice_signal") { SwarmContainer.write("noticed") }
+Thread.new do
+  sleep(0.01) until supervisor.vitals[:ready]
+  SwarmContainer.write("ready")
+end
+exit!(supervisor.run)
