@@ -120,7 +120,7 @@ module Penstock
 
           assert_equal [true, true, true, [nil, 9]].inspect, found
         ensure
-          reader.close
+          reader&.close
         end
       end
 

@@ -123,7 +123,7 @@ class NativeProducerCloseTest < Penstock::TestCase
       output, status = Open3.capture2e({"LD_PRELOAD" => nil}, *RbConfig::CONFIG["CC"].split, "-shared", "-fPIC", "-xc", "-",
         "-ldl", "-o", library, stdin_data: NO_THREADS)
       assert_predicate status, :success?, output
-      preload = [*ENV["LD_PRELOAD"], library].join(" ")
+      preload = [*ENV["LD_PRELOAD"], library].join(":") # as valgrind expects it, which takes its own out
       output, result = Penstock::TestSupport::RubyProgram.run(LATE_CLOSE, env: {"LD_PRELOAD" => preload})
 
       assert_predicate result, :success?, output
