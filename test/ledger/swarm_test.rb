@@ -123,15 +123,15 @@ module Penstock
     end
 
     test "T01, T08 with a mold: 200 nodes are killed, and with every tenth the mold: no descriptor stays, no node is there twice" do
-      run = swarm(swarm: {mold: true})
+      run = swarm(assign: true, swarm: {mold: true, restart_backoff: 50})
       run.await_members(3)
       open = -> { [run.pid, run.molds.last].map { |pid| run.descriptors(pid).size } }
       before = open.call
       200.times do |round|
-        produce(60, "work 1")
+        produce(60, "work 1") if (round % 10).zero?
         run.signal(:KILL, run.molds.last) if (round % 10).zero?
         run.signal(:KILL, run.node(round % 3))
-        run.await_log(/ running \(pid/, round + 4)
+        run.await_members(round + 4)
         run.await("one process a node") { (run.children_of(run.pid) - run.zombies).size <= 4 }
       end
       run.await("all records", 180) { ends(run).uniq.size == @produced }
