@@ -33,7 +33,7 @@ module Bench
 
     private
 
-    def title_of(micros) = "#{(micros / 1_000.0).to_s.sub(/\.0\z/, "")} ms"
+    def title_of(micros) = "#{(micros / 1_000.0).to_s.delete_suffix(".0")} ms"
 
     def name_of(micros, nodes) = "#{title_of(micros)}, #{nodes} node#{"s" if nodes > 1}"
 

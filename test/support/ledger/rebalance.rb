@@ -81,8 +81,8 @@ module Penstock
           @scenario.start(kafka: kafka, max_messages: 10, concurrency: PARTITIONS, **plan)
         end
 
-        # Once a log has index.interval.bytes (4,096), the broker makes the first entry of its index: 55 ms a partition on some file
-        # systems, one partition after the other, in which it answers nobody. That comes before the round, not in it.
+        # Once a log has index.interval.bytes (4,096), the broker makes the first entry of its index: 55 ms a partition on some
+        # file systems, one after the other, in which it answers nobody. That comes before the round, not in it.
         def begin_logs
           @scenario.produce(PARTITIONS * 50, bytes: 100)
           @scenario.produce(PARTITIONS)
