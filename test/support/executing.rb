@@ -58,7 +58,7 @@ module Penstock
         def request(_lane, flow) = @requests << flow
         def offset_at(_lane, time_ms) = (time_ms == 404_000) ? raise(KafkaError, "look-up failed") : time_ms / 1_000
 
-        def commit(lane)
+        def commit(lane, _incarnation = nil)
           @commits << lane.marks.through
           lane.marks.owned?
         end

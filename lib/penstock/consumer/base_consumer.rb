@@ -118,7 +118,7 @@ module Penstock
     def mark_as_consumed(message, metadata = nil) = @penstock_context.mark(message, metadata)
 
     # As {#mark_as_consumed}, and waits until the broker has acknowledged the commit.
-    # @return [Boolean] false when the partition is no longer ours
+    # @return [Boolean] false when the partition is no longer ours, or goes on elsewhere: the mark may be lost
     def mark_as_consumed!(message, metadata = nil) = @penstock_context.mark!(message, metadata)
 
     # What the block produces (by the consumer's or the producer's methods) and marks becomes true together, or nothing of it. The
@@ -139,7 +139,7 @@ module Penstock
     def commit_offsets(async: true) = async ? @penstock_context.commit_soon : @penstock_context.commit
 
     # Commits and waits for the acknowledgement.
-    # @return [Boolean]
+    # @return [Boolean] as of {#mark_as_consumed!}
     def commit_offsets! = @penstock_context.commit
 
     # Goes on at another place. Takes effect when {#consume} has returned; only what it marked is complete.

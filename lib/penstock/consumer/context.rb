@@ -92,9 +92,9 @@ module Penstock
       # @return [Boolean] false when the partition is no longer ours
       def mark!(message, metadata = nil) = mark(message, metadata) && (current_transaction ? true : commit)
 
-      # Sends what is marked and waits for the answer.
+      # Sends what is marked and waits for the answer. What the unit marked counts no more where the lane began anew meanwhile.
       # @return [Boolean]
-      def commit = @link.commit(@lane)
+      def commit = @unit ? @link.commit(@lane, @unit.incarnation) : @link.commit(@lane)
 
       # Commits without waiting.
       # @return [Boolean] whether the partition is still ours

@@ -23,10 +23,11 @@ module Penstock
         @host = host
       end
 
-      # @return [Boolean] whether the marks of the lane are acknowledged; false when it isn't ours any more
-      def commit(lane)
+      # @param incarnation [Integer] of the lane, in which was marked what is to be committed
+      # @return [Boolean] whether the marks of the lane are acknowledged; false when it isn't ours any more, or began anew
+      def commit(lane, incarnation = lane.incarnation)
         return false unless lane.marks.owned?
-        wait = CommitWait.new(lane)
+        wait = CommitWait.new(lane, incarnation)
         @mailbox.post(wait)
         wait.wait(PATIENCE_S)
       end

@@ -108,20 +108,23 @@ module Penstock
     end
 
     # A worker that waits for a commit's acknowledgement. The loop resolves it exactly once, also when the lane is lost or the
-    # loop ends; the waiter gives up after `timeout_s` and then doesn't know.
+    # loop ends; the waiter gives up after `timeout_s` and then doesn't know. What was marked before its lane began anew was
+    # dropped: no commit made since then is one of it.
     class CommitWait
       attr_reader :lane
 
       # @param lane [Processing::Lane]
-      def initialize(lane)
+      # @param incarnation [Integer] in which was marked what it waits for
+      def initialize(lane, incarnation = lane.incarnation)
         @lane = lane
+        @incarnation = incarnation
         @answer = Consumer::Answer.new
       end
 
       # @param answer [Boolean]
-      def resolve(answer) = @answer.give(answer)
+      def resolve(answer) = @answer.give(answer && @incarnation == @lane.incarnation)
 
-      # @return [Boolean] false when the lane isn't ours any more, or nothing came in time
+      # @return [Boolean] false when the lane isn't ours any more, or began anew, or nothing came in time
       def wait(timeout_s) = @answer.wait(timeout_s) || false
     end
   end

@@ -24,7 +24,7 @@ module Penstock
         @commits = []
       end
 
-      def commit(lane) = (@commits << lane.key).any?
+      def commit(_lane, incarnation) = (@commits << incarnation).any?
       def request(_lane, flow) = @requests << flow
       def offset_at(_lane, _ms) = offset
       def producer = :producer
@@ -99,6 +99,17 @@ module Penstock
       assert_includes Recorder.log, [:shutdown, false]
       consume {}
       assert @context.consumer.used?
+    end
+
+    test "what is committed and waited for was marked in the life of the lane that the unit is of" do
+      lane = @lane
+      consume do
+        mark_as_consumed!(messages.first)
+        mark_as_consumed(messages.first)
+        lane.reincarnate(0)
+        commit_offsets!
+      end
+      assert_equal [0, 0], @link.commits
     end
 
     test "[attempt/retrying?] 1 and false on the first try" do

@@ -49,7 +49,7 @@ module Penstock
     end
 
     test "who waits for an answer when nobody reads any more hears no" do
-      wait = Runtime::CommitWait.new(nil)
+      wait = Runtime::CommitWait.new(nil, 0)
       @mailbox.close
       @mailbox.post(wait)
 

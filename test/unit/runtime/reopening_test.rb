@@ -5,6 +5,7 @@ require "support/lanes"
 require "penstock/consumer/claim"
 require "penstock/runtime/commit_codec"
 require "penstock/runtime/committer"
+require "penstock/runtime/mailbox"
 require "penstock/runtime/offset_slots"
 require "penstock/runtime/opening"
 
@@ -109,6 +110,21 @@ module Penstock
       read(4)
       assert_equal ["another", 4, 1], [@lane.member_id, @lane.position, @session.sent.size]
       assert_equal [["orders", 0]] * 1, @session.asked.flat_map(&:last)
+    end
+
+    test "who waits for the commit of a mark that it dropped hears no, of one that is made behind it yes" do
+      @lane.marks.mark(6)
+      early, late = Array.new(2) { Runtime::CommitWait.new(@lane) }
+      lose(2)
+      @committer.wait(early)
+      read(4)
+      @committer.wait(late)
+      @lane.ledger.admit(4, 6, nil)
+      @lane.marks.mark(4)
+      @committer.wait(again = Runtime::CommitWait.new(@lane))
+      assert_equal [["orders", 0, 5]], @session.sent.flat_map(&:last).map { |row| row.first(3) }
+      @committer.answered([:commit, @session.sent.last.first, 0, nil, [["orders", 0, 5, 0]]])
+      assert_equal [false, false, true], [early, late, again].map { |wait| wait.wait(0) }
     end
 
     test "it is read once at a time, and who asks meanwhile hears of the same answer" do

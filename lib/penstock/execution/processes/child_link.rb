@@ -33,7 +33,7 @@ module Penstock
         def stopping! = @stopping = true
 
         # @return [Boolean] whether the broker has acknowledged the marks
-        def commit(lane) = lane.marks.owned? && ask(:commit)
+        def commit(lane, _incarnation = nil) = lane.marks.owned? && ask(:commit)
 
         # @return [Integer, nil]
         def offset_at(_lane, time_ms)

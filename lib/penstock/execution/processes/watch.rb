@@ -58,7 +58,7 @@ module Penstock
 
         def answer(entry, kind, *arguments)
           case kind
-          when :commit then entry.link.commit(entry.lane)
+          when :commit then entry.link.commit(entry.lane, entry.unit.incarnation)
           when :offset_at then entry.link.offset_at(entry.lane, *arguments)
           end
         rescue => error
