@@ -10,6 +10,10 @@ module Penstock
         @logger.info { "node #{event[:node]}: forked (pid #{event[:pid]})" }
       end
 
+      def on_swarm_manager_restarting(event)
+        @logger.info { "a rolling restart of #{event[:count]} nodes begins" }
+      end
+
       def on_swarm_manager_stopping(event)
         @logger.info { "node #{event[:node]} (pid #{event[:pid]}): told to stop#{Lines.reason(event)}" }
       end

@@ -10,17 +10,20 @@ module Penstock
     # interval the manager allows (WATCHDOG_USEC), but only while the vitals say live, so that a process whose poll loops stand
     # still is ended although this thread goes on.
     #
-    # States are told by the thread on which they come about. One thread of its own, born by {#start}, which ends with {#close}.
+    # States are told by the thread on which they come about, which waits for nobody: what the manager has no room for (all its
+    # services share a short queue) stays owed, in its order, and is repeated by a thread of this object's own, born by {#start}.
+    # That ends with {#close}, and goes on whatever the vitals or the logger raise: its silence would end the process.
     # Nothing here is worth a failure: a manager that can't be reached is a line in the log.
     class ServiceManager
-      # The manager reads at once; where it doesn't, nobody waits for it longer.
-      WAIT_S = 1.0
+      # How often what is owed is told again.
+      REPEAT_S = 0.1
+      # So long the end waits for a manager that reads nothing.
+      LAST_S = 1.0
       # How often it is looked whether a rolling restart is over.
       LOOK_S = 1.0
-      ROLLING = %i[USR2 HUP].freeze
-      private_constant :WAIT_S, :LOOK_S, :ROLLING
+      private_constant :REPEAT_S, :LAST_S, :LOOK_S
 
-      # @param vitals [#call] gives a Hash with `:live`, and in a supervisor `:ready` and `:rolling`
+      # @param vitals [#call] gives a Hash with `:live`, and in a supervisor `:rolling`
       # @param warn [#call] is told in words when the manager can't be reached
       # @param env [Hash, ENV]
       # @return [ServiceManager]
@@ -39,8 +42,11 @@ module Penstock
         @owner = ::Process.pid
         @lock = Mutex.new
         @changed = ConditionVariable.new
+        @owed = []
+        @reloads = 0
         @reloading = nil
-        @closed = @told = @stopping = @complained = false
+        @status = "running"
+        @closed = @told = @stopping = @missed = @failed = @complained = false
       end
 
       # @param threads [#start]
@@ -48,6 +54,7 @@ module Penstock
       # @return [self]
       def start(threads, monitor)
         connect
+        complain
         listen(monitor)
         threads.start("penstock service manager") { run }
         self
@@ -55,6 +62,8 @@ module Penstock
 
       # Any thread.
       def close
+        ends = now + LAST_S
+        nil until deliver || now > ends || !@socket.wait_writable(LAST_S)
         @lock.synchronize do
           @closed = true
           @changed.signal
@@ -71,78 +80,145 @@ module Penstock
         @socket = Socket.new(:UNIX, :DGRAM)
         @socket.connect(Addrinfo.unix(@address.sub(/\A@/, "\0"), :DGRAM))
       rescue SystemCallError, ArgumentError => error
-        unreachable(error)
+        @trouble = error
       end
 
       # A supervisor runs once it could fork: before that it may still refuse to.
       def listen(monitor)
         monitor.subscribe("app.running") { ready }
         monitor.subscribe("swarm.manager.after_fork") { ready }
-        monitor.subscribe("app.quieting") { tell("STATUS=takes no new work") unless @stopping }
+        monitor.subscribe("swarm.manager.restarting") { reloading }
+        monitor.subscribe("app.quieting") { quieting }
         monitor.subscribe("app.stopping") { stopping }
-        monitor.subscribe("process.notice_signal") { |event| reloading if ROLLING.include?(event[:signal]) }
       end
+
+      # --- states
 
       def ready
-        return if @told || !ours?
+        return if @told
         @told = true
-        tell("READY=1\nSTATUS=running")
+        owe("READY=1\nSTATUS=#{@status}")
       end
 
-      def stopping
-        @stopping = true
-        tell("STOPPING=1\nSTATUS=stops")
-      end
-
-      # What follows is said by the vitals, of a supervisor alone: a server replaces nobody. The nodes' turn begins behind this
-      # event, on the same thread; so the first look comes later.
+      # What follows is said by the vitals. Before the first node is forked there is nothing to replace.
       def reloading
-        return unless ours? && @vitals.call.key?(:rolling)
-        tell("RELOADING=1\nMONOTONIC_USEC=#{(now * 1_000_000).to_i}\nSTATUS=replaces its nodes")
-        @lock.synchronize do
-          @reloading = now
+        return unless @told
+        owe("RELOADING=1\nMONOTONIC_USEC=#{(now * 1_000_000).to_i}\nSTATUS=replaces its nodes") do
+          @reloading = @reloads += 1
           @changed.signal
         end
       end
 
+      def quieting
+        @status = "takes no new work"
+        owe("STATUS=#{@status}") unless @stopping
+      end
+
+      def stopping
+        owe("STOPPING=1\nSTATUS=stops") { @stopping = true }
+      end
+
+      # A reload nobody was told of isn't told twice.
+      def owe(text)
+        return unless ours?
+        @lock.synchronize do
+          yield if block_given?
+          @owed.pop if text.start_with?("RELOADING") && @owed.last&.start_with?("RELOADING")
+          @owed << text
+        end
+        deliver
+      end
+
+      # --- the thread
+
       def run
         until @closed
-          vitals = @vitals.call
-          tell("WATCHDOG=1") if @beat_s && vitals[:live]
-          look(vitals) if @reloading && now - @reloading >= LOOK_S
+          attempt
           wait
         end
       end
 
-      def look(vitals)
-        return if vitals[:rolling] || !(vitals[:ready] || @stopping)
-        @reloading = nil
-        tell("READY=1\nSTATUS=running") unless @stopping
+      # Once in a row.
+      def attempt
+        turn
+        @failed = false
+      rescue => error
+        say("the service manager isn't told how this process does for now: #{error.class}: #{error.message}") unless @failed
+        @failed = true
+      end
+
+      def turn
+        reload = @reloading # before the vitals, which then know of it
+        vitals = @vitals.call
+        reloaded(reload) if reload && !vitals[:rolling]
+      ensure
+        beat(vitals) if deliver
+      end
+
+      # Unless another one has begun.
+      def reloaded(reload)
+        @lock.synchronize do
+          next unless @reloading == reload
+          @reloading = nil
+          @owed << "READY=1\nSTATUS=#{@status}" unless @stopping
+        end
+      end
+
+      def beat(vitals)
+        live = @beat_s && vitals && vitals[:live]
+        @missed = live && !tell("WATCHDOG=1")
+        complain
       end
 
       def wait
-        @lock.synchronize { @changed.wait(@lock, [@beat_s, (LOOK_S if @reloading)].compact.min) unless @closed }
+        @lock.synchronize do
+          again_s = REPEAT_S if @missed || @owed.any?
+          @changed.wait(@lock, [@beat_s, again_s, (LOOK_S if @reloading)].compact.min) unless @closed
+        end
+      end
+
+      # --- the socket
+
+      # @return [Boolean] whether nothing is owed
+      def deliver
+        return true unless ours?
+        told = @lock.synchronize do
+          @owed.shift while @owed.any? && tell(@owed.first)
+          @changed.signal if @owed.any?
+          @owed.empty?
+        end
+        complain
+        told
+      end
+
+      # Never waits.
+      # @return [Boolean] false: the manager has no room for it now
+      def tell(text)
+        return true if @socket.nil? || @socket.closed?
+        @socket.sendmsg_nonblock(text, exception: false) != :wait_writable
+      rescue SystemCallError, IOError => error
+        @trouble ||= error
+        true
+      end
+
+      # Once: it won't get better.
+      def complain
+        return if @trouble.nil? || @complained || @closed
+        @complained = true
+        say("the service manager (NOTIFY_SOCKET=#{@address}) can't be told how this process does: #{@trouble.message}. " \
+          "It may end it as one that doesn't start, or is silent")
+      end
+
+      # A log that can't be written is no reason to be silent elsewhere.
+      def say(text)
+        @warn.call(text)
+      rescue
+        nil
       end
 
       def now = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC)
 
       def ours? = ::Process.pid == @owner
-
-      def tell(text)
-        return unless ours? && @socket && !@socket.closed?
-        sent = @socket.sendmsg_nonblock(text, exception: false)
-        @socket.sendmsg_nonblock(text, exception: false) if sent == :wait_writable && @socket.wait_writable(WAIT_S)
-      rescue SystemCallError, IOError => error
-        unreachable(error) unless @closed
-      end
-
-      # Once: it won't get better.
-      def unreachable(error)
-        return if @complained
-        @complained = true
-        @warn.call("the service manager (NOTIFY_SOCKET=#{@address}) can't be told how this process does: #{error.message}. " \
-          "It may end it as one that doesn't start, or is silent")
-      end
     end
   end
 end

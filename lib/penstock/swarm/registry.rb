@@ -28,7 +28,8 @@ module Penstock
         def settled? = (state == :healthy && joined) || state == :held_down
         # In its groups, by its last word.
         def member? = state == :healthy && !!fact(:member)
-        def fact(name) = (facts[name] if facts.is_a?(Hash))
+        # One look: another thread may ask while the node is buried.
+        def fact(name) = facts.then { |found| found[name] if found.is_a?(Hash) }
       end
 
       # @param count [Integer] nodes
@@ -40,6 +41,7 @@ module Penstock
           Entry.new(index: index, state: :exited, due_at: now, deaths: 0, falls: 0, spread: 1.0)
         end
         @roll = []
+        @rolling = false
         @stops = 0
         @forks = @rolled_at = 0
         @lenient_until = now
@@ -112,7 +114,7 @@ module Penstock
       # @return [Array<Signal>]
       def stop(now)
         @stops += 1
-        @roll = []
+        end_roll
         limit = (@stops > 1) ? Policy::HURRIED_MS : @policy.node_shutdown_timeout
         living.map do |entry|
           condemn(entry, now + limit, "the swarm stops")
@@ -122,8 +124,10 @@ module Penstock
       end
 
       # All are replaced, one after another; those held down are tried again.
+      # @return [Boolean] false: nobody is replaced any more
       def restart(now)
-        return if stopping?
+        return false if at_rest?
+        @rolling = true
         @rolled_at = @forks
         @roll = @entries.map(&:index)
         @entries.select { |entry| entry.state == :held_down }.each do |entry|
@@ -131,10 +135,14 @@ module Penstock
           entry.deaths = 0
           entry.due_at = now
         end
+        true
       end
 
       # Nobody is replaced any more.
-      def quiet = @quiet = true
+      def quiet
+        end_roll
+        @quiet = true
+      end
 
       # The supervisor itself was frozen: what looks late may not be. Nodes that were frozen with it look late to themselves,
       # until their loops have turned; so for an interval nobody's complaint counts, and one that is true comes again.
@@ -159,7 +167,8 @@ module Penstock
       def stopping? = @stops.positive?
       def at_rest? = @quiet || stopping?
       def hurried? = @stops > 2
-      def rolling? = @roll.any?
+      # @return [Boolean] whether not all have been replaced, and settled, since a restart was asked for. Any thread
+      def rolling? = @rolling
       def living = @entries.select(&:living?)
 
       # @return [Boolean] whether there is nothing left to supervise
@@ -253,6 +262,7 @@ module Penstock
       def renew(now)
         @roll.shift while @roll.any? && replaced?(@entries[@roll.first])
         return unless renewing?
+        @rolling = @roll.any?
         entry, reason = rolled || worn_out(now)
         return unless entry
         condemn(entry, now + @policy.node_shutdown_timeout, reason)
@@ -261,6 +271,11 @@ module Penstock
 
       # What is due here is done by {#renew}, or the supervisor would turn without end.
       def renewing? = !at_rest? && @entries.all?(&:settled?)
+
+      def end_roll
+        @roll = []
+        @rolling = false
+      end
 
       # Since the restart was asked for, for whatever reason.
       def replaced?(entry) = entry.state == :held_down || (entry.living? && entry.number > @rolled_at)

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../errors"
 require_relative "../process/exit_codes"
 require_relative "../process/health"
 require_relative "../process/thread_dump"
@@ -106,13 +107,22 @@ module Penstock
         @turned_at = now
         bury
         @signals.take_all.each { |message| safely { obey(message) } }
-        @births.turn
+        bring_forth
         @registry.decide(now).each { |decision| safely { carry_out(decision) } }
       end
 
       # The swarm goes on and stays stoppable, whatever a listener, a logger or the kernel says to one order.
       def safely
         yield
+      rescue => error
+        report(error)
+      end
+
+      # A defect of the boot file is the end; anything else that goes wrong with births isn't.
+      def bring_forth
+        @births.turn
+      rescue ConfigurationError
+        raise
       rescue => error
         report(error)
       end
@@ -174,8 +184,8 @@ module Penstock
       def obey(message)
         case message
         when *ServerProcess::Signals::STOP then notice(message) { stop }
-        when "HUP" then notice(message) { @terminal ? stop : @registry.restart(now) }
-        when "USR2" then notice(message) { @registry.restart(now) }
+        when "HUP" then notice(message) { @terminal ? stop : restart }
+        when "USR2" then notice(message) { restart }
         when "TSTP" then notice(message) { quiet }
         when "TTIN" then notice(message) { dump }
         end
@@ -194,6 +204,10 @@ module Penstock
         @registry.stop(now).each do |order|
           safely { carry_out(order, (again && order.name == "TERM") ? NodeSignals::HURRY : order.name) }
         end
+      end
+
+      def restart
+        @monitor.instrument("swarm.manager.restarting", {count: @handles.size}) if @registry.restart(now)
       end
 
       def quiet

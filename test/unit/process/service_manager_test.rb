@@ -81,29 +81,107 @@ module Penstock
       assert silence(0.2)
     end
 
-    test "a rolling restart is a reload until all nodes are in their groups again; a server reloads nothing" do
+    def restarted = @monitor.instrument("swarm.manager.restarting", {count: 2})
+
+    def forked = @monitor.instrument("swarm.manager.after_fork", {node: 0, pid: 1})
+
+    test "a rolling restart is a reload until it is over, whether all are ready by then or not" do
       manager(listen)
-      @monitor.instrument("process.notice_signal", {signal: :USR2})
-      assert silence
-      @monitor.instrument("swarm.manager.after_fork", {node: 0, pid: 1})
+      forked
       assert_includes heard, "READY=1"
       @vitals = {live: true, ready: false, rolling: true}
-      @monitor.instrument("process.notice_signal", {signal: :USR2})
+      restarted
       assert_match(/\ARELOADING=1 MONOTONIC_USEC=\d+ /, heard.join(" "))
       assert silence
-      @vitals = {live: true, ready: true, rolling: false}
+      @vitals = {live: true, ready: false, rolling: false}
 
-      assert_includes heard, "READY=1"
+      assert_equal %w[READY=1 STATUS=running], heard
+      assert silence
     end
 
-    test "a manager that reads nothing holds up nobody for longer than a second" do
+    test "a restart before the first node is forked replaces nothing, and a signal alone is none" do
       manager(listen)
+      restarted
+      %i[USR2 HUP].each { |name| @monitor.instrument("process.notice_signal", {signal: name}) }
+
+      assert silence
+    end
+
+    test "a restart that comes to its end by rest is over, and the status stays what it is" do
+      manager(listen)
+      forked
+      @vitals = {live: true, rolling: true}
+      restarted
+      state(:quieting)
+      @vitals = {live: true, rolling: false}
+      words = Array.new(4) { heard }
+
+      assert_equal [["READY=1", "STATUS=running"], ["STATUS=takes no new work"], ["READY=1", "STATUS=takes no new work"]],
+        words.values_at(0, 2, 3)
+    end
+
+    test "what fails in between costs one sign of life and is a line in the log: the thread goes on" do
+      failures = [true, true]
+      vitals = -> { failures.shift ? raise("once") : {live: true} }
+      address = listen
+      @manager = ServerProcess::ServiceManager.new(address, vitals: vitals, warn: ->(text) { @complaints << text },
+        watchdog_us: 40_000).start(@threads, @monitor)
+
+      assert_equal [["WATCHDOG=1"]] * 2, Array.new(2) { heard }
+      assert_equal 1, @complaints.size
+      assert_match(/RuntimeError: once/, @complaints.first)
+    end
+
+    test "neither a manager that isn't there nor a logger that fails keeps the process from its start" do
+      @manager = ServerProcess::ServiceManager.new(File.join(@folder, "nobody"), vitals: -> { raise "no vitals" },
+        warn: ->(_text) { raise IOError, "no log" }, watchdog_us: 20_000)
+
+      assert_same @manager, @manager.start(@threads, @monitor)
+      3.times { state(:running) }
+      assert_equal 1, @threads.living.size
+    end
+
+    # Another of the manager's services.
+    def fill
+      count = 0
       Socket.new(:UNIX, :DGRAM).tap do |other|
         other.connect(@socket.local_address)
-        nil until other.sendmsg_nonblock("x", exception: false) == :wait_writable
+        count += 1 until other.sendmsg_nonblock("x", exception: false) == :wait_writable
         other.close
       end
-      state(:running)
+      count
+    end
+
+    test "what a manager has no room for is told later, in its order, and its teller doesn't wait" do
+      manager(listen)
+      crowd = fill
+      forked
+      @vitals = {live: true, rolling: true}
+      2.times { restarted }
+      state(:stopping)
+
+      assert_equal [["x"]] * crowd, Array.new(crowd) { heard }
+      words = Array.new(3) { heard.first }
+      assert_equal %w[READY=1 RELOADING=1 STOPPING=1], words
+      assert silence
+      assert_empty @complaints
+    end
+
+    test "the last word of a process that ends is told, where the manager reads within a second" do
+      manager(listen)
+      crowd = fill
+      state(:stopping)
+      reader = Thread.new { Array.new(crowd + 1) { heard.first } }
+      @manager.close
+
+      assert_equal "STOPPING=1", reader.value.last
+    end
+
+    test "a manager that reads nothing holds up the end for a second, and nobody else" do
+      manager(listen)
+      fill
+      %i[running stopping].each { |name| state(name) }
+      @manager.close
 
       assert_equal ["x"], heard
       assert_empty @complaints

@@ -32,6 +32,16 @@ module Penstock
         refute_predicate entry(0), :member?
       end
 
+      # As another thread does while the node is buried: what it finds may be gone with the next look.
+      test "what a node reported may vanish while somebody looks" do
+        entry = Registry::Entry.new(state: :healthy)
+        looks = [{member: true}]
+        entry.define_singleton_method(:facts) { looks.shift }
+
+        assert_predicate entry, :member?
+        refute_predicate entry, :member?
+      end
+
       test "a node that was healthy and is killed is replaced at once, however often" do
         swarm(1)
         20.times do

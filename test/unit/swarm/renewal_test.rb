@@ -54,6 +54,38 @@ module Penstock
         refute_predicate @registry, :rolling?
       end
 
+      test "a rolling restart is under way until all have settled again, one that is held down too" do
+        running(2)
+        refute_predicate @registry, :rolling?
+        assert @registry.restart(@now)
+        2.times do |index|
+          decide
+          ended(index)
+          decide
+          born(index)
+          assert_predicate @registry, :rolling?
+          healthy(index) if index.zero?
+        end
+        ended(1)
+        8.times { hold_down(1) }
+        decide
+        assert_equal [:held_down, false], [state(1), @registry.rolling?]
+      end
+
+      test "one that has come to rest, or stops, restarts nobody, and what was under way is over" do
+        %i[quiet stop].each do |order|
+          running(2)
+          @registry.restart(@now)
+          decide
+          assert_predicate @registry, :rolling?
+          (order == :quiet) ? @registry.quiet : @registry.stop(@now)
+          2.times do
+            refute_predicate @registry, :rolling?
+            refute @registry.restart(@now)
+          end
+        end
+      end
+
       test "what a node uses up is looked at one node at a time, and each limit a little earlier than it is said" do
         @random = 1.0
         running(3, memory_limit: 1_000, jobs_limit: 10_000, age_limit: 100_000)

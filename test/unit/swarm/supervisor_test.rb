@@ -38,11 +38,13 @@ module Penstock
 
       class Births < Swarm::Births
         class << self
-          attr_accessor :log, :prepare, :act, :failures
+          attr_accessor :log, :prepare, :act, :failures, :troubles
         end
 
         def self.needs_sigchld? = false
         def prepare = self.class.prepare&.call
+
+        def turn = self.class.troubles.shift&.then { |error| raise error }
 
         def bear(index)
           raise "no fork" if self.class.failures.shift
@@ -54,7 +56,7 @@ module Penstock
 
       def setup
         super
-        Births.log, Births.failures = [], []
+        Births.log, Births.failures, Births.troubles = [], [], []
         Births.prepare = Births.act = nil
         @errors = []
         @input = $stdin
@@ -158,6 +160,30 @@ module Penstock
           assert_equal 0, @supervisor.run
           assert_equal [[true], []], [@rolling, @errors]
         end
+      end
+
+      test "a restart is told of where it begins, not where its signal comes: none at rest, none behind a stop" do
+        {restart!: 1, quiet!: 0, stop!: 0}.each do |first, told|
+          Births.log = []
+          supervisor
+          restarts = []
+          @monitor.subscribe("swarm.manager.restarting") { |event| restarts << event[:count] }
+          once_born { [first, *(:restart! if told.zero?), :stop!].each { |order| @supervisor.public_send(order) } }
+
+          assert_equal 0, @supervisor.run
+          assert_equal [2] * told, restarts
+        end
+      end
+
+      test "what goes wrong with births, but for the configuration, ends no swarm" do
+        Births.troubles = [RuntimeError.new("no mold"), KeyError.new("nil")]
+        supervisor
+        once_born { @supervisor.stop! }
+
+        assert_equal 0, @supervisor.run
+        assert_equal ["no mold", "nil"], @errors
+        Births.troubles = [ConfigurationError.new("wrong")]
+        assert_raises(ConfigurationError) { supervisor.run }
       end
 
       def received(name) = @supervisor.instance_variable_get(:@signals).post(name)

@@ -37,6 +37,8 @@ module Penstock
           end
 
           def ends(catalogue)
+            catalogue.event("swarm.manager.restarting", "A rolling restart begins: all nodes are replaced, one after another. " \
+              "`count`: how many there are now.", :count)
             catalogue.event("swarm.manager.stopping", "A node is told to stop.", :node, :pid, :reason)
             catalogue.event("swarm.manager.terminating", "A node is killed: its time to stop is over.", :node, :pid, :reason)
             catalogue.event("swarm.manager.node_ended", "A node has ended. `timeout`: when the next begins, nil where none does.",
