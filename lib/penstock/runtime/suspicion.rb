@@ -136,6 +136,7 @@ module Penstock
         suspects.take_held
         counted = answer && !suspects.changed?
         return put_back(lane, unit, AGAIN_MS) unless counted && unit.incarnation == lane.incarnation
+        suspects.written_alone!
         @start.call(lane, unit)
       end
 

@@ -184,6 +184,36 @@ module Penstock
       assert_nil @lane.adopted_metadata
     end
 
+    # A record that was alone at two deaths; that it runs is committed. The group gives the partition out anew.
+    def announced
+      @lane.suspects = Processing::Failure::Suspects.new(Quarantine.new(3))
+      @lane.suspects.adopt(unclean: 1, crashes: {0 => 2}, clean: false)
+      @session.member = Group.new(4, "another")
+      unit = @lane.next_unit
+      @lane.suspects.announce(unit)
+      [unit, @codec.encode(@lane, 0, clean: false)]
+    end
+
+    test "a record that ran, or was called back, when its lane began anew has killed nobody by that" do
+      [->(unit) { @lane.suspects.ended(unit) }, ->(unit) { @session.queued = [unit] }].each do |and_then|
+        setup
+        unit, committed = announced
+        and_then.call(unit)
+        claim(0)
+        read(0, committed)
+        assert_equal [{0 => 2}, :announce, true], [@lane.suspects.counts(0), @lane.suspects.step(0), @lane.uncommitted?]
+      end
+    end
+
+    test "as long as it runs what is committed next still counts it" do
+      unit, committed = announced
+      claim(0)
+      read(0, committed)
+      assert_equal({0 => 3}, @lane.suspects.counts(0))
+      @lane.suspects.ended(unit)
+      assert_empty @lane.suspects.counts(0)
+    end
+
     test "that its process lives on isn't a death: nothing becomes suspect by it" do
       @lane.suspects = Processing::Failure::Suspects.new(Quarantine.new(3))
       @lane.suspects.adopt(unclean: 0, crashes: {}, clean: false)

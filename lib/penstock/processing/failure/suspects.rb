@@ -15,7 +15,7 @@ module Penstock
       # waiting → announced (its count goes into the next commit) → cleared (that commit is acknowledged: it runs) → ended → told
       # (a commit without the count is acknowledged: before, a process that dies of another would count against it). What
       # may interrupt them: a call back undoes the count; a seek drops the whole; a lane that is given up in order takes the count
-      # back, for nothing died.
+      # back, for nothing died; one that begins anew where the group stands may read what it has said itself: that is no death.
       class Suspects
         # Adoptions in a row that must have been unclean: a single kill makes no lane serial.
         UNCLEAN = 2
@@ -42,6 +42,7 @@ module Penstock
           @told = true if remote
           @unclean = 0
           @crashes = {}
+          @mine = {}
           @ended = {}
           @left = 0
           @end = nil
@@ -49,12 +50,14 @@ module Penstock
           @clearing = false
         end
 
-        # What the adopted commit said, if it was ours: nothing follows from a new group's, or from another's metadata.
+        # What the adopted commit said, if it was ours: nothing follows from a new group's, or from another's metadata, nor from a
+        # count of this process, which lives.
         # @param unclean [Integer] adoptions in a row
         # @param crashes [Hash{Integer => Integer}] by offset
         # @param clean [Boolean] whether the former owner ended in order
         def adopt(unclean:, crashes:, clean:)
-          @crashes = crashes.dup
+          @crashes = crashes.to_h { |offset, count| [offset, mine?(offset, count) ? count - 1 : count] }
+          @crashes.select! { |_offset, count| count.positive? }
           return if clean || @remote
           @unclean = unclean + 1
           @left = MOST if @unclean >= UNCLEAN
@@ -113,6 +116,7 @@ module Penstock
           @announced = unit.messages.first_offset
           @counted = true
           count(@announced)
+          @mine[@announced] = @crashes[@announced]
         end
 
         # @return [Boolean] whether a suspect is announced or runs, or what is committed may still say so
@@ -124,6 +128,9 @@ module Penstock
           unit, @held = @held, nil
           unit
         end
+
+        # The commit with its count is acknowledged: the group knows of no other of ours.
+        def written_alone! = @mine.select! { |offset, _count| offset == @announced }
 
         # Units came back without having run.
         # @param units [Array<Unit>]
@@ -190,6 +197,9 @@ module Penstock
           @unclean = @left = 0
           @ended.clear
         end
+
+        # Whether the group's count has ours in it, of a record that doesn't run.
+        def mine?(offset, count) = offset != @announced && count >= @mine.fetch(offset, Float::INFINITY)
 
         def count(offset)
           @changed = true

@@ -127,6 +127,22 @@ module Penstock
       assert_equal [false, true], [one.announced?, one.quiet?]
     end
 
+    test "of what the group says only this process's own count is none, as long as the group may say it" do
+      one = suspects(unclean: 1, crashes: {10 => 1})
+      [10, 11].each do |offset|
+        one.announce(held = unit(offset))
+        one.ended(held)
+      end
+      one.adopt(unclean: 1, crashes: {10 => 2, 11 => 1, 12 => 1}, clean: false)
+      assert_equal({10 => 1, 12 => 1}, one.counts(0))
+      one.adopt(unclean: 1, crashes: {10 => 1}, clean: false)
+      assert_equal({10 => 1}, one.counts(0), "a commit of before")
+      one.announce(unit(12))
+      one.written_alone!
+      one.adopt(unclean: 1, crashes: {10 => 2, 12 => 1}, clean: false)
+      assert_equal({10 => 2, 12 => 1}, one.counts(0))
+    end
+
     test "a record that was counted is tried alone again after a single kill too" do
       one = suspects(unclean: 0, crashes: {11 => 2})
       assert_equal %i[run announce run], [10, 11, 12].map { |offset| one.step(offset) }
