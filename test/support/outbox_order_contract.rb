@@ -123,6 +123,66 @@ module Penstock
         assert_equal [6, {}], [@log.payloads.size, states]
       end
 
+      test "many keys that are stuck, each turn for longer than they are parked, keep others for one look at each" do
+        use(batch_size: 3)
+        dead_keys(30, rows: 1)
+        12.times { |number| put("h#{number}", key: "h#{number}") }
+
+        assert_equal [0, 12], [attempts(10, 10_000), attempts(4, 10_000)]
+        assert_equal 30, states.count { |payload, state| payload.start_with?("a") && state == "parked" }
+      end
+
+      test "so do many rows without a key, and none is sent twice for it" do
+        use(batch_size: 3)
+        @log.answer = ->(message) { refused(:msg_timed_out) if message[:payload].start_with?("dead") }
+        put(*Array.new(30) { |number| "dead#{number}" }, key: nil)
+        put(*Array.new(6) { |number| "h#{number}" }, key: nil)
+
+        assert_equal [0, 3, 6], [attempts(10), attempts(1), attempts(1)]
+        assert_equal [30, 36], [states.size, @log.sent.size]
+        assert_equal 30, told("outbox.parked").flat_map { |event| event[:rows] }.uniq.size
+      end
+
+      test "what waits behind keys that are stuck takes nobody's place in a turn, and goes on in its order" do
+        use(batch_size: 3)
+        dead_keys(9, rows: 10)
+        6.times { |number| put("healthy#{number}", key: "h#{number}") }
+
+        assert_equal 6, attempts(12, 10_000)
+        @log.answer = ->(_message) {}
+        attempts(100, 10_000)
+        assert_empty states
+        9.times { |key| assert_equal [*"a".."j"], @log.payloads.grep(/\A[a-j]#{key}\z/).map { |payload| payload[0] } }
+      end
+
+      test "a parked row that could go is tried in its turn, however many stuck ones are due before it" do
+        use(batch_size: 4)
+        dead_keys(12)
+        late, = put("late", key: "late")
+        @log.answer = ->(message) { refused(:msg_timed_out) if message[:key] != "h" }
+        put("h", key: "h")
+        attempts(7, 10_000)
+        assert_equal %w[h], @log.payloads
+        @log.answer = ->(message) { refused(:msg_timed_out) if message[:key].start_with?("dead") }
+        9.times { |number| put("h#{number}", key: "h") && attempts(1, 10_000) }
+
+        assert_includes @log.payloads, "late"
+        refute @database.rows.exists?(id: late)
+      end
+
+      test "when more is stuck than can be left out it is parked, so that what comes behind has its turn" do
+        use(batch_size: 3)
+        dead_keys(12)
+        put("healthy", key: "healthy")
+        @one = with_most(8)
+
+        assert_equal [0, 12, 1], [attempts(6), states.values.count("parked"), attempts(1)]
+        @log.answer = ->(_message) { refused(:msg_timed_out) }
+        put("a", "b", "c", key: nil)
+        @clock.pass(5_000)
+        assert_raises(Penstock::KafkaError) { with_most(2).drain }
+      end
+
       test "a row that is discarded while its turn parks it is gone, one that was delivered meanwhile stays so" do
         use(after_delivery: :keep)
         one, two = put("1", key: "a") + put("2", key: "b")
@@ -149,6 +209,17 @@ module Penstock
         assert_equal [2, 3], [early, @log.sent.size]
       end
 
+      # Their rows are a0, b0, … a1, b1, …: a partition that takes none of them.
+      def dead_keys(count, rows: 2)
+        @log.answer = ->(message) { refused(:msg_timed_out) if message[:key].start_with?("dead") }
+        count.times { |key| put(*("a"..).first(rows).map { |letter| "#{letter}#{key}" }, key: "dead#{key}") }
+      end
+
+      # A relay that leaves out so many at most.
+      def with_most(count)
+        relay.tap { |one| one.instance_variable_set(:@outage, Penstock::Outbox::Outage.new(most: count)) }
+      end
+
       # Once the next such statement has answered.
       def behind_read_of_ready
         subscriber = ActiveSupport::Notifications.subscribe("sql.active_record") do |event|
@@ -159,12 +230,12 @@ module Penstock
         end
       end
 
-      # Of one relay, as its thread makes them.
+      # Of one relay, as its thread makes them, of so many ms each.
       #
       # @return [Integer] how many rows have gone out
-      def attempts(count)
+      def attempts(count, each_ms = 0)
         @one ||= relay
-        count.times { @one.send(:attempt) }
+        count.times { @one.send(:attempt) && @clock.pass(each_ms) }
         @log.stored.size
       end
 

@@ -13,6 +13,12 @@ module Penstock
       Fate = Struct.new(:chain, :done, :failed, :error, :kind) do
         # @return [Array<Integer>] rows behind the one that failed
         def rest = chain.ids.drop(done.size + 1) + chain.followers
+
+        # @return [Fate] of the row that failed, without those behind it and without what it would send
+        def alone
+          self.class.new(chain.class.new([failed["id"]], [], chain.parked), [], failed.slice("id", "topic", "attempts"), error,
+            kind)
+        end
       end
 
       Flight = Struct.new(:fate, :row, :handle)

@@ -6,69 +6,65 @@ module Penstock
     # out. Belongs to the relay's thread, and is forgotten with it.
     #
     # * none: left by a turn of which nothing went out and something was stuck, to probing
-    # * probing: turns leave out what is stuck, and read on behind it. Left by one that sends something, to elsewhere; by one that
-    #   finds nothing more to read, to none, for then it is the cluster
-    # * elsewhere: the next turn is that of the head again, and parks what is still stuck. Left by it, to none
+    # * probing: turns leave out what is stuck, and read on behind it. Left by one that sends something, or with which more is
+    #   left out than may be: it parks what is left out, unsent ({Settlement#resolved?}); by one that finds nothing more to read,
+    #   for then it is the cluster
     class Outage
-      # So many strands and rows are left out at most; then the head is tried again.
+      # What is stuck behind so many strands and rows is left out no more: else what comes behind would never have its turn.
       MOST = 10_000
 
       # What a turn leaves out, by number.
       Skip = Struct.new(:strands, :ids) do
         def none? = strands.empty? && ids.empty?
-
-        def size = strands.size + ids.size
       end
 
       # @return [Skip]
       attr_reader :skip
+      # @return [Array<Dispatch::Fate>] of what is left out
+      attr_reader :left_out
 
-      def initialize
+      # @param most [Integer]
+      def initialize(most: MOST)
+        @most = most
         forget
       end
 
       # @return [void]
       def forget
         @skip = Skip.new([], [])
+        @left_out = []
         @error = nil
-        @elsewhere = false
       end
 
       # @return [Boolean] whether the next turn is to find out what it is
       def probing? = !@skip.none?
 
-      # @return [Boolean] whether other rows have just gone out
-      def elsewhere? = @elsewhere
+      # @return [Boolean] whether the next turn parks it, whatever goes out
+      def full? = @left_out.size > @most
 
       # @param settlement [Settlement, nil] of a turn; nil where nothing was read
       # @return [Exception, nil] why nothing goes out
       def learn(settlement)
-        return add(settlement) if settlement&.outage&.any?
-        return nothing_behind if settlement.nil?
+        return nothing_behind unless settlement
+        return add(settlement.stuck) if settlement.stuck.any?
+        return unless settlement.resolved? # all were refused or put off, which says nothing
 
-        settle(settlement.done.any?)
-        nil
+        settlement.done.any? ? forget && nil : nothing_behind
       end
 
       private
 
-      def add(settlement)
-        @error = settlement.outage.first
-        settlement.stuck.each { |row| row["strand"] ? @skip.strands << row["strand"] : @skip.ids << row["id"] }
-        @error.tap { forget if @skip.size > MOST }
+      def add(stuck)
+        stuck.each do |fate|
+          row = fate.failed
+          row["strand"] ? @skip.strands << row["strand"] : @skip.ids << row["id"]
+          @left_out << fate.alone
+        end
+        @error = stuck.first.error
       end
 
       def nothing_behind
         @error.tap { forget }
-      end
-
-      # A probe whose rows were all refused or put off says nothing: the next one reads on behind them.
-      def settle(sent)
-        return if probing? && !sent
-
-        probed = probing?
-        forget
-        @elsewhere = probed
       end
     end
   end

@@ -13,13 +13,29 @@ module Penstock
       # @return [Hash{Integer => Array<Integer>}] parked row => rows that have to wait behind it
       attr_reader :blocked
 
-      # As many slots as a turn may hold bytes, at least one.
-      #
-      # @param slots [Array<Store::Slot>] by id
-      # @return [Array<Store::Slot>] the first of them, so that no row is left out before one of its strand
-      def self.fit(slots, limit_bytes)
-        bytes = 0
-        slots.take_while.with_index { |slot, index| (bytes += slot.bytes) <= limit_bytes || index.zero? }
+      class << self
+        # As many slots as a turn may hold bytes: half of them for parked rows, so that those can't take them all, and at least
+        # one of either kind.
+        #
+        # @param slots [Array<Store::Slot>] by id
+        # @return [Array<Store::Slot>] the first of them, so that no row is left out before one of its strand
+        def fit(slots, limit_bytes)
+          due, ready = slots.partition { |slot| slot.state == "parked" }
+          due = first(due, limit_bytes / 2)
+          (due + first(ready, limit_bytes - due.sum(&:bytes))).sort_by(&:id)
+        end
+
+        private
+
+        # What waits behind a parked row isn't sent.
+        def first(slots, limit_bytes)
+          bytes = 0
+          slots.take_while do |slot|
+            before = bytes
+            bytes += slot.bytes unless slot.blocker && slot.state == "ready"
+            before.zero? || bytes <= limit_bytes
+          end
+        end
       end
 
       # @param slots [Array<Store::Slot>] by id

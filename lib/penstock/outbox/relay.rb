@@ -81,9 +81,8 @@ module Penstock
           break if turn == :busy
 
           delivered += turn.settlement.done.size if turn.settlement
-          probe = @outage.probing?
           error = @outage.learn(turn.settlement)
-          raise error if error && probe
+          raise error if error && !@outage.probing?
           break unless error || turn.settlement&.any?
         end
         delivered

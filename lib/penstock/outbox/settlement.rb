@@ -22,9 +22,7 @@ module Penstock
       attr_reader :held
       # @return [Array<Integer>] rows behind which none has to wait any more
       attr_reader :released
-      # @return [Array<Exception>] why rows couldn't be sent, where no row was: the cluster may be out
-      attr_reader :outage
-      # @return [Array<Hash>] those rows
+      # @return [Array<Dispatch::Fate>] what couldn't be sent, where nothing was: the cluster may be out
       attr_reader :stuck
 
       # @param fates [Array<Dispatch::Fate>]
@@ -32,8 +30,9 @@ module Penstock
       # @param settings [Settings]
       # @param closed [ClosedTopics]
       # @param now_ms [Integer] wall clock
-      # @param elsewhere [Boolean] whether other rows have just gone out, so that the cluster isn't
-      def initialize(fates, blocked, settings:, closed:, now_ms:, elsewhere: false)
+      # @param left_out [Array<Dispatch::Fate>] what turns before this one found stuck, and this one hasn't sent
+      # @param full [Boolean] whether no more can be left out, so that it is parked in any case
+      def initialize(fates, blocked, settings:, closed:, now_ms:, left_out: [], full: false)
         @settings = settings
         @closed = closed
         @now_ms = now_ms
@@ -44,11 +43,13 @@ module Penstock
         @done = fates.flat_map(&:done)
         @released = fates.select { |fate| fate.chain.parked && fate.done.any? }.map { |fate| fate.chain.ids.first }
         failed = fates.select(&:failed)
-        stuck = (@done.empty? && !elsewhere) ? failed.select { |fate| fate.kind == :stuck } : []
-        @outage = stuck.map(&:error)
-        @stuck = stuck.map(&:failed)
-        failed.each { |fate| decide(fate) }
+        @resolved = full || @done.any?
+        @stuck = resolved? ? [] : failed.select { |fate| fate.kind == :stuck }
+        (resolved? ? left_out + failed : failed).each { |fate| decide(fate) }
       end
+
+      # @return [Boolean] whether what is stuck is parked: others go on, or have to have their turn
+      def resolved? = @resolved
 
       # @return [Boolean] whether anything changes
       def any? = [done, parked, aside, held, released].any?(&:any?)
@@ -65,7 +66,7 @@ module Penstock
 
       def decide(fate)
         case fate.kind
-        when :stuck then park(fate, STUCK_MS, fate.failed["attempts"]) if outage.empty?
+        when :stuck then park(fate, STUCK_MS, fate.failed["attempts"]) if resolved?
         when :closed then park(fate, @closed.remaining_ms(fate.failed["topic"]), fate.failed["attempts"])
         else refused(fate, fate.failed["attempts"] + 1)
         end

@@ -48,18 +48,13 @@ module Penstock
         raise ConfigurationError.new(problems.map { |text| Problem.new("outbox", text) }) unless problems.empty?
       end
 
-      # What may be sent, by id: rows that are ready, and parked ones that are due. A time further off than any back-off was
-      # written by a clock that was wrong. Under the lock.
+      # What may be sent, by id: rows that are ready, and parked ones that are due; and what is to be held behind those that
+      # aren't. Under the lock.
       #
       # @param skip [Outage::Skip] is left out
       # @return [Array<Slot>]
       def head(skip)
-        now = @clock.wall_ms
-        latest = now + [@settings.max_backoff, Settlement::STUCK_MS].max
-        due = rows.where("state = 'parked' AND (due_ms <= ? OR due_ms > ?)", now, latest)
-        ready = rows.where("state = 'ready'")
-        [slots(but(due, skip), (@settings.batch_size / 2.0).ceil), slots(but(ready, skip), @settings.batch_size)]
-          .flatten.sort_by(&:id).uniq(&:id)
+        (due(skip) + ready(skip)).sort_by(&:id).uniq(&:id)
       end
 
       # @param ids [Array<Integer>]
@@ -75,7 +70,7 @@ module Penstock
       def settle(settlement)
         @database.model.transaction do
           done(settlement.done)
-          settlement.parked.each { |id, columns| unsent(id).update_all(state: "parked", **columns) }
+          park(settlement.parked)
           settlement.aside.each { |id, columns| unsent(id).update_all(state: "aside", due_ms: nil, **columns) }
           settlement.held.each { |blocker, ids| hold(blocker, ids) }
           release(settlement.released)
@@ -151,13 +146,36 @@ module Penstock
 
       def rows = @database.rows
 
+      # Who has been due for longest comes first: were it the lowest id, rows that are due again by the next turn would keep
+      # all others from theirs. A time further off than any back-off was written by a clock that was wrong.
+      def due(skip)
+        now = @clock.wall_ms
+        latest = now + [@settings.max_backoff, Settlement::STUCK_MS].max
+        due = rows.where("state = 'parked' AND (due_ms <= ? OR due_ms > ?)", now, latest)
+          .order(Arel.sql("CASE WHEN due_ms > #{latest} THEN 0 ELSE due_ms END"))
+        slots(but(due, skip), (@settings.batch_size / 2.0).ceil)
+      end
+
+      # Rows that wait behind a parked one take no other's place. The others are read in one statement: a parked row that is
+      # discarded between two would have what it held overtaken.
+      def ready(skip)
+        ready = but(rows.where("state = 'ready'"), skip)
+        first = slots(ready, @settings.batch_size)
+        behind = first.select(&:blocker)
+        return first if behind.empty?
+
+        behind + slots(ready.where("NOT EXISTS (SELECT 1 FROM #{table} parked WHERE #{blocks})"), @settings.batch_size)
+      end
+
       # The parked row is asked for in the same statement: were it discarded between two, what it held would be overtaken.
       def slots(relation, limit)
         bytes = Arel.sql("coalesce(#{@database.dialect.length("payload")}, 0)")
-        blocker = Arel.sql("(SELECT max(parked.id) FROM #{table} parked WHERE parked.state = 'parked' " \
-          "AND parked.strand = #{table}.strand)")
+        blocker = Arel.sql("(SELECT max(parked.id) FROM #{table} parked WHERE #{blocks})")
         relation.order(:id).limit(limit).pluck(:id, :strand, :state, bytes, blocker).map { |values| Slot.new(*values) }
       end
+
+      # Of a row and a parked one.
+      def blocks = "parked.state = 'parked' AND parked.strand = #{table}.strand"
 
       def but(relation, skip)
         relation = relation.where("strand IS NULL OR strand NOT IN (?)", skip.strands) if skip.strands.any?
@@ -168,7 +186,14 @@ module Penstock
         @table ||= @database.connected { |connection| connection.quote_table_name(@database.table) }
       end
 
-      def unsent(id) = rows.where(id: id, state: %w[ready parked])
+      def unsent(ids) = rows.where(id: ids, state: %w[ready parked])
+
+      # Those that are to be alike together: there may be thousands.
+      def park(parked)
+        parked.group_by(&:last).each do |columns, list|
+          list.map(&:first).each_slice(1_000) { |ids| unsent(ids).update_all(state: "parked", **columns) }
+        end
+      end
 
       def done(ids)
         return if ids.empty?

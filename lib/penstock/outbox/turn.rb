@@ -38,7 +38,7 @@ module Penstock
 
         send_all(plan, producer, look_after, halt)
         @settlement = Settlement.new(@fates, plan.blocked, settings: @settings, closed: @closed, now_ms: @clock.wall_ms,
-          elsewhere: @outage.elsewhere?)
+          left_out: @outage.left_out, full: @outage.full?)
         @store.settle(@settlement) if @settlement.any?
         self
       end

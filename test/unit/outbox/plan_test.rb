@@ -36,6 +36,14 @@ class OutboxPlanTest < Penstock::TestCase
     assert_empty Plan.fit([], 5)
   end
 
+  test "parked rows may take half of them, and what waits behind one takes none" do
+    all = slots([1, 1, "parked"], [2, 2, "parked"], [3, 3, "ready", 9], [4, 4], [5, 5]).each { |slot| slot.bytes = 10 }
+
+    assert_equal [1, 3, 4], Plan.fit(all, 20).map(&:id)
+    assert_equal [1, 2, 3, 4, 5], Plan.fit(all, 40).map(&:id)
+    assert_equal [1, 3, 4], Plan.fit(all, 5).map(&:id)
+  end
+
   private
 
   def plan(*rows) = Plan.new(slots(*rows))

@@ -60,26 +60,35 @@ class OutboxSettlementTest < Penstock::TestCase
     assert_equal [1], settle(fate([1], kind: :closed)).parked.keys
   end
 
-  test "where nothing was delivered what is late is an outage, and changes nothing" do
+  test "where nothing was delivered what is late may be an outage, and changes nothing" do
     settled = settle(fate([1], kind: :stuck), fate([2, 3], kind: :stuck))
 
-    assert_equal 2, settled.outage.size
-    assert_equal [1, 2], settled.stuck.map { |row| row["id"] }
+    assert_equal [1, 2], settled.stuck.map { |fate| fate.failed["id"] }
+    refute_predicate settled, :resolved?
     refute_predicate settled, :any?
   end
 
-  test "it isn't one where other rows have just gone out: what is late is parked" do
-    settled = settle(fate([1, 2], kind: :stuck), elsewhere: true)
+  test "where something was, what earlier turns have left out is parked too, and its followers by turns to come" do
+    left_out = [fate([1, 2], kind: :stuck).alone]
+    settled = settle(fate([3, 4], kind: :stuck), fate([5], done: [5]), left_out: left_out)
 
-    assert_equal [{1 => [2]}, [1]], [settled.held, settled.parked.keys]
-    assert_empty settled.outage + settled.stuck
+    assert_equal [{3 => [4]}, [1, 3]], [settled.held, settled.parked.keys]
+    assert_equal [[[1, 3], 0]], settled.told.map { |one| [one.rows, one.attempt] }
+    assert_empty settled.stuck
+  end
+
+  test "it is where no more can be left out, and not where all were refused" do
+    left_out = [fate([1], kind: :stuck).alone]
+
+    assert_equal [1, 2], settle(fate([2], kind: :stuck), left_out: left_out, full: true).parked.keys
+    assert_equal [2], settle(fate([2], kind: :record), left_out: left_out).parked.keys
   end
 
   test "where something was, it is parked for a while, uncounted" do
     settled = settle(fate([1], kind: :stuck), fate([2], done: [2]))
 
     assert_equal({attempts: 0, due_ms: NOW + 5_000}, settled.parked[1].slice(:attempts, :due_ms))
-    assert_empty settled.outage
+    assert_empty settled.stuck
   end
 
   test "rows of a topic that failed alike are told together" do
