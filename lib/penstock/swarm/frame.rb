@@ -24,9 +24,25 @@ module Penstock
       # @return [String] binary
       # @raise [ArgumentError] it is too long
       def self.encode(message)
-        body = JSON.generate(message.to_a)
+        body = body(message)
         raise ArgumentError, "a message of #{body.bytesize} bytes, at most #{MAX_BODY} are allowed" if body.bytesize > MAX_BODY
         [MAGIC, VERSION, Message::TYPES.index(message.class), body.bytesize, Zlib.crc32(body)].pack(HEADER) << body.b
+      end
+
+      def self.body(message) = JSON.generate(message.to_a)
+      private_class_method :body
+
+      # @param message [Struct] one of {Message::TYPES}
+      # @return [Boolean] whether it isn't too long
+      def self.fits?(message) = body(message).bytesize <= MAX_BODY
+
+      # @param text [#to_s] of any encoding, also a wrong one
+      # @param bytes [Integer]
+      # @return [String] as it may be in a message: UTF-8, no longer than that
+      def self.text(text, bytes)
+        text = text.to_s
+        text = text.dup.force_encoding(Encoding::UTF_8) if text.encoding == Encoding::BINARY
+        text.encode(Encoding::UTF_8, invalid: :replace, undef: :replace).scrub.byteslice(0, bytes).scrub("")
       end
 
       # Finds messages in bytes as they come. What isn't a frame is stepped over, byte by byte, until one begins: a node in which
@@ -49,6 +65,7 @@ module Penstock
           while (found = step)
             yield found unless found == :passed
           end
+        ensure # what was yielded isn't found again, whatever became of it
           @buffer = @buffer.byteslice(@at..)
         end
 

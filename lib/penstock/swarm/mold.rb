@@ -24,10 +24,12 @@ module Penstock
       SIGNALS = %w[INT TERM QUIT HUP USR1 USR2 TTIN TSTP].freeze
       # Should it spin in C in its warm-up when the supervisor dies.
       ORPHANED_MS = 1_000
-      # Of what is wrong, so that it fits into a frame.
-      LONGEST_PROBLEM = 600
+      # Of what is wrong, so that it fits into a frame: problems, bytes of their texts, and of why there is no node. One problem fits
+      # though JSON may write each of its characters as six.
       MOST_PROBLEMS = 4
-      private_constant :SIGNALS, :ORPHANED_MS, :LONGEST_PROBLEM, :MOST_PROBLEMS
+      LONGEST_TEXT = 200
+      LONGEST_REASON = 500
+      private_constant :SIGNALS, :ORPHANED_MS, :MOST_PROBLEMS, :LONGEST_TEXT, :LONGEST_REASON
 
       # @param application [#become_mold, #eager_load, #monitor, #server_id]
       # @param inheritance [Inheritance]
@@ -79,7 +81,8 @@ module Penstock
       end
 
       def fail_with(problems)
-        rows = problems.first(MOST_PROBLEMS).map { |problem| problem.to_a.map { |text| text&.slice(0, LONGEST_PROBLEM / 3) } }
+        rows = problems.first(MOST_PROBLEMS).map { |problem| problem.to_a.map { |text| text && Frame.text(text, LONGEST_TEXT) } }
+        rows.pop until rows.size < 2 || Frame.fits?(Message::Failed.new(rows))
         say(Message::Failed.new(rows))
         false
       end
@@ -102,12 +105,14 @@ module Penstock
         words = told.gets.to_s.chomp
         ::Process.wait(between) # from here on the node is the supervisor's child
         pid = Integer(words, exception: false)
-        say(Message::Born.new(request.number, pid, pid ? nil : "#{words} (in the mold)"))
+        say(Message::Born.new(request.number, pid, pid ? nil : reason(words)))
       rescue SystemCallError => error # no memory, no more processes
-        say(Message::Born.new(request.number, nil, "#{error.class}: #{error.message} (in the mold)"))
+        say(Message::Born.new(request.number, nil, reason("#{error.class}: #{error.message}")))
       ensure
         [told, tells].each { |io| io&.close }
       end
+
+      def reason(words) = "#{Frame.text(words, LONGEST_REASON)} (in the mold)"
 
       def go_between(index, ends, told, tells)
         pid = ::Process.fork { node(index, ends, [told, tells, @socket]) }

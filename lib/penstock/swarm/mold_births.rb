@@ -155,11 +155,15 @@ module Penstock
       def bury
         status = @mold&.ended or return
         @mold.read { |message| heard(message) } # its last words
-        pid = @mold.pid
-        @mold.close
-        @mold = nil
         @life.ended(Native::Child.words(*status), now)
-        over(pid)
+        over(part)
+      end
+
+      # @return [Integer] its process id
+      def part
+        mold, @mold = @mold, nil
+        mold.close
+        mold.pid
       end
 
       # The node that was asked for is wanted as before.
@@ -177,12 +181,12 @@ module Penstock
         case @life.decide(now)
         when :fork then fork_mold
         when :kill then kill
+        when :abandon then abandon
         end
       end
 
       def fork_mold
-        @mold = MoldHandle.fork(application, supervisor_pid: ::Process.pid, death: @household.death, foreign: foreign,
-          signals: @household.signals)
+        @mold = new_mold
         @life.forked(now)
         monitor.instrument("swarm.mold.forked", {pid: @mold.pid})
       rescue SystemCallError => error
@@ -190,9 +194,20 @@ module Penstock
         over(nil)
       end
 
+      def new_mold
+        MoldHandle.fork(application, supervisor_pid: ::Process.pid, death: @household.death, foreign: foreign,
+          signals: @household.signals)
+      end
+
       def kill
         drop
         @mold.kill
+      end
+
+      # Should it end after all, it is a stranger.
+      def abandon
+        @life.abandoned(now)
+        over(part)
       end
 
       # In words, and then as without a mold. What molds died of in their warm-up isn't tried here, where nodes depend on it.

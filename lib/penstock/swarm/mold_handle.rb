@@ -50,6 +50,7 @@ module Penstock
       # @param ends [Array<IO>] what is the node's of its pipes
       # @return [Boolean] false: it is gone, or doesn't read
       def bear(number, index, ends)
+        return false unless @socket # it has closed its end, and isn't waited for yet
         rights = Socket::AncillaryData.unix_rights(*ends)
         @socket.sendmsg_nonblock(Frame.encode(Message::Bear.new(number, index)), 0, nil, rights, exception: false).is_a?(Integer)
       rescue SystemCallError, IOError
@@ -62,8 +63,8 @@ module Penstock
       def read(&)
         while @socket
           bytes, = @socket.recvmsg_nonblock(Frame::MAX_BYTES, exception: false)
-          return if bytes == :wait_readable || bytes.nil?
-          return close_socket if bytes.empty?
+          return if bytes == :wait_readable
+          return close_socket if bytes.nil? || bytes.empty? # its end, as newer Rubies say it or older ones
           @parser.feed(bytes, &)
         end
       rescue SystemCallError
@@ -76,7 +77,7 @@ module Penstock
 
       def kill = @child.signal("KILL")
 
-      # Lets go of it, in another process.
+      # Lets go of it, in another process, or where it doesn't end.
       def close
         close_socket
         @child.close

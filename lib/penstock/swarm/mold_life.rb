@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require_relative "policy"
+
 module Penstock
   module Swarm
     # The mold's states and what becomes of it: what happened and the time come in, {#decide} answers what is to be done. Pure, as
@@ -77,6 +79,12 @@ module Penstock
         @due_at = now + (@policy.wait_ms(@deaths) || 0)
       end
 
+      # It was killed and doesn't end, as a process that the kernel holds: nobody waits for it any more.
+      def abandoned(now)
+        @reason = "#{@reason}, and it isn't gone #{Policy::GRACE_MS} ms after SIGKILL"
+        ended(@reason, now)
+      end
+
       # There is no mold any more.
       def give_up(reason)
         @reason = reason
@@ -90,12 +98,13 @@ module Penstock
 
       # --- decisions
 
-      # @return [Symbol, nil] :fork, :kill
+      # @return [Symbol, nil] :fork, :kill, :abandon
       def decide(now)
         return :fork if @state == :none && now >= @due_at
         return unless @deadline_at && now >= @deadline_at
+        return :abandon if @state == :killed
         @reason ||= asked? ? "it didn't answer within #{@policy.mold_answer_ms} ms" : "it wasn't warm in time"
-        enter(:killed)
+        enter(:killed, now + Policy::GRACE_MS)
         :kill
       end
 

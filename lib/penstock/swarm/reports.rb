@@ -17,7 +17,7 @@ module Penstock
 
       def ready(facts) = send_message(Message::Ready.new(facts))
       def healthy(facts) = send_message(Message::Healthy.new(facts))
-      def unhealthy(reason, facts) = send_message(Message::Unhealthy.new(reason[0, LONGEST_REASON], facts))
+      def unhealthy(reason, facts) = send_message(Message::Unhealthy.new(Frame.text(reason, LONGEST_REASON), facts))
       def stopping(within_ms) = send_message(Message::Stopping.new(within_ms))
       def stopped(code) = send_message(Message::Stopped.new(code))
 

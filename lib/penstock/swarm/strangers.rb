@@ -21,7 +21,7 @@ module Penstock
       # @param now [Integer] ms
       def wait_for(known, now)
         @due_at = nil
-        return @since.clear unless Native::Subreaper.ended
+        return @since.clear unless some_ended
         ended = ended_children - known
         @since.keep_if { |pid, _since| ended.include?(pid) }
         ended.each { |pid| @since[pid] ||= now }
@@ -31,12 +31,14 @@ module Penstock
 
       private
 
+      def some_ended = Native::Subreaper.ended
+
       # All of them, where the kernel has the list; else one.
       def ended_children
         pids = Dir.glob("/proc/self/task/*/children").flat_map { |path| File.read(path).split.map(&:to_i) }
-        pids.empty? ? [Native::Subreaper.ended].compact : pids.select { |pid| ended?(pid) }
+        pids.empty? ? [some_ended].compact : pids.select { |pid| ended?(pid) }
       rescue SystemCallError
-        [Native::Subreaper.ended].compact
+        [some_ended].compact
       end
 
       def ended?(pid)

@@ -31,6 +31,23 @@ module Penstock
         assert_equal 0, parser.skipped_bytes
       end
 
+      test "a message of whose hearing something goes wrong isn't heard again, and the next is" do
+        parser = Frame::Parser.new
+        assert_raises(KeyError) { parser.feed(bytes) { raise KeyError } }
+        found = []
+        parser.feed("") { |message| found << message }
+
+        assert_equal MESSAGES.drop(1), found
+      end
+
+      test "any text becomes one that a message may have, cut between two characters" do
+        {"\u65e5\u672c" => "\u65e5", "abcdef" => "abcde", "a\xE9b" => "a\uFFFDb", "\u65e5\u672c".b => "\u65e5",
+         "h\u00e9".encode(Encoding::ISO_8859_1) => "h\u00e9", "\xFF\x00".b => "\uFFFD\u0000", :a => "a"}.each do |text, fit|
+          assert_equal fit, Frame.text(text, 5)
+          assert_equal [Message::Born.new(1, nil, fit)], parse(Frame.encode(Message::Born.new(1, nil, Frame.text(text, 5)))).first
+        end
+      end
+
       test "half a frame at the end is no message, and no error" do
         cut = bytes[0..-2]
 

@@ -107,6 +107,21 @@ module Penstock
         assert_match(/didn't answer within 10000 ms/, @life.reason)
       end
 
+      test "one that doesn't end although it was killed is waited for no longer than 5 s, and the reason says so" do
+        warm
+        ask
+        pass_to_deadline
+        decide
+        assert_equal @now + 5_000, @life.next_due
+        @now += 4_999
+        assert_nil decide
+        @now += 1
+        assert_equal :abandon, decide
+        @life.abandoned(@now)
+        assert_equal [:none, 1_000], [@life.state, @life.due_at - @now]
+        assert_match(/didn't answer within 10000 ms, and it isn't gone 5000 ms after SIGKILL/, @life.reason)
+      end
+
       test "a supervisor that was frozen grants an interval" do
         warm
         number = ask

@@ -1,0 +1,76 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "penstock/swarm/mold_handle"
+
+module Penstock
+  module Swarm
+    # The supervisor's side of a mold's socket. Whose number it has doesn't matter here: nothing is signalled or waited for.
+    class MoldHandleTest < TestCase
+      def setup
+        super
+        ours, @theirs = UNIXSocket.pair(:SEQPACKET)
+        @handle = MoldHandle.new(::Process.pid, ours)
+        @ends = IO.pipe
+      end
+
+      def teardown
+        @handle.close
+        [@theirs, *@ends].each { |io| io.close unless io.closed? }
+        super
+      end
+
+      def read
+        [].tap { |found| @handle.read { |message| found << message } }
+      end
+
+      def say(*messages) = messages.each { |message| @theirs.sendmsg(Frame.encode(message)) }
+
+      test "a request goes with the node's two ends, and answers are read as they come" do
+        assert @handle.bear(7, 1, @ends)
+        bytes, *, control = @theirs.recvmsg(Frame::MAX_BYTES, scm_rights: true)
+        asked = []
+        Frame::Parser.new.feed(bytes) { |message| asked << message }
+        received = control.unix_rights.each(&:close)
+
+        assert_equal [[Message::Bear.new(7, 1)], 2], [asked, received.size]
+        assert_empty read
+        say(Message::Warm.new(3), born = Message::Born.new(7, 99, nil))
+        assert_equal [Message::Warm.new(3), born], read
+      end
+
+      test "one whose socket is at its end is read to it, no more waited for there, and asked in vain" do
+        say(Message::Warm.new(3))
+        @theirs.close
+        waited = @handle.ios.size
+
+        assert_equal [Message::Warm.new(3)], read
+        assert_equal waited - 1, @handle.ios.size
+        assert_empty read
+        refute @handle.bear(1, 0, @ends)
+      end
+
+      # As newer Rubies say it, and older ones.
+      [nil, ""].each do |nothing|
+        test "the end of the socket may be #{nothing.inspect}" do
+          socket = @theirs.dup
+          socket.define_singleton_method(:recvmsg_nonblock) { |*, **| [nothing, nil, 0] }
+          handle = MoldHandle.new(::Process.pid, socket)
+          handle.read { flunk "no message" }
+
+          assert_predicate socket, :closed?
+          refute handle.bear(1, 0, @ends)
+        ensure
+          handle&.close
+        end
+      end
+
+      test "one that doesn't read is asked in vain, too: nobody waits" do
+        asked = 0
+        asked += 1 while asked < 100_000 && @handle.bear(asked, 0, @ends)
+
+        assert_operator asked, :<, 100_000
+      end
+    end
+  end
+end
