@@ -10,7 +10,7 @@ module Penstock
     # Any thread. Producers are closed with no lock held.
     class Slots
       # One producer's place: its index, who has it (a fiber, or nil), and whether it is to be replaced when that one is done
-      # (true), or is being replaced (:renewing).
+      # (true), or by which thread it is being replaced.
       Slot = Struct.new(:index, :producer, :owner, :stale)
 
       LOOK_AGAIN_MS = 1_000
@@ -150,21 +150,42 @@ module Penstock
         raise errors.first if errors.any?
       end
 
-      # The new one is made first, which connects to nothing: where that can't be done the old one stays in use. Two may come to
-      # it at a time where it is taken away by force.
+      # Until no other reload has come in between: what was made by then may have the settings of before.
       #
       # @return [nil]
       def renew_slot(slot)
-        return unless @lock.synchronize { slot.stale == true && slot.stale = :renewing }
-
-        begin
-          fresh = @make.call(slot.index)
-          old, slot.producer = slot.producer, fresh
-          old.close
-        ensure
-          slot.stale = false
+        while claim(slot)
+          begin
+            replace(slot)
+          rescue
+            raise unless slot.stale == true
+          ensure
+            replaced(slot)
+          end
         end
-        nil
+      end
+
+      def claim(slot)
+        @lock.synchronize { slot.stale == true && slot.stale = Thread.current }
+      end
+
+      # The new one is made first, which connects to nothing: where that can't be done the old one stays in use. Two may come to
+      # it at a time where it is taken away by force, and then only the last reload's is kept.
+      def replace(slot)
+        fresh = @make.call(slot.index)
+        old = @lock.synchronize do
+          next fresh unless slot.stale.equal?(Thread.current)
+
+          slot.producer.tap { slot.producer = fresh }
+        end
+        old.close
+      end
+
+      def replaced(slot)
+        @lock.synchronize do
+          slot.stale = false if slot.stale.equal?(Thread.current)
+          @returned.broadcast
+        end
       end
 
       def free_slot(slot)

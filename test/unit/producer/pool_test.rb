@@ -20,10 +20,12 @@ module Penstock
         monitor.subscribe("connection_pool.#{name}") { |event| @seen << event.id }
       end
       ProducerPool.new(size: 2, monitor: monitor, timeout: 50, **options) do |config, index|
+        age = @age
         @on_make&.call
         raise ArgumentError, "no settings" if @failing == true || @failing == index
 
         config.kafka = transactional ? {**KAFKA, "transactional.id": "shop-#{index}"} : KAFKA
+        config.kafka[:"client.id"] = age if age
         config.client_class = Testing::BufferedClient
       end
     end
@@ -196,6 +198,74 @@ module Penstock
       assert reload.join(40)
 
       assert_equal 2, pool.available
+    end
+
+    # Reloads; the block runs while one of the old producers is being closed, and with it the reload's first replacement is made.
+    def while_reload_closes
+      gate = Queue.new
+      closing = Queue.new
+      @pool.instance_variable_get(:@slots).producers.each do |producer|
+        producer.define_singleton_method(:close) { |**options| (closing << 1) && gate.pop && super(**options) }
+      end
+      reload = Thread.new { pool.reload }
+      closing.pop
+      yield(-> { 2.times { gate << 1 } })
+      reload.value
+    ensure
+      gate.close
+    end
+
+    def ages = @pool.instance_variable_get(:@slots).producers.map { |producer| producer.config.kafka[:"client.id"] }
+
+    test "a reload while another one closes what it has replaced replaces that too" do
+      @age = "old"
+      pool
+      @age = "outdated"
+      while_reload_closes do |go_on|
+        @age = "new"
+        second = Thread.new { pool.reload }
+        wait_until(40, "the second reload to wait") { pool.stats[:waiting] == 1 }
+        go_on.call
+        second.value
+
+        assert_equal %w[new new], ages
+      end
+      assert_equal 2, pool.available
+    end
+
+    test "so does one that can't wait, and one that takes them by force isn't undone by the first" do
+      [{timeout_ms: 0}, {force: true}].each do |options|
+        @age = "old"
+        @pool = new_pool
+        @age = "outdated"
+        while_reload_closes do |go_on|
+          @age = "new"
+          go_on.call if options[:force]
+          pool.reload(**options)
+          go_on.call
+        end
+        assert_equal %w[new new], ages
+        @pool.shutdown
+      end
+    end
+
+    test "a producer that is made while a reload by force makes another is the one that isn't kept" do
+      @age = "old"
+      pool
+      making = Queue.new
+      gate = Queue.new
+      @on_make = -> { (making << 1) && gate.pop }
+      first = Thread.new { pool.reload }
+      making.pop
+      @on_make = nil
+      @age = "new"
+      pool.reload(force: true)
+      gate << 1
+      first.join
+
+      assert_equal %w[new new], ages
+    ensure
+      gate.close
     end
 
     test "the block is given the configuration alone where it takes no index" do
