@@ -47,7 +47,6 @@ module Penstock
         @send_all = send_all
         @lock = Mutex.new
         @waiting = []
-        @sending = []
         @running = false
       end
 
@@ -76,34 +75,39 @@ module Penstock
       end
 
       def run
-        while (handles = next_handles)
+        own = []
+        while (handles = next_handles(own))
           alone, together = handles.partition(&:around)
           send_together(together) unless together.empty?
           alone.each { |handle| send_together([handle], handle.around) }
         end
         ended = true
       rescue Exception => error # rubocop:disable Lint/RescueException -- it goes on; what it leaves has an end
-        give_up(error)
+        give_up(own, error)
         ended = true
         raise
       ensure
-        give_up(ThreadError.new("the thread that was to send it was ended")) unless ended
+        give_up(own, ThreadError.new("the thread that was to send it was ended")) unless ended
       end
 
       # Whoever comes behind the last look starts another thread.
-      def next_handles
+      #
+      # @param own [Array<Handle>] what the thread has: becomes the next
+      def next_handles(own)
         @lock.synchronize do
           @running = !@waiting.empty?
-          @sending = @waiting.shift(BATCH)
-          @sending if @running
+          own.replace(@waiting.shift(BATCH))
+          own if @running
         end
       end
 
-      # Somebody asks for what became of each until it is known.
-      def give_up(error)
+      # Somebody asks for what became of each until it is known. What waits may be another thread's by now.
+      def give_up(own, error)
         left = @lock.synchronize do
+          next own.to_a unless @thread.equal?(Thread.current)
+
           @running = false
-          @sending + @waiting.slice!(0..)
+          own.to_a + @waiting.slice!(0..)
         end
         left.each { |handle| handle.resolve(Failure.new(error)) }
       end

@@ -46,6 +46,30 @@ class ProducerCourierTest < Penstock::TestCase
     end
   end
 
+  test "a thread that is killed when it has found nothing more ends nothing of the one behind it" do
+    at_its_end = Queue.new
+    sending = Queue.new
+    go_on = Queue.new
+    courier = Courier.new { |messages| (messages == ["b"]) ? (sending << 1) && go_on.pop && messages : messages }
+    courier.define_singleton_method(:next_handles) do |*own|
+      super(*own) || ((at_its_end << Thread.current) && Queue.new.pop)
+    end
+    assert_equal ["a"], done(courier.take("a"))
+    first = at_its_end.pop
+    second = courier.take("b")
+    sending.pop
+    waiting = courier.take("c")
+    first.kill.join
+
+    refute_predicate second, :done?
+    refute_predicate waiting, :done?
+    go_on << 1
+    assert_equal %w[b c], done(second, waiting)
+  ensure
+    go_on << 1
+    at_its_end.pop.kill.join
+  end
+
   test "in a forked child its parent's thread is none" do
     begun = Queue.new
     courier = Courier.new { |messages| (messages == ["parent's"]) ? (begun << 1) && Queue.new.pop : messages }
