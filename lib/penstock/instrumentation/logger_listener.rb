@@ -289,7 +289,7 @@ module Penstock
       end
 
       def on_offsets_metadata_reduced(event)
-        @logger.warn { "#{Lines.lane(event)}: #{event[:bytes]} bytes of commit metadata were refused; committed without it" }
+        @logger.warn { "#{Lines.lane(event)}: #{event[:bytes]} bytes of commit metadata are too many; committed without" }
       end
 
       def on_offsets_opened_without_ledger(event)

@@ -12,6 +12,9 @@ module Penstock
       # @return [Claim, nil] whose transaction carries the lane's offset
       attr_reader :holder
 
+      # @return [Integer, nil] the room for metadata that was last told to be too small
+      attr_accessor :told_room
+
       def initialize
         @waiting = []
         @holder = nil

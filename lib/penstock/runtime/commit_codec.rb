@@ -19,9 +19,17 @@ module Penstock
       # @param user_metadata [String, nil] goes before what was marked
       # @return [String, nil] nil when there is no room for all that is complete
       def encode_whole(lane, offset, ledger, user_metadata)
+        user_metadata ||= user_metadata(lane, offset)
         written = write(lane, offset, clean: false, ledger: ledger, user_metadata: user_metadata)
         written.text if written.left_out_offsets.zero?
       end
+
+      # Without the user's.
+      # @return [Native::Envelope::Written] says what there is no room for even so
+      def write_ours(lane, offset, ledger) = write(lane, offset, clean: false, ledger: ledger, user_metadata: nil)
+
+      # @return [String, nil] the user's, where none is given
+      def user_metadata(lane, offset) = lane.marks.metadata_at(offset) || lane.adopted_metadata
 
       # @param lane [Processing::Lane]
       # @param offset [Integer] the committed offset
@@ -31,13 +39,12 @@ module Penstock
 
       private
 
-      def write(lane, offset, clean:, ledger: lane.ledger, user_metadata: nil)
+      def write(lane, offset, clean:, ledger: lane.ledger, user_metadata: user_metadata(lane, offset))
         attempts = lane.attempts.to_h.select { |failed, _count| failed >= offset && !ledger.complete?(failed) }.sort.to_h
         suspects = lane.suspects
         Native::Envelope.write(base: offset, topic: lane.topic_name, clean: clean, attempts: attempts,
           unclean_adoptions: suspects&.unclean || 0, crashes: suspects&.counts(offset) || {},
-          completed: ledger, budget: lane.ledger.budget,
-          user_metadata: user_metadata || lane.marks.metadata_at(offset) || lane.adopted_metadata)
+          completed: ledger, budget: lane.ledger.budget, user_metadata: user_metadata)
       end
     end
   end

@@ -82,6 +82,13 @@ module Penstock
         tell_reduced(lane, bytes)
       end
 
+      # Metadata were left out.
+      # @param lane [Processing::Lane]
+      # @param bytes [Integer]
+      def tell_reduced(lane, bytes)
+        @session.emit("offsets.metadata_reduced", {topic: lane.topic_name, partition: lane.partition, bytes: bytes})
+      end
+
       # A transaction has committed the lane's offset.
       # @param lane [Processing::Lane]
       def carried(lane)
@@ -230,10 +237,6 @@ module Penstock
           next unless results[entry.lane.key] == Assignment::Commits::TOO_LARGE
           tell_reduced(entry.lane, entry.metadata.to_s.bytesize)
         end
-      end
-
-      def tell_reduced(lane, bytes)
-        @session.emit("offsets.metadata_reduced", {topic: lane.topic_name, partition: lane.partition, bytes: bytes})
       end
 
       # Once an episode: a group in a rebalance refuses every attempt until it is over.

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../consumer/claim"
+require_relative "../native/envelope"
 require_relative "../processing/offset_slot"
 
 module Penstock
@@ -103,7 +104,7 @@ module Penstock
         return if claims.empty?
         group = group_of(lane)
         return refuse_all(lane) unless group
-        claims.find { |claim| grant(claim, group) }
+        claims.find { |claim| grant(claim, group) } || claims.find { |claim| grant_less(claim, group) }
       end
 
       def refuse_all(lane) = lane.offset_slot.refuse_unless { false }.each(&:refuse)
@@ -138,12 +139,41 @@ module Penstock
         offset = ledger.committable
         metadata = @codec.encode_whole(lane, offset, ledger, claim.metadata)
         alone = @committer.bare?(lane) && (metadata.nil? || ledger.ranges.empty?)
-        return no_room(claim) unless metadata || alone
+        return false unless metadata || alone
+        give(claim, group, offset, (metadata unless alone))
+      end
+
+      # None of those that wait has room, and whose record is the base waits for nobody but itself: it goes without the user's
+      # metadata, and with what then has room of the rest. Where the broker takes less than usual the user's may never fit: there
+      # the others go without it too, as long as nothing else is left out.
+      # @return [Boolean] whether it is granted
+      def grant_less(claim, group)
+        lane = claim.lane
+        ledger = lane.ledger_with(claim.marks)
+        offset = ledger.committable
+        written = @codec.write_ours(lane, offset, ledger)
+        fits = lane.ledger.budget < Native::Envelope::MAX_BYTES && written.left_out_offsets.zero?
+        return no_room(claim) unless fits || offset > lane.position
+        tell_less(claim, ledger)
+        give(claim, group, offset, written.text)
+      end
+
+      # Once for a room: it isn't news with every transaction.
+      def tell_less(claim, ledger)
+        lane = claim.lane
+        return if lane.offset_slot.told_room == lane.ledger.budget
+        lane.offset_slot.told_room = lane.ledger.budget
+        users = claim.metadata || @codec.user_metadata(lane, ledger.committable)
+        @committer.tell_reduced(lane, ledger.encoded_size(attempts: lane.attempts.size, user_bytes: users.to_s.bytesize))
+      end
+
+      def give(claim, group, offset, metadata)
+        lane = claim.lane
         claim.base = lane.position
-        claim.version = alone ? nil : lane.ledger.version
+        claim.version = metadata && lane.ledger.version
         claim.offset = offset
         lane.offset_slot.open(claim)
-        claim.grant([lane.topic_name, lane.partition, offset, (metadata unless alone), lane.leader_epochs.below(offset)], group)
+        claim.grant([lane.topic_name, lane.partition, offset, metadata, lane.leader_epochs.below(offset)], group)
         true
       end
 

@@ -200,31 +200,29 @@ module Penstock
     end
 
     test "what has no room in the metadata waits until others have moved the base; a broker that takes less gets less" do
-      @lane.ledger.budget = 40
+      @lane.ledger.budget = 30
       (2..9).step(2) { |offset| @lane.complete([admitted(offset)]) }
-      exact = Consumer::Claim.new(lane: @lane, incarnation: 0, unit: nil, metadata: "m" * 100, producer: nil, transaction: nil,
-        marks: [[Consumer::Claim::Exact.new(admitted(7)), 7]])
-      @slots.asked(exact)
+      exact = exact(7, metadata: "m" * 100)
       assert_nil answer(exact)
       whole = claim(9)
       assert_equal 10, answer(whole).row[2]
       whole.too_large = 40
       told(whole, :committed)
-      assert_equal 20, @lane.ledger.budget
+      assert_equal 15, @lane.ledger.budget
     end
 
     test "what has no room is looked at again when the ledger has changed, not on every turn" do
-      @lane.ledger.budget = 40
+      @lane.ledger.budget = 30
       looks = 0
       @session.define_singleton_method(:group_metadata) { (looks += 1) && @member }
       [2, 4, 6].each { |offset| @lane.complete([admitted(offset)]) }
-      waiting = claim(0, metadata: "m" * 100)
+      waiting = exact(5, metadata: "m" * 100)
       5.times { @slots.run }
       assert_equal [nil, 1], [answer(waiting), looks]
       @lane.ledger.budget = 400
       @lane.complete([admitted(8)])
       2.times { @slots.run }
-      assert_equal [1, 2], [answer(waiting).row[2], looks]
+      assert_equal [0, 2], [answer(waiting).row[2], looks]
     end
 
     test "a broker that takes less metadata gets the offset alone, then half as much" do
@@ -237,6 +235,54 @@ module Penstock
       told(alone, :committed)
       assert_equal [4, true, 2_048], [@lane.position, @lane.uncommitted?, @lane.ledger.budget]
       refute_nil answer(claim(5)).row[3]
+    end
+
+    def decoded(claim) = Native::Envelope.decode(answer(claim).row[3], base: answer(claim).row[2], topic: "orders")
+
+    test "where the user's metadata have no room, the record that everybody waits for goes without them, which is told once" do
+      @lane.ledger.budget = 1_024
+      @lane.marks.store_metadata("m" * 1_000)
+      @lane.complete([admitted(3)])
+      [0, 1].each do |offset|
+        base = claim(offset)
+        assert_equal [offset + 1, nil, [[3, 4]]], [answer(base).row[2], *decoded(base).to_h.values_at(:user_metadata, :completed)]
+        told(base, :committed)
+      end
+      reduced = @session.events.filter_map { |name, told| told[:bytes] if name == "offsets.metadata_reduced" }
+      assert_equal [1, true, 1_000], [reduced.size, reduced.first > 1_024, @lane.marks.metadata.size]
+    end
+
+    test "where the broker takes less than usual, others go without the user's metadata too; else they wait for the base" do
+      @lane.complete([admitted(3), admitted(5)])
+      @lane.ledger.budget = 1_024
+      first = exact(7, metadata: "m" * 1_000)
+      assert_equal [0, [[3, 4], [5, 6], [7, 8]]], [answer(first).row[2], decoded(first).completed]
+      told(first, :committed)
+      @lane.ledger.budget = 30
+      assert_nil answer(waiting = exact(9, metadata: "m" * 1_000))
+      base = claim(0)
+      assert_equal [1, nil], [answer(base).row[2], answer(waiting)]
+    end
+
+    test "the record that everybody waits for goes although what is complete beyond it has no room: the broker may say so" do
+      @lane.ledger.budget = 10
+      @lane.complete([admitted(3), admitted(5)])
+      base = claim(0)
+      assert_equal [1, []], [answer(base).row[2], decoded(base).completed]
+      base.too_large = answer(base).row[3].bytesize
+      told(base, :aborted)
+      assert_equal [1, nil], answer(claim(0)).row.values_at(2, 3)
+    end
+
+    test "who has room goes first, whoever waits for the base" do
+      @lane.ledger.budget = 400
+      @lane.complete([admitted(3)])
+      busy = exact(4)
+      base, other = claim(0, metadata: "m" * 400), exact(6)
+      told(busy, :aborted)
+      assert_equal [nil, 0], [answer(base), answer(other).row[2]]
+      told(other, :aborted)
+      assert_equal 1, answer(base).row[2]
     end
 
     test "what is complete beyond the offset isn't left out as long as there may be room for it" do
@@ -272,6 +318,12 @@ module Penstock
       assert_equal [[lost] * 2, nil], [@inquired, @slots.next_due]
       told(lost, :unknown)
       assert_equal 2, @inquired.size
+    end
+
+    # Of the record alone, whatever lies before it.
+    def exact(offset, metadata: nil)
+      Consumer::Claim.new(lane: @lane, incarnation: 0, unit: nil, metadata: metadata, producer: nil, transaction: nil,
+        marks: [[Consumer::Claim::Exact.new(admitted(offset)), offset]]).tap { |claim| @slots.asked(claim) }
     end
 
     def admitted(offset) = Messages.new(batch([offset])).first

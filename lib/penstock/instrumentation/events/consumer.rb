@@ -63,8 +63,8 @@ module Penstock
               :subscription_group_id, :offsets, :error)
             catalogue.event("offsets.metadata_ignored", "The metadata of a committed offset isn't ours or doesn't belong " \
               "to it. It is ignored: records beyond the offset may be processed again.", *LANE, :offset, :reason)
-            catalogue.event("offsets.metadata_reduced", "A commit was refused because of its size and made again without " \
-              "the ledger.", *LANE, :bytes)
+            catalogue.event("offsets.metadata_reduced", "The metadata of an offset have no room, or were refused because " \
+              "of their size: it is committed without the ledger, or without the user's part.", *LANE, :bytes)
             catalogue.event("offsets.reopened", "Nobody could say what became of a transaction that carried the offset, or the " \
               "member is another than it was. The partition goes on where the group stands; what ran meanwhile counts no more.",
               *LANE, :old_offset, :offset)
