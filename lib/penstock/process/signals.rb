@@ -1,10 +1,12 @@
 # frozen_string_literal: true
 
+require_relative "boot_signals"
+
 module Penstock
   module ServerProcess
     # Signals as messages: a trap only enqueues and wakes, what it means is decided on the main thread. Traps that were there
-    # before are called too, and are put back by {#restore}. A HUP that was ignored when the process began (`nohup`) stays
-    # ignored.
+    # before are called too, and are put back by {#restore}; not those of the boot, which give way ({BootSignals}). A HUP that was
+    # ignored when the process began (`nohup`) stays ignored.
     class Signals
       STOP = %w[INT TERM QUIT].freeze
       ALL = [*STOP, "HUP", "TSTP", "TTIN"].freeze
@@ -20,8 +22,13 @@ module Penstock
 
       # Installs the traps.
       def install
-        @names.each { |name| @previous[name] = @traps.trap(name) { received(name) } }
+        boot = BootSignals.current
+        @names.each do |name|
+          earlier = @traps.trap(name) { received(name) }
+          @previous[name] = boot ? boot.behind(earlier) : earlier
+        end
         @traps.trap("HUP", "IGNORE") if @previous["HUP"] == "IGNORE"
+        boot&.give_way&.each { |name| received(name) if @names.include?(name) }
       end
 
       # Puts the earlier traps back.

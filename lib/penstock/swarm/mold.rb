@@ -24,8 +24,8 @@ module Penstock
       SIGNALS = %w[INT TERM QUIT HUP USR1 USR2 TTIN TSTP].freeze
       # Should it spin in C in its warm-up when the supervisor dies.
       ORPHANED_MS = 1_000
-      # Of what is wrong, so that it fits into a frame: problems, bytes of their texts, and of why there is no node. One problem fits
-      # though JSON may write each of its characters as six.
+      # Of what is wrong, so that it fits into a frame: problems, bytes of their texts, and of why there is no node. One problem
+      # fits though JSON may write each of its characters as six.
       MOST_PROBLEMS = 4
       LONGEST_TEXT = 200
       LONGEST_REASON = 500

@@ -33,21 +33,19 @@ module Penstock
           end
         end
 
-        # Told to stop while it still boots, it has nothing to end in order: that is a clean end too.
-        def stoppable_boot
-          previous = %w[INT TERM QUIT].to_h { |name| [name, Signal.trap(name) { exit(ExitCodes::OK) }] }
-          yield
-        ensure
-          previous&.each { |name, handler| Signal.trap(name, handler || "DEFAULT") }
-        end
+        # Until the application has its own handlers. USR1 and USR2 are Ruby's, as later.
+        def boot_signals = {stops: %w[INT TERM QUIT HUP], kept: %w[TSTP TTIN], code: ExitCodes::OK}
 
         def loaded = Boot.new(context).application
 
         def call(_words)
           # What consumers print is read by supervisors and log collectors, which want it when it happens.
           context.stdout.sync = true
-          application, filters = stoppable_boot { prepared }
-          run_application(application.controllable!, filters)
+          require_relative "../../process/boot_signals"
+          ServerProcess::BootSignals.hold(**boot_signals) do
+            application, filters = prepared
+            run_application(application.controllable!, filters)
+          end
         end
 
         def prepared

@@ -27,6 +27,18 @@ module Penstock
 
         def call(words) = options[:report] ? report : super
 
+        # There are no nodes yet that could be replaced.
+        def boot_signals
+          idle = %w[USR1 USR2]
+          terminal? ? {**super, idle: idle} : {**super, stops: %w[INT TERM QUIT], idle: [*idle, "HUP"]}
+        end
+
+        def terminal?
+          context.stdin.tty?
+        rescue IOError # closed
+          false
+        end
+
         def report
           require_relative "../control/memory_report"
           require_relative "../control/session"
