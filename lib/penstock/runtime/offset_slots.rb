@@ -190,7 +190,7 @@ module Penstock
       def known(claim, fate)
         lane = claim.lane
         lane.offset_slot.close(claim)
-        @committer.too_large(lane, claim.too_large) if claim.too_large&.positive?
+        @committer.too_large(lane, claim.too_large) if claim.too_large&.positive? && @session.current?(lane)
         committed(claim) if fate == :committed && counts?(claim)
         free(lane)
         put_off(claim)

@@ -296,6 +296,14 @@ module Penstock
       assert_equal [4, nil], answer(claim(3)).row.values_at(2, 3)
     end
 
+    test "that the broker found too much is remembered of a partition that is still here" do
+      refused = claim(3)
+      refused.too_large = 4_096
+      @session.all.clear
+      told(refused, :aborted)
+      assert_equal [false, []], [@committer.bare?(@lane), @session.events]
+    end
+
     test "claims that wait when the connection ends are refused at once: who waits holds a producer" do
       claim(3)
       waiting = claim(5)
