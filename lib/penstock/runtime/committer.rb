@@ -66,6 +66,12 @@ module Penstock
       # @return [Boolean] whether nothing of these lanes is wanted or under way
       def settled?(lanes) = (@wanted & lanes).empty? && !@commits.unsettled?(lanes)
 
+      # Of a doubtful lane nothing is to be waited for but what is under way: it has nothing to commit before the group says where
+      # it stands, and whoever has it next asks for that too.
+      # @param lanes [Array<Processing::Lane>] about to be given up
+      # @return [Boolean]
+      def done_with?(lanes) = (@wanted & lanes).all?(&:doubtful?) && !@commits.unsettled?(lanes)
+
       # @param lane [Processing::Lane]
       # @return [Boolean] whether no commit of it is wanted or under way: then a transaction may carry its offset
       def at_rest?(lane) = settled?([lane])

@@ -197,7 +197,7 @@ module Penstock
         true
       end
 
-      def committed?(lanes) = @committer.settled?(lanes) || @committer.hopeless?(lanes)
+      def committed?(lanes) = @committer.done_with?(lanes) || @committer.hopeless?(lanes)
 
       def finish
         @committer.abandon(@revocation.lanes) if @committer.hopeless?(@revocation.lanes)

@@ -131,7 +131,7 @@ module Penstock
           @committing = true
           @committer.want(@session.all, clean: true)
         end
-        return unless @committer.settled?(@session.all) || over?
+        return unless @committer.done_with?(@session.all) || over?
         @unfinished |= unended
         enter(:done)
       end

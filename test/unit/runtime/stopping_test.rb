@@ -35,7 +35,7 @@ module Penstock
       def hurry(_deadline_ms) = nil
       def pending? = false
       def want(*, **) = nil
-      def settled?(_lanes) = true
+      def done_with?(_lanes) = true
     end
 
     def setup

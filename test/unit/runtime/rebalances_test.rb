@@ -1,0 +1,90 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "support/lanes"
+require "penstock/runtime/commit_codec"
+require "penstock/runtime/committer"
+require "penstock/runtime/rebalances"
+
+module Penstock
+  class RebalancesTest < TestCase
+    include TestSupport::Lanes
+
+    Settings = Struct.new(:revocation_drain)
+    Source = Struct.new(:id, :closed) do
+      def close = self.closed = true
+    end
+
+    # Session, its driver, its pool and the hooks in one: the clock stands, hooks are over at once.
+    class Session
+      attr_accessor :now
+      attr_reader :all, :sent, :answered, :settings
+
+      def initialize(lanes)
+        @all = lanes
+        @now = 0
+        @sent = []
+        @answered = 0
+        @settings = Settings.new(30_000)
+      end
+
+      def driver = self
+      def pool = self
+      def group = self
+      def id = "group"
+      def epoch = 1
+      def running = []
+      def lane(key) = @all.find { |lane| lane.key == key }
+      def current?(lane) = @all.include?(lane)
+      def remove(lane) = @all.delete(lane)
+      def call_back(_lane) = nil
+      def touch(_sources) = nil
+      def commit(token, rows) = @sent << [token, rows]
+      def emit(_name, _payload) = nil
+      def subscribed?(_name) = false
+      def run(_hook, _lanes) = nil
+
+      def answer
+        @answered += 1
+        nil
+      end
+    end
+
+    def setup
+      @lane = lane(committed: 0)
+      @lane.instance_variable_set(:@source, Source.new(1))
+      admit(@lane, batch(0..9, from: 0))
+      @session = Session.new([@lane])
+      @committer = Runtime::Committer.new(@session, codec: Runtime::CommitCodec.new, interval_ms: 5_000, expelled: -> { flunk })
+      @rebalances = Runtime::Rebalances.new(@session, committer: @committer, opening: nil, lanes: nil, hooks: @session)
+    end
+
+    test "a revocation waits for the last commit of what it takes away" do
+      @lane.complete_through(3)
+      @rebalances.happened([:revoke, [@lane.key], false])
+      assert_equal [[["orders", 0, 3]], 0], [@session.sent.last.last.map { |row| row.first(3) }, @session.answered]
+      @committer.answered([:commit, @session.sent.last.first, 0, nil, [["orders", 0, 3, 0]]])
+      @rebalances.run
+      assert_equal [1, true, []], [@session.answered, @lane.source.closed, @session.all]
+    end
+
+    test "it doesn't wait for a partition that is being read again: of that nothing can be committed" do
+      @lane.complete_through(3)
+      @lane.doubtful = true
+      @rebalances.happened([:revoke, [@lane.key], false])
+      assert_equal [1, [], []], [@session.answered, @session.sent, @session.all]
+      refute @rebalances.pending?
+    end
+
+    test "but for the commit of it that was under way before" do
+      @lane.complete_through(3)
+      @committer.want([@lane])
+      @lane.doubtful = true
+      @rebalances.happened([:revoke, [@lane.key], false])
+      assert_equal [1, 0], [@session.sent.size, @session.answered]
+      @committer.answered([:commit, @session.sent.last.first, 0, nil, [["orders", 0, 3, 0]]])
+      @rebalances.run
+      assert_equal [1, 1], [@session.sent.size, @session.answered]
+    end
+  end
+end
