@@ -18,6 +18,8 @@ module Penstock
 
       # Counting a huge table costs more than the difference is worth.
       COUNTED = 100_000
+      # How many times as many rows as a turn has are looked at for those it is to have, while what is stuck is left out.
+      PROBED = 10
       COLUMNS = %w[id topic message_key payload headers partition partition_key timestamp_ms strand state attempts
         created_ms].freeze
       LISTED = %w[id topic message_key state attempts due_ms last_error created_ms].freeze
@@ -159,12 +161,18 @@ module Penstock
       # Rows that wait behind a parked one take no other's place. The others are read in one statement: a parked row that is
       # discarded between two would have what it held overtaken.
       def ready(skip)
-        ready = but(rows.where("state = 'ready'"), skip)
+        ready = rows.where("state = 'ready'")
+        free = but(ready, skip).where("NOT EXISTS (SELECT 1 FROM #{table} parked WHERE #{blocks})")
+        return heads(free) unless skip.none?
+
         first = slots(ready, @settings.batch_size)
         behind = first.select(&:blocker)
-        return first if behind.empty?
+        behind.empty? ? first : behind + slots(free, @settings.batch_size)
+      end
 
-        behind + slots(ready.where("NOT EXISTS (SELECT 1 FROM #{table} parked WHERE #{blocks})"), @settings.batch_size)
+      # One of each strand is enough to find out where anything goes out.
+      def heads(free)
+        slots(free, @settings.batch_size * PROBED).uniq { |slot| slot.strand || slot }.first(@settings.batch_size)
       end
 
       # The parked row is asked for in the same statement: were it discarded between two, what it held would be overtaken.
