@@ -64,8 +64,9 @@ module Penstock
       # @return [true]
       # @raise [AssignmentLostError]
       def mark(message, metadata)
-        raise AssignmentLostError, gone unless @own_marks.owned?
-        @marks << [message.mark_cell, message.offset]
+        cell = message.mark_cell # of an earlier life of the lane where a thread of the user's has kept the record
+        raise AssignmentLostError, gone unless [@own_marks, cell].compact.all?(&:owned?)
+        @marks << [cell, message.offset]
         @metadata = metadata if metadata
         true
       end

@@ -93,7 +93,8 @@ module Penstock
 
       def ours?(claim)
         lane = claim.lane
-        @session.current?(lane) && lane.owned? && lane.marks.owned? && claim.incarnation == lane.incarnation && !lane.doubtful?
+        @session.current?(lane) && lane.owned? && lane.marks.owned? && claim.incarnation == lane.incarnation &&
+          !lane.doubtful? && lane.ledger.known?
       end
 
       def advance(lane)

@@ -80,6 +80,20 @@ module Penstock
       assert_equal [[[claim, :committed]], true, :committed], [link.words, one.carried, one.outcome]
     end
 
+    test "a record that was read before a seek isn't marked behind it" do
+      link = Link.new(&GRANT)
+      one = transaction(link)
+      old = Consumer::Marks.new
+      assert_raises(AssignmentLostError) do
+        one.call do
+          one.mark(Record.new(old, 5), nil)
+          old.disown!
+          one.mark(Record.new(old, 6), nil)
+        end
+      end
+      assert_empty link.claims
+    end
+
     test "without a mark nobody is asked" do
       link = Link.new
       one = transaction(link)

@@ -114,6 +114,11 @@ module Penstock
       assert_equal :refused, answer(claim(5, incarnation: 7))
     end
 
+    test "behind a seek to the end, where nothing was read yet, nobody has anything to commit" do
+      @lane.reincarnate(nil)
+      assert_equal :refused, answer(claim(3))
+    end
+
     test "a member that isn't who it was when the lane came is granted nothing, and one without an id least of all" do
       [Group.new(-1, ""), Group.new(3, ""), nil, Group.new(4, "another")].each do |member|
         assert_empty @opening.asked
