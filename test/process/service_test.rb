@@ -46,6 +46,8 @@ module Penstock
       server.await("three signs of life") { heard.count("WATCHDOG=1") >= 3 && states.any? }
       assert_equal %w[READY=1], states
       server.signal(:TERM)
+      # As a manager does: it reads.
+      server.await("its end") { heard && server.ended? }
 
       assert_equal 0, server.code, server.tail
       assert_equal %w[READY=1 STOPPING=1], states
@@ -55,13 +57,20 @@ module Penstock
       server = serve("server", env: notified("@#{File.basename(@dir)}", WATCHDOG_USEC: 200_000))
       server.await("signs of life") { heard.include?("WATCHDOG=1") }
       server.signal(:STOP)
-      server.await("its stop") { File.read("/proc/#{server.pid}/stat")[/\) (\w)/, 1] == "T" }
+      server.await("its stop") { stopped?(server.pid) }
       before = heard.size
       observe_for(0.5)
 
       assert_equal before, heard.size
       server.signal(:CONT)
       server.await("a sign of life") { heard.size > before }
+    end
+
+    # With all its threads: the kernel stops one after another.
+    def stopped?(pid)
+      Dir.glob("/proc/#{pid}/task/*/stat").all? { |path| File.read(path)[/\) (\w)/, 1] == "T" }
+    rescue SystemCallError # one that has just ended
+      false
     end
 
     test "of a swarm the supervisor speaks alone: it runs, replaces its nodes, runs again, stops" do

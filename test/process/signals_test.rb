@@ -114,6 +114,24 @@ module Penstock
       assert_equal(%w[USR1 USR2], servers.values.map { |process| Signal.signame(process.await_end.termsig) })
     end
 
+    # Between its boot and its handlers.
+    def initialized(*names)
+      {"MORE" => "PenstockApp.monitor.subscribe('app.initialized') { #{names}.each { |name| ::Process.kill(name, $$) } }"}
+    end
+
+    test "what comes before the application has handlers: a stop is a clean end, TSTP is obeyed when it runs" do
+      stopped = %w[TERM HUP].map { |name| server(env: initialized(name)) }
+      resting = server(env: initialized("TSTP"))
+      swarm = serve("swarm", "--nodes", "2", env: initialized("HUP", "USR1", "USR2"))
+
+      assert_equal [0, 0], stopped.map(&:code), stopped.map(&:tail).join
+      stopped.each { |process| refute_match(/ running \(pid/, process.log) }
+      resting.await_log(/ quieting: /)
+      running(swarm, 2)
+      [resting, swarm].each { |process| process.signal(:TERM) }
+      assert_equal [0, 0], [resting, swarm].map(&:code), [resting, swarm].map(&:tail).join
+    end
+
     # --- a swarm's
 
     def swarm(...)

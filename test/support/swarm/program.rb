@@ -77,6 +77,7 @@ class SwarmTestApp < Penstock::App
   end
   monitor.subscribe("rebalance.partitions_assigned") { |event| SwarmTest.write("member", node, event[:tpl].size) }
   monitor.subscribe("app.before_warmup") { SwarmTest.warm_up }
+  monitor.subscribe("swarm.manager.before_fork") { |event| SwarmTest.write("asked", event[:node]) }
   monitor.subscribe("swarm.node.after_fork") { |event| exit!(9) if plan[:dies_at_boot]&.include?(event[:node]) }
 end
 
