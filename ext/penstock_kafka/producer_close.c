@@ -96,17 +96,17 @@ static VALUE drain_here(VALUE pointer) {
   return Qnil;
 }
 
-/* Calls end by themselves. Whoever interrupts this leaves the producer to another
- * close: it takes no messages, and nothing of it is lost. */
+/* Calls end by themselves, so an interrupt waits for that: who is interrupted takes
+ * the producer for closed all the same, and nobody would come back to end it. */
 static void finish_here(close_args *args) {
-  int state;
+  int interrupted = 0, state;
 
-  rb_protect(drain_here, (VALUE)args, &state);
-  if (state) {
-    pk_handle_reopen(&args->core->handle);
-    rb_jump_tag(state);
+  while (!args->drained && !pk_inherited(&args->core->handle)) {
+    rb_protect(drain_here, (VALUE)args, &state);
+    if (state) interrupted = state;
   }
-  close_finish((VALUE)args);
+  if (args->drained) close_finish((VALUE)args);
+  if (interrupted) rb_jump_tag(interrupted);
 }
 
 /* Calls are still inside at the deadline: a thread of its own waits for them. It
