@@ -93,7 +93,8 @@ module Penstock
       #   thread
       def standing
         parts = @parts or return [0, false]
-        [parts.session.lanes.size, parts.rebalances.at_rest?]
+        at_rest = parts.rebalances.at_rest? # first: then what it was given is there
+        [parts.session.lanes.size, at_rest]
       end
 
       # @return [Array<Array(Routing::Topic, Integer)>] partitions that are ours, also those about to be given back. Any thread

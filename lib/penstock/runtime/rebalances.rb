@@ -71,7 +71,7 @@ module Penstock
       # @return [Boolean] whether the group has given out what it has to give, and nothing of it is under way. Any thread may
       #   ask; the answer may be that of a moment ago
       def at_rest?
-        (@session.epoch.positive? || @session.now - @opened_at >= JOINED_MS) && !pending? &&
+        (@session.epoch.positive? || @session.now - @opened_at >= JOINED_MS) && !pending? && !@taking &&
           @session.all.none? { |lane| lane.holds.include?(:opening) }
       end
 
@@ -96,9 +96,12 @@ module Penstock
       private
 
       def begin_next
+        @taking = @events.first&.first == :assign # until the lanes of the new epoch are there
         event = @events.shift or return false
-        (event[0] == :assign) ? assign(event[1]) : begin_revocation(event[1], event[2])
+        @taking ? assign(event[1]) : begin_revocation(event[1], event[2])
         true
+      ensure
+        @taking = false
       end
 
       # --- assignment

@@ -76,6 +76,20 @@ module Penstock
       refute @rebalances.pending?
     end
 
+    # A thread that asks in the midst of it would count no partitions.
+    test "while an assignment is taken over, nothing is at rest" do
+      opening = Object.new
+      def opening.open(_lanes) = nil
+      rebalances = Runtime::Rebalances.new(@session, committer: @committer, opening: opening, lanes: nil, hooks: @session)
+      assert_predicate rebalances, :at_rest?
+      asked = []
+      %i[next_epoch answer].each { |step| @session.define_singleton_method(step) { (asked << rebalances.at_rest?) && nil } }
+      @session.define_singleton_method(:lanes) { {} }
+      rebalances.happened([:assign, []])
+
+      assert_equal [[false, false], true], [asked, rebalances.at_rest?]
+    end
+
     test "but for the commit of it that was under way before" do
       @lane.complete_through(3)
       @committer.want([@lane])
