@@ -123,13 +123,16 @@ module Penstock
         admin&.close
       end
 
-      # Reads what has come, on one connection a topic.
+      # Reads what has come, on one connection a topic. On a busy machine its group may miss it, and it reads from the beginning
+      # again: what stands at one offset is one record.
       def seen(what)
         reader = (@readers ||= {})[what] ||= NativeMember.new(@address, @topics[what], group_id: "#{@name}-#{what}",
           isolation_level: "read_committed", auto_offset_reset: "earliest")
         10.times { reader.turn(50) }
-        reader.batches.values.flatten.flat_map { |batch| Array.new(batch.size) { |index| batch.payload(index) } }
+        reader.batches.values.flat_map { |batches| batches.flat_map { |batch| records(batch) }.to_h.values }
       end
+
+      def records(batch) = Array.new(batch.size) { |index| [batch.offset(index), batch.payload(index)] }
 
       def difference(name, found, expected)
         doubled = found.tally.select { |_one, times| times > 1 }
