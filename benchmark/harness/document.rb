@@ -38,8 +38,13 @@ module Bench
       peers = @result["peers"].map { |name, version| "#{name} #{version}" }.join(", ")
       "#{machine["cpus"]} × #{machine["cpu"]}, #{machine["memory_mb"] / 1024} GB, #{machine["system"]}, with the " \
         "broker on the same machine; #{@result["ruby"].split(" [").first}; Penstock #{@result["penstock"]}; " \
-        "#{@result["broker"]}; #{peers}. Medians of #{@result["runs"]} fresh processes a side, lowest and highest " \
-        "in brackets."
+        "#{@result["broker"]}; #{peers}. Medians of #{runs} fresh processes a side, lowest and highest in brackets."
+    end
+
+    # As often as the sides were really run.
+    def runs
+      @result["workloads"].flat_map { |workload| workload["sides"].map { |side| side["runs"].size } }
+        .reject(&:zero?).minmax.uniq.join("–")
     end
 
     def promises

@@ -39,7 +39,7 @@ module Bench
     def columns = %w[p50_ms p99_ms rate flood_rate cpu_s objects]
 
     def sides
-      [many("Penstock 50 threads", :threads, 50, 50, 20_000), bare, many("Penstock beside a flood", :flood, 1, 0, 3_000)]
+      [many("Penstock 50 threads", :threads, 50, 50, 20_000), bare, many("Penstock beside a flood", :flood, 1, 0, 200)]
     end
 
     def figures(results)
