@@ -23,7 +23,9 @@ module Penstock
       def wait(timeout_s)
         ends = now + timeout_s
         @lock.synchronize do
-          @given.wait(@lock, ends - now) while @value.nil? && now < ends
+          while @value.nil? && (left_s = ends - now).positive?
+            @given.wait(@lock, left_s)
+          end
           @value
         end
       end

@@ -79,7 +79,7 @@ module Penstock
         def ended(pid, timeout_s)
           ends = now + timeout_s
           @lock.synchronize do
-            @changed.wait(@lock, ends - now) until @ended.key?(pid) || @gone || now >= ends
+            @changed.wait(@lock, [ends - now, 0].max) until @ended.key?(pid) || @gone || now >= ends
             @ended.delete(pid)
           end
         end
@@ -100,7 +100,7 @@ module Penstock
           @socket.send_io(page.file)
           ends = now + FORKING_S
           @lock.synchronize do
-            @changed.wait(@lock, ends - now) until @forked.any? || @gone || now >= ends
+            @changed.wait(@lock, [ends - now, 0].max) until @forked.any? || @gone || now >= ends
             @forked.shift || raise(InternalError, "the mold doesn't answer")
           end
         end
