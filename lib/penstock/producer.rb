@@ -303,16 +303,17 @@ module Penstock
     end
 
     # Whatever properties a variant has opened it with.
-    def open_for_question(topic)
-      @client.open_topic(topic)
+    def open_for_question(client, topic)
+      client.open_topic(topic)
     rescue KafkaError => error
       raise unless error.code == :conflict
     end
 
-    # A query can't be interrupted; who waits for this thread can.
+    # A query can't be interrupted; who waits for this thread can. A client that is replaced meanwhile says that it is closed.
     def ask_partitions(topic)
-      open_for_question(topic)
-      Thread.new { @client.query_partitions(topic, PartitionCounts::QUERY_TIMEOUT_MS) }
+      client = @client
+      open_for_question(client, topic)
+      Thread.new { client.query_partitions(topic, PartitionCounts::QUERY_TIMEOUT_MS) }
         .tap { |thread| thread.report_on_exception = false }.value
     end
   end
