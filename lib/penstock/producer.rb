@@ -313,8 +313,11 @@ module Penstock
     def ask_partitions(topic)
       client = @client
       open_for_question(client, topic)
-      Thread.new { client.query_partitions(topic, PartitionCounts::QUERY_TIMEOUT_MS) }
-        .tap { |thread| thread.report_on_exception = false }.value
+      asking = Thread.new do
+        Thread.current.report_on_exception = false
+        client.query_partitions(topic, PartitionCounts::QUERY_TIMEOUT_MS)
+      end
+      asking.value
     end
   end
 end
