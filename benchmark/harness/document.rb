@@ -63,7 +63,7 @@ module Bench
       return [] if @compiled.empty?
 
       figure = @compiled[name]
-      [figure ? [shown(figure), VERDICTS.fetch(figure["verdict"])].reject(&:empty?).join(" ") : ""]
+      [figure&.fetch("value") ? [shown(figure), VERDICTS.fetch(figure["verdict"])].reject(&:empty?).join(" ") : ""]
     end
 
     def shown(figure)
