@@ -200,6 +200,7 @@ static VALUE producer_dispatch(VALUE self, VALUE message) {
   VALUE result;
 
   if (!pk_rproducer_usable(producer) || !pk_read_message(producer, message, &parts) || pk_held_back(producer)) return Qnil;
+  if (!pk_rproducer_usable(producer)) return Qnil; /* the eql? of a String of the user's own may be Ruby */
   result = send_parts(self, producer, &parts, &err);
   RB_GC_GUARD(message);
   return result == Qundef ? Qnil : result;
@@ -209,9 +210,14 @@ static VALUE utf8_frozen(VALUE string) {
   return rb_str_new_frozen(rb_enc_str_new(RSTRING_PTR(string), RSTRING_LEN(string), rb_utf8_encoding()));
 }
 
+/* Entered here, where no Ruby runs any more: what read the arguments may have called
+ * some, and another thread may have closed the producer in it. */
 static pk_topic_t *make_topic(pk_rproducer_t *producer, pk_topic_wish_t *wish, VALUE name) {
-  pk_topic_t *topic = pk_producer_topic(producer->core, wish);
+  pk_topic_t *topic;
 
+  pk_enter(&producer->core->handle, "producer");
+  topic = pk_producer_topic(producer->core, wish);
+  pk_handle_leave(&producer->core->handle);
   if (!topic) pk_raise(wish->err, *wish->error ? wish->error : NULL);
   rb_ary_store(producer->names, (long)topic->index, name);
   return topic;
@@ -291,6 +297,7 @@ static VALUE producer_offer(int argc, VALUE *argv, VALUE self) {
   rb_check_arity(argc, 8, 8);
   pk_rproducer_check(producer);
   read_offer(producer, argv, &parts);
+  pk_rproducer_check(producer); /* a to_str or to_int may have closed it; from here on no Ruby runs */
   if (pk_held_back(producer)) return Qnil;
   result = send_parts(self, producer, &parts, &err);
   if (result == Qundef) rb_raise(rb_eArgError, "headers must be Strings");
