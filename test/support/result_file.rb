@@ -9,6 +9,8 @@ module Penstock
     # to one closing line; and which tests took longest, and how much of that was work.
     class ResultFile < Minitest::AbstractReporter
       SLOWEST = 10
+      # Of what a failed test says, so much stands at the end of the run too: where only that is kept, it is all there is.
+      LINES = 25
 
       def initialize(path)
         super()
@@ -26,13 +28,19 @@ module Penstock
         elsif result.passed?
           @passed += 1
         else
-          @failed << "#{result.klass}##{result.name}"
+          @failed << failure(result)
         end
       end
 
       def report
         counts = {passed: @passed, failed: @failed, skipped: @skipped}
         File.write(@path, JSON.generate(**counts, slowest: @slowest, cpu_seconds: ::Process.times.to_a.sum.round(1)))
+      end
+
+      private
+
+      def failure(result)
+        ["#{result.klass}##{result.name}", *result.failure.message.scrub.lines(chomp: true).first(LINES)].join("\n      ")
       end
     end
   end

@@ -65,9 +65,9 @@ module Penstock
         # @return [String, nil] as {#call}
         def fill
           return unless @seconds
-          until @aimed >= MOST_AIMED || (aim = @coverage.scarcest).nil?
+          until @aimed >= MOST_AIMED || (scarce = @coverage.scarcest(@seeds)).nil?
             @aimed += 1
-            problem = run(Plan.draw(next_seed, aim: aim))
+            problem = run(Plan.draw(next_seed, aim: scarce))
             return problem if problem
           end
         end

@@ -50,8 +50,9 @@ module Penstock
           OFTEN.select { |row| @counts[row] < LEAST } + RARELY.select { |row| @counts[row] < least }
         end
 
-        # @return [String, nil] the one that came up least, of those that must come up often and didn't
-        def scarcest = OFTEN.select { |row| @counts[row] < LEAST }.min_by { |row| @counts[row] }
+        # @param seeds [Integer] as {#missing}
+        # @return [String, nil] of the required ones that came up too seldom, the one that came up least
+        def scarcest(seeds) = missing(seeds).min_by { |row| @counts[row] }
 
         def to_s
           rows = (REQUIRED + @counts.keys.sort).uniq

@@ -4,6 +4,7 @@ require "test_helper"
 require "stringio"
 require "tmpdir"
 require_relative "../../support/child"
+require_relative "../../support/result_file"
 require_relative "../../support/runner/tally"
 
 class TallyTest < Penstock::TestCase
@@ -54,6 +55,24 @@ class TallyTest < Penstock::TestCase
     add("native", child(exitstatus: 99), passed: 2)
 
     assert_equal "2 passed, 1 failed, 0 skipped", @tally.closing_line
+  end
+
+  test "what a failed test said stands at the end too" do
+    Dir.mktmpdir do |dir|
+      file = Penstock::TestSupport::ResultFile.new(path = File.join(dir, "result.json"))
+      result = Minitest::Result.from(Minitest::Test.new("test_ x"))
+      result.time = 1.0
+      result.failures << Minitest::Assertion.new((["seed 5: lost"] + (["more"] * 50)).join("\n"))
+      file.record(result)
+      file.report
+      @tally.add("unit", child(exitstatus: 1), path)
+    end
+    output = StringIO.new
+    @tally.report(output)
+
+    assert_match(/^  Minitest::Test#test_ x\n      seed 5: lost\n/, output.string)
+    assert_equal 24, output.string.scan(/^      more$/).size
+    assert_equal "0 passed, 1 failed, 0 skipped", @tally.closing_line
   end
 
   test "the closing line says how to run what was skipped for want of Kafka" do
