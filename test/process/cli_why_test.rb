@@ -6,13 +6,16 @@ require "penstock/native/admin"
 require "penstock/native/consumer"
 require "penstock/native/envelope"
 require "penstock/native/producer"
-require "penstock/testing/cluster"
 require_relative "../support/command_line"
+require_relative "../support/embedded_broker"
 require_relative "../support/real_broker"
+require_relative "../support/shared_tests"
 
 # What `penstock why` says about records of a group that committed 3 with 4 complete beyond it.
 module WhyContract
   include Penstock::TestSupport::CommandLine
+
+  extend Penstock::TestSupport::SharedTests
 
   def setup
     super
@@ -44,39 +47,31 @@ module WhyContract
     penstock("why", @topic, "0", offset.to_s, "--group", @group, "--bootstrap", bootstrap, *options)
   end
 
-  def self.included(base)
-    base.test "penstock why tells complete, complete beyond the offset, failing, untouched and not there apart" do
-      states = [1, 3, 4, 6, 8].to_h do |offset|
-        result = why(offset, "--json")
-        assert_equal 0, result.code, result.err
-        [offset, JSON.parse(result.out)["state"]]
-      end
-      assert_equal({1 => "complete", 3 => "incomplete", 4 => "complete_by_map", 6 => "untouched", 8 => "not_there"}, states)
+  test "penstock why tells complete, complete beyond the offset, failing, untouched and not there apart" do
+    states = [1, 3, 4, 6, 8].to_h do |offset|
+      result = why(offset, "--json")
+      assert_equal 0, result.code, result.err
+      [offset, JSON.parse(result.out)["state"]]
     end
+    assert_equal({1 => "complete", 3 => "incomplete", 4 => "complete_by_map", 6 => "untouched", 8 => "not_there"}, states)
+  end
 
-    base.test "penstock why says it in words" do
-      out = why(3).out
-      assert_match(/offset 3 is not complete, though records behind it are/, out)
-      assert_match(/failed 2 times/, out)
-      assert_match(/stands at 3, lag 5, by an owner that had ended in order/, out)
-    end
+  test "penstock why says it in words" do
+    out = why(3).out
+    assert_match(/offset 3 is not complete, though records behind it are/, out)
+    assert_match(/failed 2 times/, out)
+    assert_match(/stands at 3, lag 5, by an owner that had ended in order/, out)
   end
 end
 
 class CommandLineWhyTest < Penstock::TestCase
-  class << self
-    attr_reader :cluster
+  include WhyContract
 
-    def before_all = @cluster = Penstock::Testing::Cluster.start(topics: topics.to_h { |name| [name, 1] })
-    def after_all = @cluster.stop
-    def topics = @topics ||= Array.new(8) { |number| "why#{number}" }
-  end
+  extend Penstock::TestSupport::EmbeddedBroker::OnePerClass
 
-  def new_topic = self.class.topics.shift
+  def new_topic = "why-#{object_id}".tap { |name| self.class.cluster.create_topic(name, partitions: 1) }
 
   def bootstrap = self.class.cluster.kafka[:"bootstrap.servers"].to_s
-
-  include WhyContract
 
   test "penstock why wants numbers, and a group where there is no application" do
     assert_match(/PARTITION must be a number/, penstock("why", "t", "x", "1", "--bootstrap", "127.0.0.1:1").err)

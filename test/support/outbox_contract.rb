@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "outbox"
+require_relative "shared_tests"
 
 module Penstock
   module TestSupport
@@ -8,15 +9,7 @@ module Penstock
     module OutboxContract
       include Outbox
 
-      def self.included(base)
-        TESTS.each { |name, body| base.test(name, &body) }
-      end
-
-      TESTS = {}
-
-      def self.test(name, &body)
-        TESTS[name] = body
-      end
+      extend SharedTests
 
       test "a message is put in with the transaction, and with it only" do
         ActiveRecord::Base.transaction do

@@ -1,21 +1,14 @@
 # frozen_string_literal: true
 
 require_relative "outbox"
+require_relative "shared_tests"
 
 module Penstock
   module TestSupport
     # What the outbox promises about a key's order, on every database, when somebody intervenes while a turn sends, and about
     # keys that can't be delivered. Included by a class that says in `before_all` which database it is.
     module OutboxOrderContract
-      def self.included(base)
-        TESTS.each { |name, body| base.test(name, &body) }
-      end
-
-      TESTS = {}
-
-      def self.test(name, &body)
-        TESTS[name] = body
-      end
+      extend SharedTests
 
       # A parked row, and two that are held behind it.
       #
