@@ -94,7 +94,7 @@ module Penstock
       # @return [Array] whether it has a descriptor, lives, was sent a signal; how it ended
       def child_beside_a_filter(errno)
         refuse_pidfd_waits(errno)
-        child = Child.new(pid = fork { exec("sleep", "60", out: File::NULL) })
+        child = Child.new(pid = fork { exec("tail", "-f", File::NULL, out: File::NULL) })
         found = [child.io.nil?, child.alive?, child.signal(:KILL)]
         ::Process.kill(:KILL, pid) unless found.last
         wait_until(20) { !child.alive? }

@@ -2,8 +2,8 @@
 
 require "test_helper"
 require "penstock/producer"
-require "penstock/testing/cluster"
 require "support/command_line"
+require "support/embedded_broker"
 require "support/swarm/process"
 
 module Penstock
@@ -11,12 +11,7 @@ module Penstock
   class MoldTest < TestCase
     leaks_checked_per_class("the embedded broker serves all tests of the class")
 
-    class << self
-      attr_reader :cluster
-
-      def before_all = @cluster = Testing::Cluster.start
-      def after_all = @cluster.stop
-    end
+    extend TestSupport::EmbeddedBroker::OnePerClass
 
     def setup
       super

@@ -3,7 +3,6 @@
 require "test_helper"
 require "json"
 require "penstock/testing/cluster"
-require "support/child"
 require "support/ruby_program"
 
 module Penstock
@@ -16,15 +15,8 @@ module Penstock
     end
 
     def in_namespace(plan)
-      reader, writer = IO.pipe
-      collector = Thread.new { reader.read }
-      command = [*NAMESPACE, *TestSupport::RubyProgram.command(PROGRAM, JSON.generate(plan))]
-      result = TestSupport::Child.run(command, timeout: 60 * TestSupport::Wait::TIME_FACTOR * TestSupport::Wait.busy,
-        out: writer, err: writer)
-      writer.close
-      [collector.value, result]
-    ensure
-      [reader, writer].each(&:close)
+      TestSupport::RubyProgram.run("load ARGV.shift", PROGRAM, JSON.generate(plan), prefix: NAMESPACE,
+        timeout: 60 * TestSupport::Wait.busy)
     end
 
     test "T06: a process that gets the number of a node that has died gets none of its signals, with pidfds and without" do

@@ -4,8 +4,8 @@ require "test_helper"
 require "net/http"
 require "penstock/cli/control/session"
 require "penstock/producer"
-require "penstock/testing/cluster"
 require "support/command_line"
+require "support/embedded_broker"
 require "support/free_port"
 require "support/swarm/process"
 
@@ -14,12 +14,7 @@ module Penstock
   class SwarmTest < TestCase
     leaks_checked_per_class("the embedded broker serves all tests of the class")
 
-    class << self
-      attr_reader :cluster
-
-      def before_all = @cluster = Testing::Cluster.start
-      def after_all = @cluster.stop
-    end
+    extend TestSupport::EmbeddedBroker::OnePerClass
 
     def setup
       super

@@ -16,11 +16,12 @@ module Penstock
         [RbConfig.ruby, *$LOAD_PATH.first(6).map { |path| "-I#{path}" }, *arguments]
       end
 
+      # @param prefix [Array<String>] a command that runs the program's
       # @return [(String, Child::Result)] what it wrote to both outputs, and how it ended
-      def run(code, *arguments, timeout: 30, env: {})
+      def run(code, *arguments, timeout: 30, env: {}, prefix: [])
         reader, writer = IO.pipe
         collector = Thread.new { reader.read }
-        result = Child.run(command("-e", code, *arguments), timeout: timeout * Wait::TIME_FACTOR, env: env,
+        result = Child.run([*prefix, *command("-e", code, *arguments)], timeout: timeout * Wait::TIME_FACTOR, env: env,
           out: writer, err: writer)
         writer.close
         [collector.value, result]

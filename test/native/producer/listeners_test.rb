@@ -47,6 +47,14 @@ class ProducerListenersTest < Penstock::TestCase
     answers
   end
 
+  # Who replaces the client goes on once the listener's call waits.
+  def let_go_on_while_reloading(sender)
+    sender.monitor.subscribe("producer.reload") do
+      @go_on << true
+      wait_until(SECONDS, "a listener that waits") { asleep?(@reporter) }
+    end
+  end
+
   def asleep?(thread) = @gone_on && thread.status == "sleep"
 
   def refused(sender)
@@ -65,10 +73,7 @@ class ProducerListenersTest < Penstock::TestCase
   test "of an idempotent client that is replaced: its message goes to the next client" do
     sender = idempotent
     answers = hearing(sender, "error.occurred") { sender.produce_async(thing("listener's")) }
-    sender.monitor.subscribe("producer.reload") do
-      @go_on << true
-      wait_until(SECONDS, "a listener that waits") { asleep?(@reporter) }
-    end
+    let_go_on_while_reloading(sender)
 
     assert_instance_of Penstock::Producer::Delivery::Handle, ended(refused(sender), answers)
   end
@@ -87,10 +92,7 @@ class ProducerListenersTest < Penstock::TestCase
   test "of a transactional client that is lost: it has its turn behind the transaction" do
     sender = transactional
     answers = hearing(sender, "message.acknowledged") { sender.produce_sync(thing("listener's")) }
-    sender.monitor.subscribe("producer.reload") do
-      @go_on << true
-      wait_until(SECONDS, "a listener that waits") { asleep?(@reporter) }
-    end
+    let_go_on_while_reloading(sender)
     thread = Thread.new { lose(sender) }
 
     assert_predicate ended(thread, answers), :delivered?
