@@ -1,8 +1,7 @@
 # frozen_string_literal: true
 
 # One partition, keys side by side. What differs between the workloads is the body, by its name.
-require_relative "../probe"
-require "penstock"
+require_relative "settings"
 
 # The records of each key came in order, or `disordered` counts those that didn't.
 module Order
@@ -105,19 +104,7 @@ class BenchConsumer < Penstock::BaseConsumer
   include KeyedBodies[Probe["body"]]
 end
 
-class PenstockApp < Penstock::App
-  settings = Probe["settings"]
-
-  setup do |config|
-    config.client_id = "bench"
-    config.group_id = Probe["group"]
-    config.kafka = Probe.kafka
-    config.concurrency = settings["concurrency"]
-    config.window_records = settings["window_records"] if settings["window_records"]
-    config.max_messages = settings["max_messages"] if settings["max_messages"]
-    config.initial_offset = "earliest"
-  end
-
+class PenstockApp
   routes.draw do
     topic(Probe["topics"].first) do
       consumer BenchConsumer

@@ -2,8 +2,7 @@
 
 # An application whose processes are watched from outside: a server, a swarm, or one with a mold. Every record that is done is a
 # line in the journal, and so is every process that runs.
-require_relative "../probe"
-require "penstock"
+require_relative "settings"
 require Probe["application"] if Probe["application"]
 
 module SwarmBodies
@@ -48,25 +47,13 @@ class BenchConsumer < Penstock::BaseConsumer
   end
 end
 
-class PenstockApp < Penstock::App
-  settings = Probe["settings"]
-
-  setup do |config|
-    config.client_id = "bench"
-    config.group_id = Probe["group"]
-    config.kafka = Probe.kafka
-    config.concurrency = settings["concurrency"] if settings["concurrency"]
-    config.initial_offset = "earliest"
-    config.static_membership = settings["static_membership"] if settings["static_membership"]
-    (settings["swarm"] || {}).each { |name, value| config.swarm.public_send(:"#{name}=", value) }
-  end
-
+class PenstockApp
   routes.draw do
     Probe["topics"].each { |name| topic(name) { consumer BenchConsumer } }
   end
 
   # What nodes do all the time is done once where a mold shares it.
-  if settings.dig("swarm", "mold") && Probe["application"]
+  if Probe["settings"].dig("swarm", "mold") && Probe["application"]
     monitor.subscribe("app.before_warmup") { 3_000.times { |seed| LargeApplication.work(seed) } }
   end
   monitor.subscribe("app.running") { BenchConsumer.write("running", ::Process.pid, PenstockApp.node || "-") }
