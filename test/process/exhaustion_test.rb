@@ -6,7 +6,7 @@ require "support/embedded_broker"
 require "support/served"
 
 module Penstock
-  # Nowhere to write to. What else a machine may be short of is in test/ledger/exhaustion_test.rb.
+  # Nowhere to write to, nothing to read with. What else a machine may be short of is in test/ledger/exhaustion_test.rb.
   class ExhaustionProcessTest < TestCase
     include TestSupport::CommandLine
     include TestSupport::Served
@@ -23,6 +23,27 @@ module Penstock
       end
     ensure
       writer&.close
+    end
+
+    test "T34: without a descriptor for its own files it says what is missing, and works as soon as there are some" do
+      assert_works(server(env: {**journal, "MORE" => <<~RUBY}, rlimit_nofile: 200))
+        require "penstock/runtime/poll_loop"
+        Penstock::Runtime::PollLoop.prepend(Module.new do
+          def load_parts
+            return super if @again
+            @again = held = []
+            begin
+              loop { held << File.open(File::NULL) }
+            rescue Errno::EMFILE
+              super
+            end
+          ensure
+            held&.each(&:close)
+          end
+        end)
+      RUBY
+
+      assert_match(/connection is opened anew: .*Too many open files/, @started.last.log)
     end
 
     test "T34: a logger that raises at each call costs its lines, nothing else" do

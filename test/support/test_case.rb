@@ -63,6 +63,7 @@ module Penstock
         return if found.empty?
 
         result = new("leaks of the class")
+        result.time = 0.0
         failure = Minitest::Assertion.new("left behind by #{self}: #{found.join("; ")}")
         failure.set_backtrace(caller)
         result.failures << failure

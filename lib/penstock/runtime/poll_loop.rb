@@ -121,8 +121,7 @@ module Penstock
       def open_and_turn
         state("starting")
         driver = @connect.call(@group)
-        # A quarter of all that is loaded; the client joins its group meanwhile. Loops that load at once meet in Ruby's lock.
-        LOADING.synchronize { require_relative "loop_parts" }
+        LOADING.synchronize { load_parts }
         @mailbox.wake = driver.method(:wakeup)
         @parts = LoopParts.new(@group, driver, @host, @mailbox, @left_running, @hooks)
         @parts.recorder = @recorder
@@ -133,6 +132,16 @@ module Penstock
         finish
       ensure
         close(driver) if driver
+      end
+
+      # A quarter of all that is loaded; the client joins its group meanwhile. Loops that load at once meet in Ruby's lock.
+      # A file that Ruby may not open, for want of descriptors, is one that it says isn't there.
+      def load_parts
+        require_relative "loop_parts"
+      rescue LoadError => error
+        path = "#{error.path}.rb"
+        File.open(path, &:close) if File.exist?(path)
+        raise
       end
 
       def survey(driver)
