@@ -46,7 +46,8 @@ module Penstock
         @reloads = 0
         @reloading = nil
         @status = "running"
-        @closed = @told = @stopping = @missed = @failed = @complained = false
+        @stage = :starting # then :running, :stopping, :closed
+        @failed = false
       end
 
       # @param threads [#start]
@@ -65,7 +66,7 @@ module Penstock
         ends = now + LAST_S
         nil until deliver || now > ends || !@socket.wait_writable(LAST_S)
         @lock.synchronize do
-          @closed = true
+          @stage = :closed
           @changed.signal
         end
         @socket&.close
@@ -95,64 +96,78 @@ module Penstock
       # --- states
 
       def ready
-        return if @told
-        @told = true
-        owe("READY=1\nSTATUS=#{@status}")
+        owe do
+          next unless @stage == :starting
+          @stage = :running
+          "READY=1\nSTATUS=#{@status}"
+        end
       end
 
       # What follows is said by the vitals. Before the first node is forked there is nothing to replace.
       def reloading
-        return unless @told
-        owe("RELOADING=1\nMONOTONIC_USEC=#{(now * 1_000_000).to_i}\nSTATUS=replaces its nodes") do
+        owe do
+          next unless @stage == :running
           @reloading = @reloads += 1
           @changed.signal
+          "RELOADING=1\nMONOTONIC_USEC=#{(now * 1_000_000).to_i}\nSTATUS=replaces its nodes"
         end
       end
 
       def quieting
-        @status = "takes no new work"
-        owe("STATUS=#{@status}") unless @stopping
+        owe do
+          @status = "takes no new work"
+          "STATUS=#{@status}" unless @stage == :stopping
+        end
       end
 
       def stopping
-        owe("STOPPING=1\nSTATUS=stops") { @stopping = true }
+        owe do
+          @stage = :stopping
+          "STOPPING=1\nSTATUS=stops"
+        end
       end
 
       # A reload nobody was told of isn't told twice.
-      def owe(text)
+      #
+      # @yieldreturn [String, nil] what to tell, decided under the lock
+      def owe
         return unless ours?
         @lock.synchronize do
-          yield if block_given?
+          next if closed?
+          text = yield or next
           @owed.pop if text.start_with?("RELOADING") && @owed.last&.start_with?("RELOADING")
           @owed << text
         end
         deliver
       end
 
+      def closed? = @stage == :closed
+
       # --- the thread
 
       def run
-        until @closed
-          attempt
-          wait
-        end
+        wait(attempt) until closed?
       end
 
-      # Once in a row.
+      # What fails is said once in a row.
+      #
+      # @return [Boolean] false: the manager has no room for all that is due, which is tried again soon
       def attempt
-        turn
-        @failed = false
+        turn.tap { @failed = false }
       rescue => error
         say("the service manager isn't told how this process does for now: #{error.class}: #{error.message}") unless @failed
         @failed = true
       end
 
+      # What is owed doesn't hang on the vitals.
       def turn
         reload = @reloading # before the vitals, which then know of it
         vitals = @vitals.call
         reloaded(reload) if reload && !vitals[:rolling]
-      ensure
-        beat(vitals) if deliver
+        deliver && beat(vitals)
+      rescue
+        deliver
+        raise
       end
 
       # Unless another one has begun.
@@ -160,20 +175,21 @@ module Penstock
         @lock.synchronize do
           next unless @reloading == reload
           @reloading = nil
-          @owed << "READY=1\nSTATUS=#{@status}" unless @stopping
+          @owed << "READY=1\nSTATUS=#{@status}" if @stage == :running
         end
       end
 
+      # @return [Boolean] false: the manager has no room for it now
       def beat(vitals)
-        live = @beat_s && vitals && vitals[:live]
-        @missed = live && !tell("WATCHDOG=1")
+        told = !(@beat_s && vitals[:live]) || tell("WATCHDOG=1")
         complain
+        told
       end
 
-      def wait
+      def wait(told)
         @lock.synchronize do
-          again_s = REPEAT_S if @missed || @owed.any?
-          @changed.wait(@lock, [@beat_s, again_s, (LOOK_S if @reloading)].compact.min) unless @closed
+          again_s = REPEAT_S unless told && @owed.empty?
+          @changed.wait(@lock, [@beat_s, again_s, (LOOK_S if @reloading)].compact.min) unless closed?
         end
       end
 
@@ -203,9 +219,9 @@ module Penstock
 
       # Once: it won't get better.
       def complain
-        return if @trouble.nil? || @complained || @closed
-        @complained = true
-        say("the service manager (NOTIFY_SOCKET=#{@address}) can't be told how this process does: #{@trouble.message}. " \
+        return if @trouble.nil? || @trouble == :told || closed?
+        error, @trouble = @trouble, :told
+        say("the service manager (NOTIFY_SOCKET=#{@address}) can't be told how this process does: #{error.message}. " \
           "It may end it as one that doesn't start, or is silent")
       end
 

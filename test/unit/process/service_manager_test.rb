@@ -58,6 +58,15 @@ module Penstock
       assert silence
     end
 
+    test "what stops before it ran isn't ready any more" do
+      manager(listen)
+      state(:stopping)
+      %i[running quieting].each { |name| state(name) }
+
+      assert_equal %w[STOPPING=1 STATUS=stops], heard
+      assert silence
+    end
+
     test "sockets outside of the file system are reached too" do
       manager(listen("@penstock-#{::Process.pid}-#{rand(1 << 40)}"))
       state(:running)
