@@ -41,6 +41,7 @@ module Penstock
         @halt = :go
         @unsettled = []
         @troubles = 0
+        @last_ms = {}
       end
 
       # Runs it on a thread of its own.
@@ -194,15 +195,16 @@ module Penstock
 
       # Rows that are held behind one that somebody deleted by hand.
       def sweep
-        @store.release_orphans if due?(:@swept_at, SWEEP_MS)
+        @store.release_orphans if due?(:sweep, SWEEP_MS)
       end
 
-      def due?(name, interval_ms)
+      # Whether it is time for what is done now and then, which counts as done.
+      def due?(what, interval_ms)
         now = @clock.monotonic_ms
-        last = instance_variable_get(name)
+        last = @last_ms[what]
         return false if last && now - last < interval_ms
 
-        instance_variable_set(name, now)
+        @last_ms[what] = now
         true
       end
 
@@ -252,7 +254,7 @@ module Penstock
 
       # Costs queries, so only for who listens.
       def tell_lag
-        return unless @monitor.subscribed?("outbox.lag") && due?(:@lag_told_at, @settings.lag_interval)
+        return unless @monitor.subscribed?("outbox.lag") && due?(:lag, @settings.lag_interval)
 
         lag = @store.lag
         @monitor.instrument("outbox.lag", table: @settings.table, count: lag.pending, oldest_age_ms: lag.oldest_age_ms,
