@@ -19,7 +19,9 @@ module Penstock
       super
       @topic = unique("swarm")
       @kafka = {"bootstrap.servers": bootstrap_servers, "session.timeout.ms": 6_000, "fetch.wait.max.ms": 50}
-      Admin.new(kafka: @kafka).create_topic(@topic, partitions: PARTITIONS)
+      admin = Admin.new(kafka: @kafka)
+      admin.create_topic(@topic, partitions: PARTITIONS)
+      admin.close
       @started = []
       @produced = 0
     end
