@@ -146,11 +146,13 @@ module Penstock
     # @param target [Integer, Time, :earliest, :latest] :latest waits for the next new record
     # @param reset_offset [Boolean] accepted for the incumbent's callers; a seek always sets the committed offset
     # @raise [InvalidTimeBasedOffsetError] when there is no record at or after the time
+    # @raise [ArgumentError] for any other target; offsets aren't negative
     def seek(target, reset_offset: true) = @penstock_context.seek(target)
 
     # Holds the partition after {#consume} has returned.
     # @param offset [Integer, :consecutive] where it goes on; :consecutive: behind this call's records
-    # @param timeout [Integer, nil] ms; nil: until {#resume}
+    # @param timeout [Numeric, nil] ms; nil: until {#resume}
+    # @raise [ArgumentError] for any other offset or timeout
     def pause(offset = :consecutive, timeout = nil) = @penstock_context.pause(offset, timeout)
 
     # Lifts the hold of {#pause}.
@@ -167,7 +169,8 @@ module Penstock
     # Stores metadata that goes with the next commit, whatever moves the offset.
     # @param metadata [String] at most 1,024 bytes
     # @return [Boolean] whether the partition is still ours
-    def store_offset_metadata(metadata) = @penstock_context.marks.store_metadata(metadata)
+    # @raise [ArgumentError] for anything else
+    def store_offset_metadata(metadata) = @penstock_context.store_metadata(metadata)
 
     # @return [Object, nil, false] offset metadata committed with this partition, by us or the owner before: a String, or what
     #   the route's `offset_metadata deserializer:` makes of it; false when the partition is no longer ours

@@ -84,7 +84,7 @@ module Penstock
       # @return [Boolean] whether the partition is still ours
       def mark(message, metadata = nil)
         check(message)
-        check_metadata(metadata)
+        metadata &&= checked(metadata)
         mark_in(current_transaction, message, metadata) || (message.mark_cell || marks).mark(message.offset, metadata)
       end
 
@@ -110,10 +110,17 @@ module Penstock
       end
 
       # @param offset [Integer, nil, :consecutive] where to go on
-      # @param timeout_ms [Integer, nil]
+      # @param timeout_ms [Numeric, nil]
+      # @raise [ArgumentError] for anything else: the poll loop takes it as it is
       def pause(offset, timeout_ms)
-        ask Flow::Pause.new((offset == :consecutive) ? nil : offset, timeout_ms)
+        offset = nil if offset == :consecutive
+        raise ArgumentError, "pause takes an offset or :consecutive, not #{offset.inspect}" unless offset.nil? || offset?(offset)
+        ask Flow::Pause.new(offset, timeout_ms && whole_ms(timeout_ms))
       end
+
+      # @param metadata [String]
+      # @return [Boolean] whether the partition is still ours
+      def store_metadata(metadata) = marks.store_metadata(metadata && checked(metadata))
 
       # Takes effect at once, beside what the unit wishes at its end.
       # @param offset [Integer]
@@ -139,11 +146,16 @@ module Penstock
       end
 
       def resolve(target)
-        case target
-        when Integer, :earliest, :latest then target
-        when Time then offset_at(target)
-        else raise ArgumentError, "seek takes an offset, a Time, :earliest or :latest, not #{target.inspect}"
-        end
+        return target if target == :earliest || target == :latest || offset?(target)
+        return offset_at(target) if target.is_a?(Time)
+        raise ArgumentError, "seek takes an offset, a Time, :earliest or :latest, not #{target.inspect}"
+      end
+
+      def offset?(value) = value.is_a?(Integer) && OFFSETS.cover?(value)
+
+      def whole_ms(timeout)
+        return timeout.ceil.clamp(0, LONGEST_PAUSE_MS) if timeout.is_a?(Numeric) && timeout.real? && timeout.finite?
+        raise ArgumentError, "pause takes a timeout in ms, or nil to wait for resume, not #{timeout.inspect}"
       end
 
       def offset_at(time)
@@ -158,15 +170,21 @@ module Penstock
                              "a consumer marks records of its own partition"
       end
 
-      def check_metadata(metadata)
-        return if metadata.nil? || metadata.bytesize <= MAX_METADATA_BYTES
+      # A copy: what the caller makes of it later isn't what was checked.
+      # @return [String]
+      def checked(metadata)
+        raise ArgumentError, "offset metadata is a String, not #{metadata.inspect[0, 80]}" unless metadata.is_a?(String)
+        return metadata.dup.freeze if metadata.bytesize <= MAX_METADATA_BYTES
         raise ArgumentError, "offset metadata has #{metadata.bytesize} bytes, #{MAX_METADATA_BYTES} are allowed: " \
                              "the rest of the commit's metadata is Penstock's own"
       end
 
       # The user's share of the 4,096 bytes a broker takes by default.
       MAX_METADATA_BYTES = 1_024
-      private_constant :MAX_METADATA_BYTES
+      # What a partition may have; below are the client's own words for "the end" and the like.
+      OFFSETS = (0...(2**63 - 1))
+      LONGEST_PAUSE_MS = 365 * 86_400_000
+      private_constant :MAX_METADATA_BYTES, :OFFSETS, :LONGEST_PAUSE_MS
     end
   end
 end

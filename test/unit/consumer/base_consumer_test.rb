@@ -191,6 +191,41 @@ module Penstock
         @link.requests
     end
 
+    test "a place or a time to wait that is none is refused where it is asked for: the poll loop would fall over it" do
+      wrong = [-> { pause("12") }, -> { pause(:latest) }, -> { pause(1.5) }, -> { pause(-1) }, -> { pause(2**64) },
+        -> { pause(:consecutive, "5") }, -> { pause(:consecutive, Float::NAN) }, -> { pause(:consecutive, Float::INFINITY) },
+        -> { seek(-5) }, -> { seek(2**64) }, -> { seek(1.5) }]
+      refused = wrong.map do |ask|
+        setup
+        consume { instance_exec(&ask) }.then { |outcome| [outcome.error.class, outcome.flow] }
+      end
+      assert_equal [[ArgumentError, nil]] * wrong.size, refused
+    end
+
+    test "a pause is a whole number of ms, and never of less than none" do
+      pauses = [[:consecutive, 10.2], [3, -5], [nil, nil]].map do |arguments|
+        setup
+        consume { pause(*arguments) }.flow.to_a
+      end
+      assert_equal [[nil, 11], [3, 0], [nil, nil]], pauses
+    end
+
+    test "offset metadata that is none, or too long, is refused by whatever stores it, and what was stored is a copy" do
+      text = +"page 7"
+      errors = []
+      consume do
+        [123, "x" * 1_025].each do |metadata|
+          store_offset_metadata(metadata)
+        rescue ArgumentError => error
+          errors << error.message
+        end
+        store_offset_metadata(text)
+        text << "x" * 2_000
+      end
+      assert_match(/String, not 123.*1025 bytes/m, errors.join)
+      assert_equal "page 7", @lane.marks.metadata
+    end
+
     test "offset metadata over its share is refused, naming the limit" do
       consume {}
       message = Messages.new(batch([1])).first
