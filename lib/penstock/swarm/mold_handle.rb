@@ -1,15 +1,13 @@
 # frozen_string_literal: true
 
 require "socket"
-require_relative "../native/child"
-require_relative "frame"
 require_relative "mold"
+require_relative "process_handle"
 
 module Penstock
   module Swarm
-    # One process of a mold as the supervisor sees it: requests, messages, its end. Used by the supervisor's main thread; thrown
-    # away with its process.
-    class MoldHandle
+    # One process of a mold: besides what all have, requests for nodes. The two talk over a socket.
+    class MoldHandle < ProcessHandle
       # For a process that was killed to be waited for.
       ENDING_S = 2.0
       private_constant :ENDING_S
@@ -32,27 +30,13 @@ module Penstock
         theirs&.close
       end
 
-      # @param pid [Integer]
-      # @param socket [UNIXSocket]
-      def initialize(pid, socket)
-        @child = Native::Child.new(pid)
-        @socket = socket
-        @parser = Frame::Parser.new
-      end
-
-      # @return [Integer]
-      def pid = @child.pid
-
-      # @return [Array<IO>] what tells that there is something to look at
-      def ios = [@socket, @child.io].compact
-
       # Asks for a node; never waits.
       # @param ends [Array<IO>] what is the node's of its pipes
       # @return [Boolean] false: it is gone, or doesn't read
       def bear(number, index, ends)
-        return false unless @socket # it has closed its end, and isn't waited for yet
+        return false unless @line # it has closed its end, and isn't waited for yet
         rights = Socket::AncillaryData.unix_rights(*ends)
-        @socket.sendmsg_nonblock(Frame.encode(Message::Bear.new(number, index)), 0, nil, rights, exception: false).is_a?(Integer)
+        @line.sendmsg_nonblock(Frame.encode(Message::Bear.new(number, index)), 0, nil, rights, exception: false).is_a?(Integer)
       rescue SystemCallError, IOError
         false
       end
@@ -61,27 +45,17 @@ module Penstock
       # @yieldparam message [Struct]
       # @return [void]
       def read(&)
-        while @socket
-          bytes, = @socket.recvmsg_nonblock(Frame::MAX_BYTES, exception: false)
+        while @line
+          bytes, = @line.recvmsg_nonblock(Frame::MAX_BYTES, exception: false)
           return if bytes == :wait_readable
-          return close_socket if bytes.nil? || bytes.empty? # its end, as newer Rubies say it or older ones
+          return hang_up if bytes.nil? || bytes.empty? # its end, as newer Rubies say it or older ones
           @parser.feed(bytes, &)
         end
       rescue SystemCallError
-        close_socket
+        hang_up
       end
-
-      # Waits for it, if it has ended.
-      # @return [Array(Integer, Integer), nil] exit code and signal, of which one is nil; nil while it lives
-      def ended = @child.reap
 
       def kill = @child.signal("KILL")
-
-      # Lets go of it, in another process, or where it doesn't end.
-      def close
-        close_socket
-        @child.close
-      end
 
       # It has nothing that must be put away in order.
       def end!
@@ -94,11 +68,6 @@ module Penstock
       private
 
       def now = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC)
-
-      def close_socket
-        @socket&.close
-        @socket = nil
-      end
     end
   end
 end
