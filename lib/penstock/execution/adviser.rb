@@ -63,7 +63,8 @@ module Penstock
 
       # All that is known about one failure.
       Case = Struct.new(:policy, :consumer, :unit, :error, :offset, :attempt, :errors) do
-        def record = @record ||= unit.messages.from_offset(offset).slice(0, 1).first
+        # Whole, whatever user code did to it before it failed.
+        def record = @record ||= unit.messages.from_offset(offset).slice(0, 1).first.afresh
         def lane = unit.lane
 
         def trace_id

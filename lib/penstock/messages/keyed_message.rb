@@ -22,6 +22,7 @@ module Penstock
     # @return [KeyedMessage] with bytes of its own
     def detached = @batch.is_a?(Messages::MemoryBatch) ? self : KeyedMessage.new(Messages::MemoryBatch.copy(@batch, @index), 0)
 
+    def afresh = KeyedMessage.new(@batch, @index).tap { |view| view.join(@cell) }
     def mark_cell = @cell || super
     def keyed = self
   end

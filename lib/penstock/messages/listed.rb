@@ -42,6 +42,7 @@ module Penstock
         slice(skip, @size - skip)
       end
 
+      def afresh = Listed.new(@views.map(&:afresh), @batch, scheduled_ms: @scheduled_ms)
       def slice(start, count) = Listed.new(@views[start, count], @batch, scheduled_ms: @scheduled_ms)
       def pick(positions) = Listed.new(@views.values_at(*positions), @batch, scheduled_ms: @scheduled_ms)
 

@@ -121,6 +121,10 @@ module Penstock
     # @api private
     def keyed = KeyedMessage.new(@batch, @index)
 
+    # @return [Message] the same record, as if user code had never had it: neither cleared, changed nor frozen
+    # @api private
+    def afresh = Message.new(@batch, @index)
+
     # Whether the end of the partition came right behind it.
     # @api private
     def at_end? = !@batch.eof.nil? && @index + 1 == @batch.size

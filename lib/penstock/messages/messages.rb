@@ -172,6 +172,11 @@ module Penstock
       self
     end
 
+    # What runs again gets views of its own: whatever user code did to the last ones (cleared, changed, frozen), it is not seen.
+    # @return [Messages]
+    # @api private
+    def afresh = slice(0, @size)
+
     # @return [Messages] the records whose offset is at least +offset+
     # @api private
     def from_offset(offset)

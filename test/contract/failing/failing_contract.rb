@@ -190,6 +190,29 @@ module Penstock
       await_committed(topic, 1)
     end
 
+    rule "a record that was cleared before it failed is tried again and dead-lettered like any other, however units are cut" do
+      cuts = [->(_) { parallel by: :key }, ->(_) { filter { |message| message.offset != 1 } }, ->(_) { batch min: 2, within: 50 }]
+      cuts.each do |cut|
+        topic, dead = letters_topics, unique("dead")
+        send_records(topic, [["good", nil], ["other", nil], ["bad", nil], ["fine", nil]])
+        options = lambda do |route|
+          instance_exec(route, &cut)
+          dead_letter_queue(topic: dead, max_retries: 1)
+        end
+        running = consuming(topic, options) do
+          messages.each do |message|
+            text = message.raw_payload
+            message.clean!
+            raise "no" if text == "bad"
+          end
+        end
+
+        assert_equal ["bad"], letters(dead, 1).map(&:raw_payload)
+        await_committed(topic, 4)
+        running.stop
+      end
+    end
+
     # --- helpers
 
     def letters_topics = unique("topic").tap { |name| create_topic(name, 1) }

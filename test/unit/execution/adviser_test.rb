@@ -57,6 +57,16 @@ module Penstock
       assert_empty @producer.asked
     end
 
+    test "a dead letter has the bytes of a record that the consumer had cleared" do
+      lane = rolling(%w[a], dead_letters(0))
+      unit = lane.next_unit
+      unit.messages.batch.context = Messages::Context.new(lane.topic.deserializers)
+      unit.messages.each(&:clean!)
+      advice = adviser.call(Consumer.new(@producer), unit, RuntimeError.new, 0, @tracker)
+      assert_equal ["p", "p"], [advice.letter.dispatch[:payload], advice.letter.record.payload]
+      assert_empty @errors
+    end
+
     test "a dead letter is made only when the record may be given up" do
       assert_nil advise(dead_letters(2), attempt: 2).letter
       letter = advise(dead_letters(2), attempt: 3).letter

@@ -22,7 +22,7 @@ module Penstock
 
       # Run these records again, before anything else of the lane, or of the key.
       Requeue = Struct.new(:messages, :key) do
-        def perform(lane, _ports) = lane.division.requeue(key, messages)
+        def perform(lane, _ports) = lane.division.requeue(key, messages.afresh)
       end
 
       # One key waits, until `at` (monotonic ms) or until released; the others go on.
