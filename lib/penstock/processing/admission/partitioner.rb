@@ -49,7 +49,18 @@ module Penstock
         private
 
         def key_of(message, undecodable)
-          undecodable.key?(message.offset) ? message.raw_key : @partitioner.call(message)
+          undecodable.key?(message.offset) ? message.raw_key : own(@partitioner.call(message))
+        end
+
+        # Records are found by their key for as long as they are at hand: whoever changes what the partitioner answered, the
+        # consumer or the partitioner itself, mustn't change that. One whose `hash` raises does it here, not on the loop.
+        def own(key)
+          case key
+          when String then key.frozen? ? key : key.dup.freeze
+          when Array then key.map { |part| own(part) }.freeze
+          when Hash then key.to_h { |name, value| [own(name), own(value)] }.freeze
+          else key.tap(&:hash)
+          end
         end
 
         def check(messages, keys, undecodable)

@@ -22,6 +22,10 @@ module Penstock
           @next_due = [@next_due, at].compact.min
         end
 
+        # @param at [Integer]
+        # @return [Boolean] whether the key ends waiting by itself, and before that
+        def sooner?(run, at) = (due = @due[run]) ? due < at : false
+
         # @param run [KeyRun]
         def delete(run)
           at = @due.delete(run)

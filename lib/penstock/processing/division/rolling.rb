@@ -249,12 +249,12 @@ module Penstock
 
         def run_of(key) = @runs[key] ||= KeyRun.new(key)
 
-        # Records that an earlier owner was retrying wait their back-off again, alone.
+        # Records that an earlier owner was retrying wait their back-off again, alone. That cuts short no other wait of their key.
         def again(run, offset, lane)
           return if lane.attempts.of(offset).zero?
           run.isolate_through = [run.isolate_through, offset].compact.max
           at = lane.adopted_until
-          park(run.key, :retry, at) if at
+          park(run.key, :retry, at) if at && (run.parked.nil? || @parking.sooner?(run, at))
         end
 
         def unit_of(run, messages, lane)

@@ -34,8 +34,15 @@ module Penstock
         def record(outcome, context) = [context.lane.topic_name, context.lane.partition, outcome.blamed]
 
         def held(outcome, context, verdict)
-          [Effect::Hold.new(:breaker, nil), context.isolate(outcome.unit, outcome.blamed), context.requeue(outcome.unit),
-            *FlowRequested.hold(outcome.flow, context), *(opened(outcome, context) if verdict == :opened)]
+          [Effect::Hold.new(:breaker, nil), *again(outcome, context), *FlowRequested.hold(outcome.flow, context),
+            *(opened(outcome, context) if verdict == :opened)]
+        end
+
+        # A unit that was marked to its end before it failed leaves nothing: its key isn't told of, for it is forgotten already.
+        def again(outcome, context)
+          rest = context.rest(outcome.unit)
+          isolating = rest.empty? ? [] : [context.isolate(outcome.unit, outcome.blamed)]
+          [*isolating, context.requeue(outcome.unit, rest)]
         end
 
         def opened(outcome, context)

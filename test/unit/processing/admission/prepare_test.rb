@@ -171,6 +171,23 @@ module Penstock
       assert_equal [[0, 2], %w[A B]], [prepared.messages.offsets, prepared.keys]
     end
 
+    test "a key is what it was when the partitioner answered it, whoever changes the object later" do
+      key = [+"a", {id: +"b"}]
+      keys = prepare(parallel: parallel(->(_message) { key })).call(keyed("x", "y"), 0).keys
+      key[0] << "!"
+      key[1][:id] << "!"
+      key << "more"
+      assert_equal [["a", {id: "b"}]] * 2, keys
+      assert keys.flatten.none? { |part| part.respond_to?(:hash) && !part.frozen? }
+    end
+
+    test "a key whose hash raises does it on the worker: it is told, and the whole take comes again" do
+      odd = Class.new { def hash = raise("no hash") }.new
+      prepared = prepare(parallel: parallel(->(_message) { odd })).call(keyed("x"), 0)
+      assert_equal [[], [0], ["virtual_partitions.partitioner.error"]],
+        [prepared.messages.offsets, prepared.rest.offsets, names(prepared)]
+    end
+
     test "[VP partitioner error] a partitioner that raises is told, and the whole take comes again" do
       prepared = prepare(parallel: parallel(->(message) { (message.offset == 1) ? raise("no tenant") : 1 }))
         .call(keyed(*%w[a b]), 0)

@@ -159,6 +159,15 @@ module Penstock
       assert_predicate breaker, :closed?
     end
 
+    test "a key that was marked to its end before its unit opened the breaker is forgotten, so that a record is taken to probe" do
+      lane = rolling(%w[a], {breaker: Routing::Breaker.new(1, 1, [])})
+      unit = lane.next_unit
+      unit.marks.mark(0)
+      settle(lane, unit, error: RuntimeError.new, blamed: 0)
+      assert lane.holds.only?(:breaker)
+      assert_equal [true, true], [lane.division.empty?, lane.takes?]
+    end
+
     test "a success of any lane of the topic begins another row" do
       lane = filled(3, {**dead_letters(9), breaker: Routing::Breaker.new(2, 2, [])})
       fail_at(lane, lane.next_unit, 0)
