@@ -8,7 +8,7 @@ module Penstock
       module Aims
         SLOW = {slow_percent: 6, drain_ms: 700}.freeze
         KEYED = {mode: :key, keys: 20, max_messages: 3}.freeze
-        LETTERS = {letters: 0, letter_topic: "dead", fail_percent: 8, breaker: nil}.freeze
+        LETTERS = {letters: 0, tiers: nil, letter_topic: "dead", fail_percent: 8, breaker: nil}.freeze
         SMALL = {killer: nil, budget: 36, burst_ms: 600, partitions: 3, records: 50}.freeze
         # What the plan says, and the faults that come first: a kind and its value each, so often.
         PLANS = {
@@ -21,7 +21,8 @@ module Penstock
           "adoption with map" => [{**SLOW, **KEYED}, [:shuffle, nil], 3],
           "pressure stop" => [{**SMALL, **SLOW, **KEYED}, [:shuffle, nil], 1],
           "seek with units running" => [SLOW, [:ambush, :seek], 3],
-          "crash with suspects" => [{killer: 3, budget: nil, partitions: 3, commit_interval_ms: 200, **LETTERS}, [:crash, 100], 3],
+          "crash with suspects" => [{killer: 3, budget: nil, partitions: 3, commit_interval_ms: 200, **LETTERS},
+            [:crash, 100], 3],
           "retention passed the lane" => [SLOW, [:retention, 99], 3]
         }.freeze
         private_constant :SLOW, :KEYED, :LETTERS, :SMALL

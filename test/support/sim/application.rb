@@ -51,6 +51,8 @@ module Penstock
 
         attr_reader :settings, :group, :properties
 
+        def self.retry_topic?(name) = name.include?(".retry.")
+
         def initialize(plan)
           @settings = self.class.settings(plan) { settings_of(plan) }
           routes = draw(plan).routes(@settings)
@@ -59,7 +61,11 @@ module Penstock
                          "max.poll.interval.ms" => "300000"}.freeze
         end
 
+        # @return [Array<String>] that somebody writes to
         def self.topics(plan) = Array.new(plan.topics) { |index| "t#{index}" }
+
+        # @return [Array<String>] where a topic's failed records go one after another
+        def self.retry_topics(plan, name) = Array.new(plan.tiers.to_a.size) { |index| "#{name}.retry.#{index + 1}" }
 
         private
 
@@ -128,10 +134,11 @@ module Penstock
 
         def failures(route, plan)
           route.breaker(after: plan.breaker) if plan.breaker
+          route.quarantine(max_crashes: World::CRASHES) if plan.killer
+          route.retry_topics(delays: plan.tiers, finally: plan.letter_topic) if plan.tiers
           return unless plan.letters
           route.dead_letter_queue(topic: plan.letter_topic, max_retries: plan.letters, mark_after_dispatch: true,
             marking_method: plan.at_once ? "mark_as_consumed!" : "mark_as_consumed")
-          route.quarantine(max_crashes: World::CRASHES) if plan.killer
         end
       end
     end

@@ -7,6 +7,7 @@ require_relative "checking/copies"
 require_relative "checking/executions"
 require_relative "checking/letters"
 require_relative "checking/ownership"
+require_relative "checking/retries"
 require_relative "truth"
 
 module Penstock
@@ -24,12 +25,13 @@ module Penstock
         include Checking::Executions
         include Checking::Letters
         include Checking::Ownership
+        include Checking::Retries
 
         # Events of the loop that are looked at.
         EVENTS = %w[error.occurred consumer.offset_reset offsets.opened_without_ledger client.reset offsets.metadata_reduced
           offsets.metadata_ignored rebalance.unit_left_running consumer.discontinuity consumer.consuming.seek
-          dead_letter_queue.dispatched consumer.skipped filtering.dropped filtering.seek filtering.throttled breaker.opened
-          consumer.suspected offsets.reopened].freeze
+          dead_letter_queue.dispatched retry_topic.dispatched consumer.skipped filtering.dropped filtering.seek
+          filtering.throttled breaker.opened consumer.suspected offsets.reopened].freeze
         # Those that only show that something came up.
         TOLD = {"client.reset" => "connection opened anew", "rebalance.unit_left_running" => "revocation over its drain",
                 "filtering.throttled" => "held by admission",
@@ -73,9 +75,11 @@ module Penstock
         end
 
         # @param filtered [Boolean] whether the users' filter takes it out
-        def produced(place, record, filtered: false)
-          truth = Truth.new(@truths.size, place, record)
+        # @param origin [Truth, nil] what failed, of what came to a retry topic
+        def produced(place, record, filtered: false, origin: nil)
+          truth = Truth.new(@truths.size, place, record, origin)
           truth.filtered = truth.exempt = filtered
+          truth.arrived_at = @world.timeline.now
           @truths << truth
           @of_place[place] << truth
           sequence(truth)&.push(truth)
@@ -83,7 +87,7 @@ module Penstock
 
         # These records are no longer in the log.
         def gone(records)
-          records.each { |record| @truths[record.payload.to_i].exempt = true }
+          records.each { |record| truth_in(record.payload, record.headers).exempt = true }
         end
 
         # The log was cut: what stands below the old end from now on may be skipped by what was committed before.
@@ -109,7 +113,7 @@ module Penstock
           when "consumer.offset_reset" then reset(payload)
           when "consumer.consuming.seek" then excuse(payload.values_at(:topic, :partition), payload[:message], 1)
           when "consumer.discontinuity" then discontinuity(instance, payload)
-          when "dead_letter_queue.dispatched" then letter_settled(instance, payload)
+          when "dead_letter_queue.dispatched", "retry_topic.dispatched" then letter_settled(instance, payload)
           when "consumer.skipped" then skipped(instance, payload)
           when "filtering.dropped" then dropped(payload)
           when "filtering.seek" then went_elsewhere(payload)
@@ -147,9 +151,11 @@ module Penstock
 
         def inspect = "#<Checker>"
 
-        def truth_of(message) = @truths.fetch(message.raw_payload.to_i)
+        def truth_of(message) = truth_in(message.raw_payload, (message.raw_headers if @plan.tiers))
 
         private
+
+        def truth_in(payload, headers) = @truths.fetch((headers&.[](Truth::NUMBER) || payload).to_i)
 
         # Its user left it incomplete, and for its owner it still is, whoever else has done it.
         def left?(truth, owner) = truth.paused && (truth.redo || !truth.done || !truth.done_by.equal?(owner))

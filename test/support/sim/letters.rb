@@ -40,7 +40,7 @@ module Penstock
           return full if @world.timeline.now < @full_until
           fate = @world.letter_fate(FATES)
           raise error(:msg_size_too_large) if fate == :refused
-          Handle.new.tap { |handle| travel(handle, truth, fate) }
+          Handle.new.tap { |handle| travel(handle, truth, message, fate) }
         end
 
         def inspect = "#<Letters>"
@@ -52,14 +52,34 @@ module Penstock
           nil
         end
 
-        def travel(handle, truth, fate)
+        def travel(handle, truth, message, fate)
           @world.faults.sprung(:letter, @instance) if fate
+          return travel_on(handle, truth, message, fate) if Application.retry_topic?(message[:topic])
           case fate
           when :late then acknowledge(handle, truth, @world.random.rand(LATE_MS))
           when :failed then fail_after(handle, @world.cluster.latency, :msg_timed_out)
           when :unanswered, :never then fail_after(handle, GIVEN_UP_MS.fetch(fate), :timed_out)
           else acknowledge(handle, truth, @world.cluster.latency)
           end
+        end
+
+        # To a topic that is read. What is late waits in the process, and dies with it; what isn't answered has arrived.
+        def travel_on(handle, truth, message, fate)
+          way_ms = @world.cluster.latency
+          case fate
+          when :late then after(@world.random.rand(LATE_MS)) { arrive(handle, truth, message) }
+          when :failed then fail_after(handle, way_ms, :msg_timed_out)
+          when :never then fail_after(handle, GIVEN_UP_MS.fetch(fate), :timed_out)
+          when :unanswered
+            @world.timeline.after(way_ms) { @world.moved_on(message, truth) }
+            fail_after(handle, GIVEN_UP_MS.fetch(fate), :timed_out)
+          else @world.timeline.after(way_ms) { arrive(handle, truth, message) }
+          end
+        end
+
+        def arrive(handle, truth, message)
+          @world.moved_on(message, truth)
+          acknowledge(handle, truth, @world.cluster.latency)
         end
 
         def acknowledge(handle, truth, delay_ms)

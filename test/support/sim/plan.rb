@@ -30,11 +30,12 @@ module Penstock
           keys fail_percent poison_percent slow_percent mark_percent seek_percent shutdown_ms].freeze
         # What a route may say besides. `letters`: failures before a record is given up; `letter_topic` false: then it is skipped;
         # `killer`: number of the record that kills its process; `budget`: bytes of a commit's metadata; `batch`: records that
-        # units wait for; `calls`: `eofed` and `tick`; `burst_ms`: records come that often.
+        # units wait for; `calls`: `eofed` and `tick`; `burst_ms`: records come that often; `tiers`: delays of retry topics, at
+        # whose end `letter_topic` is.
         FEATURES = {letters: nil, letter_topic: "dead", letter_trouble: 0, at_once: false, breaker: nil, killer: nil,
                     filter: nil, partitioner: false, expire_ms: nil, delay_ms: nil, throttle: nil, budget: nil, batch: nil,
                     calls: false, interruptible: false, burst_ms: 1, transactions: false, transaction_trouble: 0,
-                    static: false, isolate: true}.freeze
+                    static: false, isolate: true, tiers: nil}.freeze
         # What makes it right that a record is copied twice, or that nobody knows what was.
         UNFAIR = %i[seek truncate recreate damage metadata_limit].freeze
         attr_reader :style, :mode, :manual, :faults, *NUMBERS, *FEATURES.keys
@@ -69,7 +70,7 @@ module Penstock
         def configuration
           [@topics, @mode, @workers, @max_messages, @manual, @drain_ms, @commit_interval_ms, @letters, @letter_topic, @at_once,
             @breaker, !@killer.nil?, @filter, @partitioner, @expire_ms, @delay_ms, @throttle, @budget, @batch,
-            @calls, @interruptible, @isolate]
+            @calls, @interruptible, @isolate, @tiers]
         end
 
         def to_json(*) = JSON.generate({**@values, faults: @faults.map(&:to_a)})
@@ -99,10 +100,24 @@ module Penstock
             # Counts of crashes stand in the metadata too; and only what runs side by side needs it for more.
             values[:budget] = nil if values[:killer] || values[:mode] == :whole
             values.merge!(partitions: 3, records: 50, burst_ms: 600, keys: 20, slow_percent: 6) if values[:budget]
-            trap = trap(values) or return values
+            trap = trap(values) and lay(trap, values)
+            retried(values) unless values[:letters] || values[:transactions]
+            values
+          end
+
+          def lay(trap, values)
             values[:fail_percent] = 8
             values[:faults][0] = Fault.new(values[:faults][0].at, :ambush, 0, trap)
-            values
+          end
+
+          # Failed records go on to other topics: some of them as far as it goes.
+          def retried(values)
+            tiers = one_of(nil, nil, nil, [100], [50, 250]) or return
+            killer = one_of(*[nil] * 5, @random.rand(20))
+            values.merge!(tiers: tiers, fail_percent: 8, poison_percent: 15, killer: killer, records: 25,
+              partitions: [values[:partitions], 4].min)
+            values[:budget] = nil if killer
+            lay(:letter, values) if values[:letter_trouble].positive?
           end
 
           # In transactions records are marked, and done exactly once.

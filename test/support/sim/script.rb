@@ -131,8 +131,8 @@ module Penstock
         # Some records fail a few times, some now and then.
         def fail_perhaps(work, truth)
           return if @world.healed?
-          truth.tries += 1
-          roll = chance(truth.uid, :poison) % 100
+          truth.origin.tries += 1
+          roll = chance(truth.origin.uid, :poison) % 100
           poisoned = roll < @plan.poison_percent && truth.tries <= 2 + (roll % 4)
           unlucky = chance(truth.uid, truth.tries) % 100 < @plan.fail_percent
           return unless poisoned || unlucky || @world.outage?

@@ -5,8 +5,13 @@ module Penstock
     module Sim
       # What really happened to one record.
       class Truth
-        # Its number in the run: also its payload.
+        # The header of records in retry topics that tells their number: their payload is the first one's.
+        NUMBER = "number"
+
+        # Its number in the run: also its payload, but for what came to a retry topic.
         attr_reader :uid
+        # The record that was written at first; how many retry topics it has come to since.
+        attr_reader :origin, :tier
         # Topic and partition; the record as it was written.
         attr_reader :place, :record
         # User code has gone past it without an error; it counts as complete (automatic offsets: its unit ended well; manual: it
@@ -18,12 +23,17 @@ module Penstock
         attr_accessor :redo
         # Its unit asked for a pause and didn't mark it, or nothing marks it as long as nothing follows.
         attr_accessor :paused
-        attr_accessor :licences, :tries, :done_by, :done_at, :failed_at
+        attr_accessor :licences, :done_by, :done_at, :failed_at
+        attr_writer :tries
         # How often it failed; how often it may have been taken for what killed its process; its dead letter
         # was offered to a producer (by whom), and is acknowledged.
         attr_accessor :failures, :deaths, :sent, :buried
+        # What the wall clock said when it failed.
+        attr_reader :failed_walls
         # It is tried alone, as one that may kill; when that ended.
         attr_accessor :trial, :tried_until
+        # When it was written.
+        attr_accessor :arrived_at
         # A filter takes it out; filters have failed so often at it, and one has had the partition wait for it.
         attr_accessor :filtered, :filter_tries, :turned
         # How often a committed transaction has its copy.
@@ -31,15 +41,28 @@ module Penstock
         # Its unit has asked for a pause at it.
         attr_accessor :waited_for
 
-        def initialize(uid, place, record)
+        # @param from [Truth, nil] what failed, of what came to a retry topic
+        def initialize(uid, place, record, from = nil)
           @uid = uid
+          @origin = from ? from.origin : self
+          @tier = from ? from.tier + 1 : 0
           @place = place
           @record = record
           @ran = @done = @exempt = @redo = @paused = false
           @sent = [] # the processes that have handed its dead letter to a producer
           @buried = @filtered = @turned = @waited_for = @trial = false
+          @failed_walls = []
           @licences = @tries = @failures = @deaths = @filter_tries = @copies = 0
           @done_by = @failed_at = nil
+        end
+
+        # @return [Integer] in all topics
+        def tries = @origin.equal?(self) ? @tries : @origin.tries
+
+        # It is among what failed.
+        def failed_now(world)
+          @failed_at = world.timeline.now
+          @failed_walls << world.clock.wall_ms
         end
 
         def offset = @record.offset

@@ -25,7 +25,9 @@ module Penstock
         THROTTLE_MS = 400
         # So often a record may kill its process before it is put away.
         CRASHES = 2
-        private_constant :STEPS, :HEALING_MS
+        # Retry topics may have fewer partitions than what they are for.
+        RETRY_PARTITIONS = 2
+        private_constant :STEPS, :HEALING_MS, :RETRY_PARTITIONS
 
         class << self
           # @return [World, nil] the one that runs
@@ -107,6 +109,17 @@ module Penstock
 
         def places = @places ||= @cluster.partitions(@cluster.topics.keys)
 
+        # A failed record arrives at the topic where it is tried again, by its producer's partitioner.
+        # @param message [Hash] as the producer was given it
+        # @param truth [Truth] of the record that failed
+        def moved_on(message, truth)
+          logs = @cluster.topics.fetch(message[:topic])
+          place = [message[:topic], Zlib.crc32(message[:partition_key]) % logs.size].freeze
+          headers = {**message[:headers], Truth::NUMBER => @checker.truths.size.to_s}
+          record = @cluster.produce(*place, message[:payload], **message.slice(:key, :timestamp), headers: headers)
+          @checker.produced(place, record, origin: truth)
+        end
+
         # --- processes
 
         # @param slot [Integer]
@@ -139,7 +152,12 @@ module Penstock
         def make_cluster
           @cluster = FakeKafka::Cluster.new(@timeline, @random)
           per_topic = (@plan.partitions + @plan.topics - 1) / @plan.topics
-          Application.topics(@plan).each { |name| @cluster.create_topic(name, per_topic) }
+          topics = Application.topics(@plan)
+          topics.each { |name| @cluster.create_topic(name, per_topic) }
+          @sources = @cluster.partitions(topics)
+          topics.flat_map { |name| Application.retry_topics(@plan, name) }.each do |name|
+            @cluster.create_topic(name, [per_topic, RETRY_PARTITIONS].min)
+          end
           @group = @cluster.create_group(GROUP, @plan.style, session_ms: 1_500, rebalance_ms: 4_000)
         end
 
@@ -156,7 +174,7 @@ module Penstock
         end
 
         def produce
-          place = places[@random.rand(places.size)]
+          place = @sources[@random.rand(@sources.size)]
           payload = @checker.truths.size.to_s.freeze
           uid = @checker.truths.size
           record = @cluster.produce(*place, payload, key: key, timestamp: @clock.true_ms, headers: headers(uid))

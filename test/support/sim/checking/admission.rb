@@ -39,6 +39,7 @@ module Penstock
             fail("I2", "#{truth.inspect} runs, which a filter has taken out") if truth.filtered
             early(truth) if @plan.delay_ms
             beyond(work, truth) if @plan.throttle
+            due(truth) if truth.tier.positive?
           end
 
           def early(truth)

@@ -73,7 +73,7 @@ module Penstock
             trial_over(work)
             @coverage.hit("unit interrupted") if error.is_a?(Interrupted)
             @coverage.hit("transaction: no longer ours") if error.is_a?(AssignmentLostError)
-            work.truths.each { |truth| truth.failed_at = @world.timeline.now }
+            work.truths.each { |truth| truth.failed_now(@world) }
             blame_first(work) unless @plan.isolate
             excuse_others(work)
             late_perhaps(work)

@@ -17,11 +17,15 @@ module Penstock
           # A dead letter is handed to the producer, which may take it or not.
           # @return [Truth] its record
           def letter_offered(instance, message)
-            truth = @truths.fetch(message[:payload].to_i)
+            truth = truth_in(message[:payload], message[:headers])
             @world.trace(:letter, instance.number, truth.uid)
             wrong = inexact(truth, message)
             fail("I12", "the dead letter of #{truth.inspect} has another #{wrong}: #{message}") if wrong
-            deserved(instance, truth, message[:headers]["penstock_reason"] == "quarantined") unless truth.sent.include?(instance)
+            quarantined = message[:headers]["penstock_reason"] == "quarantined"
+            wrong = misled(truth, message, quarantined) if @plan.tiers
+            fail("I12", "the letter of #{truth.inspect} #{wrong}: #{message}") if wrong
+            once_more(instance, truth) unless quarantined
+            deserved(instance, truth, quarantined) unless truth.sent.include?(instance)
             truth.sent << instance
             truth
           end
@@ -98,16 +102,25 @@ module Penstock
             truth.licences += 1 unless @world.group.owner(truth.place).equal?(instance.driver)
           end
 
+          # What has arrived is sent again only where its record has failed again.
+          def once_more(instance, truth)
+            return unless truth.done && !truth.redo && truth.done_by.equal?(instance.driver)
+            return if truth.done_at < @taken_at[[instance.driver, truth.place]] || truth.failed_at.nil?
+            fail("I5", "the letter of #{truth.inspect} is sent again") if truth.failed_at < truth.done_at
+          end
+
           # @return [String, nil] what isn't as it was
           def inexact(truth, message)
             record = truth.record
-            expected = {payload: record.payload, key: record.key, timestamp: record.timestamp, topic: @plan.letter_topic,
+            expected = {payload: record.payload, key: record.key, timestamp: record.timestamp,
                         partition_key: truth.place[1].to_s}
+            expected[:topic] = @plan.letter_topic unless @plan.tiers
             wrong = expected.find { |field, value| message[field] != value }
             return wrong.first if wrong
-            origin = {"source_topic" => truth.place[0], "source_partition" => truth.place[1].to_s,
-                      "source_offset" => truth.offset.to_s, "source_consumer_group" => World::GROUP}
-            {**record.headers.to_h, **origin}.find { |name, value| message[:headers][name] != value }&.first
+            first = truth.origin
+            origin = {"source_topic" => first.place[0], "source_partition" => first.place[1].to_s,
+                      "source_offset" => first.offset.to_s, "source_consumer_group" => World::GROUP}
+            {**first.record.headers.to_h, **origin}.find { |name, value| message[:headers][name] != value }&.first
           end
 
           # What failed alone may be given up; what fails with all others is kept.
@@ -116,7 +129,7 @@ module Penstock
             breaker = instance.breaker(truth.place) unless quarantined
             outage = breaker && !breaker.closed?
             return fail("I12", "#{instance.name} gives #{truth.inspect} up while the breaker is open") if outage
-            enough = quarantined ? counted(truth, :deaths) >= quarantine_after : counted(truth, :failures) > @plan.letters
+            enough = quarantined ? counted(truth, :deaths) >= quarantine_after : counted(truth, :failures) > @plan.letters.to_i
             return if enough
             fail("I12", "#{truth.inspect} is given up after #{truth.failures} failures and #{truth.deaths} deaths")
           end
