@@ -31,7 +31,7 @@ module Penstock
       def emit(name, payload)
         return unless @monitor.subscribed?(name)
         return drop unless room?(name)
-        start unless @thread
+        start unless @thread&.alive?
         @queue << [name, payload]
       rescue ClosedQueueError
         drop # closed between the look and the push: an event must never raise into a loop
@@ -40,7 +40,7 @@ module Penstock
       # Work that takes too long for a loop, done between events; dropped as they are when the queue is full.
       def later(&work)
         return drop unless room?(nil)
-        start unless @thread
+        start unless @thread&.alive?
         @queue << [nil, work]
       rescue ClosedQueueError
         drop
@@ -73,7 +73,7 @@ module Penstock
 
       def start
         @lock.synchronize do
-          @thread ||= @threads.start("penstock reporter") { deliver }
+          @thread = @threads.start("penstock reporter") { deliver } unless @thread&.alive? # a listener may have ended it
         end
       end
 

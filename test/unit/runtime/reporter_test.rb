@@ -3,6 +3,7 @@
 require "test_helper"
 require "penstock/instrumentation/monitor"
 require "penstock/runtime/reporter"
+require "penstock/runtime/threads"
 
 module Penstock
   class ReporterTest < TestCase
@@ -14,6 +15,7 @@ module Penstock
       end
 
       def join(_timeout) = @block.call
+      def alive? = true
     end
 
     def setup
@@ -30,6 +32,19 @@ module Penstock
       @reporter.close(1)
 
       assert_equal [1, 2], @heard
+    end
+
+    test "a listener that ends the reporter's thread keeps nothing from those who listen to what comes later" do
+      ended = Thread::Queue.new
+      @monitor.subscribe("app.quiet") { |event| event[:server_id].zero? ? ended << Thread.current && Thread.exit : ended << :heard }
+      reporter = Runtime::Reporter.new(@monitor, Runtime::Threads.new(->(_name, _error) {}))
+      reporter.emit("app.quiet", {server_id: 0})
+      ended.pop.join
+      reporter.emit("app.quiet", {server_id: 1})
+      wait_until(40, "the second event") { !ended.empty? }
+      assert_equal :heard, ended.pop
+    ensure
+      reporter.close(40)
     end
 
     test "a full queue makes nobody wait; what is dropped is counted, and errors still find room" do

@@ -16,8 +16,9 @@ module Penstock
         REASON = :filter
         # A filter that says "wait 0 ms" is asked again after that; without it, it would be asked all the time.
         SHORTEST_MS = 10
+        LONGEST_MS = 365 * 86_400_000
         CONTRACT = %i[apply! applied? action timeout cursor].freeze
-        private_constant :SHORTEST_MS, :CONTRACT
+        private_constant :SHORTEST_MS, :LONGEST_MS, :CONTRACT
 
         # A filter took out, added or moved records in a way that can't be followed.
         class Misused < StandardError
@@ -83,7 +84,7 @@ module Penstock
         end
 
         def pause(selection, filters, now_ms)
-          wait_ms = filters.map { |filter| filter.timeout || @default_ms }.min.clamp(SHORTEST_MS..)
+          wait_ms = filters.map { |filter| filter.timeout || @default_ms }.min.clamp(SHORTEST_MS, LONGEST_MS).ceil
           cursor = lowest(filters)
           stop_at(selection, cursor)
           selection.hold_until(REASON, now_ms + wait_ms)

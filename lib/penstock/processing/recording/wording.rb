@@ -13,7 +13,7 @@ module Penstock
       module Wording
         # What a record's key stands for, so that a recording gives none away.
         HASHED = ->(key) { key.nil? ? nil : key.hash & 0xffff_ffff_ffff }
-        PLAIN = ->(key) { key }
+        PLAIN = ->(key) { key.is_a?(String) ? key.dup.force_encoding(Encoding::UTF_8).scrub : key }
 
         RANGE = lambda do |messages|
           messages = messages.to_a

@@ -89,6 +89,14 @@ module Penstock
       assert_equal [:filter, 10], prepare(Asking.new(:pause, timeout: 0, at: 0)).call(keyed("a"), 0).hold
     end
 
+    test "a pause without an end has one, and each is a whole number of ms" do
+      holds = [Float::INFINITY, 10.2].map do |timeout|
+        prepare(Asking.new(:pause, timeout: timeout, at: 0)).call(keyed("a"), 5).hold
+      end
+      assert_equal [[:filter, 5 + 365 * 86_400_000], [:filter, 16]], holds
+      assert(holds.all? { |_reason, at| at.is_a?(Integer) })
+    end
+
     test "of several pauses the shortest counts, and the lowest cursor" do
       prepared = prepare(Asking.new(:pause, timeout: 900, at: 1), Asking.new(:pause, timeout: 50, at: 2))
         .call(keyed(*%w[a b c]), 0)

@@ -1,0 +1,15 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "json"
+require "penstock/processing/recording/wording"
+
+module Penstock
+  class RecordingWordingTest < TestCase
+    test "a key that is written as it is can be written, whatever its bytes" do
+      plain = Processing::Recording::Wording::PLAIN
+      assert_equal ["k\u00e9", "k\uFFFD", 7, nil], ["k\xC3\xA9".b.freeze, "k\xFF".b, 7, nil].map(&plain)
+      assert_equal "[\"k\uFFFD\"]", JSON.generate([plain.call("k\xFF".b)])
+    end
+  end
+end

@@ -1,0 +1,40 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "tmpdir"
+require "support/virtual_clock"
+require "penstock/runtime/host"
+
+module Penstock
+  class HostTest < TestCase
+    Settings = Struct.new(:flight_recorder_path)
+    Loop = Struct.new(:recording)
+
+    # Remembers what it is told.
+    class Told
+      attr_reader :events
+
+      def initialize = @events = []
+      def emit(name, payload) = @events << [name, payload]
+    end
+
+    def host(folder)
+      @told = Told.new
+      Runtime::Host.allocate.tap do |host|
+        host.instance_variable_set(:@settings, Settings.new(folder))
+        host.instance_variable_set(:@clock, VirtualClock.new)
+        host.instance_variable_set(:@reporter, @told)
+      end
+    end
+
+    test "a flight that can't be written is told, and keeps nobody from what comes next, whatever is wrong with it" do
+      Dir.mktmpdir do |folder|
+        [[File.join(folder, "none"), 1], [folder, Float::NAN], [folder, "\xFF"]].each do |place, value|
+          host(place).dump_flight("loop error", [Loop.new([{entries: [value]}])])
+          assert_equal [["error.occurred", "flight_recorder.dump.error"]], @told.events.map { |name, told| [name, told[:type]] }
+        end
+        assert_empty Dir.children(folder)
+      end
+    end
+  end
+end
