@@ -36,7 +36,10 @@ module Penstock
 
     test "a listener that ends the reporter's thread keeps nothing from those who listen to what comes later" do
       ended = Thread::Queue.new
-      @monitor.subscribe("app.quiet") { |event| event[:server_id].zero? ? ended << Thread.current && Thread.exit : ended << :heard }
+      @monitor.subscribe("app.quiet") do |event|
+        ended << (event[:server_id].zero? ? Thread.current : :heard)
+        Thread.exit if event[:server_id].zero?
+      end
       reporter = Runtime::Reporter.new(@monitor, Runtime::Threads.new(->(_name, _error) {}))
       reporter.emit("app.quiet", {server_id: 0})
       ended.pop.join
