@@ -56,9 +56,9 @@ module Penstock
     # @return [Hash{String => String, Array<String, nil>, nil}] headers as the deserializer gives them, computed once
     def headers = @batch.context.headers_of(self, @index)
 
-    # @return [Hash{String => String, Array<String, nil>, nil}] headers as Kafka carries them; a name that
-    #   occurs more than once has an Array (KIP-82)
-    def raw_headers = @batch.headers(@index)
+    # @return [Hash{String => String, Array<String, nil>, nil}] headers as Kafka carries them, frozen; a name that
+    #   occurs more than once has an Array (KIP-82). A record without headers has an empty Hash
+    def raw_headers = @batch.headers(@index) || NO_HEADERS
 
     # @return [Integer] the record's offset in its partition
     def offset = @batch.offset(@index)
@@ -135,7 +135,8 @@ module Penstock
     # What `@memo` holds for a payload that deserialized to nil, and for a cleaned message.
     NIL_PAYLOAD = Object.new.freeze
     CLEARED = Object.new.freeze
-    private_constant :NIL_PAYLOAD, :CLEARED
+    NO_HEADERS = {}.freeze
+    private_constant :NIL_PAYLOAD, :CLEARED, :NO_HEADERS
 
     private
 

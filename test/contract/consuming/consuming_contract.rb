@@ -161,6 +161,13 @@ module Penstock
       assert_equal [["00", :key, :headers]], take(seen, 1)
     end
 
+    rule "[KIP-82 headers] a record without headers has an empty Hash, which can be asked for names" do
+      topic, seen = topic_with(1), queue
+      consuming(topic) { messages.each { |message| seen << [message.headers, message.raw_headers, message.headers["trace"]] } }
+
+      assert_equal [[{}, {}, nil]], take(seen, 1)
+    end
+
     rule "[TSTP quiet] nothing new is worked on, shutdown hooks run, the process stays until it is stopped" do
       topic, seen = topic_with(3), queue
       running = consuming(topic, hooks: {shutdown: -> { seen << :shutdown }}) { seen << messages.size }
