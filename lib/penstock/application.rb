@@ -230,7 +230,7 @@ module Penstock
 
     def consumed(filters, node = config.node)
       groups = routes.subscription_groups.map do |group|
-        group.keep { |topic| wanted?(topic, group, filters, node) }.join(group.consumer_group)
+        group.keep(node) { |topic| wanted?(topic, group, filters, node) }.join(group.consumer_group)
       end
       groups.reject { |group| group.topics.empty? }
     end

@@ -5,7 +5,7 @@ module Penstock
     # Checklist rows are held by tests that carry the row's text in square brackets at the start of their name.
     # `bin/check rows` prints row, test and the kinds it is run in.
     class Rows
-      TEST = /\A\s*(?:test|rule)[ (]["']\[(?<row>[^\]]+)\]\s*(?<rule>.*)["']/
+      TEST = /\A\s*(?:test|rule)[ (]["'](?<rows>(?:\[[^\]]+\]\s*)+)(?<rule>.*)["']/
 
       def report(out)
         rows.sort.each do |row, tests|
@@ -22,7 +22,7 @@ module Penstock
         @rows ||= files.each_with_object(Hash.new { |hash, key| hash[key] = [] }) do |path, rows|
           File.foreach(path) do |line|
             match = TEST.match(line)
-            rows[match[:row]] << [path, match[:rule]] if match
+            match && match[:rows].scan(/\[([^\]]+)\]/) { |(row)| rows[row] << [path, match[:rule]] }
           end
         end
       end

@@ -193,6 +193,30 @@ module Penstock
       }.sort
     end
 
+    test "[swarm direct split] each partition is read on its node only" do
+      4.times { |partition| produce("x", partition: partition, topic: wide) }
+      run = swarm(topics: {wide => {0 => [0, 2], 1 => [1, 3]}}, assign: true)
+      run.await("all records") { ends(run).size == 4 }
+      run.signal(:TERM)
+      assert_equal 0, run.await_end, run.tail
+
+      nodes = run.journal.filter_map { |word, partition, *, node| [partition, node] if word == "end" }.sort
+      assert_equal [%w[0 0], %w[1 1], %w[2 0], %w[3 1]], nodes
+    end
+
+    def wide = @wide ||= topic(4)
+
+    test "[swarm producer settings] middleware and idempotence survive the fork" do
+      produce("produce #{@topic}")
+      run = swarm(middleware: true)
+      run.await("both records") { ends(run).size == 2 }
+      run.signal(:TERM)
+      assert_equal 0, run.await_end, run.tail
+
+      assert_equal ["true"], run.journal.filter_map { |word, _node, idempotent| idempotent if word == "produced" }
+      assert_equal [nil, "middleware"], run.journal.filter_map { |word, *rest| rest.values_at(2) if word == "begin" }.flatten
+    end
+
     test "TERM to the whole process group, as service managers send it, is one stop; a third to the supervisor ends all with 2" do
       run = apart(shutdown_timeout: 30_000)
       produce("stubborn", topic: @topics.first)

@@ -87,10 +87,11 @@ module Penstock
         freeze
       end
 
+      # @param node [Integer, nil] of a swarm, which may have some of a topic's partitions only
       # @yieldparam topic [Topic]
       # @return [SubscriptionGroup] not yet part of a group, with the topics the block keeps
       # @api private
-      def keep(&block) = copy(@topics.select(&block))
+      def keep(node = nil, &block) = copy(@topics.select(&block).map { |topic| topic.on_node(node) })
 
       # @return [Hash{Symbol => Object}] secrets masked
       def to_h

@@ -110,6 +110,14 @@ module Penstock
         dup.tap { |copy| copy.become(name) }.freeze
       end
 
+      # @param index [Integer, nil] of a node of a swarm
+      # @return [Topic] a copy that assigns what this node reads, not yet part of a group
+      # @api private
+      def on_node(index)
+        partitions = @features[:swarm]&.partitions(index)
+        dup.tap { |copy| copy.assign(partitions) if partitions }
+      end
+
       # A topic with the same route.
       #
       # @param name [String]
@@ -145,6 +153,10 @@ module Penstock
       def become(name)
         @name = name.dup.freeze
         @discovered = true
+      end
+
+      def assign(partitions)
+        @features = @features.merge(assign: partitions).freeze
       end
     end
   end

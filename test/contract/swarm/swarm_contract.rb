@@ -65,7 +65,7 @@ module Penstock
       assert_equal [%w[SIGKILL]], told("node_ended", "1").map { |line| line.drop(2) }
     end
 
-    rule "a node of which nothing is heard is told to stop, killed, and replaced" do
+    rule "[swarm hang] a node of which nothing is heard is told to stop, killed, and replaced" do
       swarm({"0" => %w[silent obeys]}, patience: 500, liveness_timeout: 1_500)
       await(2, "began", "0")
       await(1, "ready")

@@ -21,6 +21,11 @@ module SwarmTest
     SwarmTestApp.stop! if PLAN[:warm_up] == "stops"
   end
 
+  def self.set_up(producer)
+    producer.kafka = {**producer.kafka, "enable.idempotence": true}
+    producer.middleware.append(->(message) { message.merge(headers: {"by" => "middleware"}) })
+  end
+
   def self.open_producer
     @producer = Penstock::Producer.new { |config| config.kafka = PLAN.fetch(:kafka) }
     @producer.produce_async(topic: PLAN.fetch(:topics).keys.first.to_s, payload: "x")
@@ -29,7 +34,7 @@ module SwarmTest
   class Consumer < Penstock::BaseConsumer
     def consume
       messages.each do |message|
-        SwarmTest.write("begin", message.partition, message.offset)
+        SwarmTest.write("begin", message.partition, message.offset, *message.headers["by"])
         act(message.raw_payload)
         SwarmTest.write("end", message.partition, message.offset, message.topic, Penstock.app.node)
         mark_as_consumed(message)
@@ -41,9 +46,15 @@ module SwarmTest
     # A process that outlives its parent.
     def leave_behind = fork { SwarmTest.write("left", ::Process.pid) && sleep(0.3) && exit!(0) }
 
+    def produce(topic)
+      producer.produce_sync(topic: topic, payload: "x")
+      SwarmTest.write("produced", Penstock.app.node, producer.idempotent?)
+    end
+
     def act(payload)
       case payload
       when /\A\w+ (\d+)/ then sleep(Integer($1) / 1_000.0)
+      when /\Aproduce (\S+)/ then produce($1)
       when "ruby" then loop { nil.to_a }
       when "leaves" then ::Process.wait(fork { leave_behind && exit!(0) })
       # Numbers of ten million digits: calls of many seconds, with Ruby's lock held.
@@ -64,14 +75,16 @@ class SwarmTestApp < Penstock::App
     config.shutdown_timeout = plan.fetch(:shutdown_timeout, 10_000)
     config.swarm.nodes = plan.fetch(:nodes, 2)
     config.health.port = plan[:health_port]
+    config.producer { |own| SwarmTest.set_up(own) } if plan[:middleware]
     plan.fetch(:swarm, {}).each { |name, value| config.swarm.public_send(:"#{name}=", value) }
   end
   routes.draw do
     plan.fetch(:topics).each do |name, nodes|
+      nodes = nodes.transform_keys { |node| Integer(node.name) } if nodes.is_a?(Hash)
       topic(name) do
         consumer SwarmTest::Consumer
         swarm(nodes: nodes) if nodes
-        assign(true) if plan[:assign]
+        assign(*(nodes.is_a?(Hash) ? nodes.values.flatten : true)) if plan[:assign]
       end
     end
   end

@@ -86,7 +86,7 @@ module Penstock
         end
       end
 
-      test "what a node uses up is looked at one node at a time, and each limit a little earlier than it is said" do
+      test "[swarm memory/ttl codes] what a node uses up is looked at one node at a time, and each limit a little earlier than it is said" do
         @random = 1.0
         running(3, memory_limit: 1_000, jobs_limit: 10_000, age_limit: 100_000)
         heard(1, Message::Healthy.new({member: true, rss_bytes: 899, jobs: 8_999}))

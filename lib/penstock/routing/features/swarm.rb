@@ -2,31 +2,43 @@
 
 require_relative "../feature"
 require_relative "../option_values"
+require_relative "assign"
 
 module Penstock
   module Routing
-    # The nodes of a swarm that consume a topic: numbers, or a range of them.
-    SwarmNodes = Struct.new(:nodes) do
+    # The nodes of a swarm that consume a topic: numbers, a range of them, or each with partitions of its own.
+    SwarmNodes = Struct.new(:nodes, :split) do
       include FrozenStruct
 
       # @param index [Integer, nil] nil for a process that is no node, which consumes everything
       def take?(index) = index.nil? || nodes.include?(index)
+
+      # @param index [Integer, nil] a node's
+      # @return [Array<Integer>, nil] what it reads of a topic that is split; nil: all that the topic assigns
+      def partitions(index) = index && split&.fetch(index)
     end
 
     module Features
-      # `swarm nodes: 0..1`
+      # `swarm nodes: 0..1`, `swarm nodes: {0 => [0, 1], 1 => 2..3}`
       module Swarm
-        # What was written: a number, numbers, a range of numbers that may be open above.
+        # What was written: a number, numbers, a range of numbers that may be open above, a Hash of node and partitions.
         class Nodes
           def coerce(value)
             return range(value) if value.is_a?(Range)
+            return split(value) if value.is_a?(Hash)
             numbers = Array(value)
             (numbers.any? && numbers.all? { |one| number?(one) }) ? numbers.uniq.sort.freeze : Config::Types::INVALID
           end
 
-          def to_s = "a node's number, an Array or a Range of them (the first is 0)"
+          def to_s = "a node's number, an Array or a Range of them (the first is 0), or a Hash of nodes and their partitions"
 
           private
+
+          def split(value)
+            read = value.transform_values { |partitions| Assign::Partitions.new.coerce([partitions]) }
+            good = read.any? && read.all? { |node, partitions| number?(node) && partitions.is_a?(Array) }
+            good ? read.freeze : Config::Types::INVALID
+          end
 
           def range(value)
             ends = [value.begin, value.end].compact
@@ -36,18 +48,52 @@ module Penstock
           def number?(value) = value.is_a?(Integer) && !value.negative?
         end
 
-        CHECK = lambda do |_topic, swarm, settings|
+        CHECK = lambda do |topic, swarm, settings|
           count = settings.swarm.nodes
-          next [] if swarm.nil? || (0...count).any? { |index| swarm.take?(index) }
+          next [] if swarm.nil?
+          next Split.new(topic, swarm.split, count).problems if swarm.split
+          next [] if (0...count).any? { |index| swarm.take?(index) }
           [["is for nodes #{swarm.nodes} of the swarm, and there are #{count}, 0 to #{count - 1}",
             "Raise config.swarm.nodes, or name one of these"]]
+        end
+
+        UNASSIGNED = ["swarm nodes: gives nodes partitions, which needs assign with their numbers: a group deals its own out",
+          "Write `assign` with all of them, as in `assign 0..5`, or name nodes only"].freeze
+        private_constant :UNASSIGNED
+
+        # What is wrong with the partitions of nodes: each that is assigned has to have one reader, or it has none, or two.
+        Split = Struct.new(:topic, :of_nodes, :count) do
+          # @return [Array<(String, String)>]
+          def problems
+            return [UNASSIGNED] unless topic.assigned.is_a?(Array)
+
+            given = of_nodes.values.flatten
+            [problem("are no node's", topic.assigned - given, "Give each to a node"),
+              problem("aren't assigned", given.uniq - topic.assigned, "Leave them out, or name them in `assign`"),
+              problem("are more than one node's", given.tally.select { |_number, times| times > 1 }.keys, "Leave them to one"),
+              strangers].compact
+          end
+
+          private
+
+          def problem(what, numbers, hint)
+            ["swarm nodes: partitions #{numbers.join(", ")} #{what}", hint] if numbers.any?
+          end
+
+          def strangers
+            nodes = of_nodes.keys.reject { |index| index < count }
+            return if nodes.empty?
+            ["swarm nodes: gives partitions to #{nodes.join(", ")}, and the nodes are 0 to #{count - 1}",
+              "Raise config.swarm.nodes, or give them to one of these"]
+          end
         end
 
         # @return [Feature]
         def self.feature
           Feature.new(:swarm, options: {nodes: Feature::Option.new(Nodes.new, Feature::REQUIRED)}, check: CHECK,
-            value: ->(nodes:) { SwarmNodes.new(nodes) },
-            description: "Nodes of a swarm that consume it: all where nothing is said. A process that is no node always does.")
+            value: ->(nodes:) { nodes.is_a?(Hash) ? SwarmNodes.new(nodes.keys.freeze, nodes) : SwarmNodes.new(nodes) },
+            description: "Nodes of a swarm that consume it: all where nothing is said. With `assign` each may have " \
+              "partitions of its own. A process that is no node always consumes all.")
         end
       end
     end
