@@ -6,6 +6,7 @@
 
 #include "error.h"
 #include "producing.h"
+#include "turn.h"
 
 enum { SLOT_PRODUCER, SLOT_LABEL, SLOT_MEMO, SLOTS };
 
@@ -64,6 +65,7 @@ static pk_rproducer_t *delivery_producer(const pk_delivery_t *delivery) {
 typedef struct {
   pk_delivery_wait_t wait;
   pk_producer_t *urgent; /* NULL: the wait may pay linger */
+  bool wants_turn;       /* see turn.h */
 } wait_args;
 
 static void *wait_safe(void *pointer) {
@@ -71,6 +73,8 @@ static void *wait_safe(void *pointer) {
 
   if (args->urgent) pk_producer_flush_lone(args->urgent);
   pk_delivery_wait(&args->wait);
+  pk_turn_want();
+  args->wants_turn = true;
   return pointer;
 }
 
@@ -82,8 +86,10 @@ static void wait_unblock(void *pointer) {
 /* Not pk_without_gvl_async: an interrupt that comes first has its turn in the
  * caller's loop, where nothing is open. */
 static void wait_crossing(wait_args *args) {
+  args->wants_turn = false;
   pk_delivery_wait_open(&args->wait);
   rb_nogvl(wait_safe, args, wait_unblock, args, RB_NOGVL_INTR_FAIL | RB_NOGVL_UBF_ASYNC_SAFE);
+  if (args->wants_turn) pk_turn_taken();
   pk_delivery_wait_close(&args->wait);
 }
 

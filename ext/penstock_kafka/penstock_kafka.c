@@ -2,6 +2,7 @@
 
 #include "core/consumer.h"
 #include "core/exit.h"
+#include "turn.h"
 
 VALUE pk_mPenstock;
 VALUE pk_mNative;
@@ -100,6 +101,7 @@ static void (*const inits[])(VALUE) = {
 
 RUBY_FUNC_EXPORTED void Init_penstock_kafka(void) {
   pk_guard_exit();
+  Init_pk_turn();
   pk_mPenstock = rb_define_module("Penstock");
   pk_mNative = rb_define_module_under(pk_mPenstock, "Native");
   rb_gc_register_mark_object(eForked = rb_path2class("Penstock::ForkedHandleError"));

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "producing.h"
+#include "turn.h"
 
 static VALUE sym_topic, sym_payload, sym_key, sym_partition, sym_timestamp, sym_headers, sym_label, sym_handle;
 
@@ -199,6 +200,7 @@ static VALUE producer_dispatch(VALUE self, VALUE message) {
   pk_parts_t parts;
   VALUE result;
 
+  pk_turn_offer(); /* nothing was looked at yet */
   if (!pk_rproducer_usable(producer) || !pk_read_message(producer, message, &parts) || pk_held_back(producer)) return Qnil;
   if (!pk_rproducer_usable(producer)) return Qnil; /* the eql? of a String of the user's own may be Ruby */
   result = send_parts(self, producer, &parts, &err);

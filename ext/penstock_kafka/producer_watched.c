@@ -2,6 +2,7 @@
  * deliveries that fibers wait for are resolved. */
 #include "nogvl.h"
 #include "producing.h"
+#include "turn.h"
 
 #define NUMBERS_AT_ONCE 512
 
@@ -16,13 +17,15 @@ typedef struct {
   uint64_t numbers[NUMBERS_AT_ONCE];
   size_t count;
   int64_t deadline_ms;
-  bool interrupted;
+  bool interrupted, wants_turn;
 } take_args;
 
 static void *take_safe(void *pointer) {
   take_args *args = pointer;
 
   args->count = pk_watched_take(args->watched, args->numbers, NUMBERS_AT_ONCE, args->deadline_ms, &args->interrupted);
+  pk_turn_want();
+  args->wants_turn = true;
   return pointer;
 }
 
@@ -58,7 +61,9 @@ static VALUE producer_take_watched(VALUE self, VALUE timeout_ms) {
   VALUE numbers;
 
   if (core->generation != pk_fork_generation()) return Qnil;
+  pk_turn_expect(); /* the fibers of the numbers before were told */
   rb_thread_call_without_gvl2(take_safe, &args, take_unblock, &args);
+  if (args.wants_turn) pk_turn_taken();
   numbers = rb_ary_new_capa((long)args.count);
   for (size_t i = 0; i < args.count; i++) rb_ary_push(numbers, ULL2NUM(args.numbers[i]));
   if (args.count == 0) rb_thread_check_ints();

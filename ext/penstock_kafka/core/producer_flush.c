@@ -5,6 +5,11 @@
 #define PK_SLICE_MS 100
 #define PK_IDLE_MS 1000
 
+/* That many messages under way are others': see pk_flush_once_locked. */
+#define PK_FLOOD_MESSAGES 1000
+#define PK_FLOOD_SLICE_MS 1
+#define PK_FLOOD_PAUSE_MS 20
+
 /* Must be called with the lock held. False when it has been idle for long. */
 static bool pk_await_waiters_locked(pk_flush_t *flush) {
   int64_t deadline_ms = pk_deadline(PK_IDLE_MS);
@@ -15,15 +20,38 @@ static bool pk_await_waiters_locked(pk_flush_t *flush) {
   return true;
 }
 
+/* Must be called with the lock held. */
+static void pk_pause_locked(pk_flush_t *flush, unsigned asked) {
+  int64_t deadline_ms = pk_deadline(PK_FLOOD_PAUSE_MS);
+
+  while (!flush->stopping && flush->asked == asked) {
+    if (!pk_cond_wait_until(&flush->wanted, &flush->lock, deadline_ms)) return;
+  }
+}
+
+/* Must be called with the lock held, which it lets go meanwhile.
+ *
+ * Beside a flood a flush doesn't end, and as long as it lasts the flood goes out in
+ * small batches. So it is open for a moment only, in which what was asked for is
+ * sent; again when somebody else asks, and after a pause for what was not. */
+static void pk_flush_once_locked(pk_flush_t *flush) {
+  unsigned asked = flush->asked;
+  bool flood, done;
+
+  pthread_mutex_unlock(&flush->lock);
+  flood = rd_kafka_outq_len(flush->rk) >= PK_FLOOD_MESSAGES;
+  done = !rd_kafka_flush(flush->rk, flood ? PK_FLOOD_SLICE_MS : PK_SLICE_MS);
+  pthread_mutex_lock(&flush->lock);
+  if (flood && !done) pk_pause_locked(flush, asked);
+}
+
 static void *pk_flush_main(void *arg) {
   pk_flush_t *flush = arg;
 
   pthread_mutex_lock(&flush->lock);
   while (!flush->stopping && pk_await_waiters_locked(flush)) {
     if (flush->stopping) break;
-    pthread_mutex_unlock(&flush->lock);
-    rd_kafka_flush(flush->rk, PK_SLICE_MS);
-    pthread_mutex_lock(&flush->lock);
+    pk_flush_once_locked(flush);
   }
   flush->state = PK_FLUSH_ENDED;
   pthread_mutex_unlock(&flush->lock);
@@ -43,6 +71,7 @@ static void pk_flush_more(void *arg) {
   pk_flush_t *flush = arg;
 
   pthread_mutex_lock(&flush->lock);
+  flush->asked++;
   if (!flush->stopping) {
     if (flush->state != PK_FLUSH_RUNNING) pk_flush_start_locked(flush);
     else pthread_cond_signal(&flush->wanted);
@@ -58,6 +87,7 @@ void pk_flush_init(pk_flush_t *flush, rd_kafka_t *rk) {
   pthread_mutex_init(&flush->lock, NULL);
   pk_cond_init(&flush->wanted);
   flush->state = PK_FLUSH_NONE;
+  flush->asked = 0;
   flush->stopping = false;
 }
 

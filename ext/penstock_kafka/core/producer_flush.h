@@ -16,7 +16,7 @@
  * keeps such a flush open, in slices (a flush can't be interrupted). It is
  * started with the first waiter that can't be served by pk_producer_flush_lone and
  * ends after a second without one. Meanwhile linger is immediate for everything
- * this producer sends. */
+ * this producer sends; beside a flood for moments only. */
 
 typedef enum { PK_FLUSH_NONE, PK_FLUSH_RUNNING, PK_FLUSH_ENDED } pk_flush_state_t;
 
@@ -27,6 +27,7 @@ typedef struct pk_flush {
   pthread_cond_t wanted;
   pthread_t thread;
   pk_flush_state_t state; /* ENDED: the thread is there to be joined */
+  unsigned asked;         /* how often somebody began to wait */
   bool stopping;
 } pk_flush_t;
 

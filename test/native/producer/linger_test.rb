@@ -53,6 +53,17 @@ class NativeProducerLingerTest < Penstock::TestCase
     assert_equal 1, helpers
   end
 
+  test "a wait beside thousands of others' messages doesn't pay linger" do
+    native = distant_producer
+    native.sync_wait(dispatch(native), 10_000)
+    beside = median do
+      2_000.times { dispatch(native, handle: false) }
+      native.sync_wait(dispatch(native), 10_000)
+    end
+
+    assert_operator beside, :<, LINGER_MS / 2
+  end
+
   test "without linger there is no helper" do
     native = producer(linger_ms: 0)
     native.sync_wait(dispatch(native), 10_000)

@@ -1,0 +1,61 @@
+#include "turn.h"
+
+#include <pthread.h>
+#include <ruby.h>
+#include <ruby/thread.h>
+#include <stdint.h>
+#include <time.h>
+
+/* One bit, and above it the number of threads that want the lock. */
+#define EXPECTED 1U
+#define WANTED 2U
+
+#define EXPECTED_NS 5000000
+
+/* Others have a tenth of the time, and what they left of the last 200 ms. */
+#define SHARE 10
+#define SAVED_NS 200000000
+
+_Atomic unsigned pk_turns_wanted;
+
+/* Guarded by the GVL. */
+static int64_t expected_until_ns, rest_until_ns;
+
+static int64_t now_ns(void) {
+  struct timespec now;
+
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+void pk_turn_want(void) {
+  atomic_fetch_add_explicit(&pk_turns_wanted, WANTED, memory_order_relaxed);
+}
+
+void pk_turn_taken(void) {
+  atomic_fetch_sub_explicit(&pk_turns_wanted, WANTED, memory_order_relaxed);
+}
+
+void pk_turn_expect(void) {
+  expected_until_ns = now_ns() + EXPECTED_NS;
+  atomic_fetch_or_explicit(&pk_turns_wanted, EXPECTED, memory_order_relaxed);
+}
+
+void pk_turn_give_way(void) {
+  int64_t begun_ns = now_ns();
+
+  if (begun_ns > expected_until_ns) atomic_fetch_and_explicit(&pk_turns_wanted, ~EXPECTED, memory_order_relaxed);
+  if (begun_ns < rest_until_ns) return;
+  rb_thread_schedule(); /* what it raises leaves the time unpaid, which hurts nobody */
+  if (rest_until_ns < begun_ns - SAVED_NS) rest_until_ns = begun_ns - SAVED_NS;
+  rest_until_ns += SHARE * (now_ns() - begun_ns);
+}
+
+/* The threads that wanted it are not in the child. */
+static void forked(void) {
+  atomic_store(&pk_turns_wanted, 0);
+}
+
+void Init_pk_turn(void) {
+  pthread_atfork(NULL, NULL, forked);
+}
