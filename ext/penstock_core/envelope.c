@@ -25,17 +25,18 @@ static VALUE pair_at(VALUE rows, long index) {
   return pair_of(rb_ary_entry(rows, index));
 }
 
-void pk_fill_ranges(VALUE rows, pk_range_t *ranges) {
-  for (long i = 0; i < RARRAY_LEN(rows); i++) {
-    VALUE row = pair_at(rows, i);
+/* Reading a number may be Ruby, and lengthen the rows: the room is for `count`. */
+void pk_fill_ranges(VALUE rows, pk_range_t *ranges, size_t count) {
+  for (size_t i = 0; i < count; i++) {
+    VALUE row = pair_at(rows, (long)i);
 
     ranges[i] = (pk_range_t){NUM2LL(rb_ary_entry(row, 0)), NUM2LL(rb_ary_entry(row, 1))};
   }
 }
 
-static void fill_attempts(VALUE rows, pk_attempt_t *attempts) {
-  for (long i = 0; i < RARRAY_LEN(rows); i++) {
-    VALUE row = pair_at(rows, i);
+static void fill_attempts(VALUE rows, pk_attempt_t *attempts, size_t count) {
+  for (size_t i = 0; i < count; i++) {
+    VALUE row = pair_at(rows, (long)i);
 
     attempts[i] = (pk_attempt_t){NUM2LL(rb_ary_entry(row, 0)), NUM2UINT(rb_ary_entry(row, 1))};
   }
@@ -68,6 +69,7 @@ static bool count_range(void *context, int64_t from, int64_t to) {
 static bool take_range(void *context, int64_t from, int64_t to) {
   taken_t *taken = context;
 
+  if (to <= taken->base) return true;
   if (from <= taken->base) from = taken->base + 1;
   if (from < to) taken->rows[taken->count++] = (pk_range_t){from, to};
   return true;
@@ -86,7 +88,7 @@ static void put_ranges(pk_envelope_t *envelope, VALUE source, buffers_t *buffers
     Check_Type(source, T_ARRAY);
     envelope->range_count = (size_t)RARRAY_LEN(source);
     taken.rows = room_for(&buffers->ranges, envelope->range_count, sizeof *taken.rows);
-    pk_fill_ranges(source, taken.rows);
+    pk_fill_ranges(source, taken.rows, envelope->range_count);
   }
   envelope->ranges = taken.rows;
 }
@@ -97,7 +99,7 @@ static const pk_attempt_t *counts_of(VALUE rows, VALUE *buffer, size_t *count) {
   Check_Type(rows, T_ARRAY);
   *count = (size_t)RARRAY_LEN(rows);
   counts = room_for(buffer, *count, sizeof *counts);
-  fill_attempts(rows, counts);
+  fill_attempts(rows, counts, *count);
   return counts;
 }
 

@@ -197,7 +197,9 @@ static VALUE ledger_admit_batch(VALUE self, VALUE first, VALUE end, VALUE batch)
 
   check_span(ledger, from, to);
   count = NUM2LONG(rb_funcallv(batch, id_size, 0, NULL));
-  if (count < 0) rb_raise(rb_eArgError, "a batch of %ld records", count);
+  if (from < 0 || count < 0 || count > to - from) {
+    rb_raise(rb_eArgError, "%ld records can't lie within %lld...%lld", count, (long long)from, (long long)to);
+  }
   if (count == to - from) return admit_all(ledger, from, to);
   offsets = ALLOCV_N(int64_t, buffer, count + 1);
   for (long i = 0; i < count; i++) {
@@ -222,7 +224,7 @@ static VALUE ledger_restore(VALUE self, VALUE rows) {
   if (!ledger->known) rb_raise(rb_eArgError, "runs can be restored above a base only, and none is known");
   count = RARRAY_LEN(rows);
   ranges = ALLOCV_N(pk_range_t, buffer, count + 1);
-  pk_fill_ranges(rows, ranges);
+  pk_fill_ranges(rows, ranges, (size_t)count);
   status = pk_ledger_restore(ledger, ranges, (size_t)count);
   ALLOCV_END(buffer);
   if (status == PK_LEDGER_INVALID) rb_raise(rb_eArgError, "runs must ascend and not touch");

@@ -8,7 +8,7 @@ bool pk_is_ledger(VALUE object);
 const pk_ledger_t *pk_ledger_of(VALUE self);
 void pk_define_ledger_readers(VALUE cLedger);
 
-/* Array of pairs into as many ranges; in envelope.c. */
-void pk_fill_ranges(VALUE rows, pk_range_t *ranges);
+/* The first `count` pairs of an Array as ranges; in envelope.c. */
+void pk_fill_ranges(VALUE rows, pk_range_t *ranges, size_t count);
 
 #endif

@@ -8,6 +8,7 @@
 
 #include "error.h"
 #include "nogvl.h"
+#include "token.h"
 
 #define WHAT "admin"
 #define CLOSE_MS 1000 /* for a metadata request that is out; the reaper waits longer */
@@ -101,10 +102,12 @@ static void *close_safe(void *pointer) {
 /* Ends calls that wait (they raise HandleClosedError). Idempotent. */
 static VALUE admin_close(VALUE self) {
   close_args args = {rb_check_typeddata(self, &admin_type), 0};
+  int interrupted;
 
   if (!args.admin || pk_inherited(&args.admin->handle)) return Qnil;
-  pk_without_gvl_noraise(close_safe, &args);
+  interrupted = pk_without_gvl_first(close_safe, &args);
   if (args.closed) pk_handle_unregister(&args.admin->handle);
+  if (interrupted) rb_jump_tag(interrupted);
   return Qnil;
 }
 
@@ -328,13 +331,14 @@ static VALUE metadata_cleanup(VALUE pointer) {
  * brokers: [[id, host, port], …], topics: {name => {error:, partitions: {id =>
  * {leader:, replicas:, isrs:, error:}}}}}. Creates no topic. */
 static VALUE admin_metadata(VALUE self, VALUE topic, VALUE timeout) {
-  const char *name = NIL_P(topic) ? NULL : StringValueCStr(topic);
+  VALUE name = NIL_P(topic) ? Qnil : pk_own_text(topic);
   int timeout_ms = NUM2INT(timeout);
-  job_args args = {admin_get(self), NULL, pk_deadline(timeout_ms + GRACE_MS), false};
+  job_args args = {admin_get(self), NULL, pk_deadline((int64_t)timeout_ms + GRACE_MS), false};
 
   if (timeout_ms < 0) rb_raise(rb_eArgError, "timeout_ms must not be negative");
   pk_enter(&args.admin->handle, WHAT);
-  args.job = pk_admin_job_start(args.admin, name, timeout_ms);
+  args.job = pk_admin_job_start(args.admin, NIL_P(name) ? NULL : RSTRING_PTR(name), timeout_ms);
+  RB_GC_GUARD(name);
   if (!args.job) {
     pk_handle_leave(&args.admin->handle);
     pk_raise(RD_KAFKA_RESP_ERR__CRIT_SYS_RESOURCE, "no thread for the metadata request");
@@ -344,23 +348,10 @@ static VALUE admin_metadata(VALUE self, VALUE topic, VALUE timeout) {
 
 /* set_token(token, expires_at_ms, principal, [name, value, …]): SASL/OAUTHBEARER. */
 static VALUE admin_set_token(VALUE self, VALUE token, VALUE expires_at_ms, VALUE principal, VALUE extensions) {
-  const char *c_token = StringValueCStr(token), *c_principal = StringValueCStr(principal);
-  int64_t expires = NUM2LL(expires_at_ms);
-  long count = RARRAY_LEN(rb_Array(extensions));
-  const char **list = ALLOCA_N(const char *, count ? count : 1);
-  char error[PK_ADMIN_ERROR_BYTES] = "";
-  pk_admin_t *admin = admin_get(self);
-  rd_kafka_resp_err_t err;
+  pk_token_t it = pk_token_read(token, expires_at_ms, principal, extensions);
+  rd_kafka_resp_err_t err = pk_token_set(&admin_get(self)->handle, WHAT, &it);
 
-  for (long i = 0; i < count; i++) {
-    VALUE entry = rb_ary_entry(extensions, i);
-    list[i] = StringValueCStr(entry);
-  }
-  pk_enter(&admin->handle, WHAT);
-  err = rd_kafka_oauthbearer_set_token(admin->handle.rk, c_token, expires, c_principal, list, (size_t)count, error,
-                                       sizeof error);
-  pk_handle_leave(&admin->handle);
-  if (err) pk_raise(err, error);
+  if (err) pk_raise(err, it.error);
   return Qnil;
 }
 

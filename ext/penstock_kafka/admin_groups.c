@@ -13,13 +13,14 @@ static void free_group_offsets(void *item) {
 /* input: [group, rows or nil] */
 static void build_committed(pk_admin_call_t *call) {
   VALUE group = rb_ary_entry(call->input, 0), rows = rb_ary_entry(call->input, 1);
-  const char *name = StringValueCStr(group);
+  VALUE name = pk_own_text(group);
   rd_kafka_topic_partition_list_t *list;
 
   pk_admin_items(call, 1, free_group_offsets);
   list = NIL_P(rows) ? NULL : pk_admin_list(rows, false);
-  call->items[0] = rd_kafka_ListConsumerGroupOffsets_new(name, list); /* copies the list */
+  call->items[0] = rd_kafka_ListConsumerGroupOffsets_new(RSTRING_PTR(name), list); /* copies the list */
   if (list) rd_kafka_topic_partition_list_destroy(list);
+  RB_GC_GUARD(name);
 }
 
 static void set_require_stable(pk_admin_call_t *call) {

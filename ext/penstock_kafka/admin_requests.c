@@ -37,7 +37,9 @@ static void build_new_topics(pk_admin_call_t *call) {
 
     call->items[i] = rd_kafka_NewTopic_new(StringValueCStr(name), partitions, replication_factor, error, sizeof error);
     if (!call->items[i]) rb_raise(rb_eArgError, "%s", error);
-    if (!NIL_P(config)) rb_hash_foreach(config, set_config, (VALUE)call->items[i]);
+    if (NIL_P(config)) continue;
+    Check_Type(config, T_HASH);
+    rb_hash_foreach(config, set_config, (VALUE)call->items[i]);
   }
 }
 
@@ -178,21 +180,25 @@ static void free_list(void *item) {
   rd_kafka_topic_partition_list_destroy(item);
 }
 
-/* Freed at once when a row is bad, for nobody owns it yet. */
+/* Nothing is converted, so no code of the user's runs: what was looked at stays as it
+ * is. */
+static void check_row(VALUE row, bool with_offset) {
+  VALUE name;
+
+  Check_Type(row, T_ARRAY);
+  name = rb_ary_entry(row, 0);
+  Check_Type(name, T_STRING);
+  StringValueCStr(name);
+  NUM2INT(pk_integer(rb_ary_entry(row, 1)));
+  if (with_offset) NUM2LL(pk_integer(rb_ary_entry(row, 2)));
+}
+
+/* All that can raise comes first, for nobody owns the list yet. */
 rd_kafka_topic_partition_list_t *pk_admin_list(VALUE rows, bool with_offset) {
   long count = RARRAY_LEN(rows);
   rd_kafka_topic_partition_list_t *list;
 
-  for (long i = 0; i < count; i++) { /* all that can raise comes first */
-    VALUE row = rb_ary_entry(rows, i), name;
-
-    Check_Type(row, T_ARRAY);
-    name = rb_ary_entry(row, 0);
-    Check_Type(name, T_STRING);
-    StringValueCStr(name);
-    NUM2INT(rb_ary_entry(row, 1));
-    if (with_offset) NUM2LL(rb_ary_entry(row, 2));
-  }
+  for (long i = 0; i < count; i++) check_row(rb_ary_entry(rows, i), with_offset);
   list = rd_kafka_topic_partition_list_new((int)count);
   for (long i = 0; i < count; i++) {
     VALUE row = rb_ary_entry(rows, i), name = rb_ary_entry(row, 0);

@@ -246,11 +246,13 @@ static VALUE batch_headers(VALUE self, VALUE index) {
 
 /* The first and the last index + 1 of what a loop covers. */
 static void batch_range(const pk_rb_batch_t *batch, VALUE first, VALUE count, long range[2]) {
-  range[0] = NUM2LONG(first);
-  range[1] = range[0] + NUM2LONG(count);
-  if (range[0] < 0 || range[1] < range[0] || range[1] > (long)batch->core.count) {
-    rb_raise(rb_eIndexError, "records %ld...%ld of a batch of %u", range[0], range[1], batch->core.count);
+  long from = NUM2LONG(first), number = NUM2LONG(count), size = (long)batch->core.count;
+
+  if (from < 0 || number < 0 || from > size || number > size - from) {
+    rb_raise(rb_eIndexError, "%ld records from %ld on, of a batch of %ld", number, from, size);
   }
+  range[0] = from;
+  range[1] = from + number;
 }
 
 /* Yields a new instance of klass for each record: a plain object that knows its

@@ -69,12 +69,14 @@ static VALUE message_or_nil(const char *error) {
 /* Conf.check(name, value) → nil or what is wrong with this one property. */
 static VALUE conf_check(VALUE self, VALUE name, VALUE value) {
   char error[PK_CONF_ERROR_SIZE] = "";
-  const char *c_name = StringValueCStr(name);
-  const char *c_value = StringValueCStr(value);
+  VALUE own_name = pk_own_text(name), own_value = pk_own_text(value);
   rd_kafka_conf_t *conf = rd_kafka_conf_new();
-  rd_kafka_conf_res_t result = rd_kafka_conf_set(conf, c_name, c_value, error, sizeof error);
+  rd_kafka_conf_res_t result =
+      rd_kafka_conf_set(conf, RSTRING_PTR(own_name), RSTRING_PTR(own_value), error, sizeof error);
 
   rd_kafka_conf_destroy(conf);
+  RB_GC_GUARD(own_name);
+  RB_GC_GUARD(own_value);
   return result == RD_KAFKA_CONF_OK ? Qnil : message_or_nil(error);
 }
 

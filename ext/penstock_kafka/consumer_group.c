@@ -4,6 +4,7 @@
 #include "binding.h"
 #include "group_metadata.h"
 #include "nogvl.h"
+#include "token.h"
 
 typedef struct {
   pk_consumer_t *core;
@@ -103,18 +104,16 @@ static VALUE subscribe_finish(VALUE self, subscribe_args_t *args) {
 /* @param topics [Array<String>] names; one that begins with ^ is a pattern */
 static VALUE consumer_subscribe(VALUE self, VALUE topics) {
   subscribe_args_t args = {.core = pk_consumer_of(self)};
+  VALUE names = rb_ary_new();
   rd_kafka_topic_partition_list_t *list;
 
   Check_Type(topics, T_ARRAY);
-  for (long i = 0; i < RARRAY_LEN(topics); i++) {
-    VALUE topic = RARRAY_AREF(topics, i);
-
-    StringValueCStr(topic);
+  for (long i = 0; i < RARRAY_LEN(topics); i++) rb_ary_push(names, pk_own_text(RARRAY_AREF(topics, i)));
+  args.topics = list = rd_kafka_topic_partition_list_new((int)RARRAY_LEN(names));
+  for (long i = 0; i < RARRAY_LEN(names); i++) {
+    rd_kafka_topic_partition_list_add(list, RSTRING_PTR(RARRAY_AREF(names, i)), RD_KAFKA_PARTITION_UA);
   }
-  args.topics = list = rd_kafka_topic_partition_list_new((int)RARRAY_LEN(topics));
-  for (long i = 0; i < RARRAY_LEN(topics); i++) {
-    rd_kafka_topic_partition_list_add(list, RSTRING_PTR(RARRAY_AREF(topics, i)), RD_KAFKA_PARTITION_UA);
-  }
+  RB_GC_GUARD(names);
   pk_without_gvl_noraise(subscribe_safe, &args);
   rd_kafka_topic_partition_list_destroy(list);
   return subscribe_finish(self, &args);
@@ -266,53 +265,27 @@ static VALUE consumer_assignment_lost_p(VALUE self) {
 /* What the last fetch said; asks nobody. */
 static VALUE consumer_cached_watermarks(VALUE self, VALUE topic, VALUE partition) {
   pk_consumer_t *core = pk_consumer_of(self);
-  const char *name = StringValueCStr(topic);
+  VALUE name = pk_own_text(topic);
   int32_t number = NUM2INT(partition);
   int64_t low = PK_NO_OFFSET, high = PK_NO_OFFSET;
 
   pk_loop_check(pk_handle_enter(&core->handle), core);
-  if (rd_kafka_get_watermark_offsets(core->handle.rk, name, number, &low, &high)) low = high = PK_NO_OFFSET;
+  if (rd_kafka_get_watermark_offsets(core->handle.rk, RSTRING_PTR(name), number, &low, &high)) low = high = PK_NO_OFFSET;
   pk_handle_leave(&core->handle);
-  RB_GC_GUARD(topic);
+  RB_GC_GUARD(name);
   return rb_ary_new_from_args(2, LL2NUM(low), LL2NUM(high));
 }
 
 /* ---- OAuth ---- */
 
-static VALUE string_of(VALUE value) {
-  VALUE string = rb_obj_as_string(value);
-
-  StringValueCStr(string);
-  return string;
-}
-
-static int extension_push(VALUE name, VALUE value, VALUE flat) {
-  rb_ary_push(flat, string_of(name));
-  rb_ary_push(flat, string_of(value));
-  return ST_CONTINUE;
-}
-
 /* Token, lifetime as Unix time in ms, principal, extensions. nil, or [number,
  * message] when librdkafka refuses it. */
 static VALUE consumer_set_token(VALUE self, VALUE token, VALUE lifetime_ms, VALUE principal, VALUE extensions) {
-  pk_consumer_t *core = pk_consumer_of(self);
-  VALUE flat = rb_ary_new(), holder;
-  int64_t lifetime = NUM2LL(lifetime_ms);
-  const char *value = StringValueCStr(token), *name = StringValueCStr(principal), **pairs;
+  pk_token_t it = pk_token_read(token, lifetime_ms, principal, extensions);
   pk_failure_t failure = {0};
-  rd_kafka_resp_err_t err;
-  char text[PK_TEXT_BYTES] = "";
+  rd_kafka_resp_err_t err = pk_token_set(&pk_consumer_of(self)->handle, "consumer", &it);
 
-  if (!NIL_P(extensions)) rb_hash_foreach(extensions, extension_push, flat);
-  pairs = ALLOCV_N(const char *, holder, RARRAY_LEN(flat) + 1);
-  for (long i = 0; i < RARRAY_LEN(flat); i++) pairs[i] = RSTRING_PTR(RARRAY_AREF(flat, i));
-  pk_loop_check(pk_handle_enter(&core->handle), core);
-  err = rd_kafka_oauthbearer_set_token(core->handle.rk, value, lifetime, name, pairs, (size_t)RARRAY_LEN(flat), text,
-                                       sizeof text);
-  pk_handle_leave(&core->handle);
-  ALLOCV_END(holder);
-  RB_GC_GUARD(flat);
-  if (err) pk_failure_set(&failure, err, text);
+  if (err) pk_failure_set(&failure, err, it.error);
   return pk_failure_value(&failure);
 }
 

@@ -1,6 +1,8 @@
 /* Lists of partitions: Arrays of Ruby to librdkafka's and back. */
 #include "binding.h"
 
+#define PK_TOPIC_BYTES 249 /* what Kafka allows */
+
 typedef struct {
   const char *topic;
   int32_t partition;
@@ -9,19 +11,35 @@ typedef struct {
   int32_t leader_epoch;
 } pk_entry_t;
 
-/* Raises for anything that isn't [topic, partition, offset, metadata, epoch],
- * the last three optional. */
+static VALUE number_at(VALUE row, long index) {
+  VALUE value = rb_ary_entry(row, index);
+
+  return NIL_P(value) ? Qnil : pk_integer(value);
+}
+
+/* librdkafka takes a longer name for no topic at all, and goes on with that. */
+static const char *topic_at(VALUE row, long index) {
+  VALUE topic = rb_ary_entry(row, index);
+
+  Check_Type(topic, T_STRING);
+  if (RSTRING_LEN(topic) > PK_TOPIC_BYTES) rb_raise(rb_eArgError, "a topic's name has at most %d bytes", PK_TOPIC_BYTES);
+  return StringValueCStr(topic);
+}
+
+/* Raises for anything that isn't [topic, partition, offset, metadata, epoch], the last
+ * three optional; nothing is converted, so no code of the user's runs. */
 static void entry_read(VALUE value, pk_entry_t *entry) {
-  VALUE topic;
+  VALUE offset, epoch;
 
   Check_Type(value, T_ARRAY);
-  topic = rb_ary_entry(value, 0);
-  entry->topic = StringValueCStr(topic);
-  entry->partition = NUM2INT(rb_ary_entry(value, 1));
-  entry->offset = NIL_P(rb_ary_entry(value, 2)) ? PK_NO_OFFSET : NUM2LL(rb_ary_entry(value, 2));
+  entry->topic = topic_at(value, 0);
+  entry->partition = NUM2INT(pk_integer(rb_ary_entry(value, 1)));
+  offset = number_at(value, 2);
+  entry->offset = NIL_P(offset) ? PK_NO_OFFSET : NUM2LL(offset);
   entry->metadata = rb_ary_entry(value, 3);
   if (!NIL_P(entry->metadata)) Check_Type(entry->metadata, T_STRING);
-  entry->leader_epoch = NIL_P(rb_ary_entry(value, 4)) ? PK_NONE : NUM2INT(rb_ary_entry(value, 4));
+  epoch = number_at(value, 4);
+  entry->leader_epoch = NIL_P(epoch) ? PK_NONE : NUM2INT(epoch);
 }
 
 /* librdkafka frees the metadata with its own free: malloc, not Ruby's. */
@@ -38,7 +56,7 @@ static void entry_add(rd_kafka_topic_partition_list_t *list, const pk_entry_t *e
 }
 
 /* Everything is read once before anything is allocated: the second reading can't
- * raise, for reading runs no code of the user's. */
+ * raise, for nothing can have changed. */
 rd_kafka_topic_partition_list_t *pk_list_from_values(VALUE array) {
   rd_kafka_topic_partition_list_t *list;
   pk_entry_t entry;

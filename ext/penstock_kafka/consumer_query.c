@@ -82,11 +82,12 @@ static VALUE watermarks_answer(pk_query_t *query) {
 }
 
 static VALUE consumer_query_watermarks(VALUE self, VALUE topic, VALUE partition, VALUE timeout_ms) {
-  const char *name = StringValueCStr(topic);
+  VALUE name = pk_own_text(topic);
   int32_t number = NUM2INT(partition);
   watermarks_t *it = query_new(sizeof *it, self, timeout_ms);
 
-  it->topic = pk_strdup(name);
+  it->topic = pk_strdup(RSTRING_PTR(name));
+  RB_GC_GUARD(name);
   it->partition = number;
   it->query.run = watermarks_run;
   it->query.clean = watermarks_clean;
@@ -127,6 +128,7 @@ static VALUE consumer_offsets_for_times(VALUE self, VALUE wanted, VALUE timeout_
   times_t *it;
   rd_kafka_topic_partition_list_t *list;
 
+  pk_integer(timeout_ms); /* nothing may raise once there is a list */
   NUM2INT(timeout_ms);
   pk_consumer_of(self);
   list = pk_list_from_values(wanted);
@@ -151,6 +153,10 @@ static void metadata_run(pk_query_t *query) {
   rd_kafka_t *rk = query->consumer->handle.rk;
   rd_kafka_topic_t *topic = it->topic ? rd_kafka_topic_new(rk, it->topic, NULL) : NULL;
 
+  if (it->topic && !topic) { /* a name that no topic can have: NULL would ask for others */
+    query->err = rd_kafka_last_error();
+    return;
+  }
   query->err = rd_kafka_metadata(rk, it->topic == NULL, topic, &it->metadata, query->timeout_ms);
   if (topic) rd_kafka_topic_destroy(topic);
   if (!query->err) it->cluster_id = rd_kafka_clusterid(rk, query->timeout_ms);
@@ -224,10 +230,11 @@ static VALUE metadata_answer(pk_query_t *query) {
 
 /* All topics for nil. The error of a topic is a number in its entry. */
 static VALUE consumer_metadata(VALUE self, VALUE topic, VALUE timeout_ms) {
-  const char *name = NIL_P(topic) ? NULL : StringValueCStr(topic);
+  VALUE name = NIL_P(topic) ? Qnil : pk_own_text(topic);
   metadata_t *it = query_new(sizeof *it, self, timeout_ms);
 
-  it->topic = name ? pk_strdup(name) : NULL;
+  it->topic = NIL_P(name) ? NULL : pk_strdup(RSTRING_PTR(name));
+  RB_GC_GUARD(name);
   it->query.run = metadata_run;
   it->query.clean = metadata_clean;
   return query_ask(&it->query, metadata_answer);

@@ -98,10 +98,12 @@ static void *close_safe(void *pointer) {
 
 static VALUE mock_close(VALUE self) {
   close_args args = {rb_check_typeddata(self, &mock_type), 0};
+  int interrupted;
 
   if (!args.mock || pk_inherited(&args.mock->handle)) return Qnil;
-  pk_without_gvl_noraise(close_safe, &args);
+  interrupted = pk_without_gvl_first(close_safe, &args);
   if (args.mine) pk_handle_unregister(&args.mock->handle);
+  if (interrupted) rb_jump_tag(interrupted);
   return Qnil;
 }
 
@@ -124,15 +126,16 @@ static VALUE mock_pid(VALUE self) {
 static void *call_safe(void *pointer) {
   pk_mock_call_t *call = pointer;
 
+  if ((call->entered = pk_handle_enter(&call->mock->handle))) return pointer;
   call->result = call->run(call);
+  pk_handle_leave(&call->mock->handle);
   return pointer;
 }
 
 VALUE pk_mock_run(VALUE self, pk_mock_call_t *call) {
   call->mock = pk_mock_get(self);
-  pk_enter(&call->mock->handle, PK_MOCK_WHAT);
   pk_without_gvl_noraise(call_safe, call);
-  pk_handle_leave(&call->mock->handle);
+  if (call->entered) pk_raise_entry(&call->mock->handle, PK_MOCK_WHAT, call->entered);
   if (call->result) pk_raise(call->result, NULL);
   return Qnil;
 }

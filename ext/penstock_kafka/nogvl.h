@@ -57,4 +57,22 @@ static inline void pk_without_gvl_noraise(void *(*fn)(void *), void *arg) {
   if (!rb_thread_call_without_gvl2(fn, arg, NULL, NULL)) fn(arg);
 }
 
+static inline VALUE pk_check_ints(VALUE unused) {
+  rb_thread_check_ints();
+  return unused;
+}
+
+/* Runs fn(arg) exactly once and without the GVL, whatever interrupts are pending: for a
+ * close, which waits for calls that need the GVL to leave. Signal handlers run first.
+ * What the others raise is swallowed until then: 0, or a state to jump with. */
+static inline int pk_without_gvl_first(void *(*fn)(void *), void *arg) {
+  int interrupted = 0, state;
+
+  while (!rb_thread_call_without_gvl2(fn, arg, NULL, NULL)) {
+    rb_protect(pk_check_ints, Qnil, &state);
+    if (state) interrupted = state;
+  }
+  return interrupted;
+}
+
 #endif

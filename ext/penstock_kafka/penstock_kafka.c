@@ -10,6 +10,16 @@ VALUE pk_mNative;
 static VALUE eForked;
 static VALUE eClosed;
 
+VALUE pk_own_text(VALUE value) {
+  StringValueCStr(value);
+  return rb_str_new_frozen(value);
+}
+
+VALUE pk_integer(VALUE value) {
+  if (RB_INTEGER_TYPE_P(value) || RB_FLOAT_TYPE_P(value)) return value;
+  rb_raise(rb_eTypeError, "an Integer is needed, not %" PRIsVALUE, rb_obj_class(value));
+}
+
 VALUE pk_utf8(const char *string) {
   return string ? rb_utf8_str_new_cstr(string) : Qnil;
 }

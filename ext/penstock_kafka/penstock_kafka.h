@@ -48,6 +48,17 @@ NORETURN(void pk_raise_entry(const pk_handle_t *handle, const char *what, int re
 /* Symbol of a handle's state: :open, :closing, :closed, :discarded. */
 VALUE pk_state_symbol(const pk_handle_t *handle);
 
+/* What is asked of a caller's object may be Ruby, which may do anything: change a
+ * String or an Array that was read before, close the handle, let other threads run.
+ * So an argument is read in one of two ways:
+ *
+ *   pk_own_text   converts it, and answers a frozen String that is nobody else's, free
+ *                 of NUL bytes: a pointer into it holds as long as it is kept alive
+ *   pk_integer    no conversion: what is no number raises TypeError. Reading it again
+ *                 runs no Ruby and answers the same */
+VALUE pk_own_text(VALUE value);
+VALUE pk_integer(VALUE value);
+
 /* Strings as the Ruby side expects them; nil for NULL. */
 VALUE pk_utf8(const char *string);
 VALUE pk_utf8_frozen(const char *string);

@@ -242,14 +242,17 @@ static VALUE producer_open_topic(VALUE self, VALUE name) {
   return Qnil;
 }
 
+static int push_property(VALUE name, VALUE value, VALUE flat) {
+  rb_ary_push(flat, pk_own_text(name));
+  rb_ary_push(flat, pk_own_text(value));
+  return ST_CONTINUE;
+}
+
 static VALUE pair_strings(VALUE properties) {
-  VALUE flat = rb_funcall(rb_funcall(properties, rb_intern("to_a"), 0), rb_intern("flatten"), 0);
+  VALUE flat = rb_ary_new();
 
-  for (long i = 0; i < RARRAY_LEN(flat); i++) {
-    VALUE text = RARRAY_AREF(flat, i);
-
-    StringValueCStr(text);
-  }
+  Check_Type(properties, T_HASH);
+  rb_hash_foreach(properties, push_property, flat);
   return flat;
 }
 
@@ -261,13 +264,12 @@ static VALUE pair_strings(VALUE properties) {
 static VALUE producer_open_topic_with(VALUE self, VALUE key, VALUE name, VALUE properties) {
   pk_rproducer_t *producer = pk_rproducer_get(self);
   const char *pairs[2 * MAX_TOPIC_PROPERTIES];
-  pk_topic_wish_t wish = {.key = StringValueCStr(key), .name = StringValueCStr(name), .pairs = pairs};
-  VALUE flat, frozen_key = utf8_frozen(key), frozen_name = utf8_frozen(name);
+  VALUE own_key = pk_own_text(key), own_name = pk_own_text(name), flat = pair_strings(properties);
+  VALUE frozen_key = utf8_frozen(own_key), frozen_name = utf8_frozen(own_name);
+  pk_topic_wish_t wish = {.key = RSTRING_PTR(frozen_key), .name = RSTRING_PTR(frozen_name), .pairs = pairs};
 
-  Check_Type(properties, T_HASH);
   pk_rproducer_check(producer);
-  if (known_topic(producer, key)) return Qnil;
-  flat = pair_strings(properties);
+  if (known_topic(producer, own_key)) return Qnil;
   wish.count = (size_t)RARRAY_LEN(flat) / 2;
   if (wish.count > MAX_TOPIC_PROPERTIES) rb_raise(rb_eArgError, "too many properties");
   for (size_t i = 0; i < 2 * wish.count; i++) pairs[i] = RSTRING_PTR(RARRAY_AREF(flat, (long)i));
@@ -327,13 +329,13 @@ static const struct {
  * isn't empty, so that what the *_random ones do without a key doesn't matter; -1
  * for `random`. */
 static VALUE producer_partition_for(VALUE klass, VALUE name, VALUE key, VALUE count) {
-  const char *wanted = StringValueCStr(name);
+  VALUE wanted = pk_own_text(name);
   int partitions = NUM2INT(count);
 
   StringValue(key);
   if (partitions < 1) rb_raise(rb_eArgError, "no partitions to choose from");
   for (size_t i = 0; i < sizeof partitioners / sizeof *partitioners; i++) {
-    if (strcmp(partitioners[i].name, wanted) != 0) continue;
+    if (strcmp(partitioners[i].name, RSTRING_PTR(wanted)) != 0) continue;
     return INT2NUM(partitioners[i].call(NULL, RSTRING_PTR(key), RSTRING_LEN(key), partitions, NULL, NULL));
   }
   return INT2FIX(RD_KAFKA_PARTITION_UA);

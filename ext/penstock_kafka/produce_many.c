@@ -47,14 +47,18 @@ typedef struct {
   rd_kafka_resp_err_t err;
 } slice_t;
 
+/* Sends nothing when the producer was closed meanwhile. Leaves without the GVL, which
+ * a close may hold. */
 static void *slice_safe(void *pointer) {
   slice_t *slice = pointer;
 
+  if (pk_handle_enter(&slice->producer->handle) != 0) return pointer;
   while (slice->sent < slice->count) {
     slice->err = pk_producer_send(slice->producer, &slice->messages[slice->sent]);
     if (slice->err) break;
     slice->sent++;
   }
+  pk_handle_leave(&slice->producer->handle);
   return pointer;
 }
 
@@ -71,31 +75,34 @@ static const void *copy_bytes(char **end, const void *bytes, size_t size) {
  * but for the first, 1 MiB. Makes their deliveries, the only part that allocates
  * in Ruby, and so the only one that can raise. */
 static size_t prepare_slice(VALUE self, VALUE messages, long from, bool handles, VALUE objects, pk_parts_t *all,
-                            pk_delivery_t **deliveries, size_t *bytes) {
+                            pk_delivery_t **deliveries) {
   pk_rproducer_t *producer = pk_rproducer_get(self);
-  size_t count = 0;
+  size_t count = 0, bytes = 0;
 
-  for (*bytes = 0; count < SLICE_MESSAGES && from + (long)count < RARRAY_LEN(messages); count++) {
+  for (; count < SLICE_MESSAGES && from + (long)count < RARRAY_LEN(messages); count++) {
     pk_parts_t *parts = &all[count];
     size_t size;
 
     if (!pk_read_message(producer, RARRAY_AREF(messages, from + (long)count), parts)) break;
     size = pk_size_of(parts->payload) + pk_size_of(parts->key);
-    if (count > 0 && *bytes + size > SLICE_BYTES) break;
-    *bytes += size;
+    if (count > 0 && bytes + size > SLICE_BYTES) break;
+    bytes += size;
     parts->handle = handles;
     rb_ary_push(objects, pk_parts_delivery(self, producer, parts, &deliveries[count]));
   }
   return count;
 }
 
-/* Nothing between here and the end of the slice raises. Strings may have been
- * changed by nobody since they were read: the GVL was held. */
-static void copy_slice(slice_t *slice, const pk_parts_t *all, pk_delivery_t **deliveries, size_t count, size_t bytes) {
+/* Nothing between here and the end of the slice raises, or runs Ruby. What was read
+ * before may be longer by now: reading the next message may have run the eql? of a
+ * topic's name, and other threads. So it is measured here. */
+static void copy_slice(slice_t *slice, const pk_parts_t *all, pk_delivery_t **deliveries, size_t count) {
+  size_t bytes = 1;
   char *end;
 
-  slice->messages = malloc(count * sizeof *slice->messages);
-  slice->bytes = end = malloc(bytes + 1);
+  for (size_t i = 0; i < count; i++) bytes += pk_size_of(all[i].payload) + pk_size_of(all[i].key);
+  slice->messages = malloc((count + 1) * sizeof *slice->messages);
+  slice->bytes = end = malloc(bytes);
   if (!slice->messages || !slice->bytes) abort();
   for (size_t i = 0; i < count; i++) {
     pk_message_t *message = &slice->messages[i];
@@ -130,25 +137,21 @@ typedef struct {
  * message taken, at most 1,024; the caller goes on from there. */
 static VALUE producer_dispatch_slice(VALUE self, VALUE messages, VALUE from, VALUE handles, VALUE accepted) {
   pk_rproducer_t *producer = pk_rproducer_get(self);
-  slice_t slice = {.producer = producer->core};
   long before, first = NUM2LONG(from);
+  slice_t slice = {.producer = producer->core};
   VALUE holder;
   scratch_t *scratch;
-  size_t count, bytes;
+  size_t count;
 
   Check_Type(messages, T_ARRAY);
   Check_Type(accepted, T_ARRAY);
-  pk_enter(&producer->core->handle, "producer");
-  pk_handle_leave(&producer->core->handle);
+  pk_rproducer_check(producer);
   if (pk_held_back(producer)) return INT2FIX(RD_KAFKA_RESP_ERR__QUEUE_FULL);
   before = RARRAY_LEN(accepted);
   scratch = rb_alloc_tmp_buffer(&holder, sizeof *scratch);
-  count = prepare_slice(self, messages, first, RTEST(handles), accepted, scratch->parts, scratch->deliveries, &bytes);
-  copy_slice(&slice, scratch->parts, scratch->deliveries, count, bytes);
-  if (pk_handle_enter(&producer->core->handle) == 0) {
-    pk_without_gvl_noraise(slice_safe, &slice);
-    pk_handle_leave(&producer->core->handle);
-  }
+  count = prepare_slice(self, messages, first, RTEST(handles), accepted, scratch->parts, scratch->deliveries);
+  copy_slice(&slice, scratch->parts, scratch->deliveries, count);
+  pk_without_gvl_noraise(slice_safe, &slice);
   if (!slice.err && slice.sent < count) slice.err = RD_KAFKA_RESP_ERR__INVALID_ARG;
   if (count == 0 && first < RARRAY_LEN(messages)) slice.err = RD_KAFKA_RESP_ERR__INVALID_ARG;
   end_slice(producer, &slice, scratch->deliveries, count);

@@ -5,6 +5,7 @@
 
 #include "nogvl.h"
 #include "producing.h"
+#include "token.h"
 
 #define REPORTS_AT_ONCE 256
 
@@ -126,42 +127,12 @@ static VALUE producer_poll_event(VALUE self) {
 
 /* -- OAUTHBEARER tokens ------------------------------------------------------ */
 
-static int flatten_pair(VALUE key, VALUE value, VALUE list) {
-  StringValueCStr(key);
-  StringValueCStr(value);
-  rb_ary_push(list, key);
-  rb_ary_push(list, value);
-  return ST_CONTINUE;
-}
-
-/* The strings stay in the Array that `list` is; the pointers in the String returned. */
-static VALUE pointers_to(VALUE list) {
-  VALUE buffer = rb_str_new(NULL, (RARRAY_LEN(list) + 1) * (long)sizeof(char *));
-  const char **pointers = (const char **)RSTRING_PTR(buffer);
-
-  for (long i = 0; i < RARRAY_LEN(list); i++) pointers[i] = RSTRING_PTR(RARRAY_AREF(list, i));
-  return buffer;
-}
-
 /* set_token(token, lifetime_ms, principal, extensions): lifetime in ms since 1970. */
 static VALUE producer_set_token(VALUE self, VALUE token, VALUE lifetime_ms, VALUE principal, VALUE extensions) {
-  pk_producer_t *core = core_of(pk_rproducer_get(self));
-  const char *c_token = StringValueCStr(token), *c_principal = StringValueCStr(principal);
-  int64_t lifetime = NUM2LL(lifetime_ms);
-  VALUE list = rb_ary_new(), pointers;
-  char error[512] = "";
-  rd_kafka_resp_err_t err;
+  pk_token_t it = pk_token_read(token, lifetime_ms, principal, extensions);
+  rd_kafka_resp_err_t err = pk_token_set(&core_of(pk_rproducer_get(self))->handle, "producer", &it);
 
-  if (!NIL_P(extensions)) rb_hash_foreach(extensions, flatten_pair, list);
-  pointers = pointers_to(list);
-  pk_enter(&core->handle, "producer");
-  err = rd_kafka_oauthbearer_set_token(core->handle.rk, c_token, lifetime, c_principal,
-                                       (const char **)RSTRING_PTR(pointers), (size_t)RARRAY_LEN(list), error,
-                                       sizeof error);
-  pk_handle_leave(&core->handle);
-  RB_GC_GUARD(list);
-  RB_GC_GUARD(pointers);
-  if (err) pk_raise(err, error);
+  if (err) pk_raise(err, it.error);
   return Qnil;
 }
 
