@@ -67,6 +67,13 @@ module Penstock
       assert_empty @errors
     end
 
+    test "an error that can't say what it is has its record put away like any other" do
+      odd = Class.new(StandardError) { def message = raise("no message") }
+      advice = advise(dead_letters(0), error: odd.new)
+      assert_equal "(its message raised RuntimeError)", advice.letter.dispatch[:headers]["penstock_error_message"]
+      assert_empty @errors
+    end
+
     test "a dead letter is made only when the record may be given up" do
       assert_nil advise(dead_letters(2), attempt: 2).letter
       letter = advise(dead_letters(2), attempt: 3).letter

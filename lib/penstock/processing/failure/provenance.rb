@@ -94,9 +94,16 @@ module Penstock
           def number(record, name) = Array(headers_of(record)[name]).last&.then { |text| Integer(text, 10, exception: false) }
 
           def of_error(error)
-            texts = {"penstock_error_class" => error.class.name, "penstock_error_message" => error.message,
+            texts = {"penstock_error_class" => error.class.name, "penstock_error_message" => message_of(error),
                      "penstock_error_place" => error.backtrace&.first}
             texts.compact.to_h { |name, text| [name, bounded(text, LIMITS.fetch(name))] }
+          end
+
+          # User code of its own: an error that can't say what it is mustn't keep its record from being put away.
+          def message_of(error)
+            error.message
+          rescue StandardError, SystemStackError => another
+            "(its message raised #{another.class})"
           end
         end
       end
