@@ -38,16 +38,19 @@ module Penstock
 
           # @param name [String] of the step
           # @param setting [String] what says it in the file
-          # @param given_s [Float, nil] nil where it says nothing
+          # @param text [Object, nil] what it says, see {.parse}; nil where it says nothing
           # @param default_s [Integer] what then holds
-          # @param write [String] how it is written there
+          # @param write [String] how it is written there, with %d for the seconds
           # @return [Step]
-          def judge(name, setting, given_s, default_s:, write:)
+          def judge(name, setting, text, default_s:, write:)
+            write = "write #{format(write, seconds)}"
+            given_s = Grace.parse(text) unless text.nil?
+            return Step.failed(name, "#{setting} #{text} is no time", write) if text && given_s.nil?
             said = given_s ? "#{setting} is #{words(given_s)}" : "#{setting} isn't said, so #{default_s} s"
             return Step.ok(name, "#{said}: shutdown_timeout (#{words(@timeout_s)}) + #{MORE_S} s fit in") if
               (given_s || default_s) >= seconds
             Step.failed(name, "#{said}: shorter than shutdown_timeout (#{words(@timeout_s)}) + #{MORE_S} s. A process whose " \
-              "jobs take their time is killed: what it did since its last commit runs again elsewhere", "write #{write}")
+              "jobs take their time is killed: what it did since its last commit runs again elsewhere", write)
           end
 
           private

@@ -62,19 +62,15 @@ module Penstock
           def penstock?(container) = container.values_at("command", "args", "entrypoint").flatten.join(" ").include?("penstock")
 
           def service(name, what)
-            given = what["stop_grace_period"]
-            name = "#{@path}: #{name}"
-            return Step.failed(name, "stop_grace_period #{given} is no time", "write #{@grace.seconds}s") if
-              given && Grace.parse(given).nil?
-            @grace.judge(name, "stop_grace_period", given && Grace.parse(given), default_s: COMPOSE_DEFAULT_S,
-              write: "stop_grace_period: #{@grace.seconds}s")
+            @grace.judge("#{@path}: #{name}", "stop_grace_period", what["stop_grace_period"], default_s: COMPOSE_DEFAULT_S,
+              write: "stop_grace_period: %ds")
           end
 
           def pod(name, spec)
             name = "#{@path}: #{name}"
             given = spec["terminationGracePeriodSeconds"]
             [@grace.judge(name, "terminationGracePeriodSeconds", given && Float(given), default_s: POD_DEFAULT_S,
-              write: "terminationGracePeriodSeconds: #{@grace.seconds}"),
+              write: "terminationGracePeriodSeconds: %d"),
               *spec["containers"].flat_map { |container| container_steps(name, container) }]
           rescue ArgumentError, TypeError
             [Step.failed(name, "terminationGracePeriodSeconds #{given.inspect} is no number", "write #{@grace.seconds}")]

@@ -38,11 +38,9 @@ module Penstock
           def stop
             setting = @settings.key?("TimeoutStopSec") ? "TimeoutStopSec" : "TimeoutSec"
             text = @settings[setting]
-            given = Grace.parse(text) unless text.nil?
-            return Step.failed(@path, "#{setting}=#{text} is no time", "write TimeoutStopSec=#{@grace.seconds}") if text && !given
-            given = Float::INFINITY if given&.zero? # systemd's word for it
-            @grace.judge(@path, text ? setting : "TimeoutStopSec", given, default_s: DEFAULT_S,
-              write: "TimeoutStopSec=#{@grace.seconds}")
+            setting = "TimeoutStopSec" if text.nil?
+            text = "infinity" if Grace.parse(text)&.zero? # systemd's word for it
+            @grace.judge(@path, setting, text, default_s: DEFAULT_S, write: "TimeoutStopSec=%d")
           end
 
           def kill_signal
