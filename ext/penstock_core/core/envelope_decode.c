@@ -148,11 +148,11 @@ static bool runs_are_sound(const pk_decoded_t *decoded) {
 
 static bool bitmap_is_sound(const pk_decoded_t *decoded) {
   size_t start = 0;
-  uint64_t first, bits;
+  uint64_t first, bits, left = (uint64_t)(INT64_MAX - decoded->base);
 
   if (!take_varint(decoded->bitmap, decoded->bitmap_size, &start, &first) || !first) return false;
   bits = (decoded->bitmap_size - start) * 8;
-  return bits && first <= (uint64_t)(INT64_MAX - decoded->base) - bits;
+  return bits && bits <= left && first <= left - bits;
 }
 
 static bool attempts_are_sound(const pk_decoded_t *decoded) {

@@ -131,6 +131,22 @@ static void claims_are_checked(void) {
   CHECK(sound > 100);
 }
 
+/* A bitmap of more bits than there are offsets behind the base. */
+static void no_claim_reaches_beyond_the_last_offset(void) {
+  uint8_t binary[PK_HEAD_BYTES + 5 + PK_CHECKSUM_BYTES] = {0, 0x7f, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
+  static const uint8_t bitmap[] = {PK_SECTION_BITMAP, 0, 2, 1, 0xff};
+  size_t size = PK_HEAD_BYTES + sizeof bitmap;
+  char text[64] = PK_PREFIX;
+  pk_decoded_t decoded;
+  uint32_t crc;
+
+  memcpy(binary + PK_HEAD_BYTES, bitmap, sizeof bitmap);
+  crc = pk_crc32c(pk_crc32c(0, PK_PREFIX, sizeof PK_PREFIX - 1), binary, size);
+  for (int i = 0; i < 4; i++) binary[size + (size_t)i] = (uint8_t)(crc >> (24 - 8 * i));
+  size = sizeof PK_PREFIX - 1 + pk_base64_encode(binary, size + 4, text + sizeof PK_PREFIX - 1);
+  CHECK(decode_exact(text, size, &decoded) == PK_ENVELOPE_DAMAGED);
+}
+
 static void limits_hold(void) {
   static pk_range_t ranges[4000];
   static char user[PK_ENVELOPE_USER_MAX + 1];
@@ -178,6 +194,7 @@ int main(void) {
   what_goes_in_comes_out();
   damage_never_counts();
   claims_are_checked();
+  no_claim_reaches_beyond_the_last_offset();
   limits_hold();
   return report();
 }
