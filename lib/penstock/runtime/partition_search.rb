@@ -69,7 +69,16 @@ module Penstock
         entry = @driver.metadata(topic, TURN_MS).fetch(:topics)[topic] or return []
         entry[:partitions].keys
       rescue KafkaError => error
-        raise unless UNREACHABLE.include?(error.code)
+        tell_error(error) unless UNREACHABLE.include?(error.code)
+      end
+
+      # Each kind once: it is asked again, for nobody else would ever announce the partitions.
+      # @return [nil]
+      def tell_error(error)
+        return if @told.include?(error.code)
+        @told << error.code
+        @reporter.emit("error.occurred", {type: "connection.client.poll.error", error: error, subscription_group: @group})
+        nil
       end
 
       # A topic that doesn't exist is told of by others.

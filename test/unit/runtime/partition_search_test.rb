@@ -77,6 +77,17 @@ module Penstock
       assert_equal [["connection.partition_missing", "a", 1, 1]], Array.new(@told.size) { @told.pop }
     end
 
+    test "an answer that is an error is told once, and doesn't end the search" do
+      driver = Driver.new("a" => KafkaError.build(number: -199, name: "_BAD_MSG"))
+      searching({"a" => :all}, driver) do
+        wait_until(40, "the error") { !@told.empty? }
+        observe_for(0.1)
+        driver.topics["a"] = 1
+        assert_equal [["a", 0]], announced(driver)
+      end
+      assert_equal [["error.occurred", nil, nil, nil]], Array.new(@told.size) { @told.pop }
+    end
+
     test "a broker that can't be asked is asked again, and a closed connection ends the search" do
       driver = Driver.new("a" => KafkaError.build(number: -195, name: "_TRANSPORT"))
       searching({"a" => :all}, driver) do |thread|
