@@ -5,10 +5,13 @@
 
 require "json"
 require "penstock"
+require_relative "planned"
 
 module Forwarding
-  PLAN = JSON.parse(ENV.fetch("PENSTOCK_PLAN"), symbolize_names: true)
-  ARRIVED = File.open(PLAN.fetch(:arrived), File::WRONLY | File::CREAT | File::APPEND)
+  extend Penstock::TestSupport::Planned
+
+  PLAN = plan("PENSTOCK_PLAN")
+  JOURNAL = journal(PLAN.fetch(:arrived))
 
   # Produces what it consumes.
   class Forward < Penstock::BaseConsumer
@@ -20,7 +23,7 @@ module Forwarding
   # Writes down what it consumes.
   class Arrive < Penstock::BaseConsumer
     def consume
-      messages.each { |message| ARRIVED.syswrite("#{message.raw_payload}\n") }
+      messages.each { |message| Forwarding.write(message.raw_payload) }
     end
   end
 

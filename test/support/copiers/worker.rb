@@ -4,11 +4,13 @@
 # JSON: kafka, group, source, target, dead, by (null or "key"), the point at which something happens, how (KILL or STOP), and the
 # number of the transaction in which it does.
 
-require "json"
 require "penstock"
+require_relative "../planned"
 
 module Copiers
-  PLAN = JSON.parse(ENV.fetch("PENSTOCK_COPIERS"), symbolize_names: true)
+  extend Penstock::TestSupport::Planned
+
+  PLAN = plan("PENSTOCK_COPIERS")
   @passed = Hash.new(0)
   @lock = Mutex.new
 

@@ -2,15 +2,17 @@
 
 # A consumer that does what its records say, the worst included. What it is to do comes in PENSTOCK_KILLERS as JSON.
 
-require "json"
 require "penstock"
+require_relative "../planned"
 
 module Killers
-  PLAN = JSON.parse(ENV.fetch("PENSTOCK_KILLERS"), symbolize_names: true)
-  JOURNAL = File.open(PLAN.fetch(:journal), File::WRONLY | File::CREAT | File::APPEND)
+  extend Penstock::TestSupport::Planned
+
+  PLAN = plan("PENSTOCK_KILLERS")
+  JOURNAL = journal(PLAN.fetch(:journal))
 
   # kind, partition, offset and what else there is to say
-  def self.write(kind, partition, offset, more = 0) = JOURNAL.syswrite("#{kind} #{partition} #{offset} #{more}\n")
+  def self.write(kind, partition, offset, more = 0) = super
 
   # A payload that can't be looked at without dying.
   class Deserializer

@@ -1,20 +1,21 @@
 # frozen_string_literal: true
 
-# A consumer process that writes down what it does: one file a process, one write a line, so that nothing it says is lost when
-# it is killed. What it is to do comes in PENSTOCK_LEDGER as JSON.
+# A consumer process that writes down what it does, one file a process. What it is to do comes in PENSTOCK_LEDGER as JSON.
 
-require "json"
 require "penstock"
+require_relative "../planned"
 
 module Ledger
-  PLAN = JSON.parse(ENV.fetch("PENSTOCK_LEDGER"), symbolize_names: true)
-  JOURNAL = File.open(PLAN.fetch(:journal), File::WRONLY | File::CREAT | File::APPEND)
+  extend Penstock::TestSupport::Planned
+
+  PLAN = plan("PENSTOCK_LEDGER")
+  JOURNAL = journal(PLAN.fetch(:journal))
 
   # kind, topic, partition, offset, attempt, monotonic ms. B and E: begin and end of a record; L: one that takes long begins
   def self.write(kind, topic = "-", partition = -1, *rest)
     offset, more = rest[0] || -1, rest[1] || 0
     now = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC, :float_millisecond).round(3)
-    JOURNAL.syswrite("#{kind} #{topic} #{partition} #{offset} #{more} #{now}\n")
+    super(kind, topic, partition, offset, more, now)
   end
 
   # Works on each record for as long as its payload says, else the plan.

@@ -2,7 +2,6 @@
 
 # A supervisor over nodes without Kafka, which do what the plan says: forked, from a mold, or threads of one process.
 
-require "json"
 require "logger"
 require "penstock"
 require "penstock/clock"
@@ -12,15 +11,16 @@ require "penstock/process/health"
 require "penstock/process/lifecycle"
 require "penstock/swarm/mold_births"
 require "penstock/swarm/supervisor"
+require_relative "../planned"
 require_relative "threaded_births"
 
 module SwarmContainer
-  PLAN = JSON.parse(ENV.fetch("PENSTOCK_SWARM_TEST"), symbolize_names: true)
-  JOURNAL = File.open(PLAN.fetch(:journal), File::WRONLY | File::CREAT | File::APPEND)
+  extend Penstock::TestSupport::Planned
+
+  PLAN = plan("PENSTOCK_SWARM_TEST")
+  JOURNAL = journal(PLAN.fetch(:journal))
   BIRTHS = {forked: Penstock::Swarm::Births, mold: Penstock::Swarm::MoldBirths,
             threads: Penstock::TestSupport::SwarmRun::ThreadedBirths}.freeze
-
-  def self.write(*words) = JOURNAL.syswrite("#{words.join(" ")}\n")
 
   # When who is late is killed.
   class Hasty < Penstock::Swarm::Policy
@@ -88,9 +88,7 @@ module SwarmContainer
   end
 end
 
-$stdout.sync = true
-# The end of the test: see process.rb.
-Thread.new { $stdin.read && ::Process.kill(:KILL, ::Process.pid) }
+SwarmContainer.end_with_test
 application = SwarmContainer::Application.new
 application.lifecycle.enter(:supervising)
 policy = SwarmContainer::Hasty.new(application.config.swarm, 0)

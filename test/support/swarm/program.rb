@@ -2,15 +2,15 @@
 
 # A swarm whose consumers do what their records say. What else it is to do comes in PENSTOCK_SWARM_TEST as JSON.
 
-require "json"
 require "logger"
 require "penstock"
+require_relative "../planned"
 
 module SwarmTest
-  PLAN = JSON.parse(ENV.fetch("PENSTOCK_SWARM_TEST"), symbolize_names: true)
-  JOURNAL = File.open(PLAN.fetch(:journal), File::WRONLY | File::CREAT | File::APPEND)
+  extend Penstock::TestSupport::Planned
 
-  def self.write(*words) = JOURNAL.syswrite("#{words.join(" ")}\n")
+  PLAN = plan("PENSTOCK_SWARM_TEST")
+  JOURNAL = journal(PLAN.fetch(:journal))
 
   # Where a mold does it, that process says so; what goes wrong in it is the plan's.
   def self.warm_up
@@ -94,8 +94,6 @@ class SwarmTestApp < Penstock::App
   monitor.subscribe("swarm.node.after_fork") { |event| exit!(9) if plan[:dies_at_boot]&.include?(event[:node]) }
 end
 
-$stdout.sync = true
-# The end of the test: see process.rb.
-Thread.new { $stdin.read && ::Process.kill(:KILL, ::Process.pid) }
+SwarmTest.end_with_test
 SwarmTestApp.controllable! if SwarmTest::PLAN[:controllable]
 exit SwarmTestApp.swarm!

@@ -1,0 +1,27 @@
+# frozen_string_literal: true
+
+require "json"
+
+module Penstock
+  module TestSupport
+    # Extends the module of a program that a test runs beside itself: what it is to do comes in its environment as JSON, and what
+    # it did is lines of a file, its JOURNAL. Each is one write, so that nothing it says is lost when it is killed.
+    module Planned
+      # @param variable [String]
+      # @return [Hash]
+      def plan(variable) = JSON.parse(ENV.fetch(variable), symbolize_names: true)
+
+      # @param path [String]
+      # @return [File]
+      def journal(path) = File.open(path, File::WRONLY | File::CREAT | File::APPEND)
+
+      def write(*words) = self::JOURNAL.syswrite("#{words.join(" ")}\n")
+
+      # Ends it when the test has gone, which keeps the other end of its standard input.
+      def end_with_test
+        $stdout.sync = true
+        Thread.new { $stdin.read && ::Process.kill(:KILL, ::Process.pid) }
+      end
+    end
+  end
+end
