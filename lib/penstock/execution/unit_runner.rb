@@ -157,16 +157,25 @@ module Penstock
       def run(context, unit, before = nil, after = nil)
         consumer = context.consumer || build(context)
         @monitor.instrument(before, payload(consumer, unit)) if before && @monitor.subscribed?(before)
-        done = false
+        done = called = false
         Thread.handle_interrupt(IN_USER_CODE) do
-          @onion.call(consumer, unit.action) { perform(consumer, unit, after) }
+          @onion.call(consumer, unit.action) do
+            called = true
+            perform(consumer, unit, after)
+          end
           done = true
         end
-        nil
+        passed_over(consumer) unless called || !unit.consume?
       rescue Exception => error # rubocop:disable Lint/RescueException -- the root of user code: the outcome carries it on
         return if done && FROM_OUTSIDE.any? { |klass| error.is_a?(klass) } # it came when user code had already ended
         report(consumer, type_of(error, unit), error, unit.lane) unless error.is_a?(Interrupted)
         error
+      end
+
+      # Its records would count as consumed.
+      def passed_over(consumer)
+        raise UnsupportedCaseError, "a middleware, or wrap of #{consumer.class}, came back without yielding: consume was not " \
+          "called. Filter records in the route instead, or pause"
       end
 
       def type_of(error, unit)

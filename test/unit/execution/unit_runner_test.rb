@@ -27,6 +27,21 @@ module Penstock
       assert_equal %w[consumer.consume.error], drained(@errors).map { |each| each[:type] }.uniq
     end
 
+    test "records that a wrap keeps from consume aren't consumed: it must yield" do
+      executing { define_method(:wrap) { |_action| nil } }
+      assert_includes refused.message, "wrap of"
+    end
+
+    test "records that a middleware keeps from consume aren't consumed either" do
+      executing(layers: [->(_consumer, _action, &_core) {}]) { define_method(:consume) { nil } }
+      assert_includes refused.message, "a middleware"
+    end
+
+    def refused
+      push(lane, unit(lane, [1, 2]))
+      outcome(40).error.tap { |error| assert_kind_of UnsupportedCaseError, error }
+    end
+
     test "a wish from outside isn't kept for a unit whose thread user code has ended" do
       executing { define_method(:consume) { Thread.exit } }
       context = Consumer::Context.new(lane, @link)
