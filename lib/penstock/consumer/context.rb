@@ -29,7 +29,7 @@ module Penstock
         @tags = Tags.new
         @messages = nil
         @attempt = 1
-        @flow = nil
+        @flow = @taken = nil
         @running = false
         @used = false
         @collapsed = false
@@ -74,8 +74,8 @@ module Penstock
       def take_flow
         @lock.synchronize do
           @running = false
-          flow, @flow = @flow, nil
-          flow
+          @taken, @flow = @flow, nil
+          @taken
         end
       end
 
@@ -131,8 +131,12 @@ module Penstock
         nil
       end
 
+      # A pause that is on its way to the loop with its unit's outcome may come there behind this: it ends at once then.
       def resume
-        @lock.synchronize { @flow = nil if @flow.is_a?(Flow::Pause) }
+        @lock.synchronize do
+          @flow = nil if @flow.is_a?(Flow::Pause)
+          @taken.timeout_ms = 0 if @taken.is_a?(Flow::Pause)
+        end
         @link.request(@lane, Flow::Resume.new)
       end
 

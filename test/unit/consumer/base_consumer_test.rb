@@ -191,6 +191,13 @@ module Penstock
         @link.requests
     end
 
+    test "a resume that overtakes the outcome of the unit that paused ends its pause" do
+      outcome = consume { pause(3) }
+      assert_equal Consumer::Flow::Pause.new(3, nil), outcome.flow
+      @context.consumer.resume
+      assert_equal Consumer::Flow::Pause.new(3, 0), outcome.flow
+    end
+
     test "a place or a time to wait that is none is refused where it is asked for: the poll loop would fall over it" do
       wrong = [-> { pause("12") }, -> { pause(:latest) }, -> { pause(1.5) }, -> { pause(-1) }, -> { pause(2**64) },
         -> { pause(:consecutive, "5") }, -> { pause(:consecutive, Float::NAN) }, -> { pause(:consecutive, Float::INFINITY) },
