@@ -3,14 +3,17 @@
 require "test_helper"
 require "time"
 require "penstock/admin"
-require "penstock/producer"
+require "support/delivering"
 require "support/real_broker"
+require "support/started"
 require "support/swarm/process"
 
 module Penstock
   # What takes a swarm minutes, on a real broker. The short forms are in test/process/swarm_test.rb.
   class LedgerSwarmTest < TestCase
     include TestSupport::RealBroker
+    include TestSupport::Delivering
+    include TestSupport::Started
 
     PARTITIONS = 6
     leaks_checked_per_class("clients of a real broker end a little later")
@@ -22,24 +25,16 @@ module Penstock
       admin = Admin.new(kafka: @kafka)
       admin.create_topic(@topic, partitions: PARTITIONS)
       admin.close
-      @started = []
       @produced = 0
-    end
-
-    def teardown
-      @started.each(&:close)
-      super
     end
 
     def swarm(**plan)
       plan = {kafka: @kafka, group: @topic, topics: {@topic => nil}, nodes: 3, **plan}
-      TestSupport::SwarmRun::Process.new(plan).tap { |run| @started << run }
+      started(TestSupport::SwarmRun::Process.new(plan))
     end
 
     def produce(count, payload)
-      producer = Producer.new { |config| config.kafka = @kafka }
-      count.times { |index| producer.produce_async(topic: @topic, payload: payload, partition: index % PARTITIONS) }
-      producer.close
+      deliver(@kafka, Array.new(count) { |index| {topic: @topic, payload: payload, partition: index % PARTITIONS} })
       @produced += count
     end
 
@@ -85,6 +80,25 @@ module Penstock
       stop(run)
     end
 
+    test "T02: a node that comes back behind its session knows that it has lost its partitions: its marks answer false" do
+      run = swarm(swarm: {liveness_timeout: 120_000})
+      run.await_members(3)
+      produce(PARTITIONS, "until lost or 1000")
+      run.await("jobs of all partitions") { run.journal.count { |word, *| word == "begin" } >= PARTITIONS }
+      run.signal(:STOP, run.node(1))
+      marks = -> { run.journal.filter_map { |word, *rest| rest if word == "mark" } }
+      run.await("all records", 90) { marks.call.count { |*, kept, node| kept == "true" && node != "1" } >= PARTITIONS }
+      run.signal(:CONT, run.node(1))
+      run.await("its marks", 60) { marks.call.any? { |*, node| node == "1" } }
+      produce(300, "work 1")
+      run.await("all records", 60) { ends(run).uniq.size == @produced }
+      stop(run)
+
+      assert_equal ["false"], marks.call.filter_map { |_partition, offset, kept, node| kept if node == "1" && offset == "0" }.uniq
+      assert_equal @produced, marks.call.select { |*, kept, _node| kept == "true" }.map { |mark| mark.first(2) }.uniq.size
+      assert_equal [1, 1, 1], Array.new(3) { |node| run.pids_of(node).size }, run.tail
+    end
+
     test "T03: a supervisor that is frozen for 20 s, thrice what a node may be silent, replaces nobody" do
       run = swarm(swarm: {supervision_interval: 1_000, liveness_timeout: 6_000})
       run.await_members(3)
@@ -109,6 +123,43 @@ module Penstock
       assert_match(/\d+ jobs, its limit is 10/, run.log)
       told = run.log[/.*?\(the swarm stops\)/m].scan(/node (\d)(?: \(pid \d+\))?: (told to stop \(\d|ended|forked)/).drop(3)
       told.map(&:first).each_slice(3) { |nodes| assert_equal 1, nodes.uniq.size, "two at a time" if nodes.size == 3 }
+    end
+
+    CGROUPS = "/sys/fs/cgroup/memory"
+
+    # A group of processes that may have so much memory; the node's is in it.
+    def limited(pid, bytes)
+      skip "needs root and cgroups of version 1" unless ::Process.uid.zero? && File.writable?(File.join(CGROUPS, "cgroup.procs"))
+      folder = File.join(CGROUPS, "penstock-#{::Process.pid}-#{rand(1 << 40)}")
+      Dir.mkdir(folder)
+      File.write(File.join(folder, "memory.limit_in_bytes"), bytes)
+      File.write(File.join(folder, "cgroup.procs"), pid)
+      yield
+    ensure
+      wait_until(10, "an empty group") { removed?(folder) } if folder
+    end
+
+    def removed?(folder)
+      Dir.rmdir(folder)
+    rescue Errno::EBUSY
+      false
+    else
+      true
+    end
+
+    test "T05: a node that the kernel kills for its memory is there again; nothing is lost, and nobody else ends" do
+      run = swarm
+      run.await_members(3)
+      limited(run.node(1), 128 << 20) do
+        produce(1_200, "work 1")
+        produce(PARTITIONS, "eat")
+        produce(1_200, "work 1")
+        run.await_log(/node 1 .*ended \(SIGKILL\)/)
+      end
+      run.await("all records", 90) { ends(run).uniq.size == @produced }
+      stop(run)
+
+      assert_equal [1, 2, 1], Array.new(3) { |node| run.pids_of(node).size }, run.tail
     end
 
     test "T08: sixty restarts leave no descriptor behind in the supervisor" do

@@ -37,7 +37,9 @@ module SwarmTest
         SwarmTest.write("begin", message.partition, message.offset, *message.headers["by"])
         act(message.raw_payload)
         SwarmTest.write("end", message.partition, message.offset, message.topic, Penstock.app.node)
-        mark_as_consumed(message)
+        kept = mark_as_consumed(message)
+        SwarmTest.write("mark", message.partition, message.offset, kept, Penstock.app.node)
+        break unless kept
       end
     end
 
@@ -51,10 +53,15 @@ module SwarmTest
       SwarmTest.write("produced", Penstock.app.node, producer.idempotent?)
     end
 
+    # More than there is, where a test has set a limit.
+    def eat = File.read("/proc/self/cgroup").include?("penstock") && Array.new(512) { "x" * (1 << 20) }
+
     def act(payload)
       case payload
       when /\A\w+ (\d+)/ then sleep(Integer($1) / 1_000.0)
       when /\Aproduce (\S+)/ then produce($1)
+      when /\Auntil lost or (\d+)/ then Integer($1).times { revoked? ? break : sleep(0.01) }
+      when "eat" then eat
       when "ruby" then loop { nil.to_a }
       when "leaves" then ::Process.wait(fork { leave_behind && exit!(0) })
       # Numbers of ten million digits: calls of many seconds, with Ruby's lock held.
