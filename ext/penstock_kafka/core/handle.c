@@ -67,24 +67,23 @@ static int pk_wait_for_calls_locked(pk_handle_t *handle, int64_t deadline_ms) {
 }
 
 /* Must be called with the lock held, while another thread closes. */
-static int pk_wait_for_closer_locked(pk_handle_t *handle, int64_t deadline_ms) {
+static void pk_wait_for_closer_locked(pk_handle_t *handle, int64_t deadline_ms) {
   while (pk_handle_state(handle) == PK_CLOSING) {
     if (!pk_cond_wait_until(&handle->idle, &handle->lock, deadline_ms)) break;
   }
-  return PK_CLOSE_DONE;
 }
 
+/* Who was waited for may have changed its mind: then it is ours to close. */
 int pk_handle_begin_close(pk_handle_t *handle, int64_t deadline_ms) {
-  int result;
+  int result = PK_CLOSE_DONE;
 
-  if (pk_inherited(handle)) return PK_CLOSE_DONE;
+  if (pk_inherited(handle)) return result;
   pthread_mutex_lock(&handle->lock);
+  pk_wait_for_closer_locked(handle, deadline_ms);
   if (pk_handle_state(handle) == PK_OPEN) {
     atomic_store(&handle->state, PK_CLOSING);
     if (handle->rouse) handle->rouse(handle);
     result = pk_wait_for_calls_locked(handle, deadline_ms);
-  } else {
-    result = pk_wait_for_closer_locked(handle, deadline_ms);
   }
   pthread_mutex_unlock(&handle->lock);
   return result;

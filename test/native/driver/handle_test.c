@@ -50,6 +50,32 @@ static void test_close_waits_for_calls(void) {
   }
 }
 
+static _Atomic int closes;
+
+static void *close_meanwhile(void *result) {
+  atomic_store(&closes, 1);
+  *(int *)result = pk_handle_begin_close(&handle, PK_NO_DEADLINE);
+  return NULL;
+}
+
+/* One tried, and changed its mind while the other waited for its close. */
+static void test_a_close_that_is_taken_back_leaves_it_to_who_waited(void) {
+  pthread_t closer;
+  int result = -1;
+
+  pk_handle_init(&handle);
+  CHECK(pk_handle_try_close(&handle) == PK_CLOSE_MINE);
+  pthread_create(&closer, NULL, close_meanwhile, &result);
+  while (!atomic_load(&closes)) usleep(100);
+  usleep(20000); /* whether it waits by now or not, the answer is the same */
+  pk_handle_reopen(&handle);
+  pthread_join(closer, NULL);
+  CHECK(result == PK_CLOSE_MINE);
+  CHECK(pk_handle_enter(&handle) == PK_E_CLOSED);
+  pk_handle_closed(&handle);
+  pk_handle_destroy(&handle);
+}
+
 static void test_a_call_that_stays_makes_close_busy(void) {
   int64_t before = pk_now_ms();
 
@@ -140,6 +166,7 @@ static void test_the_list_loses_nobody(void) {
 
 int main(void) {
   test_close_waits_for_calls();
+  test_a_close_that_is_taken_back_leaves_it_to_who_waited();
   test_a_call_that_stays_makes_close_busy();
   test_one_of_many_closes();
   test_a_child_only_forgets();
