@@ -27,20 +27,24 @@ module Bench
     options = Options.parse(argv)
     return document(options) if options.docs
 
+    workloads = chosen(options)
     Peers.install if options.peers
     RubySide.switches = RubySide::YJIT if options.yjit
-    report = measure(options)
+    report = measure(workloads, options)
     report.print
     report.write(options.json) if options.json
     report.missed.empty? ? 0 : 1
+  rescue OptionParser::ParseError => error
+    warn "bin/bench: #{error.message}"
+    1
   end
 
-  def measure(options)
+  def measure(classes, options)
     c_programs = CPrograms.new
     Broker.open do |broker|
       topics = Topics.new(broker, c_programs)
       topics.warm_up
-      workloads = chosen(options).map do |workload|
+      workloads = classes.map do |workload|
         workload.new(broker: broker, topics: topics, c_programs: c_programs, options: options)
       end
       outcomes = workloads.map { |workload| Runner.new(workload, options).run }
@@ -54,9 +58,10 @@ module Bench
     return Workload.all if options.names.empty?
 
     by_name = Workload.all.flat_map { |workload| workload.names.map { |name| [name, workload] } }.to_h
-    options.names.map do |name|
-      by_name[name] || raise(ArgumentError, "no workload #{name}: #{by_name.keys.join(", ")}")
-    end.uniq
+    unknown = options.names - by_name.keys
+    raise OptionParser::InvalidArgument, "there is no #{unknown.join(", ")}; there are #{by_name.keys.join(", ")}" if unknown.any?
+
+    options.names.map { |name| by_name.fetch(name) }.uniq
   end
 
   # Version of Penstock and of the librdkafka inside it, told by a process of its own.
