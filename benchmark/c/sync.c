@@ -1,5 +1,7 @@
 /* Produces `records` records one after another, each awaited before the next:
- * the round trip that a synchronous produce cannot go below. */
+ * the round trip that a synchronous produce cannot go below. `rest_us` is slept
+ * before each, as long as those rest who send now and then: whatever sleeps in
+ * between takes longer to be woken than what has just run. */
 #include "bench.h"
 
 static void await_report(rd_kafka_queue_t *queue) {
@@ -15,6 +17,7 @@ static void await_report(rd_kafka_queue_t *queue) {
 int main(int argc, char **argv) {
         long wanted = bench_number(argc, argv, "records", 2000);
         long warm = bench_number(argc, argv, "warm", 200);
+        long rest_us = bench_number(argc, argv, "rest_us", 0);
         int64_t *samples = calloc((size_t)wanted, sizeof *samples);
         char payload[100];
         memset(payload, 'x', sizeof payload);
@@ -28,6 +31,7 @@ int main(int argc, char **argv) {
 
         int64_t first = 0;
         for (long i = -warm; i < wanted; i++) {
+                if (rest_us) usleep((useconds_t)rest_us);
                 int64_t begun = bench_now_ns();
                 if (i == 0) first = begun;
                 rd_kafka_produce(rkt, RD_KAFKA_PARTITION_UA, RD_KAFKA_MSG_F_COPY, payload,

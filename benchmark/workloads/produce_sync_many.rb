@@ -5,6 +5,8 @@ require_relative "../harness/workload"
 module Bench
   # Many wait for their reports at the same time, which come one at a time: what the waiting adds.
   module WaitingMany
+    RESTED = "C, 1 ms rest"
+
     def columns = %w[p50_ms p99_ms rate cpu_s objects]
 
     def prepare
@@ -22,9 +24,14 @@ module Bench
       c("C linger 0", "sync", {"acks" => "all", "linger.ms" => "0"}, topic: topic, records: scaled(3_000))
     end
 
+    # As often as many together ask: what isn't asked all the time takes longer to be woken, the broker too.
+    def rested
+      c(RESTED, "sync", {"acks" => "all", "linger.ms" => "0"}, topic: topic, records: scaled(3_000), rest_us: 1_000)
+    end
+
     # Microseconds between ours and a C loop's, pair by pair.
-    def added(results, name)
-      Statistics.differences(values(results, name, "p50_ms"), values(results, "C linger 0", "p50_ms"))
+    def added(results, name, loop = "C linger 0")
+      Statistics.differences(values(results, name, "p50_ms"), values(results, loop, "p50_ms"))
         .map { |milliseconds| (milliseconds * 1_000).round(1) }
     end
   end
@@ -39,12 +46,14 @@ module Bench
     def columns = %w[p50_ms p99_ms rate flood_rate cpu_s objects]
 
     def sides
-      [many("Penstock 50 threads", :threads, 50, 50, 20_000), bare, many("Penstock beside a flood", :flood, 1, 0, 200)]
+      [many("Penstock 50 threads", :threads, 50, 50, 20_000), bare, rested,
+        many("Penstock beside a flood", :flood, 1, 0, 2_000)]
     end
 
     def figures(results)
       [
         at_most("p50 added to C with 50 threads waiting", added(results, "Penstock 50 threads"), 200, "µs"),
+        seen("p50 added to C that rests between", added(results, "Penstock 50 threads", RESTED), "µs"),
         seen("synchronous messages a second beside a flood", values(results, "Penstock beside a flood", "rate"), "/s"),
         seen("the flood's messages a second", values(results, "Penstock beside a flood", "flood_rate"), "/s")
       ]
@@ -63,12 +72,13 @@ module Bench
     TITLE = "produce_sync of 5,000 fibers that rest between, 100 B, acks=all"
 
     def sides
-      [many("Penstock 5,000 fibers", :fibers, 5_000, 5_000, 20_000), bare]
+      [many("Penstock 5,000 fibers", :fibers, 5_000, 5_000, 20_000), bare, rested]
     end
 
     def figures(results)
       [
         at_most("p50 added to C with 5,000 fibers waiting", added(results, "Penstock 5,000 fibers"), 200, "µs"),
+        seen("p50 added to C that rests between", added(results, "Penstock 5,000 fibers", RESTED), "µs"),
         seen("p99 with 5,000 fibers waiting", values(results, "Penstock 5,000 fibers", "p99_ms"), "ms")
       ]
     end
