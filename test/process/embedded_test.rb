@@ -57,5 +57,35 @@ module Penstock
       assert_equal ["nothing to stop: true", "seen x, 1 thread", "a child has none: true", "shutdown",
         "ended 0 terminated", "again 0"], output.lines(chomp: true).grep_v(/penstock/)
     end
+
+    # Puma itself isn't here: a worker is a forked process with a hook behind its fork and one before its end.
+    test "[embedded in Puma] a forked worker that is restarted drains what runs, and the next one goes on behind it" do
+      output, result = embedded(<<~'RUBY')
+        class Consumer
+          def consume
+            messages.each do |message|
+              SEEN << message.raw_payload
+              Thread.pass until stopping?
+              puts "done #{message.raw_payload}"
+            end
+          end
+        end
+        worker = lambda do
+          Penstock::Embedded.start # before_worker_boot
+          SEEN.pop
+          puts "ended #{Penstock::Embedded.stop}" # before_worker_shutdown
+          exit!(0)
+        end
+        Process.wait(fork(&worker))
+        producer = Penstock::Producer.new { |config| config.kafka = {"bootstrap.servers": ENV.fetch("KAFKA")} }
+        producer.produce_sync(topic: "orders", payload: "y")
+        producer.close
+        Process.wait(fork(&worker))
+      RUBY
+
+      assert_predicate result, :success?, output
+      assert_equal ["nothing to stop: true", "done x", "shutdown", "ended 0", "done y", "shutdown", "ended 0"],
+        output.lines(chomp: true).grep_v(/penstock/)
+    end
   end
 end
