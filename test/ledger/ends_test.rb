@@ -18,7 +18,7 @@ module Penstock
 
     def swarm(**plan)
       plan = {kafka: cluster.kafka, group: "g#{rand(1 << 40)}", topics: {@topic => nil}, assign: true, **plan}
-      TestSupport::SwarmRun::Process.new(plan).tap { |run| @started << run }
+      started(TestSupport::SwarmRun::Process.new(plan))
     end
 
     # @return [Float] CPU seconds of a process
@@ -51,6 +51,50 @@ module Penstock
         assert_match(/FATAL.*node #{node}: not started again \(exit code 9\)/, run.log)
       end
       assert_operator used, :<, 5, "CPU seconds for six forks"
+    end
+
+    STOP_MS = 8_000
+
+    # @return [Array<Integer>] exit codes, all there in time
+    def stopped(*servers)
+      servers.each { |server| server.signal(:TERM) }
+      told = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC)
+      codes = servers.map(&:code)
+      took = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC) - told
+      assert_operator took, :<, (STOP_MS / 1_000) + (5 * TestSupport::Wait.busy)
+      codes
+    end
+
+    def server(group) = serve("server", env: {"GROUP" => group, "ASSIGN" => nil, "SHUTDOWN_TIMEOUT" => STOP_MS})
+
+    test "T10: TERM while the broker is away, five times: each ends within its time, by force, and its record comes again" do
+      groups = Array.new(5) { "away-#{rand(1 << 40)}" }
+      servers = groups.map { |group| server(group) }
+      produce("work")
+      servers.each { |server| server.await_log("end work") }
+      cluster.broker_down
+
+      assert_equal [2] * 5, stopped(*servers), servers.first.tail
+      servers.each { |server| assert_match(/the stop's time was over while the poll loop/, server.log) }
+      cluster.broker_up
+      server(groups.first).await_log("begin work")
+    ensure
+      cluster.broker_up
+    end
+
+    test "T10: TERM in the midst of a rebalance, five times: all end in order, and nothing runs twice" do
+      pairs = Array.new(5) do
+        group = "rebalance-#{rand(1 << 40)}"
+        first = server(group)
+        first.await_log(": assigned")
+        [first, server(group)]
+      end
+      produce("work")
+      pairs.each do |pair|
+        pair.last.await_log(/ running \(pid/)
+        assert_equal [0, 0], stopped(*pair), pair.map(&:tail).join
+        assert_operator pair.sum { |server| server.log.scan("end work").size }, :<=, 1
+      end
     end
 
     test "T11: a job longer than shutdown_timeout: the process ends by force, 5 s around it, with 2, and the record runs again" do

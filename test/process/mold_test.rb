@@ -1,9 +1,10 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "penstock/producer"
 require "support/command_line"
+require "support/delivering"
 require "support/embedded_broker"
+require "support/started"
 require "support/swarm/process"
 
 module Penstock
@@ -11,18 +12,15 @@ module Penstock
   class MoldTest < TestCase
     leaks_checked_per_class("the embedded broker serves all tests of the class")
 
+    include TestSupport::Delivering
+    include TestSupport::Started
+
     extend TestSupport::EmbeddedBroker::OnePerClass
 
     def setup
       super
       skip "a mold takes Linux" unless RUBY_PLATFORM.include?("linux")
-      @started = []
       @topics = Array.new(2) { "t#{rand(1 << 40)}".tap { |name| self.class.cluster.create_topic(name, partitions: 1) } }
-    end
-
-    def teardown
-      @started&.each(&:close)
-      super
     end
 
     # Each node has a topic of its own, which it reads without a group.
@@ -30,14 +28,10 @@ module Penstock
       topics = @topics.each_with_index.to_h { |name, node| [name, [node]] }
       plan = {kafka: self.class.cluster.kafka, group: "g#{rand(1 << 40)}", topics: topics, assign: true,
               swarm: {mold: true, **swarm}, **plan}
-      TestSupport::SwarmRun::Process.new(plan, env: env).tap { |run| @started << run }
+      started(TestSupport::SwarmRun::Process.new(plan, env: env))
     end
 
-    def produce(payload, topic)
-      producer = Producer.new { |config| config.kafka = self.class.cluster.kafka }
-      producer.produce_sync(topic: topic, payload: payload)
-      producer.close
-    end
+    def produce(payload, topic) = deliver(self.class.cluster.kafka, [{topic: topic, payload: payload}])
 
     def running(run, times) = run.await_log(/ running \(pid/, times)
 

@@ -3,10 +3,11 @@
 require "test_helper"
 require "net/http"
 require "penstock/cli/control/session"
-require "penstock/producer"
 require "support/command_line"
+require "support/delivering"
 require "support/embedded_broker"
 require "support/free_port"
+require "support/started"
 require "support/swarm/process"
 
 module Penstock
@@ -14,17 +15,14 @@ module Penstock
   class SwarmTest < TestCase
     leaks_checked_per_class("the embedded broker serves all tests of the class")
 
+    include TestSupport::Delivering
+    include TestSupport::Started
+
     extend TestSupport::EmbeddedBroker::OnePerClass
 
     def setup
       super
-      @started = []
       @topic = topic
-    end
-
-    def teardown
-      @started.each(&:close)
-      super
     end
 
     def topic(partitions = 2)
@@ -33,13 +31,11 @@ module Penstock
 
     def swarm(topics: {@topic => nil}, env: {}, **plan)
       plan = {kafka: self.class.cluster.kafka, group: "g#{rand(1 << 40)}", topics: topics, **plan}
-      TestSupport::SwarmRun::Process.new(plan, env: env).tap { |run| @started << run }
+      started(TestSupport::SwarmRun::Process.new(plan, env: env))
     end
 
     def produce(*payloads, partition: 0, topic: @topic)
-      producer = Producer.new { |config| config.kafka = self.class.cluster.kafka }
-      payloads.each { |payload| producer.produce_async(topic: topic, payload: payload, partition: partition) }
-      producer.close
+      deliver(self.class.cluster.kafka, payloads.map { |payload| {topic: topic, payload: payload, partition: partition} })
     end
 
     def sockets(pid) = Dir.glob("/proc/#{pid}/fd/*").map { |path| File.readlink(path) }.grep(/\Asocket:/)

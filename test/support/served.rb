@@ -2,13 +2,18 @@
 
 require "json"
 require_relative "command_line"
+require_relative "delivering"
+require_relative "started"
 require_relative "wait"
 
 module Penstock
   module TestSupport
-    # `penstock server` and its like in processes of their own, each with a log; what a test starts it also ends. Included after
-    # {CommandLine}, in classes with an embedded broker (`cluster`).
+    # `penstock server` and its like in processes of their own, each with a log. Included after {CommandLine}, in classes with an
+    # embedded broker (`cluster`).
     module Served
+      include Delivering
+      include Started
+
       # Consumers do what their records say, and write down what they did.
       BOOT_FILE = <<~'RUBY'
         require "json"
@@ -98,15 +103,9 @@ module Penstock
 
       def setup
         super
-        @started = []
         write("penstock.rb", BOOT_FILE)
         @topic = "t#{rand(1 << 40)}"
         cluster.create_topic(@topic, partitions: 2)
-      end
-
-      def teardown
-        @started.each(&:close)
-        super
       end
 
       def cluster = self.class.cluster
@@ -118,7 +117,7 @@ module Penstock
         command = [*before, RbConfig.ruby, CommandLine::EXECUTABLE, *arguments]
         common = {"GROUP" => "g#{rand(1 << 40)}", "TOPIC" => @topic, "KAFKA" => JSON.generate(cluster.kafka), "ASSIGN" => "1"}
         env = CommandLine::CLEAN.merge(common, env.transform_values { |value| value&.to_s })
-        Process.new(command, dir: @dir, env: env, **options).tap { |process| @started << process }
+        started(Process.new(command, dir: @dir, env: env, **options))
       end
 
       # For the environment: consumers write elsewhere than to standard output.
@@ -136,10 +135,7 @@ module Penstock
       def release = write("release", "")
 
       def produce(*payloads, partition: 0)
-        producer = Penstock::Producer.new { |config| config.kafka = cluster.kafka }
-        producer.produce_many_sync(payloads.map { |payload| {topic: @topic, payload: payload, partition: partition} })
-      ensure
-        producer&.close
+        deliver(cluster.kafka, payloads.map { |payload| {topic: @topic, payload: payload, partition: partition} })
       end
     end
   end

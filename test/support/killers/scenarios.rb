@@ -3,12 +3,14 @@
 require "penstock"
 require "penstock/admin"
 require "penstock/native/admin"
-require "penstock/producer"
+require_relative "../delivering"
 require_relative "../killers"
 
 module Penstock
   # Records that take the process with them: found, put away, and nobody else with them. On both brokers.
   module KillersScenarios
+    include TestSupport::Delivering
+
     # Two uncounted lives, three counted ones, and the one that puts the record away.
     LIVES = 6
 
@@ -109,11 +111,8 @@ module Penstock
     end
 
     def produce(topic, payloads)
-      producer = Producer.new { |config| config.kafka = kafka.slice(:"bootstrap.servers") }
       messages = payloads.each_with_index.map { |payload, index| {topic: topic, payload: payload, key: index.to_s} }
-      producer.produce_many_sync(messages)
-    ensure
-      producer&.close
+      deliver(kafka.slice(:"bootstrap.servers"), messages)
     end
   end
 end
