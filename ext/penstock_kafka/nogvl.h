@@ -17,8 +17,9 @@
  *   blocking queries          the waiter's condvar; the query itself is left to
  *                             end alone on its own thread (core/query.h)
  *   handle begin_close        its deadline; the calls inside are woken first
- *   transaction calls         their condvar; the call goes on alone on its own
- *                             thread (core/transaction.h)
+ *   transaction calls         their asker's park, from a signal handler too; the
+ *                             call goes on alone on the producer's thread for
+ *                             them (core/transaction.h)
  *   delivery wait             its park (core/park.h), from a signal handler too
  *   producer …                see producer.c
  *

@@ -15,19 +15,30 @@ typedef struct {
 } awaiting_t;
 
 static void *wait_safe(void *pointer) {
-  pk_txn_call_wait(pointer);
+  pk_txn_wait(pointer);
   return pointer;
 }
 
+/* May run in a signal handler, right on top of wait_safe. */
 static void wait_unblock(void *pointer) {
-  pk_txn_call_interrupt(pointer);
+  pk_txn_wait_interrupt(pointer);
+}
+
+/* Not pk_without_gvl_async: an interrupt that comes first has its turn in the
+ * caller's loop, where nothing is open. */
+static void wait_crossing(pk_txn_call_t *call) {
+  pk_txn_wait_t wait;
+
+  pk_txn_wait_open(&wait, call);
+  rb_nogvl(wait_safe, &wait, wait_unblock, &wait, RB_NOGVL_INTR_FAIL | RB_NOGVL_UBF_ASYNC_SAFE);
+  pk_txn_wait_close(&wait);
 }
 
 static VALUE wait_body(VALUE pointer) {
   pk_txn_call_t *call = ((awaiting_t *)pointer)->call;
 
   while (!pk_txn_call_done(call)) {
-    pk_without_gvl(wait_safe, call, wait_unblock, call);
+    wait_crossing(call);
     rb_thread_check_ints();
   }
   return Qnil;

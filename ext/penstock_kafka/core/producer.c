@@ -43,6 +43,7 @@ void pk_producer_init(pk_producer_t *producer) {
   pk_reports_init(&producer->reports, PK_REPORTS_LIMIT);
   pk_leftovers_init(&producer->leftovers);
   pk_watched_init(&producer->watched);
+  pk_txn_thread_init(&producer->transactions);
   pthread_mutex_init(&producer->room_lock, NULL);
   pk_cond_init(&producer->room);
 }
@@ -235,6 +236,7 @@ int pk_producer_finish(pk_producer_t *producer) {
     pk_producer_purge(producer);
     rd_kafka_flush(producer->handle.rk, PK_LAST_FLUSH_MS);
   }
+  pk_txn_thread_stop(&producer->transactions);
   pk_flush_stop(&producer->flush);
   pk_events_stop(producer);
   unknown = pk_deliveries_abandon(producer->stripes, &producer->flush.urgency);
@@ -258,6 +260,7 @@ void pk_producer_free(pk_producer_t *producer) {
   pk_reports_destroy(&producer->reports);
   pk_leftovers_destroy(&producer->leftovers);
   pk_watched_destroy(&producer->watched);
+  pk_txn_thread_destroy(&producer->transactions);
   pk_stripes_destroy(producer->stripes);
   pthread_cond_destroy(&producer->room);
   pthread_mutex_destroy(&producer->room_lock);

@@ -13,6 +13,7 @@
 #include "leftovers.h"
 #include "producer_flush.h"
 #include "producer_reports.h"
+#include "transaction_thread.h"
 #include "watched.h"
 
 /* A producer: an rd_kafka_t, the one thread that takes its events, and what
@@ -23,7 +24,7 @@
  * on that), and then the room is told. It waits without a time limit and is
  * ended by rd_kafka_queue_yield when the producer closes.
  *
- * Close: flush until the deadline, purge, flush, end both threads, resolve what
+ * Close: flush until the deadline, purge, flush, end its threads, resolve what
  * is still open as unknown, destroy. Reports raised by the destruction itself are
  * lost in librdkafka, which is why nothing may be open by then. */
 
@@ -56,6 +57,7 @@ typedef struct pk_producer {
   pk_reports_t reports;
   pk_leftovers_t leftovers;
   pk_watched_t watched;
+  pk_txn_thread_t transactions;
   pthread_mutex_t room_lock;
   pthread_cond_t room;
   uint64_t room_ticket; /* counts the times that messages left the queue */

@@ -3,17 +3,18 @@
 #include <stdlib.h>
 
 #include "clock.h"
-#include "thread.h"
 
 #define PK_TXN_SLICE_MS 1000
+
+enum { PK_TOLD_FINISHED = 1, PK_TOLD_INTERRUPTED = 2 };
 
 pk_txn_call_t *pk_txn_call_new(pk_producer_t *producer, pk_txn_kind_t kind, int timeout_ms) {
   pk_txn_call_t *call = calloc(1, sizeof *call);
 
   if (!call) abort();
   atomic_init(&call->refs, 1);
+  atomic_init(&call->finished, false);
   pthread_mutex_init(&call->lock, NULL);
-  pk_cond_init(&call->changed);
   call->producer = producer;
   call->kind = kind;
   call->timeout_ms = timeout_ms;
@@ -25,7 +26,6 @@ void pk_txn_call_unref(pk_txn_call_t *call) {
   if (call->offsets) rd_kafka_topic_partition_list_destroy(call->offsets);
   if (call->group) rd_kafka_consumer_group_metadata_destroy(call->group);
   if (call->error) rd_kafka_error_destroy(call->error);
-  pthread_cond_destroy(&call->changed);
   pthread_mutex_destroy(&call->lock);
   free(call);
 }
@@ -70,19 +70,22 @@ static rd_kafka_error_t *pk_txn_perform(const pk_txn_call_t *call) {
   }
 }
 
+/* What is told lies on the asker's stack, which is there as long as it is listed. */
+static void pk_txn_finish(pk_txn_call_t *call) {
+  pthread_mutex_lock(&call->lock);
+  atomic_store(&call->finished, true);
+  if (call->sleeper) pk_park_tell(call->sleeper, PK_TOLD_FINISHED);
+  call->sleeper = NULL;
+  pthread_mutex_unlock(&call->lock);
+}
+
 /* The handle is left before the end is told: an asker that closes at once doesn't
  * wait for this thread. */
-static void *pk_txn_main(void *ptr) {
-  pk_txn_call_t *call = ptr;
-
+void pk_txn_call_make(pk_txn_call_t *call) {
   call->error = pk_txn_perform(call);
   pk_handle_leave(&call->producer->handle);
-  pthread_mutex_lock(&call->lock);
-  call->finished = true;
-  pthread_cond_broadcast(&call->changed);
-  pthread_mutex_unlock(&call->lock);
+  pk_txn_finish(call);
   pk_txn_call_unref(call);
-  return NULL;
 }
 
 int pk_txn_call_start(pk_txn_call_t *call) {
@@ -90,38 +93,48 @@ int pk_txn_call_start(pk_txn_call_t *call) {
 
   if (result) return result;
   atomic_fetch_add(&call->refs, 1);
-  result = pk_thread_detach("pk:transaction", pk_txn_main, call);
+  result = pk_txn_thread_give(&call->producer->transactions, call);
   if (!result) return 0;
   pk_handle_leave(&call->producer->handle);
   atomic_fetch_sub(&call->refs, 1);
   return result;
 }
 
-bool pk_txn_call_wait(pk_txn_call_t *call) {
+void pk_txn_wait_open(pk_txn_wait_t *wait, pk_txn_call_t *call) {
+  wait->call = call;
+  pk_park_open(&wait->park);
+}
+
+void pk_txn_wait_close(pk_txn_wait_t *wait) {
+  pk_park_close(&wait->park);
+}
+
+/* The park is listed while there is something to wait for. */
+static bool pk_txn_list(pk_txn_call_t *call, pk_park_t *park) {
   bool finished;
 
   pthread_mutex_lock(&call->lock);
-  while (!call->finished && !call->interrupted) pthread_cond_wait(&call->changed, &call->lock);
-  finished = call->finished;
-  call->interrupted = false;
+  finished = pk_txn_call_done(call);
+  if (!finished) call->sleeper = park;
   pthread_mutex_unlock(&call->lock);
-  return finished;
+  return !finished;
 }
 
-void pk_txn_call_interrupt(pk_txn_call_t *call) {
+static void pk_txn_unlist(pk_txn_call_t *call) {
   pthread_mutex_lock(&call->lock);
-  call->interrupted = true;
-  pthread_cond_broadcast(&call->changed);
+  call->sleeper = NULL;
   pthread_mutex_unlock(&call->lock);
 }
 
-bool pk_txn_call_done(pk_txn_call_t *call) {
-  bool finished;
+bool pk_txn_wait(pk_txn_wait_t *wait) {
+  if (!pk_txn_list(wait->call, &wait->park)) return true;
+  if (pk_park_wait(&wait->park, PK_NO_DEADLINE) & PK_TOLD_FINISHED) return true;
+  pk_txn_unlist(wait->call);
+  return pk_txn_call_done(wait->call);
+}
 
-  pthread_mutex_lock(&call->lock);
-  finished = call->finished;
-  pthread_mutex_unlock(&call->lock);
-  return finished;
+void pk_txn_wait_interrupt(pk_txn_wait_t *wait) {
+  pk_park_tell(&wait->park, PK_TOLD_INTERRUPTED);
 }
 
 rd_kafka_error_t *pk_txn_begin(pk_producer_t *producer) {

@@ -1,30 +1,30 @@
 #ifndef PK_TRANSACTION_H
 #define PK_TRANSACTION_H
 
+#include "park.h"
 #include "producer.h"
 
-/* A call about a transaction that waits for a broker: made on a short-lived thread
- * of its own, so that who asked can be interrupted. The thread asks again each
- * second, because librdkafka resumes these calls and only so notices that the
- * producer is to be closed; sending offsets isn't resumed, and takes what it takes.
+/* A call about a transaction that waits for a broker: made on a thread of the
+ * producer's own (transaction_thread.h), so that who asked can be interrupted. It
+ * asks again each second, because librdkafka resumes these calls and only so
+ * notices that the producer is to be closed; sending offsets isn't resumed, and
+ * takes what it takes.
  *
  * Why not on the asker's thread in slices as short as a flush's: one that ends
  * before librdkafka's main thread has taken its first step leaves an answer
  * behind, which the next takes for that of its second step.
  *
- * Two references: the asker's and the thread's; the last one cleans up. `lock`
- * guards `finished` and `interrupted`. `error` belongs to the thread until
- * `finished` is set, then to the asker. While the thread lives the handle isn't
- * destroyed. */
+ * Two references: the asker's and the thread's; the last one cleans up. `error`
+ * belongs to the thread until `finished` is set, then to the asker. While it is
+ * made the handle isn't destroyed. */
 
 typedef enum { PK_TXN_INIT, PK_TXN_OFFSETS, PK_TXN_COMMIT, PK_TXN_ABORT } pk_txn_kind_t;
 
 typedef struct pk_txn_call {
   _Atomic int refs;
-  pthread_mutex_t lock;
-  pthread_cond_t changed;
-  bool finished;
-  bool interrupted;
+  _Atomic bool finished; /* set with the lock held */
+  pthread_mutex_t lock;  /* guards `sleeper` */
+  pk_park_t *sleeper;    /* where the asker sleeps; NULL while it doesn't */
   pk_producer_t *producer;
   pk_txn_kind_t kind;
   int timeout_ms; /* -1: as long as it takes */
@@ -37,13 +37,33 @@ typedef struct pk_txn_call {
 pk_txn_call_t *pk_txn_call_new(pk_producer_t *producer, pk_txn_kind_t kind, int timeout_ms);
 void pk_txn_call_unref(pk_txn_call_t *call);
 
-/* Starts the thread: 0, PK_E_FORKED, PK_E_CLOSED, or an errno. */
+/* Hands it to the thread: 0, PK_E_FORKED, PK_E_CLOSED, or an errno. */
 int pk_txn_call_start(pk_txn_call_t *call);
 
-/* Waits without the GVL: true when finished, false when interrupted. */
-bool pk_txn_call_wait(pk_txn_call_t *call);
-void pk_txn_call_interrupt(pk_txn_call_t *call);
-bool pk_txn_call_done(pk_txn_call_t *call);
+/* Makes it and drops a reference: the thread's part. */
+void pk_txn_call_make(pk_txn_call_t *call);
+
+static inline bool pk_txn_call_done(const pk_txn_call_t *call) {
+  return atomic_load(&call->finished);
+}
+
+/* One wait of the asker, on its stack. An interrupt before or during the wait ends
+ * it, one behind it is of no effect: so open precedes the moment from which
+ * interrupts may come, and close follows the one after which none comes any more. */
+typedef struct pk_txn_wait {
+  pk_txn_call_t *call;
+  pk_park_t park;
+} pk_txn_wait_t;
+
+void pk_txn_wait_open(pk_txn_wait_t *wait, pk_txn_call_t *call);
+void pk_txn_wait_close(pk_txn_wait_t *wait);
+
+/* Until the call has finished (true) or the wait was interrupted. Blocks: without
+ * the GVL. Once an open. */
+bool pk_txn_wait(pk_txn_wait_t *wait);
+
+/* Ends a wait. Any thread; async-signal-safe, takes no lock. */
+void pk_txn_wait_interrupt(pk_txn_wait_t *wait);
 
 /* Needs no broker: an operation of librdkafka's main thread. Without the GVL. */
 rd_kafka_error_t *pk_txn_begin(pk_producer_t *producer);

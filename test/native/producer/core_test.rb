@@ -12,7 +12,7 @@ class ProducerCoreTest < Penstock::TestCase
   CORE = File.join(ROOT, "ext/penstock_kafka/core")
   SOURCES = {
     "delivery_test" => %w[delivery park wake watched], "park_test" => %w[park wake], "reports_test" => %w[producer_reports],
-    "transaction_test" => %w[transaction handle]
+    "transaction_test" => %w[transaction transaction_thread handle park wake]
   }.freeze
   COMMON = %w[clock thread].freeze
   WARNINGS = %w[-std=gnu11 -g -O1 -Wall -Wextra -Werror -Wno-unused-function].freeze

@@ -61,13 +61,24 @@ class NativeProducerInterruptTest < Penstock::TestCase
     wait, timeout = *ARGV
     rung = 0
     trap("USR2") { rung += 1 }
-    native = Penstock::Native::Producer.new({"bootstrap.servers" => "127.0.0.1:1"})
+    properties = {"bootstrap.servers" => "127.0.0.1:1"}
+    properties["transactional.id"] = "alone" if wait == "transaction"
+    native = Penstock::Native::Producer.new(properties)
     native.open_topic("things")
-    delivery = native.dispatch({topic: "things", payload: "x"})
+    delivery = native.dispatch({topic: "things", payload: "x"}) unless wait == "transaction"
+    init = lambda do
+      native.init_transactions(timeout.to_i).nil?
+    rescue Penstock::RetriableError
+      false
+    end
     $stdout.sync = true
     puts "waits"
     begin
-      resolved = wait == "sync_wait" ? native.sync_wait(delivery, timeout.to_i) : delivery.wait(timeout.to_i)
+      resolved = case wait
+      when "transaction" then init.call
+      when "sync_wait" then native.sync_wait(delivery, timeout.to_i)
+      else delivery.wait(timeout.to_i)
+      end
       puts "resolved: \#{resolved}, handled: \#{rung}"
     rescue Interrupt
       puts "interrupted"
@@ -87,7 +98,7 @@ class NativeProducerInterruptTest < Penstock::TestCase
     end
   end
 
-  {"Delivery#wait" => "wait", "sync_wait" => "sync_wait"}.each do |name, call|
+  {"Delivery#wait" => "wait", "sync_wait" => "sync_wait", "init_transactions" => "transaction"}.each do |name, call|
     test "Ctrl-C ends #{name} of a process with one thread" do
       assert_equal "interrupted\n", ring(%i[INT], call, "60000")
     end

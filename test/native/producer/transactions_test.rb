@@ -105,6 +105,17 @@ class NativeTransactionsTest < Penstock::TestCase
     assert_operator seconds { thread.kill.join }, :<, 5
   end
 
+  test "transactions behind each other share a thread, which ends with the producer" do
+    skip "needs /proc" unless File.directory?("/proc/self/task")
+    others = helpers
+    native = transactional
+    3.times { committed(native) { dispatch(native) } }
+
+    assert_operator (helpers - others).size, :<=, 1
+    native.close(LONG_MS)
+    wait_until(40, "no thread for transactions") { (helpers - others).empty? }
+  end
+
   test "offsets are a list of partitions, and the group an object of its own kind" do
     native = transactional
 
@@ -173,6 +184,17 @@ class NativeTransactionsTest < Penstock::TestCase
   def committed(native)
     native.begin_transaction
     yield.tap { native.commit_transaction(LONG_MS) }
+  end
+
+  # @return [Array<String>] ids of the threads that make calls about transactions
+  def helpers
+    Dir.children("/proc/self/task").select { |id| name_of(id) == "pk:transaction" }
+  end
+
+  def name_of(id)
+    File.read("/proc/self/task/#{id}/comm").chomp
+  rescue SystemCallError
+    nil
   end
 
   def flags(error)
