@@ -331,32 +331,6 @@ module Penstock
 
     # Whatever happens in whatever order: every record is admitted once, runs at least once, never beside or before another of
     # its key, and in the end everything is complete.
-    test "a record that a former owner was retrying cuts no other wait of its key short, and waits its own out" do
-      [[0, 100], [200, 4_200]].each do |failed_at, next_attempt|
-        lane = filled(%w[a])
-        lane.retry_adopted({0 => 1, 1 => 1}, 150)
-        settle(lane, lane.next_unit, error: RuntimeError.new, now: failed_at)
-        assert_operator lane.division.next_due, :>, 150
-        admit(lane, keyed_batch(%w[a], from: 1))
-        lane.division.expire(2_000)
-        assert_nil lane.next_unit
-        lane.division.expire(next_attempt + 4_000)
-        assert_equal [0], offsets_of(lane.next_unit)
-      end
-    end
-
-    test "where a key would wait for less than a record of it that a former owner was retrying, it waits for that" do
-      lane = filled(%w[a])
-      lane.retry_adopted({1 => 1}, 9_000)
-      settle(lane, lane.next_unit, error: RuntimeError.new, now: 0)
-      assert_equal 2_000, lane.division.next_due
-      admit(lane, keyed_batch(%w[a], from: 1))
-      lane.division.expire(8_999)
-      assert_nil lane.next_unit
-      lane.division.expire(9_000)
-      assert_equal [0], offsets_of(lane.next_unit)
-    end
-
     test "what runs again is as if nobody had had it: cleared, changed or frozen" do
       lane = filled(%w[a a])
       unit = lane.next_unit
