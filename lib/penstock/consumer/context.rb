@@ -5,6 +5,7 @@ require_relative "../errors"
 require_relative "../messages/messages"
 require_relative "errors_tracker"
 require_relative "flow"
+require_relative "marks"
 require_relative "tags"
 require_relative "transacting"
 
@@ -178,17 +179,15 @@ module Penstock
       # @return [String]
       def checked(metadata)
         raise ArgumentError, "offset metadata is a String, not #{metadata.inspect[0, 80]}" unless metadata.is_a?(String)
-        return metadata.dup.freeze if metadata.bytesize <= MAX_METADATA_BYTES
-        raise ArgumentError, "offset metadata has #{metadata.bytesize} bytes, #{MAX_METADATA_BYTES} are allowed: " \
+        return metadata.dup.freeze if metadata.bytesize <= Marks::MAX_METADATA_BYTES
+        raise ArgumentError, "offset metadata has #{metadata.bytesize} bytes, #{Marks::MAX_METADATA_BYTES} are allowed: " \
                              "the rest of the commit's metadata is Penstock's own"
       end
 
-      # The user's share of the 4,096 bytes a broker takes by default.
-      MAX_METADATA_BYTES = 1_024
       # What a partition may have; below are the client's own words for "the end" and the like.
       OFFSETS = (0...(2**63 - 1))
       LONGEST_PAUSE_MS = 365 * 86_400_000
-      private_constant :MAX_METADATA_BYTES, :OFFSETS, :LONGEST_PAUSE_MS
+      private_constant :OFFSETS, :LONGEST_PAUSE_MS
     end
   end
 end

@@ -8,6 +8,9 @@ module Penstock
     # or settles, and it alone clears `owned`, from then on marks answer false. The lock is held for two assignments and
     # never while calling out.
     class Marks
+      # The user's share of the 4,096 bytes of metadata a broker takes by default.
+      MAX_METADATA_BYTES = 1_024
+
       # @return [Integer] offset below which everything is marked; -1 before the first mark
       attr_reader :through
 

@@ -67,9 +67,8 @@ module Penstock
         @attempts = Attempts.new
         @leader_epochs = LeaderEpochs.new
         @marks = Consumer::Marks.for(topic)
-        @owned = true
         @out = @letters = 0
-        @ready = @fresh = true
+        @owned = @ready = @fresh = true
         @leaving = @may_repeat = false
         @previous_from = @begin_at = @end = @map_committed = nil
       end
@@ -128,7 +127,7 @@ module Penstock
       def pressed?
         return @pressed if @pressed_version == @ledger.version
         @pressed_version = @ledger.version
-        @pressed = @ledger.pressure(attempts: @attempts.size, user_bytes: @marks.metadata.to_s.bytesize) >= PRESSURE
+        @pressed = @ledger.pressure(attempts: @attempts.size, user_bytes: user_bytes) >= PRESSURE
       end
 
       # @return [Boolean]
@@ -380,6 +379,7 @@ module Penstock
       private
 
       def broken? = @holds.only?(:breaker) && !@leaving && owned?
+      def user_bytes = [(@marks.metadata || @adopted_metadata).to_s.bytesize, Consumer::Marks::MAX_METADATA_BYTES].min
 
       def marked(unit, limit)
         through = unit.marks&.through || -1

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../consumer/marks"
 require_relative "../native/envelope"
 
 module Penstock
@@ -29,7 +30,7 @@ module Penstock
       def write_ours(lane, offset, ledger) = write(lane, offset, clean: false, ledger: ledger, user_metadata: nil)
 
       # @return [String, nil] the user's, where none is given
-      def user_metadata(lane, offset) = lane.marks.metadata_at(offset) || lane.adopted_metadata
+      def user_metadata(lane, offset) = lane.marks.metadata_at(offset) || carried_on(lane.adopted_metadata)
 
       # @param lane [Processing::Lane]
       # @param offset [Integer] the committed offset
@@ -38,6 +39,11 @@ module Penstock
       def decode(lane, offset, metadata) = Native::Envelope.decode(metadata, base: offset, topic: lane.topic_name)
 
       private
+
+      # What another program has committed may be longer than the user's share: that can be read, and isn't committed again.
+      def carried_on(metadata)
+        metadata unless metadata && metadata.bytesize > Consumer::Marks::MAX_METADATA_BYTES
+      end
 
       def write(lane, offset, clean:, ledger: lane.ledger, user_metadata: user_metadata(lane, offset))
         attempts = lane.attempts.to_h.select { |failed, _count| failed >= offset && !ledger.complete?(failed) }.sort.to_h

@@ -52,6 +52,16 @@ module Penstock
       assert lane.probe?
     end
 
+    test "what is left of the metadata's room for the map is what adopted metadata leave, those that are committed again" do
+      pressed = [nil, "x" * 1_024, "x" * 4_000].map do |metadata|
+        lane = lane(committed: 0)
+        lane.adopt(0, Array.new(950) { |index| [index * 7 + 1 + index % 5, index * 7 + 3 + index % 5] })
+        lane.adopted_metadata = metadata
+        lane.pressed?
+      end
+      assert_equal [false, true, true], pressed
+    end
+
     test "a take that doesn't begin at the tail is never admitted, and the source is sought back" do
       lane = lane(committed: 0)
       admit(lane, batch(0..4, from: 0))

@@ -93,6 +93,17 @@ module Penstock
       assert_equal({retry: 5_000}, adopted.holds.to_h)
     end
 
+    test "metadata of another program, however long, can be read and keep nothing from being committed" do
+      [1_024, 3_000].each do |size|
+        adopted = new_lane
+        @opening.open([adopted])
+        answer(42, "x" * size)
+        assert_equal size, adopted.adopted_metadata.bytesize
+        written = @codec.decode(adopted, 42, @codec.encode(adopted, 42, clean: false))
+        assert_equal [nil, (size == 1_024) ? "x" * size : nil], [written.ignored, written.user_metadata]
+      end
+    end
+
     test "an offset that a transaction holds is asked for until the transaction has ended" do
       lane = new_lane
       @opening.open([lane])
