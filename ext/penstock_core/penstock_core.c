@@ -8,6 +8,7 @@ RUBY_FUNC_EXPORTED void Init_penstock_core(void) {
   Init_pk_child(mNative);
   Init_pk_death_pipe(mNative);
   Init_pk_envelope(mNative);
+  Init_pk_heap(mNative);
   Init_pk_ledger(mNative);
   Init_pk_stats_trim(mNative);
   Init_pk_subreaper(mNative);

@@ -69,7 +69,7 @@ module Penstock
       stop(run)
     end
 
-    test "the mold is warmed, and nodes that it forked are the supervisor's children; of their pipes it holds no end" do
+    test "the mold is told that it begins, and nodes that it forked are the supervisor's children; of their pipes it holds no end" do
       run = swarm
       running(run, 2)
       mold = run.molds.last
@@ -84,7 +84,7 @@ module Penstock
       stop(run)
     end
 
-    test "nodes outlive their mold; who dies then is forked by the next, and nothing is left unwaited for" do
+    test "nodes outlive their mold; who dies then is forked by the next, warm from the start, and nothing is left unwaited for" do
       run = swarm
       produce("leaves", @topics.last)
       running(run, 2)
@@ -100,6 +100,7 @@ module Penstock
       assert_equal 1, run.pids_of(1).size, "a node went with its mold"
       assert_equal [3, 3], [run.molds.uniq.size, run.pids_of(0).size]
       assert_equal [run.molds.last, run.node(0), run.node(1)].sort, run.children_of(run.pid).sort
+      assert_equal [["shared", run.pid.to_s]], run.journal.select { |word, *| word == "shared" }
       run.await("descriptors as before") { open_ones(run).zip(before).all? { |now, earlier| now <= earlier } }
       stop(run)
     end

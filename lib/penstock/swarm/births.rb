@@ -29,11 +29,7 @@ module Penstock
 
       # Before the first birth.
       # @raise [ConfigurationError] nothing can be forked here
-      def prepare
-        Image.check!
-        Image.warm_up(application)
-        Image.pack
-      end
+      def prepare = Image.prepare(application)
 
       # @param index [Integer] a node that is to be
       def bear(index)

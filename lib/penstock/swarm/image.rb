@@ -2,6 +2,7 @@
 
 require_relative "../errors"
 require_relative "../native/handles"
+require_relative "../native/heap"
 
 module Penstock
   module Swarm
@@ -10,18 +11,20 @@ module Penstock
     module Image
       # What a server loads once it connects, or needs it.
       LATE = %w[runtime/loop_parts runtime/placement runtime/letter_topics].freeze
-      private_constant :LATE
+      # An object is old to Ruby once it has outlived so many collections; until then each writes into it.
+      AGES = 3
+      private_constant :LATE, :AGES
 
       class << self
-        # The application's part of it, and what would be loaded late. In a process whose memory was packed already what is new
-        # stays where it is: to move the rest would be to copy it.
+        # All that is done before anything is forked; what it makes, nodes share.
         # @param application [#eager_load, #monitor, #server_id]
         # @raise [ConfigurationError] see {check!}
-        def warm_up(application)
-          application.monitor.instrument("app.before_warmup", {server_id: application.server_id})
-          load_all(application)
-          settle
+        def prepare(application)
           check!
+          load_all(application)
+          application.monitor.instrument("app.before_warmup", {server_id: application.server_id})
+          check!
+          pack
         end
 
         # Loads what would be loaded late.
@@ -34,13 +37,12 @@ module Penstock
           Object.const_get(:Zeitwerk)::Loader.eager_load_all if Object.const_defined?(:Zeitwerk)
         end
 
-        # Puts Ruby's heap in order: objects close together, and old.
+        # Puts memory in order: objects close together and old, and no free room between what stays, into which each node would
+        # write what is its own.
         # @return [void]
         def pack
-          GC.compact if GC.respond_to?(:compact) && !warmup?
-          settle
-        rescue NotImplementedError # compaction, on some systems
-          settle
+          warmup? ? ::Process.warmup : settle
+          Native::Heap.fill
         end
 
         # @raise [ConfigurationError] something is open to Kafka: its threads don't survive a fork
@@ -61,9 +63,13 @@ module Penstock
 
         private
 
-        # What was garbage is free, and what is new a little older: a collection writes that into objects, better once here than
-        # in every node.
-        def settle = warmup? ? ::Process.warmup : GC.start
+        def settle
+          GC.compact if GC.respond_to?(:compact)
+        rescue NotImplementedError # on some systems
+          nil
+        ensure
+          AGES.times { GC.start }
+        end
 
         def warmup? = ::Process.respond_to?(:warmup)
 

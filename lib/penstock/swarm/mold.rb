@@ -72,7 +72,8 @@ module Penstock
       # @return [Boolean] whether nodes can be forked
       def warm_up
         began = now
-        Image.warm_up(@application)
+        @application.monitor.instrument("swarm.mold.after_fork", {pid: ::Process.pid})
+        Image.check!
         say(Message::Warm.new((now - began).round))
       rescue ConfigurationError => error
         fail_with(error.problems)

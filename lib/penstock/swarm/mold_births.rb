@@ -27,15 +27,10 @@ module Penstock
         @strangers = Strangers.new
       end
 
-      # What is loaded here is shared with every mold there will be; the warm-up is the mold's.
+      # What is loaded and warmed here is shared with every mold there will be.
       def prepare
-        Image.check!
-        Image.load_all(application)
-        Image.pack
-        Native::Subreaper.become
-      rescue SystemCallError => error
-        give_up("#{error.message}; it takes Linux")
-        Image.warm_up(application)
+        super
+        adopt_orphans
       end
 
       def bear(index)
@@ -74,6 +69,12 @@ module Penstock
       def to_h = {state: @life.state, pid: @mold&.pid, reason: @life.reason}
 
       private
+
+      def adopt_orphans
+        Native::Subreaper.become
+      rescue SystemCallError => error
+        give_up("#{error.message}; it takes Linux")
+      end
 
       # --- requests
 

@@ -12,7 +12,7 @@ module SwarmTest
   PLAN = plan("PENSTOCK_SWARM_TEST")
   JOURNAL = journal(PLAN.fetch(:journal))
 
-  # Where a mold does it, that process says so; what goes wrong in it is the plan's.
+  # Done by the mold where there is one, else by the supervisor; what goes wrong in it is the plan's.
   def self.warm_up
     write("warm", ::Process.pid, ::Process.ppid)
     exit!(8) if PLAN[:warm_up] == "dies"
@@ -96,7 +96,11 @@ class SwarmTestApp < Penstock::App
     end
   end
   monitor.subscribe("rebalance.partitions_assigned") { |event| SwarmTest.write("member", node, event[:tpl].size) }
-  monitor.subscribe("app.before_warmup") { SwarmTest.warm_up }
+  monitor.subscribe("app.before_warmup") do
+    SwarmTest.write("shared", ::Process.pid)
+    SwarmTest.warm_up unless plan.dig(:swarm, :mold)
+  end
+  monitor.subscribe("swarm.mold.after_fork") { SwarmTest.warm_up }
   monitor.subscribe("swarm.manager.before_fork") { |event| SwarmTest.write("asked", event[:node]) }
   monitor.subscribe("swarm.node.after_fork") { |event| exit!(9) if plan[:dies_at_boot]&.include?(event[:node]) }
 end

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "objspace"
 require "penstock"
 require "penstock/application"
 require "penstock/swarm/image"
@@ -14,14 +15,16 @@ module Penstock
         end
       end
 
-      def load_with(&eager_load)
+      def loading(eager_load)
         Zeitwerk::Loader.define_singleton_method(:eager_load_all, &eager_load)
         Object.const_set(:Zeitwerk, Zeitwerk)
-        Image.load_all(Application.new)
+        yield
       ensure
         Object.send(:remove_const, :Zeitwerk)
         Zeitwerk::Loader.singleton_class.remove_method(:eager_load_all)
       end
+
+      def load_with(&eager_load) = loading(eager_load) { Image.load_all(Application.new) }
 
       test "before the fork all is loaded that a node may come to need, also what is loaded on first use, and the application" do
         loaded = false
@@ -35,6 +38,22 @@ module Penstock
 
       test "what the application hasn't implemented isn't taken for a heap that can't be compacted" do
         assert_raises(NotImplementedError) { load_with { raise NotImplementedError, "a platform that isn't supported" } }
+      end
+
+      test "what the application warms is warmed once all is loaded, for what is loaded empties caches" do
+        done = []
+        application = Application.new
+        application.monitor.subscribe("app.before_warmup") { done << :warmed }
+        loading(-> { done << :loaded }) { Image.prepare(application) }
+
+        assert_equal %i[loaded warmed], done
+      end
+
+      test "what there is before the fork is old to Ruby: no collection writes into it any more" do
+        young = Array.new(100) { Object.new }
+        Image.pack
+
+        assert_empty young.reject { |object| ObjectSpace.dump(object).include?('"old":true') }
       end
     end
   end

@@ -3,7 +3,7 @@
 module Penstock
   module Instrumentation
     module Events
-      # A supervisor and its nodes. All but one are published in the supervisor.
+      # A supervisor and its nodes. All but two are published in the supervisor.
       module Swarm
         TITLE = "Swarm"
 
@@ -11,8 +11,8 @@ module Penstock
           def declare(catalogue)
             catalogue.event("app.supervising", "The application is loaded and nodes are about to be forked.", :server_id)
             catalogue.event("app.before_warmup", "The last moment before pages are made ready to be shared with nodes: the " \
-              "place to load what is loaded late, to run what nodes will run, and to close connections. With " \
-              "`config.swarm.mold` it is published in each mold, else in the supervisor.", :server_id)
+              "place to load what is loaded late, to run what nodes will run, and to close connections. Published in the " \
+              "supervisor.", :server_id)
             catalogue.event("swarm.node.after_fork", "A node begins. Published in that process, before it connects to " \
               "anything: the place to open connections of its own.", :node, :pid)
             births(catalogue)
@@ -28,9 +28,11 @@ module Penstock
           end
 
           def molds(catalogue)
-            catalogue.event("swarm.mold.forked", "A mold was forked. It warms up.", :pid)
-            catalogue.event("swarm.mold.warm", "A mold is ready: from here on it forks nodes. `time` is what the warm-up took, " \
-              "in ms.", :pid, :time)
+            catalogue.event("swarm.mold.forked", "A mold was forked.", :pid)
+            catalogue.event("swarm.mold.after_fork", "A mold begins. Published in that process, before it forks a node: the " \
+              "place to run for all nodes what must not be run in the supervisor.", :pid)
+            catalogue.event("swarm.mold.warm", "A mold is ready: from here on it forks nodes. `time` is what it did before " \
+              "that took, in ms.", :pid, :time)
             catalogue.event("swarm.mold.ended", "A mold has ended; nodes go on. `timeout`: when the next is forked, nil where " \
               "none is.", :pid, :reason, :timeout)
             catalogue.event("swarm.mold.given_up", "There is no mold any more: nodes are forked from the supervisor.", :reason)
