@@ -116,7 +116,7 @@ int pk_admin_close(pk_admin_t *admin, int64_t deadline_ms) {
     admin_take_down(admin);
   } else {
     atomic_fetch_add(&admin->references, 1);
-    pk_reap(admin_bury, admin);
+    if (pk_reap(admin_bury, admin)) admin_bury(admin); /* no thread: nobody else would */
   }
   return 1;
 }

@@ -93,9 +93,11 @@ static void pk_consumer_outlast_calls(void *arg) {
   pk_consumer_destroy_client(consumer);
 }
 
+/* Where no thread can be made any more it is done here, however long it takes: nobody
+ * would ever do it otherwise, nor tell those who wait for the end. */
 static void pk_consumer_leave_to(pk_consumer_t *consumer, void (*rest)(void *)) {
   pk_consumer_ref(consumer);
-  pk_reap(rest, consumer);
+  if (pk_reap(rest, consumer)) rest(consumer);
 }
 
 /* Until the handle is gone, at most until the deadline, but for a destruction

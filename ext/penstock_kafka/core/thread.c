@@ -3,6 +3,7 @@
 #endif
 #include "thread.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
@@ -83,11 +84,14 @@ static void *pk_reaper_main(void *ptr) {
   return NULL;
 }
 
-void pk_reap(void (*destroy)(void *), void *arg) {
+int pk_reap(void (*destroy)(void *), void *arg) {
   pk_grave_t *grave = malloc(sizeof *grave);
+  int err;
 
-  if (!grave) return;
+  if (!grave) return ENOMEM;
   grave->destroy = destroy;
   grave->arg = arg;
-  if (pk_thread_detach("pk:reaper", pk_reaper_main, grave)) free(grave);
+  err = pk_thread_detach("pk:reaper", pk_reaper_main, grave);
+  if (err) free(grave);
+  return err;
 }

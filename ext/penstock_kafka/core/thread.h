@@ -15,8 +15,9 @@ int pk_thread_start(pthread_t *thread, const char *name, void *(*body)(void *), 
 int pk_thread_detach(const char *name, void *(*body)(void *), void *arg);
 
 /* Runs destroy(arg) on a detached thread: for frees that come from the garbage
- * collector, which must not wait for a broker. When no thread can be made the
- * memory is leaked, for the collector can neither wait nor fail. */
-void pk_reap(void (*destroy)(void *), void *arg);
+ * collector, which must not wait for a broker. 0, or an errno when no thread can be
+ * made: the collector then leaks it, for it can neither wait nor fail; a close, which
+ * can, destroys it itself. */
+int pk_reap(void (*destroy)(void *), void *arg);
 
 #endif

@@ -1,13 +1,12 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "open3"
 require "support/native_producing"
-require "support/ruby_program"
-require "tmpdir"
+require "support/without_threads"
 
 class NativeProducerCloseTest < Penstock::TestCase
   include Penstock::TestSupport::NativeProducing
+  include Penstock::TestSupport::WithoutThreads
 
   test "close delivers what is queued" do
     native = producer(linger_ms: 200)
@@ -87,39 +86,10 @@ class NativeProducerCloseTest < Penstock::TestCase
     assert_equal :closed, native.state
   end
 
-  # There are none for the driver while the environment says so, and it says then whether one was asked for.
-  NO_THREADS = <<~C
-    #define _GNU_SOURCE
-    #include <dlfcn.h>
-    #include <errno.h>
-    #include <pthread.h>
-    #include <stdlib.h>
-    #include <string.h>
-
-    int pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*body)(void *), void *arg) {
-      int (*real)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *) = dlsym(RTLD_NEXT, "pthread_create");
-      Dl_info info;
-
-      if (!getenv("NO_THREADS") || !dladdr((void *)body, &info) || !strstr(info.dli_fname, "penstock_kafka")) {
-        return real(thread, attr, body, arg);
-      }
-      setenv("REFUSED", "1", 1);
-      return EAGAIN;
-    }
-  C
-
   # The block is given a producer with a call inside, and closes it. On a machine with much to do the call may have ended by then:
   # another one is made.
   LATE_CLOSE = <<~RUBY
     require "penstock/native/producer"
-    def wait_until
-      limit = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC) + 40
-      until yield
-        abort "never came to it" if ::Process.clock_gettime(::Process::CLOCK_MONOTONIC) > limit
-        Thread.pass
-      end
-    end
-
     def late_close
       10.times do
         native = Penstock::Native::Producer.new({"bootstrap.servers" => "127.0.0.1:1"})
@@ -138,13 +108,13 @@ class NativeProducerCloseTest < Penstock::TestCase
   RUBY
 
   test "where there is no thread for that, the close itself waits: every delivery is resolved" do
-    assert_equal "[:closed, true, 0]", without_threads(<<~RUBY)
+    assert_equal "[:closed, true, 0]", without_threads(LATE_CLOSE + <<~RUBY)
       late_close { |native, _| native.close(50) && ENV.delete("REFUSED") }
     RUBY
   end
 
   test "one that is interrupted while it waits itself finishes all the same, and is interrupted then" do
-    assert_equal "[:closed, true, 0]", without_threads(<<~RUBY)
+    assert_equal "[:closed, true, 0]", without_threads(LATE_CLOSE + <<~RUBY)
       late_close do |native, query|
         closer = Thread.new { native.close(50) && :not_interrupted }
         wait_until { ENV["REFUSED"] || !closer.alive? }
@@ -153,22 +123,6 @@ class NativeProducerCloseTest < Penstock::TestCase
         waits && closer.value.nil?
       end
     RUBY
-  end
-
-  # @return [String] what the program prints, in a process in which the driver's threads may be refused
-  def without_threads(code)
-    skip "glibc's dynamic linker alone" unless RbConfig::CONFIG["host_os"].include?("linux")
-    Dir.mktmpdir do |folder|
-      library = File.join(folder, "no_threads.so")
-      output, status = Open3.capture2e({"LD_PRELOAD" => nil}, *RbConfig::CONFIG["CC"].split, "-shared", "-fPIC", "-xc", "-",
-        "-ldl", "-o", library, stdin_data: NO_THREADS)
-      assert_predicate status, :success?, output
-      preload = [*ENV["LD_PRELOAD"], library].join(":") # as valgrind expects it, which takes its own out
-      output, result = Penstock::TestSupport::RubyProgram.run(LATE_CLOSE + code, timeout: 120, env: {"LD_PRELOAD" => preload})
-
-      assert_predicate result, :success?, output
-      output
-    end
   end
 
   test "a close that is interrupted finishes all the same" do
