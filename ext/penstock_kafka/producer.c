@@ -90,14 +90,15 @@ VALUE pk_label_take(pk_rproducer_t *producer, uint64_t number) {
 typedef struct {
   pk_producer_t *core;
   rd_kafka_conf_t *conf;
-  bool tokens, opened;
+  bool tokens;
+  rd_kafka_resp_err_t err;
   char error[512];
 } open_args;
 
 static void *open_safe(void *pointer) {
   open_args *args = pointer;
 
-  args->opened = pk_producer_open(args->core, args->conf, args->tokens, args->error, sizeof args->error);
+  args->err = pk_producer_open(args->core, args->conf, args->tokens, args->error, sizeof args->error);
   return pointer;
 }
 
@@ -121,10 +122,9 @@ static VALUE producer_open(VALUE self, VALUE conf, VALUE delivery_class, VALUE m
   args.conf = pk_conf_from_hash(conf, NULL);
   args.core = new_core();
   pk_without_gvl_noraise(open_safe, &args);
-  if (!args.opened) {
-    rd_kafka_conf_destroy(args.conf);
+  if (args.err) {
     pk_producer_free(args.core);
-    pk_raise(RD_KAFKA_RESP_ERR__INVALID_ARG, args.error);
+    pk_raise(args.err, args.error);
   }
   producer->core = args.core;
   pk_handle_register(&args.core->handle);

@@ -17,6 +17,18 @@ class WithoutThreadsTest < Penstock::TestCase
     RUBY
   end
 
+  test "a producer that gets no thread of its own isn't opened, and the process lives" do
+    assert_equal '[:crit_sys_resource, true, 0, 0]', without_threads(<<~RUBY)
+      require "penstock/native/producer"
+      ENV["NO_THREADS"] = "own"
+      begin
+        Penstock::Native::Producer.new({"bootstrap.servers" => "127.0.0.1:1"})
+      rescue Penstock::KafkaError => error
+        print [error.code, error.message.include?("thread"), Penstock::Native.thread_count, Penstock::Native.handle_count].inspect
+      end
+    RUBY
+  end
+
   # Its request is asked in longer and longer slices: from the second one on it outlasts what a close waits for.
   test "an admin client with a request inside is closed when that has ended" do
     assert_equal "[:closed, :ended]", without_threads(<<~RUBY)

@@ -7,8 +7,8 @@ require_relative "ruby_program"
 
 module Penstock
   module TestSupport
-    # Programs in a process in which threads of the driver, and of librdkafka, can be refused: from ENV["NO_THREADS"] = "1" on.
-    # ENV["REFUSED"] says whether one was asked for.
+    # Programs in a process in which threads of the driver, and of librdkafka, can be refused: from ENV["NO_THREADS"] = "1" on,
+    # with "own" the driver's alone, which have small stacks. ENV["REFUSED"] says whether one was asked for.
     module WithoutThreads
       SHIM = <<~C
         #define _GNU_SOURCE
@@ -20,9 +20,10 @@ module Penstock
 
         int pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*body)(void *), void *arg) {
           int (*real)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *) = dlsym(RTLD_NEXT, "pthread_create");
+          const char *none = getenv("NO_THREADS");
           Dl_info info;
 
-          if (!getenv("NO_THREADS") || !dladdr((void *)body, &info) || !strstr(info.dli_fname, "penstock_kafka")) {
+          if (!none || (!attr && !strcmp(none, "own")) || !dladdr((void *)body, &info) || !strstr(info.dli_fname, "penstock_kafka")) {
             return real(thread, attr, body, arg);
           }
           setenv("REFUSED", "1", 1);

@@ -1,5 +1,6 @@
 #include "producer.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -75,7 +76,18 @@ static void pk_producer_prepare(rd_kafka_conf_t *conf, bool tokens) {
   rd_kafka_conf_set(conf, "log.queue", "true", NULL, 0);
 }
 
-bool pk_producer_open(pk_producer_t *producer, rd_kafka_conf_t *conf, bool tokens, char *error, size_t error_size) {
+/* Without a thread there would be no reports. */
+static void pk_producer_give_up(pk_producer_t *producer, char *error, size_t error_size) {
+  snprintf(error, error_size, "the system has no thread left for the client's events");
+  pk_flush_destroy(&producer->flush);
+  rd_kafka_queue_destroy(producer->queue);
+  rd_kafka_destroy(producer->handle.rk);
+  producer->queue = NULL;
+  producer->handle.rk = NULL;
+}
+
+rd_kafka_resp_err_t pk_producer_open(pk_producer_t *producer, rd_kafka_conf_t *conf, bool tokens, char *error,
+                                     size_t error_size) {
   bool fetches = pk_fetches_tokens(conf);
   rd_kafka_t *rk;
 
@@ -83,16 +95,22 @@ bool pk_producer_open(pk_producer_t *producer, rd_kafka_conf_t *conf, bool token
   pk_producer_prepare(conf, tokens && !fetches);
   /* The first request for a token comes before anybody could say so. */
   if (tokens) atomic_store(&producer->reports.wants, PK_WANT_TOKENS);
-  if (!(rk = rd_kafka_new(RD_KAFKA_PRODUCER, conf, error, error_size))) return false;
+  if (!(rk = rd_kafka_new(RD_KAFKA_PRODUCER, conf, error, error_size))) {
+    rd_kafka_conf_destroy(conf);
+    return RD_KAFKA_RESP_ERR__INVALID_ARG;
+  }
   producer->handle.rk = rk;
   producer->queue = rd_kafka_queue_get_main(rk);
   producer->lingers = pk_lingers(rk);
   rd_kafka_set_log_queue(rk, NULL);
   if (fetches) rd_kafka_error_destroy(rd_kafka_sasl_background_callbacks_enable(rk));
   pk_flush_init(&producer->flush, rk);
-  if (pk_thread_start(&producer->events, "pk:producer", pk_producer_events_main, producer)) abort();
+  if (pk_thread_start(&producer->events, "pk:producer", pk_producer_events_main, producer)) {
+    pk_producer_give_up(producer, error, error_size);
+    return RD_KAFKA_RESP_ERR__CRIT_SYS_RESOURCE;
+  }
   atomic_store(&producer->accepting, true);
-  return true;
+  return RD_KAFKA_RESP_ERR_NO_ERROR;
 }
 
 pk_stripe_t *pk_producer_stripe(pk_producer_t *producer) {

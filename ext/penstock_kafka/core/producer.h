@@ -74,9 +74,10 @@ unsigned pk_fork_generation(void);
 /* Sets everything up but the client. */
 void pk_producer_init(pk_producer_t *producer);
 
-/* Takes conf when it answers true, else error is filled in. Starts the event
+/* Takes conf in every case. 0, or what went wrong, with error filled in. Starts the event
  * thread. Takes milliseconds: without the GVL. */
-bool pk_producer_open(pk_producer_t *producer, rd_kafka_conf_t *conf, bool tokens, char *error, size_t error_size);
+rd_kafka_resp_err_t pk_producer_open(pk_producer_t *producer, rd_kafka_conf_t *conf, bool tokens, char *error,
+                                     size_t error_size);
 
 /* What a topic is opened with: `count` names and values of topic properties in
  * `pairs`, beside those of the client. */
