@@ -133,7 +133,7 @@ module Penstock
       consuming(topic, ->(_) { retry_topics(delays: [300, 600], finally: dead) }) do
         messages.each do |message|
           seen << [message.raw_payload, self.topic.name, ::Process.clock_gettime(::Process::CLOCK_MONOTONIC)]
-          raise "no" if message.raw_payload == "never" || (message.raw_payload == "once" && !message.raw_headers)
+          raise "no" if message.raw_payload == "never" || (message.raw_payload == "once" && message.raw_headers.empty?)
         end
       end
 
