@@ -18,7 +18,7 @@ class WithoutThreadsTest < Penstock::TestCase
   end
 
   test "a producer that gets no thread of its own isn't opened, and the process lives" do
-    assert_equal '[:crit_sys_resource, true, 0, 0]', without_threads(<<~RUBY)
+    assert_equal "[:crit_sys_resource, true, 0, 0]", without_threads(<<~RUBY)
       require "penstock/native/producer"
       ENV["NO_THREADS"] = "own"
       begin
