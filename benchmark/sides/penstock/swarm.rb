@@ -52,9 +52,14 @@ class PenstockApp
     Probe["topics"].each { |name| topic(name) { consumer BenchConsumer } }
   end
 
-  # What nodes do all the time is done once where a mold shares it.
+  # What nodes do all the time is done once where a mold shares it, collected now and then, as docs/swarm.md has it.
   if Probe["settings"].dig("swarm", "mold") && Probe["application"]
-    monitor.subscribe("app.before_warmup") { 3_000.times { |seed| LargeApplication.work(seed) } }
+    monitor.subscribe("app.before_warmup") do
+      3_000.times do |seed|
+        LargeApplication.work(seed)
+        GC.start(full_mark: false) if (seed % 20).zero?
+      end
+    end
   end
   monitor.subscribe("app.running") { BenchConsumer.write("running", ::Process.pid, PenstockApp.node || "-") }
 end
