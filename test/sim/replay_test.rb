@@ -30,7 +30,9 @@ module Penstock
       world = TestSupport::Sim::World.new(TestSupport::Sim::Plan.draw(seed))
       world.run
       world.instances.each do |instance|
-        JSON.parse(JSON.generate(instance.loop.recording)).each { |recording| yield recording, instance.name }
+        instance.connections.each do |connection|
+          JSON.parse(JSON.generate(connection.loop.recording)).each { |recording| yield recording, connection.name }
+        end
       end
     end
   end

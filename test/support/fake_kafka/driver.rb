@@ -19,7 +19,7 @@ module Penstock
           def run_when_awake = yield
         end
 
-        attr_reader :name, :assigned, :member_id, :epoch, :group, :cluster, :lanes, :commits
+        attr_reader :name, :waiter, :assigned, :member_id, :epoch, :group, :cluster, :lanes, :commits
 
         # @return [String, nil] of a static member
         attr_reader :instance_id

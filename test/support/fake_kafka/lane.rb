@@ -15,7 +15,7 @@ module Penstock
         FETCH = 25
         private_constant :NO_OFFSET, :PREFETCH, :FETCH
 
-        attr_reader :id, :topic, :partition, :position
+        attr_reader :client, :id, :topic, :partition, :position
         attr_accessor :cursor
 
         # @param client [Driver]

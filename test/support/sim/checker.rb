@@ -127,11 +127,12 @@ module Penstock
           fail("I8", open) if open
         end
 
-        # A process has come to its end.
-        def ended(instance)
+        # A connection has come to its end.
+        def ended(connection)
+          instance = connection.instance
           return if instance.dead?
-          late = @world.timeline.now - instance.deadline.at_ms - instance.stood_ms
-          fail("I10", "#{instance.name} ended #{late} ms after its deadline") if late > 1_000
+          late = @world.timeline.now - connection.deadline.at_ms - instance.stood_ms
+          fail("I10", "#{connection.name} ended #{late} ms after its deadline") if late > 1_000
         end
 
         # Nothing is left to be done.

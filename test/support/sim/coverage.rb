@@ -20,7 +20,8 @@ module Penstock
           "held by admission", "filter sought",
           "adoption with attempts", "metadata too large", "unstable offsets", "crash with units running",
           "process stopped past its session", "stop with units running", "stop during a rebalance", "unit interrupted",
-          "connection opened anew", "seek with units waiting", "repeats after a rebalance", "log cut",
+          "connection opened anew", "connection taken away", "waits for another connection",
+          "seek with units waiting", "repeats after a rebalance", "log cut",
           "retention passed the lane", "gap at the end", "compaction", "manual mode", "mark with acknowledgement",
           "rejoin as another member", "static member came back", "trouble in a transaction", "transaction: end not known",
           "transaction: read again", "transaction: no longer ours", "transaction committed after the hand-over"

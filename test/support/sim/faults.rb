@@ -47,9 +47,9 @@ module Penstock
         # @param instance [Instance]
         def kill(instance)
           @world.checker.crashed(instance)
-          driver = instance.driver
+          drivers = instance.drivers
           instance.crash
-          @timeline.after(@group.session_ms) { @group.silent(driver) } if driver
+          drivers.each { |driver| @timeline.after(@group.session_ms) { @group.silent(driver) } }
         end
 
         private
@@ -90,7 +90,7 @@ module Penstock
         def stop(instance, fault)
           return unless instance && !instance.stopping? && !instance.paused?
           @coverage.hit("stop with units running") if instance.units.any?
-          @coverage.hit("stop during a rebalance") if instance.driver&.busy?
+          @coverage.hit("stop during a rebalance") if instance.drivers.any?(&:busy?)
           instance.stop(@world.plan.shutdown_ms)
           again(fault)
         end
@@ -104,8 +104,9 @@ module Penstock
         def pause(instance, fault)
           return unless instance && !instance.paused?
           instance.pause
-          driver = instance.driver
-          afterwards(@group.session_ms) { thrown_out(instance, driver) if instance.paused? && driver }
+          instance.drivers.each do |driver|
+            afterwards(@group.session_ms) { thrown_out(instance, driver) if instance.paused? }
+          end
           afterwards(fault.value) { go_on(instance) }
         end
 
@@ -121,6 +122,13 @@ module Penstock
         def connection(instance, _fault) = instance&.break_connection
 
         def shuffle(_instance, _fault) = @group.shuffle
+
+        # Connections come and go.
+        def connections(instance, fault)
+          return unless instance && !instance.stopping?
+          return instance.connect if fault.value == :more
+          @coverage.hit("connection taken away") if instance.disconnect(@world.plan.shutdown_ms)
+        end
 
         # The group changes the next time that something is under way.
         def ambush(_instance, fault) = @traps << fault.value

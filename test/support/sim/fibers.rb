@@ -11,9 +11,14 @@ module Penstock
         # @return [Instance] the process
         attr_reader :instance
 
+        # @return [Connection, nil] whose poll loop it is
+        attr_reader :connection
+
         # @param instance [Instance]
-        def initialize(instance, &body)
+        # @param connection [Connection, nil]
+        def initialize(instance, connection = nil, &body)
           @instance = instance
+          @connection = connection
           @timeline = instance.world.timeline
           @fiber = Fiber.new(&body)
           @due = nil
@@ -41,7 +46,7 @@ module Penstock
         end
 
         # Whether it is a poll loop.
-        def loop? = @instance.sleeper.equal?(self)
+        def loop? = !@connection.nil?
 
         # Whether it sleeps in the middle of something.
         def asleep? = !@key.nil? && @born

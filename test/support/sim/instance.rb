@@ -5,8 +5,7 @@ require "penstock/deadline"
 require "penstock/instrumentation/monitor"
 require "penstock/runtime/commit_codec"
 require "penstock/runtime/host"
-require "penstock/runtime/poll_loop"
-require_relative "fibers"
+require_relative "connection"
 require_relative "letters"
 require_relative "pool"
 require_relative "producers"
@@ -14,7 +13,7 @@ require_relative "producers"
 module Penstock
   module TestSupport
     module Sim
-      # One life of one simulated process: the real poll loop with everything behind it, in a fiber, on a client of FakeKafka.
+      # One life of one simulated process: the real poll loops, one a {Connection}, with everything behind them.
       # It may be told to stop, be stopped by the system for a while, or die; what it had in memory is then gone.
       class Instance
         MONITOR = Instrumentation::Monitor.new
@@ -59,52 +58,76 @@ module Penstock
         attr_reader :number
         # @return [Integer] how long it was stopped by the system
         attr_reader :stood_ms
-        attr_reader :world, :sleeper, :loop, :host, :driver, :deadline, :letters, :producers
+        # The loops' threads get no turn until then.
+        attr_accessor :slow_until
+        attr_reader :world, :host, :letters, :producers, :connections
 
         def initialize(world, slot, number, application)
           @world = world
           @slot = slot
           @number = number
+          @group = application.group
           @letters = Letters.new(self)
           @producers = Producers.new(self)
           @host = Host.new(self, application)
-          @loop = Runtime::PollLoop.new(application.group, @host, method(:connect))
-          @loop.instance_variable_set(:@longest_wait, 10_000) # idle turns tell nothing here
-          @dead = false
-          @paused = false
+          @dead = @paused = false
           @deferred = []
-          @stood_ms = 0
-          @slow_until = 0
-          @sleeper = Sleeper.new(self) { run }
-          @loop.mailbox.sleeper = @sleeper
-          @sleeper.begin_after(0)
+          @stood_ms = @slow_until = 0
+          count = world.plan.connections
+          groups = count ? Array.new(count) { |index| @group.on_connection(index) } : [@group]
+          @connections = groups.map { |group| Connection.new(self, group, @host) }
         end
 
         def name = "p#{@slot}.#{@number}"
         def dead? = @dead
         def paused? = @paused
-        def ended? = @loop.finished?
+        def ended? = @connections.all?(&:ended?)
         def running? = !@dead && !ended?
-        def stopping? = !@deadline.nil?
+        def stopping? = @stopping || false
+
+        # @return [Connection] whose loop has its turn; outside of loops any that is open
+        def connection
+          connection = @world.running&.connection
+          return connection if connection&.instance.equal?(self)
+          return @connections.first if @connections.size == 1
+          open = @connections.reject(&:ended?)
+          open.empty? ? @connections.last : open[@world.random.rand(open.size)]
+        end
+
+        # @return [FakeKafka::Driver, nil] of that one
+        def driver = connection.driver
+
+        # @return [Array<FakeKafka::Driver>] of all
+        def drivers = @connections.filter_map(&:driver)
 
         # @return [Array<Processing::Unit>]
         def units = @host.pool.running.map(&:last)
 
-        # @return [Array<Processing::Lane>] of the open connection
-        def lanes = @loop.instance_variable_get(:@parts)&.session&.all || []
-
-        # @return [Processing::Failure::Breaker, nil] of the partition's topic
-        def breaker(place)
-          topic = lanes.find { |lane| lane.key == place }.topic
-          @loop.instance_variable_get(:@parts).instance_variable_get(:@assemblies).fetch(topic).breaker
-        end
+        # @return [Array<Processing::Lane>] of the open connections
+        def lanes = (@connections.size == 1) ? @connections.first.lanes : @connections.flat_map(&:lanes)
 
         # --- what is done to it
 
         def stop(total_ms)
-          @deadline = Deadline.in(total_ms, clock: @world.clock)
+          @stopping = true
+          deadline = Deadline.in(total_ms, clock: @world.clock)
           @host.stopping!
-          @loop.stop(@deadline)
+          @connections.each { |connection| connection.stop(deadline) unless connection.ended? }
+        end
+
+        # One more connection.
+        def connect
+          number = (0..).find { |index| @connections.none? { |connection| connection.number == index && !connection.ended? } }
+          @connections << Connection.new(self, @group.on_connection(number), @host)
+        end
+
+        # One less, if more than one is left.
+        # @return [Boolean]
+        def disconnect(total_ms)
+          staying = @connections.reject { |connection| connection.ended? || connection.stopping? }
+          return false if staying.size < 2
+          staying.last.stop(Deadline.in(total_ms, clock: @world.clock))
+          true
         end
 
         # User code had an error that concerns the whole process.
@@ -112,7 +135,7 @@ module Penstock
 
         def crash
           @dead = true
-          @driver&.forget
+          drivers.each(&:forget)
           @deferred.clear
         end
 
@@ -128,11 +151,8 @@ module Penstock
           waiting.each { |block| block.call unless @dead } # one of them may kill it
         end
 
-        # The loop's thread gets no turn until then.
-        attr_writer :slow_until
-
         # The connection fails: the next look at its events raises.
-        def break_connection = @driver&.push([:error, -150, "_FATAL", "simulated", true])
+        def break_connection = driver&.push([:error, -150, "_FATAL", "simulated", true])
 
         # @yield what happens inside the process: now, when it goes on, or never
         def run_when_awake(&block)
@@ -147,35 +167,7 @@ module Penstock
           sleeper.begin_after(0)
         end
 
-        # --- the driver's wait
-
-        def call(driver, timeout_ms)
-          time = @world.timeline.now
-          time += driver.signalled? ? @world.quickly : timeout_ms
-          @world.trace(:turn, @number, time - @world.timeline.now)
-          @sleeper.sleep_until([time, @slow_until].max)
-          driver.signalled?
-        end
-
-        def wake(_driver)
-          @sleeper.wake_at([@world.timeline.now + @world.quickly, @slow_until].max) if @sleeper.asleep?
-        end
-
         def inspect = "#<Instance>"
-
-        private
-
-        def run
-          @loop.run
-          @world.checker.ended(self)
-        end
-
-        def connect(group)
-          @driver = FakeKafka::Driver.new(@world.cluster, World::GROUP, name: name, host: self, waiter: self,
-            instance_id: ("i#{@slot}" if @world.plan.static && @world.plan.style != :consumer))
-          @driver.subscribe(group.subscription)
-          @driver
-        end
       end
     end
   end

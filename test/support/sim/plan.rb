@@ -31,11 +31,11 @@ module Penstock
         # What a route may say besides. `letters`: failures before a record is given up; `letter_topic` false: then it is skipped;
         # `killer`: number of the record that kills its process; `budget`: bytes of a commit's metadata; `batch`: records that
         # units wait for; `calls`: `eofed` and `tick`; `burst_ms`: records come that often; `tiers`: delays of retry topics, at
-        # whose end `letter_topic` is.
+        # whose end `letter_topic` is; `connections`: how many a process has at first.
         FEATURES = {letters: nil, letter_topic: "dead", letter_trouble: 0, at_once: false, breaker: nil, killer: nil,
                     filter: nil, partitioner: false, expire_ms: nil, delay_ms: nil, throttle: nil, budget: nil, batch: nil,
                     calls: false, interruptible: false, burst_ms: 1, transactions: false, transaction_trouble: 0,
-                    static: false, isolate: true, tiers: nil}.freeze
+                    static: false, isolate: true, tiers: nil, connections: nil}.freeze
         # What makes it right that a record is copied twice, or that nobody knows what was.
         UNFAIR = %i[seek truncate recreate damage metadata_limit].freeze
         attr_reader :style, :mode, :manual, :faults, *NUMBERS, *FEATURES.keys
@@ -78,6 +78,10 @@ module Penstock
 
         # Draws a plan.
         class Draw
+          # Processes that have several connections each.
+          MULTIPLEXED = 2
+          private_constant :MULTIPLEXED
+
           def initialize(seed)
             @seed = seed
             @random = Random.new(seed)
@@ -102,6 +106,7 @@ module Penstock
             values.merge!(partitions: 3, records: 50, burst_ms: 600, keys: 20, slow_percent: 6) if values[:budget]
             trap = trap(values) and lay(trap, values)
             retried(values) unless values[:letters] || values[:transactions]
+            multiplexed(values) unless values[:transactions] || values[:tiers]
             values
           end
 
@@ -118,6 +123,21 @@ module Penstock
               partitions: [values[:partitions], 4].min)
             values[:budget] = nil if killer
             lay(:letter, values) if values[:letter_trouble].positive?
+          end
+
+          # Several connections a process, some of which come or go.
+          def multiplexed(values)
+            count = one_of(*[nil] * 8, 1, 2) or return
+            changes = Array.new(4) { |index| Fault.new(@random.rand(300..(@horizon - 300)), *change(index)) }
+            values[:faults].each { |fault| fault.who %= MULTIPLEXED }
+            values.merge!(connections: count, members: MULTIPLEXED, slow_percent: 15, drain_ms: 200, records: 25,
+              partitions: [values[:partitions], 5].min, faults: (values[:faults] + changes).sort_by(&:at))
+          end
+
+          # A partition that moves to another connection of its process, with a unit that outlasts the drain, has to wait.
+          def change(index)
+            return [:ambush, 0, :shuffle] if index < 2
+            [:connections, @random.rand(MULTIPLEXED), one_of(:more, :less)]
           end
 
           # In transactions records are marked, and done exactly once.

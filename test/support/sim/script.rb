@@ -111,7 +111,7 @@ module Penstock
         end
 
         def work_on(work, duration)
-          %i[job seek].each { |what| @world.faults.sprung(what, work.instance) } if duration > 50
+          %i[job seek shuffle].each { |what| @world.faults.sprung(what, work.instance) } if duration > 50
           nap(duration)
         end
 

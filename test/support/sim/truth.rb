@@ -80,12 +80,17 @@ module Penstock
 
         def initialize(instance, place, truths, consumer)
           @instance = instance
-          @driver = instance.driver
+          @driver = Work.driver_of(consumer.instance_variable_get(:@penstock_context).lane)
           @place = place
           @truths = truths
           @consumer = consumer
           @flow = nil
         end
+
+        # @return [FakeKafka::Driver] that its records come from
+        def self.driver_of(lane) = lane.source.client
+
+        def connection = @driver.waiter
 
         # @return [Processing::Lane] whose consumer it is
         def lane = @consumer.instance_variable_get(:@penstock_context).lane

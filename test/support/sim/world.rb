@@ -139,7 +139,9 @@ module Penstock
         # @return [Instance, nil] the one that lives in this place
         def instance(slot) = @instances.reverse_each.find { |instance| instance.slot == slot && instance.running? }
 
-        def instance_of(driver) = @instances.reverse_each.find { |instance| instance.driver.equal?(driver) }
+        # @return [Connection, nil] nil for a client that it has replaced
+        def connection_of(driver) = (driver.waiter if driver.waiter.driver.equal?(driver))
+
         def running_instances = @instances.select(&:running?)
 
         # Whether units wait behind this one.
@@ -217,7 +219,9 @@ module Penstock
         end
 
         def state
-          running_instances.map { |each| [each.name, each.host.queue.snapshot, each.units.size, each.loop.snapshot] }.inspect
+          running_instances.map { |each|
+            [each.name, each.host.queue.snapshot, each.units.size, *each.connections.map { |one| one.loop.snapshot }]
+          }.inspect
         end
 
         def stop_all

@@ -13,7 +13,7 @@ module Penstock
           def unit_begun(instance, unit)
             return unless unit.consume?
             fail("I4", "#{instance.name} begins #{unit.messages.inspect}, which it has given up") unless
-              instance.driver.assigned.include?(unit.lane.key)
+              Work.driver_of(unit.lane).assigned.include?(unit.lane.key)
             fail("I5", "#{instance.name} begins #{unit.messages.inspect}, which is called back") if
               unit.incarnation < unit.lane.incarnation
           end
@@ -22,7 +22,9 @@ module Penstock
             instance = sleeper.instance
             place = [consumer.topic.name, consumer.partition]
             work = Work.new(instance, place, consumer.messages.map { |message| truth_of(message) }, consumer)
-            other = @busy.find { |running| running.instance.equal?(instance) && collide?(running, work) }
+            other = @busy.find do |running|
+              running.instance.equal?(instance) && collide?(running, work) && known_of?(running, work)
+            end
             other ||= beside(work.lane) if work.lane.suspects&.alone?
             other ||= @calls.find { |_consumer, lane| lane.equal?(work.lane) }&.first
             fail("I4", "#{work.inspect} begins beside #{other.inspect}") if other
@@ -149,6 +151,11 @@ module Penstock
             when :whole then @of_key[truth.place]
             when :key then @of_key[[truth.place, truth.record.key]] if truth.record.key
             end
+          end
+
+          # Of a unit that another connection has begun since it lost the partition, which it doesn't know yet, nobody knows.
+          def known_of?(running, work)
+            running.connection.equal?(work.connection) || running.begun_at <= @taken_at[[work.driver, work.place]]
           end
 
           def collide?(one, other)

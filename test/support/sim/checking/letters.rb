@@ -126,7 +126,7 @@ module Penstock
           # What failed alone may be given up; what fails with all others is kept.
           def deserved(instance, truth, quarantined)
             @coverage.hit("quarantined") if quarantined
-            breaker = instance.breaker(truth.place) unless quarantined
+            breaker = instance.connection.breaker(truth.place) unless quarantined
             outage = breaker && !breaker.closed?
             return fail("I12", "#{instance.name} gives #{truth.inspect} up while the breaker is open") if outage
             enough = quarantined ? counted(truth, :deaths) >= quarantine_after : counted(truth, :failures) > @plan.letters.to_i

@@ -12,35 +12,37 @@ module Penstock
 
           # Called when a revocation's event was handed to the loop.
           def revocation_begins(driver, keys, lost)
-            instance = @world.instance_of(driver) or return
+            connection = @world.connection_of(driver) or return
             @revoked_at[driver] = @world.timeline.now
             @coverage.hit("rebalance: #{STYLES.fetch(driver.group.style)}")
-            running = keys.any? { |key| running_on(instance, key) }
+            running = keys.any? { |key| running_on(connection, key) }
             @coverage.hit(lost ? "lost with units running" : "rebalance with units running") if running
             @coverage.hit("retry pending + revoke") if keys.any? { |key| retrying?(key) }
-            waiting(instance, keys)
-            @coverage.hit("stop during a rebalance") if instance.stopping?
+            waiting(connection, keys)
+            @coverage.hit("stop during a rebalance") if connection.stopping?
           end
 
           def taken_over(driver, keys)
             keys.each { |key| @taken_at[[driver, key]] = @world.timeline.now }
+            waits = @plan.connections && driver.waiter.lanes.any? { |lane| lane.holds.include?(:other_connection) }
+            @coverage.hit("waits for another connection") if waits
           end
 
           def given_up(driver, keys, lost)
-            instance = @world.instance_of(driver) or return
+            connection = @world.connection_of(driver) or return
             lost ||= @world.group.member_of(driver).nil?
             keys.each do |key|
-              running = running_on(instance, key)
+              running = running_on(connection, key)
               next gone_otherwise(key) if lost
-              left_running(instance, driver, key, running) if running && running.begun_at > @taken_at[[driver, key]]
-              handed_over(instance, driver, key, running || over_drain?(driver, instance))
+              left_running(connection, driver, key, running) if running && running.begun_at > @taken_at[[driver, key]]
+              handed_over(connection, driver, key, running || over_drain?(driver, connection))
             end
           end
 
           def closed(driver, keys)
-            instance = @world.instance_of(driver) or return
-            orderly = instance.loop.finished? && !instance.loop.forced
-            keys.each { |key| handed_over(instance, driver, key, !orderly || driver.commits.outstanding?) }
+            connection = @world.connection_of(driver) or return
+            orderly = connection.loop.finished? && !connection.loop.forced
+            keys.each { |key| handed_over(connection, driver, key, !orderly || driver.commits.outstanding?) }
           end
 
           def came_back(_driver) = @coverage.hit("static member came back")
@@ -55,7 +57,7 @@ module Penstock
             @coverage.hit("crash with units running") if @busy.any? { |work| work.instance.equal?(instance) }
             @coverage.hit("crash with suspects") if instance.lanes.any? { |lane| lane.suspects&.alone? }
             @busy.reject! { |work| work.instance.equal?(instance) }
-            instance.driver&.assigned&.each { |key| gone_otherwise(key) }
+            instance.drivers.each { |driver| driver.assigned.each { |key| gone_otherwise(key) } }
           end
 
           private
@@ -67,8 +69,8 @@ module Penstock
           end
 
           # What waits in lanes that are taken away.
-          def waiting(instance, keys)
-            lanes = instance.lanes.select { |lane| keys.include?(lane.key) }
+          def waiting(connection, keys)
+            lanes = connection.lanes.select { |lane| keys.include?(lane.key) }
             @coverage.hit("park + revoke") if lanes.any? { |lane| lane.rolling? && lane.division.to_h[:parked].positive? }
             @coverage.hit("dead letter pending + revoke") if lanes.any? { |lane| lane.instance_variable_get(:@letters).positive? }
             @coverage.hit("open breaker + revoke") if lanes.any? { |lane| lane.holds.include?(:breaker) }
@@ -76,7 +78,7 @@ module Penstock
           end
 
           # In order: what is done is committed; else it may run again.
-          def handed_over(instance, driver, key, forced)
+          def handed_over(connection, driver, key, forced)
             from = committed(key)
             return gone_otherwise(key) if forced
             return excuse(key, from, 1) if @reduced[[driver, key]] # also what a former owner's map said isn't known any more
@@ -85,7 +87,7 @@ module Penstock
             end
             return unless left
             return excuse(key, from, 1) if @plan.budget || refused?(driver) || @back.key?(key)
-            fail("I5", "#{instance.name} gives up #{key.join("/")} in order, committed at #{from}, but #{left.offset} is done")
+            fail("I5", "#{connection.name} gives up #{key.join("/")} in order, committed at #{from}, but #{left.offset} is done")
           end
 
           # A generation that one commit of it doesn't meet, none does.
@@ -96,13 +98,13 @@ module Penstock
             truth.done && truth.done_by.equal?(driver) && !truth.exempt && truth.done_at >= @taken_at[[driver, key]]
           end
 
-          def left_running(instance, driver, key, work)
-            return if over_drain?(driver, instance)
-            fail("I4", "#{instance.name} gives up #{key.join("/")} while #{work.offsets} runs and there is time")
+          def left_running(connection, driver, key, work)
+            return if over_drain?(driver, connection)
+            fail("I4", "#{connection.name} gives up #{key.join("/")} while #{work.offsets} runs and there is time")
           end
 
-          def over_drain?(driver, instance)
-            patience = instance.stopping? ? 0 : @plan.drain_ms
+          def over_drain?(driver, connection)
+            patience = connection.stopping? ? 0 : @plan.drain_ms
             @world.timeline.now - @revoked_at.fetch(driver, 0) >= patience
           end
 
@@ -122,7 +124,7 @@ module Penstock
               units.flat_map { |unit| unit.messages.map { |message| truth_of(message) } }
           end
 
-          def running_on(instance, place) = @busy.find { |work| work.instance.equal?(instance) && work.place == place }
+          def running_on(connection, place) = @busy.find { |work| work.connection.equal?(connection) && work.place == place }
 
           def retrying?(place) = @of_place[place].any? { |truth| truth.failed_at && truth.open? }
         end
