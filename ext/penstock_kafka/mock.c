@@ -126,7 +126,6 @@ static VALUE mock_pid(VALUE self) {
 static void *call_safe(void *pointer) {
   pk_mock_call_t *call = pointer;
 
-  if ((call->entered = pk_handle_enter(&call->mock->handle))) return pointer;
   call->result = call->run(call);
   pk_handle_leave(&call->mock->handle);
   return pointer;
@@ -134,8 +133,8 @@ static void *call_safe(void *pointer) {
 
 VALUE pk_mock_run(VALUE self, pk_mock_call_t *call) {
   call->mock = pk_mock_get(self);
+  pk_enter(&call->mock->handle, PK_MOCK_WHAT);
   pk_without_gvl_noraise(call_safe, call);
-  if (call->entered) pk_raise_entry(&call->mock->handle, PK_MOCK_WHAT, call->entered);
   if (call->result) pk_raise(call->result, NULL);
   return Qnil;
 }

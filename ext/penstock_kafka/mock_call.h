@@ -20,7 +20,6 @@ typedef struct pk_mock_call {
   int64_t offset;
   size_t count;
   rd_kafka_resp_err_t *errors;
-  int entered;
   rd_kafka_resp_err_t result;
 } pk_mock_call_t;
 

@@ -47,12 +47,10 @@ typedef struct {
   rd_kafka_resp_err_t err;
 } slice_t;
 
-/* Sends nothing when the producer was closed meanwhile. Leaves without the GVL, which
- * a close may hold. */
+/* Leaves the handle itself, without the GVL, which a close may hold. */
 static void *slice_safe(void *pointer) {
   slice_t *slice = pointer;
 
-  if (pk_handle_enter(&slice->producer->handle) != 0) return pointer;
   while (slice->sent < slice->count) {
     slice->err = pk_producer_send(slice->producer, &slice->messages[slice->sent]);
     if (slice->err) break;
@@ -151,7 +149,7 @@ static VALUE producer_dispatch_slice(VALUE self, VALUE messages, VALUE from, VAL
   scratch = rb_alloc_tmp_buffer(&holder, sizeof *scratch);
   count = prepare_slice(self, messages, first, RTEST(handles), accepted, scratch->parts, scratch->deliveries);
   copy_slice(&slice, scratch->parts, scratch->deliveries, count);
-  pk_without_gvl_noraise(slice_safe, &slice);
+  if (pk_handle_enter(&producer->core->handle) == 0) pk_without_gvl_noraise(slice_safe, &slice);
   if (!slice.err && slice.sent < count) slice.err = RD_KAFKA_RESP_ERR__INVALID_ARG;
   if (count == 0 && first < RARRAY_LEN(messages)) slice.err = RD_KAFKA_RESP_ERR__INVALID_ARG;
   end_slice(producer, &slice, scratch->deliveries, count);

@@ -146,16 +146,11 @@ static VALUE producer_pid(VALUE self) {
 }
 
 /* -- calls into an open client ----------------------------------------------
- * They enter and leave without the GVL. One that had to have it to leave would keep a
- * close waiting that holds it, as it does when a signal comes just before it lets go. */
-
-static void check_entry(const pk_producer_t *core, int entered) {
-  if (entered) pk_raise_entry(&core->handle, WHAT, entered);
-}
+ * They leave without the GVL. One that had to have it to leave would keep a close
+ * waiting that holds it, as it does when a signal comes just before it lets go. */
 
 typedef struct {
   pk_producer_t *core;
-  int entered;
   int64_t deadline_ms;
   bool done;
   rd_kafka_resp_err_t err;
@@ -164,7 +159,6 @@ typedef struct {
 static void *flush_safe(void *pointer) {
   call_args *args = pointer;
 
-  if ((args->entered = pk_handle_enter(&args->core->handle))) return pointer;
   args->done = pk_producer_flush(args->core, args->deadline_ms);
   pk_handle_leave(&args->core->handle);
   return pointer;
@@ -175,8 +169,8 @@ static VALUE producer_flush(VALUE self, VALUE timeout_ms) {
   call_args args = {.core = core_of(self), .deadline_ms = pk_deadline(NIL_P(timeout_ms) ? -1 : NUM2LL(timeout_ms))};
 
   do {
+    pk_enter(&args.core->handle, WHAT);
     pk_without_gvl_noraise(flush_safe, &args);
-    check_entry(args.core, args.entered);
     rb_thread_check_ints();
   } while (!args.done && pk_remaining_ms(args.deadline_ms) > 0);
   return args.done ? Qtrue : Qfalse;
@@ -185,7 +179,6 @@ static VALUE producer_flush(VALUE self, VALUE timeout_ms) {
 static void *purge_safe(void *pointer) {
   call_args *args = pointer;
 
-  if ((args->entered = pk_handle_enter(&args->core->handle))) return pointer;
   args->err = pk_producer_purge(args->core);
   pk_handle_leave(&args->core->handle);
   return pointer;
@@ -195,8 +188,8 @@ static void *purge_safe(void *pointer) {
 static VALUE producer_purge(VALUE self) {
   call_args args = {.core = core_of(self)};
 
+  pk_enter(&args.core->handle, WHAT);
   pk_without_gvl_noraise(purge_safe, &args);
-  check_entry(args.core, args.entered);
   if (args.err) pk_raise(args.err, NULL);
   return Qnil;
 }
@@ -208,7 +201,6 @@ static VALUE producer_sync_wait(VALUE self, VALUE delivery, VALUE timeout_ms) {
 
 typedef struct {
   pk_producer_t *core;
-  int entered;
   uint64_t ticket;
   int64_t deadline_ms;
   bool interrupted, room;
@@ -217,7 +209,6 @@ typedef struct {
 static void *room_safe(void *pointer) {
   room_args *args = pointer;
 
-  if ((args->entered = pk_handle_enter(&args->core->handle))) return pointer;
   args->room = pk_producer_await_room(args->core, args->ticket, args->deadline_ms, &args->interrupted);
   pk_handle_leave(&args->core->handle);
   return pointer;
@@ -241,8 +232,8 @@ static VALUE producer_wait_for_room(VALUE self, VALUE ticket, VALUE timeout_ms) 
 
   do {
     args.interrupted = false;
-    rb_thread_call_without_gvl2(room_safe, &args, room_unblock, &args);
-    check_entry(args.core, args.entered);
+    pk_enter(&args.core->handle, WHAT);
+    if (!rb_thread_call_without_gvl2(room_safe, &args, room_unblock, &args)) pk_handle_leave(&args.core->handle);
     rb_thread_check_ints();
   } while (!args.room && pk_remaining_ms(args.deadline_ms) > 0);
   return args.room ? Qtrue : Qfalse;
@@ -279,7 +270,7 @@ static VALUE producer_name(VALUE self) {
 typedef struct {
   pk_producer_t *core;
   pk_topic_t *topic;
-  int timeout_ms, count, entered;
+  int timeout_ms, count;
   rd_kafka_resp_err_t err;
 } partitions_args;
 
@@ -297,7 +288,6 @@ static void count_partitions(partitions_args *args) {
 static void *partitions_safe(void *pointer) {
   partitions_args *args = pointer;
 
-  if ((args->entered = pk_handle_enter(&args->core->handle))) return pointer;
   count_partitions(args);
   pk_handle_leave(&args->core->handle);
   return pointer;
@@ -311,8 +301,8 @@ static VALUE producer_query_partitions(VALUE self, VALUE topic, VALUE timeout_ms
   if (!(args.topic = pk_producer_topic_named(args.core, StringValueCStr(topic)))) {
     rb_raise(rb_eArgError, "the topic isn't open");
   }
+  pk_enter(&args.core->handle, WHAT);
   pk_without_gvl_noraise(partitions_safe, &args);
-  check_entry(args.core, args.entered);
   if (args.err) pk_raise(args.err, NULL);
   return INT2NUM(args.count);
 }
