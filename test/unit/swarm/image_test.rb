@@ -55,6 +55,17 @@ module Penstock
 
         assert_empty young.reject { |object| ObjectSpace.dump(object).include?('"old":true') }
       end
+
+      test "there is room for a node's first objects, so that none makes its heap larger at once" do
+        skip "this Ruby does it by itself" if ::Process.respond_to?(:warmup)
+        GC.start
+        kept = Array.new(GC.stat(:heap_free_slots)) { Object.new }
+        Image.pack
+        free, live = GC.stat.values_at(:heap_free_slots, :heap_live_slots)
+
+        assert_operator free, :>, live / 3, "#{kept.size} objects kept"
+        refute GC.enable, "collections stay off"
+      end
     end
   end
 end
