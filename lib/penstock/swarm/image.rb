@@ -78,7 +78,8 @@ module Penstock
         def make_room
           wanted = (GC.stat(:heap_live_slots) * ROOM).to_i
           return if GC.stat(:heap_free_slots) >= wanted
-          uncollected { Array.new(wanted) { Object.new } }
+          # Emptied, for a word left on the stack would keep all of them alive.
+          uncollected { Array.new(wanted) { Object.new }.clear }
           GC.start
         end
 

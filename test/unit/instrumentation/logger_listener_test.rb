@@ -16,9 +16,10 @@ class LoggerListenerTest < Penstock::TestCase
     consumer.wrapped consumer.before_schedule_consume consumer.before_schedule_revoked consumer.before_schedule_eofed
     consumer.before_schedule_shutdown rebalance.partitions_assign rebalance.partitions_revoke producer.closing
     process_pool.after_fork app.supervising app.before_warmup
-    swarm.node.after_fork swarm.manager.before_fork message.acknowledged message.purged message.buffered messages.buffered
-    producer.reloaded producer.disconnecting connection_pool.created connection_pool.reload transaction.started
-    transaction.committed transaction.marked_as_consumed consumer.consuming.transaction].freeze
+    swarm.node.after_fork swarm.mold.after_fork swarm.manager.before_fork message.acknowledged message.purged
+    message.buffered messages.buffered producer.reloaded producer.disconnecting connection_pool.created
+    connection_pool.reload transaction.started transaction.committed transaction.marked_as_consumed
+    consumer.consuming.transaction].freeze
 
   SAMPLES = {
     topic: "orders", partition: 3, first_offset: 200, last_offset: 299, messages_count: 100, attempt: 1, time: 12.345,
