@@ -34,7 +34,7 @@ module Bench
     report.print
     report.write(options.json) if options.json
     report.missed.empty? ? 0 : 1
-  rescue OptionParser::ParseError => error
+  rescue OptionParser::ParseError, Broker::Missing => error
     warn "bin/bench: #{error.message}"
     1
   end

@@ -6,6 +6,9 @@ module Bench
   # The real broker of a run: one of its own, started from KAFKA_HOME on a free port and ended with the run, or the one
   # that KAFKA_BOOTSTRAP_SERVERS names, which is left as it was (topics named "bench-…" stay in it).
   class Broker
+    # What a run needs isn't there.
+    class Missing < StandardError; end
+
     attr_reader :bootstrap, :home
 
     # @yieldparam broker [Broker] ready to be used
@@ -18,6 +21,8 @@ module Bench
 
     def initialize(bootstrap)
       @home = Penstock::TestSupport::KafkaServer.home
+      raise Missing, "set KAFKA_HOME: topics are made and filled with Kafka's own tools, on any broker" unless @home
+
       @server = Penstock::TestSupport::KafkaServer.new.start unless bootstrap
       @bootstrap = bootstrap || @server.bootstrap_servers
     end
