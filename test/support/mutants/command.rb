@@ -19,12 +19,14 @@ module Penstock
 
         # @param names [Array<String>] none: all
         def initialize(names)
-          @mutants = Mutant.all.select { |mutant| names.empty? || names.include?(mutant.name) }
+          all = Mutant.all
+          unknown = names - all.map(&:name)
+          abort "bin/test mutants: there is no #{unknown.join(", ")}; there are #{all.map(&:name).join(", ")}" if unknown.any?
+          @mutants = all.select { |mutant| names.empty? || names.include?(mutant.name) }
         end
 
         # @return [Integer] exit code
         def call
-          abort "no such mutant" if @mutants.empty?
           (sound? && @mutants.map { |mutant| show(mutant) }.all?) ? 0 : 1
         ensure
           FileUtils.rm_rf(TREE)
