@@ -23,7 +23,7 @@ module Penstock
           end
 
           def taken_over(driver, keys)
-            keys.each { |key| @taken_at[[driver, key]] = @world.timeline.now }
+            keys.each { |key| begins(driver, key) }
             waits = @plan.connections && driver.waiter.lanes.any? { |lane| lane.holds.include?(:other_connection) }
             @coverage.hit("waits for another connection") if waits
           end
@@ -61,6 +61,12 @@ module Penstock
           end
 
           private
+
+          # What this client did in an assignment before it doesn't know in this one, be it of the same millisecond.
+          def begins(driver, key)
+            @taken_at[[driver, key]] = @world.timeline.now
+            @of_place[key].each { |truth| truth.done_by = nil if truth.done_by.equal?(driver) }
+          end
 
           # Not in order: nobody could say how far it was.
           def gone_otherwise(key)
