@@ -175,13 +175,15 @@ module Penstock
       test "a hundred handles opened and closed leave no thread and no descriptor" do
         on_mock(topics: {"orders" => 1}) do |idle, cluster|
           idle.close
-          threads = Native.thread_count
-          fds = Dir.children("/proc/self/fd").size
-          100.times do
+          round = lambda do
             admin = Admin.new("bootstrap.servers" => cluster.bootstrap_servers)
             admin.metadata("orders", 5_000)
             admin.close
           end
+          10.times { round.call } # librdkafka counts a thread, the mock's too, when it begins to run
+          threads = Native.thread_count
+          fds = Dir.children("/proc/self/fd").size
+          100.times { round.call }
 
           assert_equal threads, Native.thread_count
           assert_in_delta fds, Dir.children("/proc/self/fd").size, 2 # the mock's side of a connection closes a moment later
