@@ -66,6 +66,7 @@ module Penstock
           @taken_at = Hash.new(0)
           @of_key = Hash.new { |hash, key| hash[key] = [] }
           @back = {}
+          @said_at = {}
           @trouble = {}
           @revoked_at = {}
         end

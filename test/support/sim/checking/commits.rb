@@ -11,6 +11,7 @@ module Penstock
         module Commits
           def commit_sent(driver, rows, assigned)
             rows.each do |row|
+              @said_at[[driver, row.first(2)]] = @world.timeline.now
               next if assigned.include?(row.first(2))
               fail("I7", "#{driver.name} commits #{row.first(2).join("/")} at #{row[2]}, which it has given up")
             end

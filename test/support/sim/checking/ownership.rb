@@ -42,7 +42,11 @@ module Penstock
           def closed(driver, keys)
             connection = @world.connection_of(driver) or return
             orderly = connection.loop.finished? && !connection.loop.forced
-            keys.each { |key| handed_over(connection, driver, key, !orderly || driver.commits.outstanding?) }
+            keys.each do |key|
+              # A stop waits for letters as long as it may. One that arrives behind its last commit is sent again by the next owner.
+              next excuse(key, committed(key), 1) if orderly && letter_too_late?(driver, key)
+              handed_over(connection, driver, key, !orderly || driver.commits.outstanding?)
+            end
           end
 
           def came_back(_driver) = @coverage.hit("static member came back")
@@ -72,6 +76,11 @@ module Penstock
           def gone_otherwise(key)
             died(key)
             excuse(key, committed(key), 1)
+          end
+
+          def letter_too_late?(driver, key)
+            said = @said_at[[driver, key]] or return
+            @of_place[key].any? { |truth| truth.sent.any? && truth.done_by.equal?(driver) && truth.done_at >= said }
           end
 
           # What waits in lanes that are taken away.
