@@ -43,7 +43,7 @@ module Penstock
             connection = @world.connection_of(driver) or return
             orderly = connection.loop.finished? && !connection.loop.forced
             keys.each do |key|
-              # A stop waits for letters as long as it may. One that arrives behind its last commit is sent again by the next owner.
+              # A stop waits for letters as long as it may. One that arrives behind its last commit goes out again elsewhere.
               next excuse(key, committed(key), 1) if orderly && letter_too_late?(driver, key)
               handed_over(connection, driver, key, !orderly || driver.commits.outstanding?)
             end
