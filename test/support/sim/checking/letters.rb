@@ -60,14 +60,14 @@ module Penstock
             crashes.each do |offset, count|
               next unless count > before.fetch(offset, 0)
               truth = @of_place[place].reverse.find { |each| each.offset == offset }
-              driver.closed? ? truth.deaths += 1 : truth.trial = true
+              driver.closed? ? truth.deaths += 1 : truth.trial = driver
             end
           end
 
-          # They have ended, well or not, and that is committed soon.
+          # They have ended, well or not, and that is committed soon. What an owner before still runs ends nobody else's trial.
           def trial_over(work)
             work.truths.each do |truth|
-              next unless truth.trial
+              next unless truth.trial.equal?(work.driver)
               truth.trial = false
               ended = truth.tried_until = @world.timeline.now
               @world.timeline.after(TOLD_MS) { told(work, truth) if truth.tried_until == ended && !lately?(truth) }
