@@ -3,6 +3,7 @@
 require "test_helper"
 require "time"
 require "penstock/admin"
+require "support/cgroup"
 require "support/delivering"
 require "support/real_broker"
 require "support/started"
@@ -125,26 +126,13 @@ module Penstock
       told.map(&:first).each_slice(3) { |nodes| assert_equal 1, nodes.uniq.size, "two at a time" if nodes.size == 3 }
     end
 
-    CGROUPS = "/sys/fs/cgroup/memory"
-
     # A group of processes that may have so much memory; the node's is in it.
     def limited(pid, bytes)
-      skip "needs root and cgroups of version 1" unless ::Process.uid.zero? && File.writable?(File.join(CGROUPS, "cgroup.procs"))
-      folder = File.join(CGROUPS, "penstock-#{::Process.pid}-#{rand(1 << 40)}")
-      Dir.mkdir(folder)
-      File.write(File.join(folder, "memory.limit_in_bytes"), bytes)
-      File.write(File.join(folder, "cgroup.procs"), pid)
+      TestSupport::Cgroup.obstacle&.then { |why| skip why }
+      group = TestSupport::Cgroup.new(memory: bytes).tap { |made| made.add(pid) }
       yield
     ensure
-      wait_until(10, "an empty group") { removed?(folder) } if folder
-    end
-
-    def removed?(folder)
-      Dir.rmdir(folder)
-    rescue Errno::EBUSY
-      false
-    else
-      true
+      wait_until(10, "an empty group") { group.remove } if group
     end
 
     test "T05: a node that the kernel kills for its memory is there again; nothing is lost, and nobody else ends" do
