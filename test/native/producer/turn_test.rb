@@ -14,18 +14,21 @@ class NativeProducerTurnTest < Penstock::TestCase
   CALLS = 10_000
   ROUNDS = 30
 
-  # Its reports come while another thread runs.
+  # Its reports come while another thread runs, once everybody is where they wait.
   def distant_producer
-    cluster.set_rtt(1, 30)
+    cluster.set_rtt(1, (60 * Penstock::TestSupport::Wait::TIME_FACTOR).ceil)
     producer(linger_ms: 0).tap { |native| native.sync_wait(dispatch(native), nil) }
   end
 
   # @yield waits until the delivery is resolved
-  # @return [Integer] calls from then on until who waited has gone on; at most one more than CALLS
+  # @return [Integer] calls from then on until who waited has gone on; at most one more than CALLS, so many too where it was
+  #   resolved before anybody waited
   def calls_until_on(native, delivery)
     on = false
     waiter = Thread.new { on = yield }
-    wait_until(40, "a wait") { waiter.status == "sleep" }
+    wait_until(40, "a wait") { waiter.stop? }
+    return CALLS + 1 if delivery.done?
+
     native.dispatch(NOTHING) until delivery.done?
     calls = 0
     native.dispatch(NOTHING) until on || (calls += 1) > CALLS
@@ -66,7 +69,7 @@ class NativeProducerTurnTest < Penstock::TestCase
       native = distant_producer
       delivery = dispatch(native)
       closing = Thread.new { native.sync_wait(delivery, nil) && native.close(0) }
-      wait_until(40, "a wait") { closing.status == "sleep" }
+      wait_until(40, "a wait") { closing.stop? }
       native.dispatch(NOTHING) until delivery.done?
       dispatch(native) until native.closed?
 
