@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../errors"
 require_relative "../native"
 
 module Penstock
@@ -35,12 +36,15 @@ module Penstock
         nil
       end
 
-      # There is no token now. The client reports it and asks again in ten seconds.
+      # There is no token now. The client reports it and asks again in ten seconds; one that was closed meanwhile needs none.
       #
       # @param reason [String] for people; it is logged, so it must not hold a secret
       # @return [void]
       def oauthbearer_set_token_failure(reason)
         @client.oauthbearer_set_token_failure(reason)
+      rescue HandleClosedError
+        nil
+      else
         @answered = true
         nil
       end

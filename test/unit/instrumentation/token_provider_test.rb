@@ -38,6 +38,14 @@ class TokenProviderTest < Penstock::TestCase
     assert_equal ["callbacks.oauthbearer_token_refresh.error", "p1"], @errors.first.values_at(:type, :producer_id)
   end
 
+  test "a client that was closed while the listener raised needs no answer; the listener's error is told all the same" do
+    @client.define_singleton_method(:oauthbearer_set_token_failure) { |_reason| raise Penstock::HandleClosedError }
+    ask { raise IOError, "no" }
+
+    refute_predicate @bearer, :answered?
+    assert_equal ["callbacks.oauthbearer_token_refresh.error"], @errors.map { |error| error[:type] }
+  end
+
   test "a bearer shows neither client nor token, and knows whether it was answered" do
     refute_predicate @bearer, :answered?
     assert_equal "#<Penstock::Native::Bearer waiting>", @bearer.inspect
