@@ -47,7 +47,7 @@ module Penstock
         @reloading = nil
         @status = "running"
         @stage = :starting # then :running, :stopping, :closed
-        @failed = false
+        @failed = @complained = false
       end
 
       # @param threads [#start]
@@ -219,9 +219,9 @@ module Penstock
 
       # Once: it won't get better.
       def complain
-        return if @trouble.nil? || @trouble == :told || closed?
-        error, @trouble = @trouble, :told
-        say("the service manager (NOTIFY_SOCKET=#{@address}) can't be told how this process does: #{error.message}. " \
+        return if @trouble.nil? || @complained || closed?
+        @complained = true
+        say("the service manager (NOTIFY_SOCKET=#{@address}) can't be told how this process does: #{@trouble.message}. " \
           "It may end it as one that doesn't start, or is silent")
       end
 
