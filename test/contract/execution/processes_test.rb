@@ -1,6 +1,8 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "fileutils"
+require "tmpdir"
 require "penstock/execution/processes/pool"
 require "penstock/execution/processes/kit"
 require_relative "execution_contract"
@@ -26,6 +28,86 @@ module Penstock
       run_unit([0])
 
       refute_equal ::Process.pid, Integer(told)
+    end
+
+    # A consumer whose first unit leaves a thread behind, which does this when the test says so.
+    def leaving_behind(&wish)
+      @folder = Dir.mktmpdir
+      sign = File.join(@folder, "sign")
+      executing(size: 1) do
+        define_method(:consume) do
+          next until_true { stopping? } if messages.first.offset == 9
+          pause(:consecutive, 60_000)
+          Thread.new do
+            until_true { File.exist?(sign) }
+            log(instance_exec(&wish).inspect)
+          end
+        end
+      end
+      sign
+    end
+
+    def after_teardown
+      super
+      FileUtils.rm_rf(@folder) if @folder
+    end
+
+    test "resume from a thread whose unit has ended reaches the poll loop, also where the process has nothing to do" do
+      sign = leaving_behind { resume }
+      assert_instance_of Consumer::Flow::Pause, run_unit([0]).flow
+      FileUtils.touch(sign)
+      wait_until(10, "the wish", state: -> { @link.requests }) { @link.requests.any? }
+
+      assert_equal [Consumer::Flow::Resume.new], @link.requests
+    end
+
+    test "what a thread wishes whose unit has ended concerns its own partition, whichever runs meanwhile" do
+      sign = leaving_behind { resume && seek(7) }
+      asked = Thread::Queue.new
+      @link.define_singleton_method(:request) { |place, flow| asked << [place.partition, flow] }
+      run_unit([0], at: lane(3))
+      other = lane(5)
+      push(other, unit(other, [9]))
+      wait_until(10, "its unit", state: -> { @executor.running }) { @executor.running.any? }
+      FileUtils.touch(sign)
+
+      assert_equal [[3, Consumer::Flow::Resume.new], [3, Consumer::Flow::Seek.new(7)]], [asked.pop, asked.pop]
+      @link.stopping = true
+      assert_nil outcome.error
+    end
+
+    test "nobody can wish anything for a partition that was given up" do
+      sign = leaving_behind { resume && nil }
+      asked = Thread::Queue.new
+      @link.define_singleton_method(:request) { |place, _flow| asked << place.partition }
+      gone = lane(3)
+      run_unit([0], at: gone)
+      gone.marks.disown!
+      run_unit([1], at: lane(5))
+      FileUtils.touch(sign)
+
+      assert_equal [5, %w[nil nil]], [asked.pop, [told, told]]
+      run_unit([2], at: lane(6))
+      refute_includes drained(asked), 3
+    end
+
+    test "an interrupt reaches user code that waits for a commit" do
+      executing(size: 1) do
+        def consume
+          log("waits")
+          commit_offsets!
+        end
+      end
+      answers = Thread::Queue.new
+      @link.define_singleton_method(:commit) { |*| answers.pop }
+      place = lane
+      push(place, unit(place, [0]))
+      told
+      @executor.interrupt([place])
+
+      assert_instance_of Interrupted, outcome.error
+    ensure
+      answers&.close
     end
   end
 end

@@ -28,11 +28,11 @@ module Penstock
       # when the application is gone. Ends with `exit!`: what the application registered with `at_exit` isn't this process's.
       class Child
         # What small units share a reply for.
-        TOGETHER_MS = 4.0
+        TOGETHER_US = 4_000
         PRODUCER_MS = 5_000
         ORPHANED = 3
         FAILED = 70
-        private_constant :TOGETHER_MS, :PRODUCER_MS, :ORPHANED, :FAILED
+        private_constant :TOGETHER_US, :PRODUCER_MS, :ORPHANED, :FAILED
 
         # @param kit [Kit]
         # @param socket [UNIXSocket]
@@ -82,24 +82,22 @@ module Penstock
 
         # Small units share a call into the kernel.
         def flush
-          now = now_ms
-          return if !@inbox.empty? && now - @flushed_at < TOGETHER_MS
+          now = @kit.clock.monotonic_us
+          return if !@inbox.empty? && now - @flushed_at < TOGETHER_US
           @channel.flush
           @flushed_at = now
         end
 
-        def now_ms = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC, :float_millisecond)
-
         def run_unit(order)
           @page.begin(order.id)
-          @link.unit = order.id
           lane = lane(order)
           unit = unit(order, lane)
           slot = ChildSlot.new(Consumer::Context.new(lane, @link))
-          started = now_ms
+          started = @kit.clock.monotonic_us
           outcome = @runner.call(slot, unit)
-          took_us = ((now_ms - started) * 1_000).to_i
-          @channel.collect(:done, ReportCodec.encode(report(order, slot.context, outcome, took_us)))
+          took_us = @kit.clock.monotonic_us - started
+          lane.marks.disown! # what is marked from here on isn't told any more
+          @link.reporting { @channel.collect(:done, ReportCodec.encode(report(order, slot.context, outcome, took_us))) }
         ensure
           lane&.marks&.disown!
           @page.clear
@@ -108,9 +106,9 @@ module Penstock
         def lane(order)
           topic = @kit.topics.fetch(order.route)
           topic = topic.discover(order.topic_name) if topic.pattern?
-          marks = ChildMarks.new(@page, @link.method(:metadata))
+          marks = ChildMarks.new(@page, ->(metadata) { @link.metadata(order.id, metadata) })
           @inbox.tell(order.id, marks)
-          ChildLane.new(topic, order.topic_name, order.partition, marks, order.metadata)
+          ChildLane.new(topic, order.topic_name, order.partition, marks, order.metadata, order.id)
         end
 
         def unit(order, lane)

@@ -29,6 +29,9 @@ module Penstock
           @gone = false
         end
 
+        # @return [UNIXSocket]
+        def socket = @channel.socket
+
         # @return [Boolean] whether it is known to be gone
         def gone? = @gone
 
@@ -60,9 +63,7 @@ module Penstock
         # Waiting for it is the mold's: its number can't be anybody else's before we heard of its end.
         def kill
           @status ||= @mold.ended(@pid, 0)
-          ::Process.kill(:KILL, @pid) unless @status
-        rescue Errno::ESRCH
-          nil
+          @mold.kill(@pid) unless @status
         end
 
         # @return [Array(Integer, Integer)] signal and exit code, of which one is nil; both when it isn't known

@@ -27,8 +27,8 @@ module Penstock
         end
       end
 
-      # A partition as a child knows it, for the length of one unit.
-      ChildLane = Struct.new(:topic, :topic_name, :partition, :marks, :adopted_metadata) do
+      # A partition as a child knows it, for the length of one unit; `unit` is that one's number.
+      ChildLane = Struct.new(:topic, :topic_name, :partition, :marks, :adopted_metadata, :unit) do
         def key = [topic_name, partition]
       end
 

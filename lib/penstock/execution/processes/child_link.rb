@@ -1,26 +1,29 @@
 # frozen_string_literal: true
 
+require_relative "../../consumer/answer"
 require_relative "frame"
 
 module Penstock
   module Execution
     module Processes
       # The way from user code in a child to the poll loop: through the application's thread that looks after this child. What
-      # needs an answer waits for it; what doesn't is a frame and nothing else.
+      # needs an answer waits for it; what doesn't is a frame and nothing else. Each says which unit it is of: threads of the
+      # user's outlive theirs, and mustn't speak for the one that runs then.
       class ChildLink
+        PATIENCE_S = 60.0
+        private_constant :PATIENCE_S
+
         # @param channel [Channel] to the application
         # @param producer [#call] gives this process's producer
         def initialize(channel, producer)
           @channel = channel
           @producer = producer
           @lock = Mutex.new
+          @order = Mutex.new
           @waiting = {}
           @questions = 0
           @stopping = false
         end
-
-        # @return [Integer] the unit that runs
-        attr_accessor :unit
 
         def producer = @producer.call
 
@@ -33,36 +36,45 @@ module Penstock
         def stopping! = @stopping = true
 
         # @return [Boolean] whether the broker has acknowledged the marks
-        def commit(lane, _incarnation = nil) = lane.marks.owned? && ask(:commit)
+        def commit(lane, _incarnation = nil) = lane.marks.owned? && ask(lane, :commit)
 
         # @return [Integer, nil]
-        def offset_at(_lane, time_ms)
-          found = ask(:offset_at, time_ms)
+        def offset_at(lane, time_ms)
+          found = ask(lane, :offset_at, time_ms)
           raise Failure.load(found) if found.is_a?(Hash)
           found
         end
 
         # @param wish [Symbol, Consumer::Flow]
-        def request(_lane, wish) = @channel.send_value(:wish, [unit, wish.is_a?(Symbol) ? wish : Flows.dump(wish)])
+        def request(lane, wish)
+          @order.synchronize { @channel.send_value(:wish, [lane.unit, wish.is_a?(Symbol) ? wish : Flows.dump(wish)]) }
+        end
 
+        # @param unit [Integer]
         # @param metadata [String]
-        def metadata(metadata) = @channel.send_value(:wish, [unit, :metadata, metadata])
+        def metadata(unit, metadata) = @channel.send_value(:wish, [unit, :metadata, metadata])
+
+        # What a unit's report takes along no wish overtakes: one that comes meanwhile follows it.
+        # @yield puts the report together and sends it
+        def reporting(&) = @order.synchronize(&)
 
         # The answer to a question has come.
         def answered(question, answer)
-          @lock.synchronize { @waiting.delete(question) }&.push([answer])
+          @lock.synchronize { @waiting.delete(question) }&.give([answer])
         end
 
         private
 
-        def ask(*question)
-          queue = Thread::Queue.new
+        # The application always answers, or is gone, and this process with it.
+        def ask(lane, *question)
+          answer = Consumer::Answer.new
           number = @lock.synchronize do
-            @waiting[@questions += 1] = queue
+            @waiting[@questions += 1] = answer
             @questions
           end
-          @channel.send_value(:question, [number, unit, *question])
-          queue.pop.first
+          @channel.send_value(:question, [number, lane.unit, *question])
+          nil until (given = answer.wait(PATIENCE_S))
+          given.first
         end
       end
     end

@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require_relative "homes"
+
 module Penstock
   module Execution
     module Processes
@@ -26,18 +28,24 @@ module Penstock
         def initialize
           @lock = Mutex.new
           @entries = {}
+          @homes = Homes.new
           @last = 0
         end
 
         # @return [Entry]
         def add(slot, unit)
           context = slot.pool.take(unit)
-          @lock.synchronize { @entries[@last += 1] = Entry.new(@last, slot, unit, context, 0, [], nil) }
+          id = @homes.number(unit.lane, context.link, @last += 1)
+          @lock.synchronize { @entries[id] = Entry.new(id, slot, unit, context, 0, [], nil) }
         end
 
         # @param id [Integer]
         # @return [Entry, nil]
         def [](id) = @entries[id]
+
+        # @param id [Integer]
+        # @return [Homes::Home, nil] of a unit that may have ended
+        def home(id) = @homes[id]
 
         # @return [Entry, nil] it isn't on its way any more
         def delete(id)

@@ -34,7 +34,11 @@ module Penstock
         # @param local [#call] runs what isn't for a child (the user's filters)
         # @param reply [Reply]
         # @param report [#call] receives the name and payload of an event
-        def initialize(queue:, mold:, routes:, local:, reply:, report:)
+        # @param kit [Kit]
+        # @param listener [#born] is told of each child
+        def initialize(queue:, mold:, routes:, local:, reply:, report:, kit:, listener:)
+          @kit = kit
+          @listener = listener
           @queue = queue
           @mold = mold
           @routes = routes
@@ -45,6 +49,8 @@ module Penstock
           @pace = Pace.new
           @posted = []
           @unlucky = 0
+          @hearing = Mutex.new
+          @resting = false
         end
 
         # The thread's body: until the queue is closed and everything has come back.
@@ -55,6 +61,20 @@ module Penstock
 
         # The child is to be killed: a stop's time is over. Any thread.
         def kill! = @killed = true
+
+        # @return [IO, nil] what to listen to while its own thread waits for a unit; nil where there is nothing, or nobody waits
+        def ear = @resting && !@child&.gone? && @child&.socket
+
+        # Something has come while the child has no unit: threads that user code left there wish for something. Any thread.
+        # @return [Boolean] whether that was so
+        def overhear
+          @hearing.synchronize do
+            child = @child if @resting
+            next false unless child
+            child.read(0) { |type, body| heard(type, body) }
+            true
+          end
+        end
 
         private
 
@@ -69,11 +89,19 @@ module Penstock
 
         def fill
           return if @flight.size.positive? && (@stuck || !@pace.hungry?(@flight.size))
-          accept(@queue.take) if @flight.empty?
+          accept(rest { @queue.take }) if @flight.empty?
           while !@flight.empty? && @pace.room?(@flight.size, @queue.idle) && (pair = @queue.take(wait: false))
             accept(pair)
           end
           @child&.flush
+        end
+
+        # Its child is heard by another meanwhile.
+        def rest
+          @hearing.synchronize { @resting = true }
+          yield
+        ensure
+          @hearing.synchronize { @resting = false }
         end
 
         # @param pair [Array(Slot, Processing::Unit), nil] nil: the queue is closed
@@ -89,12 +117,15 @@ module Penstock
         def send_off(slot, unit)
           entry = @flight.add(slot, unit)
           @reply.began(unit)
-          @watch = Watch.new(@child = newborn, @flight) unless @child
+          newborn unless @child
           @child.unit(UnitCodec.encode(entry.id, @routes.call(unit.lane.topic), unit))
         end
 
         def newborn
-          @mold.child.tap { |child| @report.call("process_pool.child_started", {pid: child.pid}) }
+          @child = @mold.child
+          @watch = Watch.new(@child, @flight, @kit)
+          @report.call("process_pool.child_started", {pid: @child.pid})
+          @listener.born(self)
         end
 
         def listen

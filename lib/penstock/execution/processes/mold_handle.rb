@@ -84,6 +84,13 @@ module Penstock
           end
         end
 
+        # @param pid [Integer] of a child whose end we haven't heard of
+        def kill(pid)
+          ::Process.kill(:KILL, pid)
+        rescue Errno::ESRCH
+          nil
+        end
+
         # Children end when their own sockets are closed; the mold waits for them, and is waited for here.
         def close
           @closing = true

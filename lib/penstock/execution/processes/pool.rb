@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "listener"
 require_relative "minder"
 require_relative "mold_handle"
 require_relative "reply"
@@ -26,7 +27,8 @@ module Penstock
         # @param size [Integer] processes
         # @param local [#call] runs what isn't for a child
         # @param lost [#call] is given an error when no process can be made any more
-        def initialize(kit:, queue:, size:, local:, lost:)
+        # @param mold [MoldHandle]
+        def initialize(kit:, queue:, size:, local:, lost:, mold: MoldHandle.fork(kit))
           @kit = kit
           @queue = queue
           @size = size
@@ -35,8 +37,9 @@ module Penstock
           @minders = {}
           @routes = kit.topics.each_with_index.to_h { |topic, index| [Pool.key(topic), index] }
           @reply = Reply.new(monitor: kit.monitor, clock: kit.clock, queue: queue, size: size, advice: local.method(:advice))
-          @mold = MoldHandle.fork(kit)
+          @mold = mold
           @mold.start(kit.threads) { lost.call(gone) }
+          @listener = listener
         end
 
         # One more process for each unit that finds nobody idle, if more are allowed.
@@ -73,6 +76,7 @@ module Penstock
           ended = joined?(timeout_s)
           minders.each(&:kill!)
           joined?(KILLED_S) unless ended
+          @listener.close
           @mold.close
           ended
         end
@@ -85,6 +89,7 @@ module Penstock
 
         def route(topic) = @routes.fetch(Pool.key(topic))
         def minders = @lock.synchronize { @minders.values }
+        def listener = Listener.new(@kit.threads) { minders }
 
         def joined?(timeout_s)
           ends = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC) + timeout_s
@@ -96,7 +101,7 @@ module Penstock
         # Must be called with the lock held.
         def add_locked
           minder = Minder.new(queue: @queue, mold: @mold, routes: method(:route), local: @local, reply: @reply,
-            report: method(:report))
+            report: method(:report), kit: @kit, listener: @listener)
           @minders[@kit.threads.start("penstock process #{@minders.size}") { minder.run }] = minder
         end
 

@@ -16,7 +16,10 @@ module Penstock
 
         # @param child [ChildHandle]
         # @param flight [Flight]
-        def initialize(child, flight)
+        # @param kit [Kit]
+        def initialize(child, flight, kit)
+          @clock = kit.clock
+          @threads = kit.threads
           @child = child
           @flight = flight
           @looked_at = now
@@ -35,31 +38,33 @@ module Penstock
           out_of_reach(entry) if entry&.interrupt
         end
 
-        # User code waits for an answer.
+        # User code waits for an answer. So does a thread of its own here: the child must be looked after meanwhile.
         # @param number [Integer]
         # @param unit [Integer]
         def question(number, unit, kind, *arguments)
           look(force: true)
-          entry = @flight[unit]
-          answer = entry ? answer(entry, kind, *arguments) : false
-          @child.tell(:answer, [number, answer])
+          asker = (kind == :commit) ? @flight[unit] : @flight.home(unit)
+          return @child.tell(:answer, [number, false]) unless asker
+          @threads.start("penstock answer") { @child.tell(:answer, [number, answer(asker, kind, *arguments)]) }
+        rescue ThreadError
+          @child.tell(:answer, [number, false])
         end
 
-        # User code wants something and goes on.
+        # User code wants something and goes on, be it that its unit has ended.
         # @param wish [Symbol, Array] :commit, :metadata with its text, or a flow
         def wish(unit, wish, text = nil)
-          entry = @flight[unit] or return
-          return entry.lane.marks.store_metadata(text) if wish == :metadata
+          home = @flight.home(unit) or return
+          return home.lane.marks.store_metadata(text) if wish == :metadata
           look(force: true) if wish == :commit
-          entry.link.request(entry.lane, wish.is_a?(Array) ? Flows.load(wish) : wish)
+          home.link.request(home.lane, wish.is_a?(Array) ? Flows.load(wish) : wish)
         end
 
         private
 
-        def answer(entry, kind, *arguments)
+        def answer(asker, kind, *arguments)
           case kind
-          when :commit then entry.link.commit(entry.lane, entry.unit.incarnation)
-          when :offset_at then entry.link.offset_at(entry.lane, *arguments)
+          when :commit then asker.link.commit(asker.lane, asker.unit.incarnation)
+          when :offset_at then asker.link.offset_at(asker.lane, *arguments)
           end
         rescue => error
           Failure.dump(error)
@@ -95,7 +100,7 @@ module Penstock
           @child.kill if now - @interrupted_at > PATIENCE_MS
         end
 
-        def now = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC, :millisecond)
+        def now = @clock.monotonic_ms
       end
     end
   end
