@@ -4,6 +4,7 @@ require_relative "admin/session"
 require_relative "admin/topics"
 require_relative "admin/offsets"
 require_relative "admin/groups"
+require_relative "admin/signposts"
 
 module Penstock
   # Plain commands for a cluster: topics, offsets, groups. Each does one thing, waits until it is done *and visible*, and
@@ -17,6 +18,8 @@ module Penstock
   # called on the class connect to the application's cluster, for that one call. It neither joins groups nor commits nor
   # creates topics by asking for them. With an embedded broker it does what that one can do.
   class Admin
+    include Signposts
+
     # Every call ends within this time unless told otherwise.
     TIMEOUT_MS = 30_000
 
@@ -27,10 +30,16 @@ module Penstock
     ].freeze
 
     class << self
+      include Signposts
+
       # Where the class's commands go: librdkafka's properties, or something that answers them when called. The
       # application sets it.
       # @api private
       attr_writer :kafka
+
+      # How they go there, as {#initialize} takes it, or something that answers that when called. The application sets it.
+      # @api private
+      attr_writer :options
 
       # Connects, yields, disconnects.
       #
@@ -47,11 +56,13 @@ module Penstock
 
       COMMANDS.each do |name|
         define_method(name) do |*arguments, **options|
-          Admin.open(application_kafka) { |admin| admin.public_send(name, *arguments, **options) }
+          Admin.open(application_kafka, **application_options) { |admin| admin.public_send(name, *arguments, **options) }
         end
       end
 
       private
+
+      def application_options = (@options.respond_to?(:call) ? @options.call : @options).to_h
 
       def application_kafka
         kafka = @kafka.respond_to?(:call) ? @kafka.call : @kafka
@@ -63,9 +74,10 @@ module Penstock
     # @param kafka [Hash{Symbol, String => Object}] librdkafka's properties; those of consumers and producers only are
     #   left out
     # @param timeout_ms [Integer] for each call
-    # @param token_provider [#on_oauthbearer_token_refresh, nil] asked once, before the first call
-    def initialize(kafka:, timeout_ms: TIMEOUT_MS, token_provider: nil)
-      @session = Session.new(kafka, timeout_ms: timeout_ms, token_provider: token_provider)
+    # @param more [Hash] `token_provider:` [#on_oauthbearer_token_refresh, nil] asked once, before the first call; `visible_ms:`
+    #   how long what was changed may take to be seen; `pause_ms:` between two looks
+    def initialize(kafka:, timeout_ms: TIMEOUT_MS, **more)
+      @session = Session.new(kafka, timeout_ms: timeout_ms, **more)
       @topics = Topics.new(@session)
       @offsets = Offsets.new(@session)
       @groups = Groups.new(@session, @offsets)

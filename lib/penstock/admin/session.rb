@@ -14,7 +14,7 @@ module Penstock
     # same time limit; what Kafka says may pass by itself (a coordinator that moves, a leader that is elected) is tried
     # again within it.
     class Session
-      # Between two looks at something that isn't visible yet, and between tries.
+      # Between two looks at something that isn't visible yet, and between tries, where nothing else is said.
       PAUSE_MS = 50
       # A row without the metadata of a coordinator or leader yet; other errors go to the caller at once.
       PASSING = %i[
@@ -26,9 +26,13 @@ module Penstock
       # @return [Integer] time limit of a call in ms
       attr_reader :timeout_ms
 
-      def initialize(kafka, timeout_ms:, token_provider: nil)
+      # @param visible_ms [Integer, nil] how long what was changed may take to be seen; nil: as long as a call
+      # @param pause_ms [Integer] between two looks
+      def initialize(kafka, timeout_ms:, token_provider: nil, visible_ms: nil, pause_ms: PAUSE_MS)
         @settings = Config::KafkaMap.strings(kafka, :admin)
         @timeout_ms = timeout_ms
+        @visible_ms = visible_ms || timeout_ms
+        @pause_ms = pause_ms
         @token_provider = token_provider
         @lock = Mutex.new
         @closed = false
@@ -50,7 +54,7 @@ module Penstock
           rows = native.public_send(name, *arguments, deadline.remaining_ms, *extra)
           block_given? ? yield(rows) : rows
         rescue KafkaError => error
-          raise if !PASSING.include?(error.code) || deadline.remaining_ms < PAUSE_MS
+          raise if !PASSING.include?(error.code) || deadline.remaining_ms < @pause_ms
 
           pause
           retry
@@ -87,9 +91,9 @@ module Penstock
       # @yieldreturn [Boolean] whether it is as it should be
       # @raise [WaitTimeoutError] when that didn't come within the time limit
       def wait_until_visible(what)
-        deadline = Deadline.in(@timeout_ms)
+        deadline = Deadline.in(@visible_ms)
         until yield
-          raise WaitTimeoutError, "#{what}: not visible after #{@timeout_ms} ms" if deadline.expired?
+          raise WaitTimeoutError, "#{what}: not visible after #{@visible_ms} ms" if deadline.expired?
 
           pause
         end
@@ -106,7 +110,7 @@ module Penstock
       private
 
       def pause
-        sleep(PAUSE_MS / 1000.0)
+        sleep(@pause_ms / 1000.0)
       end
 
       def native

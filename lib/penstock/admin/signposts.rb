@@ -1,0 +1,32 @@
+# frozen_string_literal: true
+
+module Penstock
+  class Admin
+    # Commands of the incumbent that this version doesn't have. A call ends with what does it instead. `respond_to?` answers
+    # false: they aren't there.
+    module Signposts
+      TOPIC = "`penstock tail TOPIC` shows records; a consumer with a group of its own reads them"
+      GROUP = "kafka-consumer-groups.sh does it while the group has no members"
+      ACL = "kafka-acls.sh does it"
+      MOVE = "kafka-reassign-partitions.sh does it"
+      COMMANDS = {
+        read_topic: TOPIC,
+        seek_consumer_group: "#{GROUP} (--reset-offsets); a running consumer says seek",
+        copy_consumer_group: GROUP, rename_consumer_group: GROUP,
+        delete_consumer_group: "#{GROUP} (--delete)",
+        trigger_rebalance: "a restart of one of its processes does it",
+        plan_topic_replication: MOVE
+      }.freeze
+      private_constant :TOPIC, :GROUP, :ACL, :MOVE
+
+      private
+
+      def method_missing(name, *)
+        way_out = COMMANDS[name] or return super
+        raise NoMethodError.new("Penstock::Admin has no #{name} in this version: #{way_out}", name, receiver: self)
+      end
+
+      def respond_to_missing?(name, all = false) = super
+    end
+  end
+end

@@ -1,0 +1,23 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "penstock/admin"
+
+# Commands that this version doesn't have.
+class AdminSignpostsTest < Penstock::TestCase
+  test "they are refused with what does it instead, on the class and on an object" do
+    admin = Penstock::Admin.new(kafka: {"bootstrap.servers": "127.0.0.1:1"})
+    Penstock::Admin::Signposts::COMMANDS.each do |name, way_out|
+      [Penstock::Admin, admin].each do |asked|
+        error = assert_raises(NoMethodError) { asked.public_send(name, "orders", 0, 10) }
+
+        assert_equal "Penstock::Admin has no #{name} in this version: #{way_out}", error.message.lines.first.chomp
+        refute_respond_to asked, name
+      end
+    end
+  end
+
+  test "any other name is undefined as anywhere" do
+    assert_match(/undefined method/, assert_raises(NoMethodError) { Penstock::Admin.nobody }.message)
+  end
+end
