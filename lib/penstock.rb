@@ -10,7 +10,7 @@ module Penstock
   # `autoload`: the parts of a class open it too, and opening a constant that is registered for autoload loads the whole.
   ON_DEMAND = {
     Admin: "penstock/admin", App: "penstock/app", Application: "penstock/application",
-    Embedded: "penstock/embedded",
+    Embedded: "penstock/embedded", Instrumentation: "penstock/instrumentation/monitor",
     BaseConsumer: "penstock/consumer/base_consumer", Filter: "penstock/processing/filters/base", Lint: "penstock/lint",
     Message: "penstock/messages/message", Messages: "penstock/messages/messages",
     Outbox: "penstock/outbox", Producer: "penstock/producer", ProducerPool: "penstock/producer/pool",
@@ -25,7 +25,7 @@ module Penstock
   class << self
     # @api private
     def const_missing(name)
-      return super unless ON_DEMAND.key?(name)
+      return missing_constant(name) { super } unless ON_DEMAND.key?(name)
       require ON_DEMAND.fetch(name)
       const_get(name, false).tap { |constant| introduce(constant) if name == :Admin }
     end
@@ -52,6 +52,18 @@ module Penstock
     # @return [Logger]
     def logger = application.logger
 
+    # @return [Config::Environment] by PENSTOCK_ENV, RACK_ENV or RAILS_ENV; answers `production?` and the like
+    def env
+      require "penstock/config/environment"
+      Config::Environment.detect
+    end
+
+    # @return [Pathname] folder of the application: PENSTOCK_ROOT_DIR, that of the Gemfile in use, or the current one
+    def root
+      require "penstock/config/root"
+      Config::Root.find
+    end
+
     # @api private
     def register_app(subclass, place) = @apps[subclass] = place
 
@@ -60,9 +72,18 @@ module Penstock
 
     private
 
+    # One that other frameworks have is told with what takes its place.
+    def missing_constant(name)
+      require "penstock/config/former_constants"
+      way_out = Config::FormerConstants.hint(name) or return yield
+      raise NameError.new("there is no Penstock::#{name}: #{way_out}. docs/coming-from-karafka.md has the rest", name,
+        receiver: self)
+    end
+
     # Admin calls on the class go to the cluster of the application, asked for when they are made.
     def introduce(admin)
       admin.kafka = -> { Config::KafkaMap.admin(application.config) }
+      admin.options = -> { application.admin_options }
     end
 
     def application

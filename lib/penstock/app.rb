@@ -10,17 +10,43 @@ module Penstock
   #       routes.draw { topic(:orders) { consumer OrdersConsumer } }
   #     end
   #
-  # The first subclass is {Penstock.app}; a second one says `default false`, or boot names both places.
+  # The first subclass is {Penstock.app}; a second one says `default false`, or boot names both places. Asked itself,
+  # `Penstock::App` answers for {Penstock.app}, so that code needn't know what the application is called.
   class App
+    # What the incumbent's applications can be told and Penstock's can't, with what to do instead.
+    FORMER = {
+      declaratives: "say config(partitions:, replication_factor:, …) in a topic's route",
+      warmup: "a swarm warms up by itself before it forks, see config.swarm.mold",
+      initialized!: "states are entered by run!, swarm! and Embedded.start",
+      run: "say run!",
+      stop: "say stop!",
+      quiet: "say quiet!"
+    }.freeze
+    private_constant :FORMER
+
     class << self
       # @return [Application]
-      def application = @application ||= Application.new(name || "anonymous application")
+      # @raise [ConfigurationError] of `Penstock::App` itself, when no application is defined
+      def application = equal?(App) ? the_application : (@application ||= Application.new(name || "anonymous application"))
 
       # @see Application#setup
       def setup(&) = application.setup(&)
 
       # @return [Routing::Builder] `routes.draw { … }`
       def routes = application.routing
+
+      # @return [Array<Routing::ConsumerGroup>]
+      def consumer_groups = application.routes.consumer_groups
+      alias_method :groups, :consumer_groups
+
+      # @return [Hash{Routing::ConsumerGroup => Array<Routing::SubscriptionGroup>}] those with something to subscribe to
+      def subscription_groups = consumer_groups.to_h { |group| [group, group.subscription_groups] }
+
+      # @return [Config::Environment] answers `production?` and the like
+      def env = application.config.environment
+
+      # @see Penstock.root
+      def root = Penstock.root
 
       # @param value [Boolean] false: this application isn't {Penstock.app}
       def default(value)
@@ -33,11 +59,30 @@ module Penstock
         define_method(name) { |*args, **options, &block| application.public_send(name, *args, **options, &block) }
       end
 
+      # @!method running?
+      #   @return [Boolean] whether the process is in this state, one of {ServerProcess::Lifecycle::STATES}; each has its method
+      ServerProcess::Lifecycle::STATES.each { |state| define_method(:"#{state}?") { application.public_send(:"#{state}?") } }
+
       # @api private
       def inherited(subclass)
         super
         Penstock.register_app(subclass, caller_locations(1, 1).first)
       end
+
+      private
+
+      def the_application
+        Penstock.app || raise(ConfigurationError.new([Problem.new(nil, "no application is defined: Penstock::App itself is none",
+          "Write `class PenstockApp < Penstock::App`, or load your boot file first")]))
+      end
+
+      def method_missing(name, *)
+        way_out = FORMER[name] or return super
+        raise NoMethodError.new("a Penstock application has no #{name}: #{way_out}", name, receiver: self)
+      end
+
+      # What is only refused isn't there.
+      def respond_to_missing?(name, all = false) = super
     end
   end
 end

@@ -59,7 +59,7 @@ module Penstock
     # @return [self]
     def setup(&block)
       @builder.record(&block)
-      @settings = @routes = nil
+      @settings = @routes = @producer_checked = nil
       self
     end
 
@@ -107,12 +107,21 @@ module Penstock
       self
     end
 
-    # Checks settings and routes.
+    # Checks settings and routes, and what a block given to `config.producer` says: not the first message is to find that out.
     # @raise [ConfigurationError] with all problems at once
     # @return [self]
     def validate!
       Config::Validator.check!(config, routes)
+      @producer_checked ||= config.producer_blocks.empty? || !build_producer.nil?
       self
+    end
+
+    # How commands called on {Admin} go about it.
+    # @api private
+    def admin_options
+      admin = config.admin
+      {timeout_ms: admin.max_wait_time, visible_ms: admin.max_retries_duration, pause_ms: admin.retry_backoff,
+       token_provider: config.oauth.token_provider_listener}
     end
 
     # Runs until a signal or {#stop!} stops it.

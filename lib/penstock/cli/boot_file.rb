@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../config/root"
 require_relative "../errors"
 require_relative "failure"
 
@@ -14,7 +15,6 @@ module Penstock
     # is one, as in a Rails application whose initializer defines the application.
     class BootFile
       VARIABLE = "PENSTOCK_BOOT_FILE"
-      ROOT_VARIABLE = "PENSTOCK_ROOT_DIR"
       NAMES = ["penstock.rb", "config/penstock.rb"].freeze
       SELF_BOOT = "false"
       ENVIRONMENT = "config/environment.rb"
@@ -28,7 +28,7 @@ module Penstock
 
       # @return [String] folder of the application
       def root
-        @root ||= File.expand_path(@env[ROOT_VARIABLE] || gemfile_folder || @dir, @dir)
+        @root ||= Config::Root.path(env: @env, dir: @dir)
       end
 
       # @return [String, nil] absolute path; nil when nothing is to be loaded
@@ -69,14 +69,6 @@ module Penstock
       def environment
         file = File.join(root, ENVIRONMENT)
         file if File.file?(file)
-      end
-
-      # Bundler sets BUNDLE_GEMFILE for what it starts; tools that run inside another bundle (an editor's language
-      # server) keep the first one in BUNDLER_ORIG_BUNDLE_GEMFILE, with a marker where there was none.
-      def gemfile_folder
-        folders = @env.values_at("BUNDLER_ORIG_BUNDLE_GEMFILE", "BUNDLE_GEMFILE")
-          .select { |gemfile| gemfile.to_s.start_with?("/") }.map { |gemfile| File.dirname(gemfile) }
-        folders.find { |folder| @dir == folder || @dir.start_with?("#{folder}/") }
       end
 
       def missing

@@ -8,6 +8,7 @@ require_relative "replay"
 require_relative "schema"
 require_relative "section"
 require_relative "settings"
+require_relative "signposts"
 
 module Penstock
   module Config
@@ -80,7 +81,7 @@ module Penstock
         plain = name.to_s.delete_suffix("=")
         path = [section, plain].compact.join(".")
         known = Schema::BY_PATH.keys + Schema::SECTIONS
-        Problem.new("config.#{path}", "there is no such setting", nearest(section, plain, known))
+        Problem.new("config.#{path}", "there is no such setting", Signposts.setting(path) || nearest(section, plain, known))
       end
 
       def nearest(section, name, known)

@@ -38,6 +38,16 @@ module Penstock
         @name == "test"
       end
 
+      # Any other name may be asked in the same way: `staging?`.
+      def method_missing(name, *arguments)
+        return super unless arguments.empty? && respond_to_missing?(name)
+
+        @name == name.to_s.delete_suffix("?")
+      end
+
+      # @api private
+      def respond_to_missing?(name, _all = false) = name.match?(/\A[a-z]\w*\?\z/)
+
       # @return [String] the name
       def to_s
         @name

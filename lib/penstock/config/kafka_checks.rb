@@ -21,6 +21,7 @@ module Penstock
         "statistics.unassigned.include" => "isn't needed: statistics tell of assigned partitions only",
         "rebalance.pause.partitions" => "is set by Penstock",
         "statistics.assigned.only" => "is set by Penstock",
+        "group.id" => "is set by Penstock: it is the name of the route's consumer_group, or config.group_id",
         "log.queue" => "is set by Penstock",
         "enabled_events" => "is set by Penstock"
       }.freeze

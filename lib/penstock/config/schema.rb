@@ -49,6 +49,21 @@ module Penstock
           "Whether nodes are forked from a process of its own that is warmed up and does nothing else. Linux only.")
       ].freeze
 
+      # Of commands of {Admin}.
+      ADMIN = [
+        Setting.new("admin.kafka", Types::Map.new, {}.freeze, "Properties for admin calls; what lacks comes from `kafka`."),
+        Setting.new("admin.group_id", Types::Name.new, "penstock_admin",
+          "Accepted, without effect: admin calls join no group."),
+        Setting.new("admin.max_wait_time", Types::Milliseconds.new(min: 1), 60_000,
+          "Time in which a request has ended that is made by a command called on `Penstock::Admin` itself."),
+        Setting.new("admin.max_retries_duration", Types::Milliseconds.new(min: 1_000), 60_000,
+          "Time in which what such a command has changed must be visible."),
+        Setting.new("admin.retry_backoff", Types::Milliseconds.new(min: 10), 50,
+          "Wait before such a command asks again."),
+        Setting.new("admin.poll_timeout", Types::Milliseconds.new(min: 1), 50,
+          "Accepted, without effect: admin calls poll nothing.")
+      ].freeze
+
       SETTINGS = [
         Setting.new("client_id", Types::Name.new, "penstock",
           "Name of this application on the brokers. In production make it tell processes apart."),
@@ -76,13 +91,14 @@ module Penstock
         Setting.new("pause.with_exponential_backoff", Types::Flag.new, true, "Whether the wait doubles each time."),
         Setting.new("strict_topics_namespacing", Types::Flag.new, true,
           "Refuses names that mix dots and underscores, or that differ by them only: metrics would mix them up."),
+        Setting.new("strict_declarative_topics", Types::Flag.new, false,
+          "Refuses routes of a topic, or of a dead letter topic, without `config(…)`, which says how it ought to be on the " \
+          "cluster. Patterns need none."),
         Setting.new("producer", Types::Responding.new(:produce_async, :produce_sync, :close), nil,
           "The application's producer; nil for one made from `kafka`. A block given to it configures that one."),
         Setting.new("oauth.token_provider_listener", Types::Responding.new(:on_oauthbearer_token_refresh), nil,
           "Object that brings OAuth tokens for consumers, producer and admin."),
-        Setting.new("admin.kafka", Types::Map.new, {}.freeze, "Properties for admin calls; what lacks comes from `kafka`."),
-        Setting.new("admin.group_id", Types::Name.new, "penstock_admin", "Consumer group of admin reads."),
-        Setting.new("admin.max_wait_time", Types::Milliseconds.new(min: 1), 60_000, "Time in which an admin call has ended."),
+        *ADMIN,
         Setting.new("critical_errors", Types::Exceptions.new, CRITICAL,
           "Errors of `consume` that stop the process instead of being retried."),
         Setting.new("prefetch_budget_bytes", Types::Whole.new(min: MIB), 64 * MIB,

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "elsewhere"
 require_relative "kafka_hash"
 require_relative "schema"
 
@@ -52,6 +53,14 @@ module Penstock
         end
         Schema::FLAT.each { |flat, path| define(flat, Schema::BY_PATH.fetch(path)) }
         with_block
+        inside
+      end
+
+      # The incumbent's settings of its inside: a tree of them, of which only what is said is told.
+      def inside
+        told = @recorder.unknown
+        elsewhere = Elsewhere.new("internal") { |path| told << [nil, path] unless told.include?([nil, path]) }
+        define_singleton_method(:internal) { elsewhere }
       end
 
       def define(name, setting)

@@ -2,6 +2,7 @@
 
 require_relative "kafka_hash"
 require_relative "schema"
+require_relative "signposts"
 
 module Penstock
   module Config
@@ -15,7 +16,7 @@ module Penstock
       # What `settings.oauth` answers.
       OAuth = Struct.new(:token_provider_listener)
       # What `settings.admin` answers.
-      Admin = Struct.new(:kafka, :group_id, :max_wait_time)
+      Admin = Struct.new(:kafka, :group_id, :max_wait_time, :max_retries_duration, :retry_backoff, :poll_timeout)
 
       # What `settings.lag_compensation` answers.
       LagCompensation = Struct.new(:interval, :pause_age)
@@ -73,6 +74,14 @@ module Penstock
       def for_node(index)
         self.class.new(@values.merge("client_id" => "#{@values.fetch("client_id")}-#{index}"), environment: @environment,
           problems: @problems, producer_blocks: @producer_blocks, node: index)
+      end
+
+      # The incumbent's settings of its inside.
+      # @raise [NoMethodError]
+      # @api private
+      def internal
+        raise NoMethodError.new("there is no config.internal: #{Signposts::SETTINGS.fetch("internal")}. " \
+          "docs/coming-from-karafka.md has the rest", :internal, receiver: self)
       end
 
       # @return [Boolean]

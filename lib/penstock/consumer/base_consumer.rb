@@ -3,6 +3,7 @@
 require_relative "context"
 require_relative "marking_each"
 require_relative "pipe"
+require_relative "signposts"
 
 module Penstock
   # What an application's consumers inherit from: override {#consume}, and the hooks you need.
@@ -17,6 +18,8 @@ module Penstock
   # by two threads at once, but not always by the same one: keep state in instance variables, not in `Thread.current`. All
   # instance variables are yours, but for `@penstock_context`.
   class BaseConsumer
+    include Consumer::Signposts
+
     # @!group Override these
 
     # Called with the records at hand in {#messages}. Without an error all of them are complete afterwards (automatic offsets).

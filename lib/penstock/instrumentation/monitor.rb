@@ -3,6 +3,7 @@
 require_relative "../errors"
 require_relative "catalogue"
 require_relative "event"
+require_relative "on_demand"
 require_relative "subscription"
 
 module Penstock
@@ -166,6 +167,7 @@ module Penstock
           raise ArgumentError, "subscribe(#{listener.inspect}) needs a block that takes the event"
         end
 
+        FormerEvents.in(listener).each { |name| @catalogue.fetch(name) unless @catalogue.include?(name) }
         add(available_events.filter_map do |name|
           method = "on_#{name.tr(".", "_")}"
           [name, Subscription.new(listener, listener.method(method))] if listener.respond_to?(method)

@@ -8,12 +8,15 @@ require_relative "../errors"
 require_relative "../instrumentation/monitor"
 require_relative "middleware"
 require_relative "properties"
+require_relative "unknown_settings"
 
 module Penstock
   class Producer
     # What `Producer.new { |config| … }` yields: a setter and a getter for every setting. {#finish!} checks all of them at
     # once and freezes it. Durations are Integer milliseconds, sizes bytes.
     class Settings
+      include UnknownSettings
+
       # @api private
       Types = Penstock::Config::Types
 
@@ -135,7 +138,7 @@ module Penstock
       # @return [self]
       # @raise [ConfigurationError] with all that is wrong
       def finish!
-        problems = SETTINGS.filter_map { |setting| problem_of(setting) } + oauth_problems
+        problems = SETTINGS.filter_map { |setting| problem_of(setting) } + oauth_problems + unknown_problems
         problems += properties.problems if @kafka.is_a?(Hash)
         raise ConfigurationError, problems unless problems.empty?
 

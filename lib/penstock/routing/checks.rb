@@ -9,6 +9,9 @@ module Penstock
     # What is wrong with finished routes: what features check about their topics, and what only shows when topics are
     # looked at together.
     class Checks
+      DECLARE = "Say config(partitions: …, replication_factor: …) in its route, or set config.strict_declarative_topics = false"
+      private_constant :DECLARE
+
       # @param settings [Config::Settings]
       # @param features [Array<Feature>]
       # @param broken [Hash{Topic => Array<Feature>}] what a topic said so wrongly that there is nothing left to check
@@ -22,7 +25,8 @@ module Penstock
       # @return [Array<Problem>]
       def problems(groups)
         first = groups.reject { |group| group.segment_id.to_i.positive? } # the other parts of a split group are the same
-        first.flat_map { |group| together(group) + group.topics.flat_map { |topic| alone(topic) } } + same_id(groups)
+        first.flat_map { |group| together(group) + group.topics.flat_map { |topic| alone(topic) } } + same_id(groups) +
+          undeclared(first.flat_map(&:topics))
       end
 
       private
@@ -85,6 +89,29 @@ module Penstock
           Problem.new("routes: consumer_group #{same.first.id}", "is also a part of #{origin}, which parallel_segments split",
             "Rename it, or give parallel_segments another merge_key")
         end
+      end
+
+      # Topics that nobody says how they ought to be.
+      def undeclared(topics)
+        return [] unless @settings.strict_declarative_topics
+
+        declared = topics.select(&:declaration).map(&:name)
+        bare = topics.reject { |topic| topic.pattern? || declared.include?(topic.name) }.uniq(&:name)
+        bare.map { |topic| problem(topic, "isn't declared, which config.strict_declarative_topics wants", DECLARE) } +
+          undeclared_letters(topics, declared)
+      end
+
+      def undeclared_letters(topics, declared)
+        bound = topics.group_by { |topic| letters_of(topic) }.except(nil, *declared)
+        bound.map do |name, (topic)|
+          problem(topic, "has the dead letter topic #{name}, which isn't declared, as config.strict_declarative_topics wants",
+            "Draw it: topic(#{name.to_sym.inspect}) { active false; config(partitions: 1) }")
+        end
+      end
+
+      # The name of the topic where what fails for good goes.
+      def letters_of(topic)
+        topic.features[:dead_letter_queue]&.topic_name || (topic.features[:retry_topics]&.finally || nil)
       end
 
       def of_group(group, message, hint)

@@ -47,8 +47,9 @@ module Penstock
       # @param repeatable [Boolean] the verb may be said several times: the topic's value is an Array of what each said
       # @param derived [Proc, nil] takes a drawn topic's name and value, answers further topics: name and value of each
       # @param block [Symbol, nil] the option that may be given as a block
+      # @param surplus [String, nil] the way out for who gives more arguments
       def initialize(verb, description: "", options: {}, positional: nil, aliases: [], renamed: {}, rest: nil, splat: false,
-        value: nil, absent: nil, check: NO_CHECK, repeatable: false, derived: nil, block: nil)
+        value: nil, absent: nil, check: NO_CHECK, repeatable: false, derived: nil, block: nil, surplus: nil)
         @verb = verb
         @description = description
         @options = options.freeze
@@ -63,6 +64,7 @@ module Penstock
         @repeatable = repeatable
         @derived = derived
         @block = block
+        @surplus = surplus
         freeze
       end
 
@@ -128,7 +130,7 @@ module Penstock
       def named(verb, arguments, keywords, &report)
         given = renamed(verb, keywords, &report)
         if arguments.size > most_arguments
-          yield("#{verb} takes #{arity}, not #{arguments.size}", nil)
+          yield("#{verb} takes #{arity}, not #{arguments.size}", @surplus)
         else
           given[@positional] = merged(given[@positional], @splat ? arguments : arguments.first) unless arguments.empty?
           missing(verb, given, &report)

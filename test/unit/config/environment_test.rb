@@ -19,6 +19,14 @@ class EnvironmentTest < Penstock::TestCase
     refute_predicate Penstock::Config::Environment.new("production-eu"), :production?
   end
 
+  test "any name may be asked" do
+    staging = Penstock::Config::Environment.new("staging")
+
+    assert_equal [true, false], [staging.staging?, staging.review?]
+    assert_raises(NoMethodError) { staging.review }
+    assert_raises(NoMethodError) { staging.staging?(1) }
+  end
+
   test "it equals its name" do
     assert_equal Penstock::Config::Environment.new("test"), "test"
     assert_equal "in test", "in #{Penstock::Config::Environment.new("test")}"

@@ -75,6 +75,8 @@ class MistakesTest < Penstock::TestCase
       [{"fetch.min.bytes" => 1}, 'fetch.min.bytes is a String, keys must be Symbols. Write "fetch.min.bytes": …'],
     "a reserved property" =>
       [{"statistics.unassigned.include": false}, "statistics.unassigned.include isn't needed"],
+    "a group's name where it doesn't belong" =>
+      [{"group.id": "shop"}, "group.id is set by Penstock: it is the name of the route's consumer_group, or config.group_id"],
     "a misspelt property" =>
       [{"fetch.min.byte": 1}, "fetch.min.byte is no property of librdkafka. Did you mean fetch.min.bytes?"],
     "underscores for dots" =>

@@ -42,6 +42,23 @@ class MonitorTest < Penstock::TestCase
     assert_equal ["app.running"], listener.heard
   end
 
+  test "a listener that waits for an event of the incumbent's would never hear it, and is refused" do
+    listener = Class.new(Listener) { def on_connection_listener_fetch_loop_received(_event) = nil }.new
+    error = assert_raises(Penstock::UnknownEventError) { @monitor.subscribe(listener) }
+
+    assert_match(/\Athere is no event "connection.listener.fetch_loop.received". Nothing is polled in turns/, error.message)
+    @monitor.register_event("connection.listener.fetch_loop.received")
+    assert_same listener, @monitor.subscribe(listener)
+  end
+
+  test "listeners are there without an application" do
+    assert_kind_of Class, Penstock::Instrumentation::LoggerListener
+    assert_kind_of Class, Penstock::Instrumentation::ProctitleListener
+    error = assert_raises(NameError) { Penstock::Instrumentation::Vendors }
+    assert_match(/there is no Penstock::Instrumentation::Vendors: Penstock::Monitors::DatadogProducer/, error.message)
+    assert_match(/uninitialized constant/, assert_raises(NameError) { Penstock::Instrumentation::Nobody }.message)
+  end
+
   test "a block event is published after the block with the time it took, and answers what the block answers" do
     time = nil
     @monitor.subscribe("consumer.consumed") { |event| time = event[:time] }

@@ -26,6 +26,25 @@ class ProducerSettingsTest < Penstock::TestCase
     problems(**options, &block).map(&:path)
   end
 
+  test "settings that don't exist are told with all else that is wrong, each with the nearest name or the way out" do
+    found = problems do |config|
+      config.id = "a b"
+      config.max_payload_sise = 5
+      config.polling.mode = :fd
+      config.polling.fd.setup { |fd| fd.max_time = 5 }
+      config.statistics_decorator = Object.new
+      config.zzz = 1
+    end.map(&:to_s)
+
+    assert_match(/\Aconfig.id: must be a name/, found.shift)
+    assert_equal ["config.max_payload_sise: a producer has no such setting. Did you mean max_payload_size?",
+      "config.polling.mode: a producer has no such setting. Leave it out: a thread in C polls each producer",
+      "config.polling.fd.max_time: a producer has no such setting. Leave it out: a thread in C polls each producer",
+      "config.statistics_decorator: a producer has no such setting. Leave it out: statistics have `_d` and `_fd` of every number",
+      "config.zzz: a producer has no such setting. docs/producing.md lists all settings"], found
+    assert_raises(NoMethodError) { settings(&:nobody) }
+  end
+
   test "every default is right" do
     config = finished
 

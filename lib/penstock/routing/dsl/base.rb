@@ -2,6 +2,7 @@
 
 require_relative "../../config/types"
 require_relative "../../nearest"
+require_relative "../signposts"
 
 module Penstock
   module Routing
@@ -75,7 +76,7 @@ module Penstock
           return "#{name} belongs inside of a topic's block" if !topic_verbs? && @session.verbs.include?(name)
           return "#{name} belongs outside of a topic's block" if topic_verbs? && STRUCTURE.include?(name)
 
-          Nearest.hint(name, verbs) || "It has #{verbs.sort.join(", ")}"
+          Signposts.verb(name) || Nearest.hint(name, verbs) || "It has #{verbs.sort.join(", ")}"
         end
 
         def topic_verbs?

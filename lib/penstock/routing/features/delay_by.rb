@@ -16,9 +16,13 @@ module Penstock
             "Both count from the message's timestamp"]]
         end
 
+        SURPLUS = "One delay holds for all of a topic's messages; another rule is a filter that pauses: " \
+          "filter ->(topic, partition) { YourFilter.new }"
+        private_constant :SURPLUS
+
         # @return [Feature]
         def self.feature
-          Feature.new(:delay_by, positional: :value, value: ->(value:) { value }, check: CHECK,
+          Feature.new(:delay_by, positional: :value, value: ->(value:) { value }, check: CHECK, surplus: SURPLUS,
             options: {value: Feature::Option.new(Config::Types::Milliseconds.new(min: 1), Feature::REQUIRED)},
             description: "No message is consumed before it is that old; those behind it wait too.")
         end

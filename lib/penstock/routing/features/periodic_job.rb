@@ -37,13 +37,14 @@ module Penstock
           Feature.new(:periodic_job, aliases: [:periodic], positional: :active, check: CHECK,
             options: {active: Feature::Option.new(flag, true),
                       interval: Feature::Option.new(Config::Types::Milliseconds.new(min: 10), 5_000),
-                      during_pause: Feature::Option.new(flag, true), during_retry: Feature::Option.new(flag, false)},
+                      during_pause: Feature::Option.new(flag, true), during_retry: Feature::Option.new(flag, false),
+                      materialized: Feature::Option.new(flag, true)},
             description: "Calls the consumer's `tick` each `interval` ms in which its partition had nothing to do, messages or " \
-                         "not; never beside `consume`.",
+                         "not; never beside `consume`. `materialized` is accepted, without effect.",
             value: method(:value))
         end
 
-        def self.value(active:, interval:, during_pause:, during_retry:)
+        def self.value(active:, interval:, during_pause:, during_retry:, **)
           active ? Routing::PeriodicJob.new(interval, during_pause, during_retry) : nil
         end
 

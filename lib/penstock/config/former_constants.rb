@@ -1,0 +1,40 @@
+# frozen_string_literal: true
+
+module Penstock
+  module Config
+    # Constants that `Karafka` and `WaterDrop` have and Penstock doesn't: who renamed the first part only is told what the rest is
+    # called here. Loaded when such a constant is asked for.
+    module FormerConstants
+      LATER = "isn't in this version"
+      private_constant :LATER
+
+      HINTS = {
+        ActiveJob: "the Active Job adapter #{LATER}",
+        AppError: "all errors have the module Penstock::Error",
+        Clients: "it is Penstock::Testing::BufferedClient (require \"penstock/testing/buffered_client\"), or " \
+          "config.deliver = false",
+        ConnectionPool: "it is Penstock::ProducerPool",
+        Contracts: "what is wrong is told as Penstock::ConfigurationError, by validate!",
+        Deserializers: "JSON is what a topic has that says nothing; `deserializers` takes objects with `call`",
+        Encryption: "encryption #{LATER}",
+        Errors: "errors stand beside it: Penstock::ConfigurationError (InvalidConfigurationError, ConfigurationInvalidError), " \
+          "Penstock::ProduceError, Penstock::MessageInvalidError, … each with the module Penstock::Error",
+        Iterator: "the iterator #{LATER}: `penstock tail` shows records, a consumer with a group of its own reads them",
+        Polling: "a producer is polled by a thread in C: there is nothing to set up",
+        Pro: "nothing is set apart: what was Pro::X is Penstock::X where it is there at all. A filter inherits from " \
+          "Penstock::Filter (Pro::Processing::Filters::Base)",
+        Process: "tags of a process aren't there: consumers have `tags`, and config.client_id names the process",
+        RecurringTasks: "recurring tasks #{LATER.sub("isn't", "aren't")}",
+        ScheduledMessages: "scheduled messages #{LATER.sub("isn't", "aren't")}: `delay_by` delays a whole topic",
+        Server: "an application is its own server: PenstockApp.run!, PenstockApp.scale(n) (workers.scale), PenstockApp.snapshot",
+        Setup: "a producer leaves consumers' properties out by itself: config.kafka may be handed to it whole",
+        ShareGroupConsumer: "share groups #{LATER.sub("isn't", "aren't")}",
+        Web: "the web UI #{LATER}; `penstock status`, config.health.port and statistics tell of a process"
+      }.freeze
+
+      # @param name [Symbol]
+      # @return [String, nil] what to say of it; nil when it was never there
+      def self.hint(name) = HINTS[name]
+    end
+  end
+end

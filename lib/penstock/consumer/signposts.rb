@@ -1,0 +1,30 @@
+# frozen_string_literal: true
+
+module Penstock
+  class Consumer
+    # What the incumbent's consumers reach for and Penstock's don't have: its inside. A call ends with the way out instead of
+    # "undefined method". A consumer that defines such a method itself never comes here, and `respond_to?` answers false.
+    module Signposts
+      MISSING = {
+        client: "of the connection a consumer says what it means to the framework: pause, resume, seek, mark_as_consumed, " \
+          "commit_offsets. Penstock::Admin asks the cluster (read_watermark_offsets, read_lags_with_offsets, …)",
+        coordinator: "what it was asked for are the consumer's own methods: attempt and retrying? (pause_tracker), revoked?, " \
+          "synchronize, topic, partition, errors_tracker. A retry's back-off is over when it is over: pause(offset, timeout) " \
+          "holds the partition longer, resume ends that",
+        seek_offset: "where a partition begins anew isn't one offset: what isn't complete runs again by itself. " \
+          "seek(messages.first_offset) runs the batch again, seek(message.offset) goes on there"
+      }.freeze
+
+      private
+
+      def method_missing(name, *)
+        way_out = MISSING[name] or return super
+        raise NoMethodError.new("a Penstock consumer (#{self.class}) has no #{name}: #{way_out}. docs/coming-from-karafka.md " \
+          "has the rest", name, receiver: self)
+      end
+
+      # What is only refused isn't there.
+      def respond_to_missing?(name, all = false) = super
+    end
+  end
+end

@@ -1,0 +1,114 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "penstock"
+
+# An application written as a class, asked before it runs.
+class AppTest < Penstock::TestCase
+  KAFKA = {"bootstrap.servers": "127.0.0.1:1"}.freeze
+
+  class Consumer < Penstock::BaseConsumer
+    def consume = nil
+  end
+
+  def setup
+    @drawn = []
+  end
+
+  def teardown
+    @drawn.each { |app| Penstock.forget_app(app) }
+  end
+
+  def app(&block)
+    Class.new(Penstock::App).tap do |made|
+      @drawn << made
+      made.setup do |config|
+        config.kafka = KAFKA
+        config.client_id = "shop"
+        block&.call(config)
+      end
+    end
+  end
+
+  test "each state has its question, of which the first is true before anything runs" do
+    states = %i[initializing initialized supervising running quieting quiet stopping stopped terminated]
+
+    assert_equal [true, *[false] * 8], states.map { |state| app.public_send(:"#{state}?") }
+    refute_predicate app, :done?
+  end
+
+  test "it has its environment, its folder and its groups" do
+    mine = app
+    mine.routes.draw do
+      topic(:orders) { consumer Consumer }
+      consumer_group(:reports) do
+        topic(:orders) { consumer Consumer }
+        subscription_group(:idle) { topic(:old) { active false } }
+      end
+    end
+
+    assert_equal mine.config.environment, mine.env
+    assert_equal Penstock.root, mine.root
+    assert_equal %w[app reports], mine.consumer_groups.map(&:id)
+    assert_equal mine.consumer_groups, mine.groups
+    assert_equal({"app" => %w[default], "reports" => %w[default]},
+      mine.subscription_groups.to_h { |group, connections| [group.id, connections.map(&:name)] })
+  end
+
+  test "asked itself, Penstock::App answers for the application of the process" do
+    mine = app
+
+    assert_equal "shop", Penstock::App.config.client_id
+    assert_same mine.application, Penstock::App.application
+    assert_predicate Penstock::App, :initializing?
+    Penstock::App.routes.draw { topic(:orders) { consumer Consumer } }
+    assert_equal %w[app], mine.consumer_groups.map(&:id)
+  end
+
+  test "without one it says that there is none, instead of being one that nobody sees" do
+    error = assert_raises(Penstock::ConfigurationError) { Penstock::App.setup { |config| config.client_id = "lost" } }
+
+    assert_equal "no application is defined: Penstock::App itself is none. Write `class PenstockApp < Penstock::App`, or load " \
+      "your boot file first", error.message
+  end
+
+  test "what the incumbent's can be told beyond that is refused with the way out" do
+    error = assert_raises(NoMethodError) { app.declaratives.draw }
+
+    assert_equal "a Penstock application has no declaratives: say config(partitions:, replication_factor:, …) in a topic's route",
+      error.message.lines.first.chomp
+    refute_respond_to app, :declaratives
+    assert_match(/undefined method/, assert_raises(NoMethodError) { app.nobody }.message)
+  end
+
+  test "what a block given to the producer says wrongly is told with settings and routes, not by the first message" do
+    mine = app { |config| config.producer { |own| own.max_payload_sise = 5 } }
+    mine.routes.draw { topic(:orders) { consumer Consumer } }
+    error = assert_raises(Penstock::ConfigurationError) { mine.application.validate! }
+
+    assert_equal "config.max_payload_sise: a producer has no such setting. Did you mean max_payload_size?", error.message
+  end
+
+  test "the block is run for that once, and what is said later is looked at again" do
+    runs = 0
+    mine = app { |config| config.producer { |own| runs += own.idle_disconnect_timeout.zero? ? 1 : 0 } }
+    mine.routes.draw { topic(:orders) { consumer Consumer } }
+    3.times { mine.application.validate! }
+    assert_equal 1, runs
+
+    mine.setup { |config| config.producer { |own| own.max_payload_size = "big" } }
+    assert_raises(Penstock::ConfigurationError) { mine.application.validate! }
+  end
+
+  test "commands of the admin go about it as the settings say" do
+    listener = Object.new.tap { |one| def one.on_oauthbearer_token_refresh(_event) = nil }
+    mine = app do |config|
+      config.admin.max_wait_time = 7_000
+      config.admin.max_retries_duration = 8_000
+      config.admin.retry_backoff = 90
+      config.oauth.token_provider_listener = listener
+    end
+
+    assert_equal({timeout_ms: 7_000, visible_ms: 8_000, pause_ms: 90, token_provider: listener}, mine.application.admin_options)
+  end
+end

@@ -1,0 +1,23 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "pathname"
+require "penstock"
+require "penstock/config/root"
+
+# Which folder is the application's. More of it in boot_file_test.rb, which looks for files there.
+class ConfigRootTest < Penstock::TestCase
+  Root = Penstock::Config::Root
+
+  test "the variable wins, relative to the current folder; then the Gemfile above; then the current folder" do
+    named = {"PENSTOCK_ROOT_DIR" => "../shop", "BUNDLE_GEMFILE" => "/srv/app/Gemfile"}
+
+    assert_equal "/srv/shop", Root.path(env: named, dir: "/srv/app")
+    assert_equal "/srv/app", Root.path(env: {"BUNDLE_GEMFILE" => "/srv/app/Gemfile"}, dir: "/srv/app/lib/deep")
+    assert_equal "/srv/app", Root.path(env: {"BUNDLE_GEMFILE" => "/elsewhere/Gemfile"}, dir: "/srv/app")
+  end
+
+  test "Penstock.root is a Pathname" do
+    assert_equal [Pathname, Root.path], [Penstock.root.class, Penstock.root.to_s]
+  end
+end

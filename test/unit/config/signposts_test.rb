@@ -1,0 +1,97 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "support/routes"
+require "penstock"
+require "penstock/config/former_constants"
+
+# Who brings a configuration of the incumbent's along is told the way out, place by place.
+class ConfigSignpostsTest < Penstock::TestCase
+  include RoutesSupport
+
+  Signposts = Penstock::Config::Signposts
+
+  def told(&block) = settings(&block).problems.map(&:to_s)
+
+  test "every setting of the incumbent's that isn't here is told with its way out, wherever it stands in the block" do
+    Signposts::SETTINGS.each do |path, way_out|
+      section, name = path.match(/\A(?:(.*)\.)?([^.]+)\z/).captures
+      found = told do |config|
+        section.to_s.split(".").reduce(config) { |on, part| on.public_send(part) }.public_send("#{name}=", 1)
+      end
+
+      assert_equal ["config.#{path}: there is no such setting. #{way_out}"], found
+    end
+  end
+
+  test "a setting deeper than those listed goes by the nearest one above it" do
+    found = told do |config|
+      config.internal.connection.proxy.commit.max_attempts = 5
+      config.internal.processing.consumer_groups.partitioner_class = Object
+      config.internal.nobody.knows = 1
+    end
+
+    assert_equal ["config.internal.connection.proxy.commit.max_attempts", "config.internal.processing.consumer_groups." \
+      "partitioner_class", "config.internal.nobody.knows"], found.map { |line| line[/\A[^:]+/] }
+    assert_equal [Signposts::SETTINGS["internal.connection.proxy"], Signposts::SETTINGS["internal.processing"],
+      Signposts::SETTINGS["internal"]], found.map { |line| line.split("setting. ", 2).last }
+  end
+
+  test "blocks, calls and operators on what isn't here are told once, and what comes behind them is read" do
+    with = settings do |config|
+      config.internal.swarm.setup { |swarm| swarm.node_report_timeout = 5 }
+      config.internal.routing.activity_manager.include(:topics, "orders")
+      2.times { config.internal.processing.critical_errors << IOError }
+      config.client_id = "shop"
+    end
+    assert_equal %w[internal.swarm.node_report_timeout internal.routing.activity_manager internal.processing.critical_errors]
+      .map { |path| "config.#{path}" }, with.problems.map(&:path)
+    assert_equal "shop", with.client_id
+  end
+
+  test "reading the inside says nothing, and so is no problem" do
+    assert_empty(told { |config| config.internal.tick_interval })
+  end
+
+  test "the finished settings have no inside, and say so" do
+    error = assert_raises(NoMethodError) { settings.internal.tick_interval }
+
+    assert_match(/\Athere is no config.internal: Leave it out: Penstock's inside isn't replaced by settings/, error.message)
+  end
+
+  test "a misspelt name is still told with the nearest one" do
+    found = told do |config|
+      config.concurency = 5
+      config.admin.retry_backof = 5
+    end
+
+    assert_equal ["config.concurency: there is no such setting. Did you mean config.concurrency?",
+      "config.admin.retry_backof: there is no such setting. Did you mean config.admin.retry_backoff?"], found
+  end
+
+  test "what nobody has is told with where all settings are" do
+    found = told { |config| config.zzz = 1 }
+
+    assert_equal ["config.zzz: there is no such setting. docs/configuration.md lists all settings"], found
+  end
+
+  test "times of the admin are typed" do
+    admin = settings { |config| config.admin.setup { |own| own.max_retries_duration = 5_000 and own.retry_backoff = 200 } }.admin
+
+    assert_equal [60_000, 5_000, 200, 50],
+      [admin.max_wait_time, admin.max_retries_duration, admin.retry_backoff, admin.poll_timeout]
+    wrong = settings { |config| [config.admin.max_retries_duration = 1, config.admin.retry_backoff = 0] }
+    assert_equal ["config.admin.max_retries_duration", "config.admin.retry_backoff"], wrong.problems.map(&:path)
+  end
+
+  test "constants that were renamed, or aren't here, are told with what takes their place" do
+    Penstock::Config::FormerConstants::HINTS.each do |name, way_out|
+      error = assert_raises(NameError) { Penstock.const_get(name, false) }
+
+      assert_equal ["there is no Penstock::#{name}: #{way_out}. docs/coming-from-karafka.md has the rest", name],
+        [error.message.lines.first.chomp, error.name]
+      refute Penstock.const_defined?(name, false)
+    end
+    assert_match(/\Auninitialized constant Penstock::Nobody/, assert_raises(NameError) { Penstock::Nobody }.message)
+  end
+end
