@@ -7,6 +7,7 @@ require "penstock/application"
 require "penstock/consumer/base_consumer"
 require "penstock/native/admin"
 require "penstock/native/producer"
+require_relative "own_process"
 require_relative "wait"
 
 module Penstock
@@ -42,9 +43,8 @@ module Penstock
         def alive? = @thread.alive?
       end
 
-      def self.included(base)
-        base.leaks_checked_per_class("applications share the process's reporter and worker threads until they end")
-      end
+      # Each scenario has a process of its own, so nothing of one is there when the next begins.
+      def self.included(base) = base.prepend(OwnProcess)
 
       # Without a broker a test is skipped before it begins, and what it would do at its end with it.
       def setup
