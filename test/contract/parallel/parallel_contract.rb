@@ -33,7 +33,8 @@ module Penstock
             busy[message.raw_key] += 1
             widest = [widest, busy.values.sum].max
           end
-          Thread.pass
+          # A worker that is quick is left all units: the first one waits until another key is at it too.
+          TestSupport::Wait.wait_until(40, "another key beside it") { widest > 1 }
           seen << [message.raw_key, message.offset, busy[message.raw_key]]
           lock.synchronize { busy[message.raw_key] -= 1 }
         end
@@ -61,6 +62,26 @@ module Penstock
       assert_equal 3, all.map(&:first).uniq.size
       assert_operator others.map(&:first).uniq.size, :>=, 2, "those beside the heavy key aren't left to one worker"
       assert_operator all.rindex(heavy.last), :>, all.index(others[4]), "the heavy key runs beside the others, not before"
+    end
+
+    rule "[VP consistent] a key always has the same instance, keys that share one are never at once, and each is in order" do
+      topic, seen, busy = keyed_topic(60, 6), queue, Hash.new(0).compare_by_identity
+      consuming(topic, ->(_) { parallel by: :key, max_partitions: 3, distribution: :consistent }, concurrency: 4) do
+        busy[self] += 1
+        Thread.pass
+        messages.each { |message| seen << [message.raw_key, self, busy[self], message.offset] }
+        busy[self] -= 1
+      end
+      all = take(seen, 60)
+      produce_keyed(topic, Array.new(60) { |index| ["k#{index % 6}", index.to_s] })
+      all += take(seen, 60)
+
+      assert_equal [1], all.map { |row| row[2] }.uniq
+      assert_operator all.map { |row| row[1] }.uniq(&:object_id).size, :<=, 3
+      all.group_by(&:first).each_value do |rows|
+        assert_equal 1, rows.map { |row| row[1].object_id }.uniq.size
+        assert_equal rows.map(&:last).sort, rows.map(&:last)
+      end
     end
 
     rule "a key that waits for the world holds up no other" do
