@@ -2,19 +2,15 @@
 
 require "test_helper"
 require "support/assembled"
+require "support/assembled/combinations"
 
 module Penstock
-  # All combinations of what routes may say about records, each played with outcomes of a seed. PENSTOCK_PROPERTY_SECONDS plays
-  # fresh seeds for so long; PENSTOCK_PROPERTY_SEED plays one.
+  # Combinations of what routes may say about records, each played with outcomes of a seed; all of them in test/sim.
+  # PENSTOCK_PROPERTY_SECONDS plays fresh seeds for so long; PENSTOCK_PROPERTY_SEED plays one.
   class AssembliesPropertyTest < TestCase
-    FLAGS = %i[manual isolate delay expire throttle filter dead_letters breaker batch eofed].freeze
-    COMBINATIONS = %i[none key message].product(*FLAGS.map { [false, true] }).map do |parallel, *flags|
-      {parallel: parallel, **FLAGS.zip(flags).to_h}.freeze
-    end.freeze
     COUNT = 250
 
-    # The seed names the combination too.
-    def play(seed) = TestSupport::Assembled.new(COMBINATIONS[(seed * 997) % COMBINATIONS.size], seed).run
+    def play(seed) = TestSupport::Assembled.play(seed)
 
     test "whatever a route says together: nothing unprocessed is complete, nothing is lost, doubled or held for ever" do
       only = ENV["PENSTOCK_PROPERTY_SEED"]
