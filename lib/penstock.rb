@@ -76,8 +76,10 @@ module Penstock
     def missing_constant(name)
       require "penstock/config/former_constants"
       way_out = Config::FormerConstants.hint(name) or return yield
-      raise NameError.new("there is no Penstock::#{name}: #{way_out}. docs/coming-from-karafka.md has the rest", name,
-        receiver: self)
+      text = "there is no Penstock::#{name}: #{way_out}. docs/coming-from-karafka.md has the rest"
+      error = NameError.new(text, name, receiver: self)
+      error.set_backtrace(caller(2)) # without, Ruby's own hint would point at this line
+      raise error
     end
 
     # Admin calls on the class go to the cluster of the application, asked for when they are made.

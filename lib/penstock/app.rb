@@ -78,11 +78,13 @@ module Penstock
 
       def method_missing(name, *)
         way_out = FORMER[name] or return super
-        raise NoMethodError.new("a Penstock application has no #{name}: #{way_out}", name, receiver: self)
+        raise NoMethodError, "a Penstock application has no #{name}: #{way_out}", caller
       end
 
       # What is only refused isn't there.
       def respond_to_missing?(name, all = false) = super
     end
   end
+
+  Instrumentation::LoggerListener.default = -> { Penstock.app&.logger }
 end

@@ -112,7 +112,7 @@ module Penstock
     # @return [self]
     def validate!
       Config::Validator.check!(config, routes)
-      @producer_checked ||= config.producer_blocks.empty? || !build_producer.nil?
+      @producer_checked ||= config.producer_blocks.empty? || producer_fits?
       self
     end
 
@@ -283,16 +283,40 @@ module Penstock
     end
 
     def build_producer(&last)
-      blocks = [*config.producer_blocks, *last]
-      settings = config
       require_relative "producer" # not at boot: a tenth of the framework, and many applications only consume
-      producer = Producer.new do |own|
-        own.kafka = Config::KafkaMap.producer(settings).merge(@debug || {}).transform_keys(&:to_sym)
-        own.logger = logger
-        own.oauth.token_provider_listener = settings.oauth.token_provider_listener || false
-        blocks.each { |block| block.call(own) }
+      told_of_producer { Producer.new { |own| set_up(own, &last) } }.tap { |producer| tell_errors_of(producer) }
+    end
+
+    def set_up(own, &last)
+      own.kafka = Config::KafkaMap.producer(config).merge(@debug || {}).transform_keys(&:to_sym)
+      own.logger = logger
+      own.oauth.token_provider_listener = config.oauth.token_provider_listener || false
+      [*config.producer_blocks, *last].each { |block| block.call(own) }
+    end
+
+    # Without making one: who forks would hand it on.
+    def producer_fits? = !producer_settings.nil?
+
+    # @return [Producer::Settings] complete
+    def producer_settings
+      require_relative "producer"
+      told_of_producer do
+        own = Producer::Settings.new
+        set_up(own)
+        own.logger = ::Logger.new(nil) # its warnings come when a producer is made
+        own.finish!
       end
-      producer.tap { tell_errors_of(producer) }
+    end
+
+    def told_of_producer
+      yield
+    rescue ConfigurationError => error
+      raise ConfigurationError, error.problems.map { |problem| of_producer(problem) }
+    end
+
+    # What a block says is `config` there too, and isn't the application's.
+    def of_producer(problem)
+      Problem.new("config.producer, #{problem.path.to_s.delete_prefix("config.")}", problem.message, problem.hint)
     end
 
     # Its other events stay on its own monitor, as those of every producer.

@@ -76,7 +76,7 @@ class AppTest < Penstock::TestCase
     error = assert_raises(NoMethodError) { app.declaratives.draw }
 
     assert_equal "a Penstock application has no declaratives: say config(partitions:, replication_factor:, …) in a topic's route",
-      error.message.lines.first.chomp
+      error.message
     refute_respond_to app, :declaratives
     assert_match(/undefined method/, assert_raises(NoMethodError) { app.nobody }.message)
   end
@@ -86,7 +86,8 @@ class AppTest < Penstock::TestCase
     mine.routes.draw { topic(:orders) { consumer Consumer } }
     error = assert_raises(Penstock::ConfigurationError) { mine.application.validate! }
 
-    assert_equal "config.max_payload_sise: a producer has no such setting. Did you mean max_payload_size?", error.message
+    assert_equal "config.producer, max_payload_sise: a producer has no such setting. Did you mean max_payload_size?",
+      error.message
   end
 
   test "the block is run for that once, and what is said later is looked at again" do
@@ -98,6 +99,32 @@ class AppTest < Penstock::TestCase
 
     mine.setup { |config| config.producer { |own| own.max_payload_size = "big" } }
     assert_raises(Penstock::ConfigurationError) { mine.application.validate! }
+  end
+
+  test "a node's producer is the node's, also where the boot file had it already, to listen to it" do
+    mine = app do |config|
+      config.kafka = {**KAFKA, "transactional.id": "shop"}
+      config.producer { |own| own.kafka[:"linger.ms"] = 7 }
+    end
+    heard = []
+    mine.producer.monitor.subscribe("producer.closed") { |event| heard << event[:producer_id] }
+    before = mine.producer
+    mine.application.become_node(1)
+
+    assert_same before, mine.producer
+    assert_equal %w[shop-1 shop-1 7 150000], mine.producer.config.kafka
+      .values_at(:"client.id", :"transactional.id", :"linger.ms", :"message.timeout.ms").map(&:to_s)
+    mine.producer.close
+    assert_equal [before.id], heard
+  end
+
+  test "a producer that the application was given stays as it is in a node" do
+    given = Penstock::Producer.new { |config| config.kafka = KAFKA }
+    mine = app { |config| config.producer = given }
+    mine.producer
+    mine.application.become_node(1)
+
+    assert_equal "penstock", given.config.kafka[:"client.id"]
   end
 
   test "commands of the admin go about it as the settings say" do

@@ -23,7 +23,7 @@ module Penstock
 
       def method_missing(name, *)
         way_out = COMMANDS[name] or return super
-        raise NoMethodError.new("Penstock::Admin has no #{name} in this version: #{way_out}", name, receiver: self)
+        raise NoMethodError, "Penstock::Admin has no #{name} in this version: #{way_out}", caller
       end
 
       def respond_to_missing?(name, all = false) = super

@@ -68,6 +68,7 @@ module Penstock
         @stopped = false # the supervisor's stop is told by a signal
         @settings = config.for_node(index)
         logger.progname = "penstock node #{index}" if config.logger.nil?
+        own_producer
       end
 
       # In a node.
@@ -81,6 +82,12 @@ module Penstock
       def orphaned! = @server ? @server.orphaned! : exit!(ServerProcess::ExitCodes::ORPHANED)
 
       private
+
+      # A boot file may have it already, to listen to it: then with the names of the supervisor, which all nodes would share.
+      def own_producer
+        return if @producer.nil? || @producer.equal?(config.producer)
+        @producer.reconfigure(producer_settings.kafka)
+      end
 
       # Who forks the nodes.
       def births

@@ -80,8 +80,8 @@ module Penstock
       # @raise [NoMethodError]
       # @api private
       def internal
-        raise NoMethodError.new("there is no config.internal: #{Signposts::SETTINGS.fetch("internal")}. " \
-          "docs/coming-from-karafka.md has the rest", :internal, receiver: self)
+        raise NoMethodError, "there is no config.internal: #{Signposts::SETTINGS.fetch("internal")}. " \
+          "docs/coming-from-karafka.md has the rest", caller
       end
 
       # @return [Boolean]

@@ -3,7 +3,7 @@
 module Penstock
   class Consumer
     # What the incumbent's consumers reach for and Penstock's don't have: its inside. A call ends with the way out instead of
-    # "undefined method". A consumer that defines such a method itself never comes here, and `respond_to?` answers false.
+    # "undefined method". A consumer may define such a method itself.
     module Signposts
       MISSING = {
         client: "of the connection a consumer says what it means to the framework: pause, resume, seek, mark_as_consumed, " \
@@ -15,16 +15,14 @@ module Penstock
           "seek(messages.first_offset) runs the batch again, seek(message.offset) goes on there"
       }.freeze
 
-      private
-
-      def method_missing(name, *)
-        way_out = MISSING[name] or return super
-        raise NoMethodError.new("a Penstock consumer (#{self.class}) has no #{name}: #{way_out}. docs/coming-from-karafka.md " \
-          "has the rest", name, receiver: self)
+      MISSING.each do |name, way_out|
+        # @raise [NoMethodError]
+        # @api private
+        define_method(name) do |*|
+          raise NoMethodError, "a Penstock consumer (#{self.class}) has no #{name}: #{way_out}. docs/coming-from-karafka.md " \
+            "has the rest", caller
+        end
       end
-
-      # What is only refused isn't there.
-      def respond_to_missing?(name, all = false) = super
     end
   end
 end

@@ -18,10 +18,20 @@ module Penstock
       include ProducerLines
       include SwarmLines
 
-      # @param logger [#debug, #info, #warn, #error, #fatal] a Logger or something like it
+      class << self
+        # Answers the logger of listeners that are given none. Who knows an application sets it.
+        # @return [#call, nil]
+        # @api private
+        attr_accessor :default
+      end
+
+      # @param logger [#debug, #info, #warn, #error, #fatal, nil] a Logger or something like it; nil: the application's
       # @param log_messages [Boolean] writes the messages a producer sends, at level debug
-      def initialize(logger, log_messages: false)
-        @logger = logger
+      # @param log_polling [Boolean] accepted, without effect: nothing is polled in turns
+      # @raise [ArgumentError] there is neither a logger nor an application
+      def initialize(logger = nil, log_messages: false, log_polling: true)
+        @logger = logger || LoggerListener.default&.call
+        raise ArgumentError, "LoggerListener.new needs a logger: there is no application whose own it could take" unless @logger
         @log_messages = log_messages
       end
 
@@ -385,8 +395,6 @@ module Penstock
         line = ErrorLine.new(event)
         @logger.public_send(line.level) { line.to_s }
       end
-
-      private
     end
   end
 end

@@ -22,7 +22,9 @@ module Penstock
         return const_get(name, false)
       end
       way_out = FORMER[name] or return super
-      raise NameError.new("there is no Penstock::Instrumentation::#{name}: #{way_out}", name, receiver: self)
+      error = NameError.new("there is no Penstock::Instrumentation::#{name}: #{way_out}", name, receiver: self)
+      error.set_backtrace(caller)
+      raise error
     end
   end
 end

@@ -19,6 +19,16 @@ module Penstock
         with_client { @client }
       end
 
+      # Has the first client opened with other properties. Behind a fork: what the parent made, this process is to use as its own.
+      # @param kafka [Config::KafkaHash] complete
+      # @return [Boolean] whether it was early enough: none has been opened
+      # @api private
+      def reconfigure(kafka)
+        @lock.synchronize do
+          status.configured?.tap { |early| @config = config.with_kafka(kafka) if early }
+        end
+      end
+
       private
 
       # Yields what sends, with the client open. Errors of a client that is closed meanwhile are this producer's; one that was

@@ -17,8 +17,7 @@ class ConsumerSignpostsTest < Penstock::TestCase
 
       assert_match(/\Aa Penstock consumer \(ConsumerSignpostsTest::Plain\) has no #{name}: /, error.message)
       assert_match(way_out, error.message)
-      assert_equal name, error.name
-      refute_respond_to Plain.new, name
+      assert_match(/signposts_test/, error.backtrace.first)
     end
   end
 
@@ -33,6 +32,6 @@ class ConsumerSignpostsTest < Penstock::TestCase
   end
 
   test "any other name is undefined as anywhere" do
-    assert_match(/undefined method `?'?nobody/, assert_raises(NoMethodError) { Plain.new.nobody }.message)
+    assert_match(/undefined method .nobody/, assert_raises(NoMethodError) { Plain.new.nobody }.message)
   end
 end

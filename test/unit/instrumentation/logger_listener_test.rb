@@ -37,6 +37,19 @@ class LoggerListenerTest < Penstock::TestCase
     @monitor.subscribe(Penstock::Instrumentation::LoggerListener.new(@logger))
   end
 
+  test "without a logger it takes the application's, or says that there is none" do
+    type = Penstock::Instrumentation::LoggerListener
+    before, type.default = type.default, nil
+
+    assert_match(/needs a logger: there is no application/, assert_raises(ArgumentError) { type.new(log_polling: false) }.message)
+    type.default = -> { @logger }
+    @monitor.subscribe(Class.new(type).new)
+    2.times { @monitor.instrument("app.quiet", server_id: "a") }
+    assert_equal 4, @output.string.lines.size
+  ensure
+    type.default = before
+  end
+
   test "a batch is one line that says what, where, how long and how far behind" do
     publish("consumer.consumed")
 

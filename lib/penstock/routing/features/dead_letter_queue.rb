@@ -69,9 +69,9 @@ module Penstock
               value: ->(**options) { Routing::DeadLetterQueue.new(**options) })
           end
 
-          # What is dead must not come in again.
+          # What is dead must not come in again. A topic that isn't consumed may have it from `defaults`.
           def loop_problem(topic, queue)
-            return unless queue.topic_name
+            return unless queue.topic_name && topic.active?
 
             if topic.pattern?
               return unless topic.pattern.match?(queue.topic_name)

@@ -93,7 +93,7 @@ module Penstock
               (["has both retry_topics and dead_letter_queue", "Name the dead letter topic as `finally:`"] if
                 topic.features[:dead_letter_queue]&.active?),
               (["retry_topics finally: is true", "Give the name of a topic, or false to skip"] if tiers.finally == true),
-              (["is its own dead letter topic", "Name another one as `finally:`"] if tiers.finally == topic.name)
+              (["is its own dead letter topic", "Name another one as `finally:`"] if topic.active? && tiers.finally == topic.name)
             ].compact
           end
         end

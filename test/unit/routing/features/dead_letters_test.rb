@@ -56,6 +56,18 @@ module Penstock
       assert_includes eaten.problems.join, "also matches its dead letter topic"
     end
 
+    test "a topic that isn't consumed may have its own name from `defaults`: nothing comes in again" do
+      said = [-> { dead_letter_queue topic: "dead" }, -> { retry_topics delays: [1_000], finally: "dead" }]
+      said.each do |letters|
+        found = routes do
+          topic(:orders) { consumer RoutesSupport::Consumer }
+          topic(:dead) { active false }
+          defaults(&letters)
+        end
+        assert_empty found.problems
+      end
+    end
+
     test "retry topics are consumed by the same route, each knowing its place" do
       found = drawn { retry_topics delays: [1_000, 5_000], finally: "dead" }
       tiers = %w[orders orders.retry.1 orders.retry.2].map { |name| found.find(name).features[:retry_topics] }
