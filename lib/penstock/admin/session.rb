@@ -6,7 +6,7 @@ require_relative "../errors"
 require_relative "../instrumentation/event"
 require_relative "../native/admin"
 require_relative "../native/bearer"
-require_relative "embedded"
+require_relative "../native/embedded_broker"
 
 module Penstock
   class Admin
@@ -129,7 +129,7 @@ module Penstock
       end
 
       def embedded
-        @embedded ||= Embedded.of(native, @timeout_ms)
+        @embedded ||= Native::EmbeddedBroker.of(native, @timeout_ms)
       end
     end
   end

@@ -2,9 +2,9 @@
 
 require "json"
 require "rbconfig"
-require_relative "../admin/embedded"
 require_relative "../deadline"
 require_relative "../errors"
+require_relative "../native/embedded_broker"
 
 module Penstock
   # What tests of applications need. Never loaded by a running application.
@@ -60,7 +60,7 @@ module Penstock
         spawn_broker(JSON.generate(topics: topics, brokers: brokers, port: port))
         facts = JSON.parse(first_line)
         @bootstrap_servers = facts.fetch("bootstrap_servers")
-        @control = Admin::Embedded.new("127.0.0.1", facts.fetch("control_port"))
+        @control = Native::EmbeddedBroker.new("127.0.0.1", facts.fetch("control_port"))
       rescue
         stop
         raise

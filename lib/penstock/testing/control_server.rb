@@ -8,7 +8,7 @@ require_relative "../native/kafka_error"
 module Penstock
   module Testing
     # The control socket of an embedded broker: takes requests, one JSON object a line, from any number of connections and
-    # answers each with a line (see {Admin::Embedded}). One thread serves all of them, that of {#serve}; commands run
+    # answers each with a line (see {Native::EmbeddedBroker}). One thread serves all of them, that of {#serve}; commands run
     # on it one after the other, which is all a test broker needs. It ends when one of the watched streams has something
     # to say or a command asks for it.
     class ControlServer

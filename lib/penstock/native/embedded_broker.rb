@@ -4,10 +4,10 @@ require "json"
 require "socket"
 require_relative "../errors"
 require_relative "../deadline"
-require_relative "../native/kafka_error"
+require_relative "kafka_error"
 
 module Penstock
-  class Admin
+  module Native
     # The way to an embedded broker's control socket. That broker understands no administration requests, so it listens
     # for them on a socket of its own and tells its port in the place where a broker names its rack.
     #
@@ -17,7 +17,7 @@ module Penstock
     #
     # The protocol is one JSON object a line, answered by one: `{"command": "create", "topic": "orders", "partitions": 6}`
     # by `{"result": …}` or `{"error": {"number": 36, "message": "…"}}`. A connection lasts one request.
-    class Embedded
+    class EmbeddedBroker
       RACK = "penstock-control="
       private_constant :RACK
 
@@ -29,7 +29,7 @@ module Penstock
         end
 
         # @param native [Native::Admin] of the cluster in question
-        # @return [Embedded, nil] nil when the cluster is a real one
+        # @return [EmbeddedBroker, nil] nil when the cluster is a real one
         def of(native, timeout_ms)
           _, nodes = native.describe_cluster(timeout_ms)
           _, host, _, rack = nodes.find { |*, name| name&.start_with?(RACK) }
