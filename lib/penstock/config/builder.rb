@@ -80,6 +80,8 @@ module Penstock
       def unknown_problem(section, name)
         plain = name.to_s.delete_suffix("=")
         path = [section, plain].compact.join(".")
+        return section_problem(plain) if section.nil? && Schema::SECTIONS.include?(plain)
+
         known = Schema::BY_PATH.keys + Schema::SECTIONS
         Problem.new("config.#{path}", "there is no such setting", Signposts.setting(path) || nearest(section, plain, known))
       end
@@ -90,7 +92,15 @@ module Penstock
         return "Did you mean config.#{section}.#{found}?" if found
 
         found = Nearest.to(name, known)
-        found ? "Did you mean config.#{found}?" : "docs/configuration.md lists all settings"
+        return "Did you mean config.#{found}?" if found
+
+        section ? "config.#{section} has #{inside.join(", ")}" : "docs/configuration.md lists all settings"
+      end
+
+      def section_problem(name)
+        settings = Schema.in_section(name).map(&:name)
+        Problem.new("config.#{name}", "has settings, it isn't one",
+          "Say config.#{name}.#{settings.first}; it has #{settings.join(", ")}")
       end
     end
   end

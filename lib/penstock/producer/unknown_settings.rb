@@ -14,19 +14,24 @@ module Penstock
         "polling" => "Leave it out: a thread in C polls each producer",
         "statistics_decorator" => "Leave it out: statistics have `_d` and `_fd` of every number"
       }.freeze
-      private_constant :FORMER
+      # What is asked for on the quiet, `to_ary` and the like, is no setting.
+      NAME = /\A(?!to_)[a-z]\w*=?\z/
+      private_constant :FORMER, :NAME
 
       private
 
+      # While a block runs; what is finished has no other methods than it has.
       def method_missing(name, *arguments)
         plain = name.to_s
-        return unknown(plain.delete_suffix("=")) if plain.match?(/\A[a-z]\w*=\z/)
-        return super unless FORMER.key?(plain) && arguments.empty?
+        return super if frozen? || !NAME.match?(plain)
+        return unknown(plain.delete_suffix("=")) if plain.end_with?("=") || !arguments.empty?
 
-        Config::Elsewhere.new(plain) { |path| unknown(path) }
+        unknown(plain) unless FORMER.key?(plain)
+        Config::Elsewhere.new(plain) { |path| unknown(path) if FORMER.key?(plain) }
       end
 
-      def respond_to_missing?(name, all = false) = FORMER.key?(name.to_s) || super
+      # What is only written down isn't there.
+      def respond_to_missing?(name, all = false) = super
 
       def unknown(path) = (@unknown ||= []) << path
 

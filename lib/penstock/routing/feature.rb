@@ -158,7 +158,7 @@ module Penstock
           next given[name] = value if @options.key?(name)
           next (given[@rest] ||= {})[key] = value if @rest
 
-          yield "#{verb} has no option #{key}", Nearest.hint(key, @options.keys) || known
+          yield "#{verb} has no option #{key}", Nearest.hint(key, @options.keys + @renamed.keys) || known
         end
       end
 

@@ -30,6 +30,7 @@ require_relative "features/time_limit"
 require_relative "features/window"
 require_relative "features/workers"
 require_relative "option_values"
+require_relative "topic_properties"
 
 module Penstock
   module Routing
@@ -156,7 +157,7 @@ module Penstock
                       replication_factor: Option.new(COUNT, 1), details: Option.new(type, {}.freeze)},
             value: lambda { |active:, partitions:, replication_factor:, details:|
               Declaration.new(active, partitions, replication_factor, details)
-            })
+            }, check: ->(_topic, declared, _settings) { declared ? TopicProperties.complaints(declared.details) : [] })
         end
       end
 

@@ -111,6 +111,14 @@ class MistakesTest < Penstock::TestCase
     "a topic inside of a topic" => [-> { topic(:b) }, "topic belongs outside of a topic's block"],
     "an option of an option that doesn't exist" =>
       [-> { pause(timout: 5) }, "pause has no option timout. Did you mean timeout?"],
+    "an option of an option that doesn't exist, near to its other name" =>
+      [-> { virtual_partitions(partitoner: :key) }, "virtual_partitions has no option partitoner. Did you mean partitioner?"],
+    "a topic's number of partitions under another name" =>
+      [-> { config(partition: 3) }, "config has no partition, and no topic has. Did you mean partitions?"],
+    "a topic's property that is misspelt" =>
+      [-> { config("retention.mss": 3) }, "config has no retention.mss, and no topic has. Did you mean retention.ms?"],
+    "a topic's property that is none" =>
+      [-> { config(tags: "x") }, "config has no tags, and no topic has. Topics' properties have dots"],
     "a wrong kind of value" => [-> { max_messages "5" }, 'max_messages must be an Integer of at least 1, is "5"'],
     "a value too few" => [-> { max_messages }, "max_messages is missing. It must be an Integer"],
     "a value too many" => [-> { max_messages 1, 2 }, "max_messages takes one argument, not 2"],

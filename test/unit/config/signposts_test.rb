@@ -69,6 +69,16 @@ class ConfigSignpostsTest < Penstock::TestCase
       "config.admin.retry_backof: there is no such setting. Did you mean config.admin.retry_backoff?"], found
   end
 
+  test "a section is no setting, and what a section doesn't have is told with what it has" do
+    found = told do |config|
+      config.pause = 500
+      config.health.address = "x"
+    end
+
+    assert_equal ["config.pause: has settings, it isn't one. Say config.pause.timeout; it has timeout, max_timeout, " \
+      "with_exponential_backoff", "config.health.address: there is no such setting. config.health has port, host"], found
+  end
+
   test "what nobody has is told with where all settings are" do
     found = told { |config| config.zzz = 1 }
 

@@ -34,6 +34,8 @@ class ProducerSettingsTest < Penstock::TestCase
       config.polling.fd.setup { |fd| fd.max_time = 5 }
       config.statistics_decorator = Object.new
       config.zzz = 1
+      config.middlware.append(->(message) { message })
+      config.kafak[:"linger.ms"] = 5
     end.map(&:to_s)
 
     assert_match(/\Aconfig.id: must be a name/, found.shift)
@@ -41,8 +43,10 @@ class ProducerSettingsTest < Penstock::TestCase
       "config.polling.mode: a producer has no such setting. Leave it out: a thread in C polls each producer",
       "config.polling.fd.max_time: a producer has no such setting. Leave it out: a thread in C polls each producer",
       "config.statistics_decorator: a producer has no such setting. Leave it out: statistics have `_d` and `_fd` of every number",
-      "config.zzz: a producer has no such setting. docs/producing.md lists all settings"], found
-    assert_raises(NoMethodError) { settings(&:nobody) }
+      "config.zzz: a producer has no such setting. docs/producing.md lists all settings",
+      "config.middlware: a producer has no such setting. Did you mean middleware?",
+      "config.kafak: a producer has no such setting. Did you mean kafka?"], found
+    assert_raises(NoMethodError) { finished.nobody }
   end
 
   test "every default is right" do

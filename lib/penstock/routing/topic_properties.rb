@@ -1,0 +1,35 @@
+# frozen_string_literal: true
+
+require_relative "../nearest"
+
+module Penstock
+  module Routing
+    # Kafka's properties of topics, as far as they tell a slip of the pen: brokers of other versions have others. Without state.
+    module TopicProperties
+      # What `config` takes besides.
+      OPTIONS = %w[active partitions replication_factor].freeze
+
+      NAMES = %w[
+        cleanup.policy compression.gzip.level compression.lz4.level compression.type compression.zstd.level delete.retention.ms
+        file.delete.delay.ms flush.messages flush.ms follower.replication.throttled.replicas index.interval.bytes
+        leader.replication.throttled.replicas local.retention.bytes local.retention.ms max.compaction.lag.ms max.message.bytes
+        message.downconversion.enable message.format.version message.timestamp.after.max.ms message.timestamp.before.max.ms
+        message.timestamp.difference.max.ms message.timestamp.type min.cleanable.dirty.ratio min.compaction.lag.ms
+        min.insync.replicas preallocate remote.log.copy.disable remote.log.delete.on.disable remote.storage.enable
+        retention.bytes retention.ms segment.bytes segment.index.bytes segment.jitter.ms segment.ms
+        unclean.leader.election.enable
+      ].freeze
+
+      class << self
+        # @param details [Hash{Symbol, String => Object}]
+        # @return [Array<(String, String)>] messages and hints about names that look like others
+        def complaints(details)
+          (details.keys.map(&:to_s) - NAMES).filter_map do |name|
+            nearest = Nearest.hint(name, OPTIONS + NAMES)
+            ["config has no #{name}, and no topic has", nearest || "Topics' properties have dots"] if nearest || !name.include?(".")
+          end
+        end
+      end
+    end
+  end
+end
