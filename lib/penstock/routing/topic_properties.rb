@@ -25,8 +25,9 @@ module Penstock
         # @return [Array<(String, String)>] messages and hints about names that look like others
         def complaints(details)
           (details.keys.map(&:to_s) - NAMES).filter_map do |name|
-            nearest = Nearest.hint(name, OPTIONS + NAMES)
-            ["config has no #{name}, and no topic has", nearest || "Topics' properties have dots"] if nearest || !name.include?(".")
+            hint = Nearest.hint(name, OPTIONS + NAMES)
+            hint ||= "Topics' properties have dots" unless name.include?(".")
+            ["config has no #{name}, and no topic has", hint] if hint
           end
         end
       end
