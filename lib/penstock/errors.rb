@@ -163,6 +163,10 @@ module Penstock
     include Error
   end
 
+  # A message has a payload of more than the producer's `max_payload_size`. Nothing was sent.
+  class MessageTooLargeError < MessageInvalidError
+  end
+
   # The producer was used after `close`.
   class ProducerClosedError < HandleClosedError
   end

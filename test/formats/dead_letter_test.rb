@@ -5,6 +5,7 @@ require "json"
 require "penstock/messages/memory_batch"
 require "penstock/messages/message"
 require "penstock/processing/failure/message"
+require "penstock/processing/failure/oversized"
 
 module Penstock
   # Headers of dead letters, retries and replays as released versions wrote them. They lie in topics for years, and tools read
@@ -53,6 +54,13 @@ module Penstock
 
     private
 
+    # A letter that was refused for its size so often.
+    def reduced(record, times:)
+      letter = Failure::Message.dead_letter(record, topic: "orders.dead", group: "shop", error: ArgumentError.new("no total"),
+        attempt: 4, trace_id: "t", now_ms: 1_700_000_009_999)
+      times.times.reduce(letter) { |one, _time| Failure::Oversized.reduced(one, record) }
+    end
+
     def record_of(facts)
       headers = (facts[:headers] || {}).transform_keys(&:to_s)
       row = Messages::MemoryBatch::Row.new(offset: facts[:offset], payload: facts[:payload], key: facts[:key],
@@ -62,6 +70,7 @@ module Penstock
 
     def sent(kind, record, facts)
       return Failure::Message.replay(record, **facts) if kind == "replay"
+      return reduced(record, **facts) if kind == "reduced"
 
       error = Object.const_get(facts[:error_class]).new(facts[:error_message])
       error.set_backtrace([facts[:error_place]]) if facts[:error_place]

@@ -6,6 +6,7 @@ require "penstock/messages/memory_batch"
 require "penstock/messages/message"
 require "penstock/native/admin"
 require "penstock/processing/failure/message"
+require "penstock/processing/failure/oversized"
 require "penstock/producer"
 require "support/command_line"
 require "support/embedded_broker"
@@ -79,6 +80,29 @@ class CommandLineDeadTest < Penstock::TestCase
     assert_empty listed
   end
 
+  test "a letter without its payload is shown as one, and replayed whole as long as the record lies where it came from" do
+    source = "source-#{object_id}"
+    self.class.cluster.create_topic(source, partitions: 1)
+    %w[first second].each { |payload| deliver(topic: source, payload: payload, key: "k", timestamp: 1_700_000_000_000) }
+    bury(0, "a", IOError.new("y"), topic: source, payload: "first", times: 1)
+    bury(5, "b", IOError.new("y"), topic: source, payload: "later", times: 1)
+    bury(1, "c", IOError.new("y"), topic: source, payload: "second", times: 3)
+    bury(1, "d", IOError.new("y"), topic: source, payload: "second")
+
+    assert_includes on_cluster("dead", "list", @topic).out, "payload, headers, key"
+    assert_equal [["payload"], ["payload"], %w[payload headers key], nil], listed.map { |one| one["source"]["omitted"] }
+    shown = %w[0 1].map { |offset| on_cluster("dead", "show", @topic, "0", offset).out }
+    assert_includes shown.first, "the payload has 5 bytes. `penstock dead replay` reads it at"
+    assert_includes shown.last, "can't be had any more: #{source}/0/5 is gone"
+
+    done = on_cluster("dead", "replay", @topic, "--everything", "--yes")
+    assert_equal [1, "replayed 3 messages to #{source}\n"], [done.code, done.out], done.err
+    assert_includes done.err, "#{@topic}/0/1 wasn't replayed: its payload was left out, and #{source}/0/5 is gone"
+    sent = on_cluster("tail", source, "--from-beginning", "--count", "5", "--json").out.lines.map { |line| JSON.parse(line) }
+    assert_equal [["a", "first"], ["k", "second"], ["d", "second"]], sent.drop(2).map { |one| one.values_at("key", "payload") }
+    assert_equal [1], listed.map { |one| one["offset"] }
+  end
+
   test "a message that doesn't say where it came from is sent back only where one says" do
     assert_equal 0, on_cluster("produce", @topic, "strange").code
     assert_includes on_cluster("dead", "replay", @topic, "--everything", "--yes").err, "--to"
@@ -106,10 +130,12 @@ class CommandLineDeadTest < Penstock::TestCase
   def about(letter) = letter["source"].values_at("offset", "error_class")
 
   # A letter on partition 0, as a worker makes it.
-  def bury(offset, key, error, payload: "p", topic: "orders", at: Time.now)
+  # @param times [Integer] how often it was refused for its size
+  def bury(offset, key, error, payload: "p", topic: "orders", at: Time.now, times: 0)
     record = record(topic, offset, key, payload)
     message = Penstock::Processing::Failure::Message.dead_letter(record, topic: @topic, group: "g", error: error, attempt: 4,
       trace_id: "t", now_ms: (at.to_f * 1_000).to_i)
+    times.times { message = Penstock::Processing::Failure::Oversized.reduced(message, record) }
     report = producing { |producer| producer.produce_sync({**message.except(:partition_key), partition: 0}) }
     keys[[0, report.offset]] = key
   end
@@ -119,6 +145,8 @@ class CommandLineDeadTest < Penstock::TestCase
       timestamp: 1_700_000_000_000)
     Penstock::Message.new(Penstock::Messages::MemoryBatch.new(topic, 0, [row]), 0)
   end
+
+  def deliver(**message) = producing { |producer| producer.produce_sync(message) }
 
   def producing
     producer = Penstock::Producer.new { |config| config.kafka = self.class.cluster.kafka }

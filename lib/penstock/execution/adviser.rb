@@ -2,9 +2,9 @@
 
 require_relative "../errors"
 require_relative "../processing/failure/advice"
-require_relative "../processing/failure/message"
 require_relative "../processing/failure/policy"
 require_relative "dead_lettering"
+require_relative "letter_writer"
 
 module Penstock
   module Execution
@@ -21,7 +21,7 @@ module Penstock
       def initialize(monitor:, clock:, producer:, critical: [])
         @monitor = monitor
         @clock = clock
-        @producer = producer
+        @writer = LetterWriter.new(clock, producer, method(:guarded))
         @silent = [Interrupted, CriticalError, *critical].freeze
         @policies = {}.compare_by_identity
       end
@@ -50,7 +50,7 @@ module Penstock
         offset = unit.messages.first_offset
         failed = Case.new(policy_of(unit.lane.topic), nil, unit, error, offset, unit.attempt, nil)
         destination = failed.policy.without_retries
-        letter = ready(failed, destination) unless destination == :skip
+        letter = @writer.call(failed, destination) unless destination == :skip
         [error, Processing::Failure::Advice.new(offset: offset, letter: letter).freeze]
       end
 
@@ -88,7 +88,7 @@ module Penstock
         answer = guarded(failed) { answer_of(failed) }
         backoff_ms = guarded(failed) { failed.policy.backoffs.ask(failed.error, failed.attempt) }
         destination = failed.policy.after(failed.attempt, answer)
-        letter = ready(failed, destination) unless destination.is_a?(Symbol)
+        letter = @writer.call(failed, destination) unless destination.is_a?(Symbol)
         Processing::Failure::Advice.new(offset: failed.offset, answer: answer, backoff_ms: backoff_ms, letter: letter).freeze
       end
 
@@ -117,39 +117,6 @@ module Penstock
 
       def known?(action, topic)
         %i[retry dispatch skip].include?(action) && (topic.nil? || topic.is_a?(String) || topic.is_a?(Symbol))
-      end
-
-      # A message that the user's changes made impossible to send goes as it would have gone without them.
-      def ready(failed, destination)
-        plain, producer = guarded(failed) { [message(failed, destination), producer_of(failed)] }
-        return unless plain
-
-        dispatch = enhanced(failed, destination, plain) { |changed| producer.ready(changed) }
-        dispatch ||= guarded(failed) { producer.ready(plain) } or return
-        Processing::Failure::Letter.new(record: failed.record, dispatch: dispatch, producer: producer, kind: destination.kind,
-          error: failed.error, attempt: failed.attempt, caller: failed.consumer).freeze
-      end
-
-      # A consumer's own, if it has one.
-      def producer_of(failed) = failed.consumer ? failed.consumer.producer : @producer.call
-
-      def message(failed, destination)
-        facts = {topic: destination.topic, group: failed.lane.topic.consumer_group_id, error: failed.error,
-                 attempt: failed.attempt, trace_id: failed.trace_id, now_ms: @clock.wall_ms}
-        return Processing::Failure::Message.dead_letter(failed.record, **facts, reason: failed.reason) if
-          destination.kind == :dead_letter
-
-        Processing::Failure::Message.retry(failed.record, **facts, delay_ms: destination.delay_ms)
-      end
-
-      def enhanced(failed, destination, plain)
-        return unless destination.kind == :dead_letter && failed.consumer.respond_to?(:enhance_dlq_message, true)
-
-        guarded(failed) do
-          changed = plain.merge(headers: plain[:headers].dup)
-          failed.consumer.__send__(:enhance_dlq_message, changed, failed.record)
-          yield changed
-        end
       end
     end
   end

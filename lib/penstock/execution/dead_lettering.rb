@@ -3,6 +3,7 @@
 require "securerandom"
 require_relative "../errors"
 require_relative "../processing/failure/message"
+require_relative "../processing/failure/oversized"
 
 module Penstock
   module Execution
@@ -32,13 +33,27 @@ module Penstock
       def dispatch_to_dlq(message, reason: nil)
         kit = @penstock_letters
         letter = penstock_letter(message, kit, reason || RuntimeError.new("dispatched by #{self.class}"))
-        producer.public_send(kit.queue.dispatch_method, letter).tap do
-          kit.monitor.instrument("dead_letter_queue.dispatched", {topic: message.topic, partition: message.partition,
-            offset: message.offset, attempt: attempt, message: message, to: letter[:topic], error: reason, caller: self})
-        end
+        sent, letter = penstock_send(letter, message, kit)
+        omitted = {omitted: letter.dig(:headers, Processing::Failure::Provenance::OMITTED)}.compact
+        kit.monitor.instrument("dead_letter_queue.dispatched", {topic: message.topic, partition: message.partition,
+          offset: message.offset, attempt: attempt, message: message, to: letter[:topic], error: reason, caller: self, **omitted})
+        sent
       end
 
       private
+
+      # With less each time it is refused for its size, where the route says so.
+      # @return [Array] what the producer answers; what it was given
+      def penstock_send(letter, message, kit)
+        [producer.public_send(kit.queue.dispatch_method, letter), letter]
+      rescue ProduceError, MessageTooLargeError => error
+        too_large = kit.queue.reference? && Processing::Failure::Oversized.refused?(error)
+        letter = (Processing::Failure::Oversized.reduced(letter, message) if too_large) or raise
+        kit.monitor.instrument("error.occurred", {type: "dead_letter_queue.oversized.error", error: error, topic: message.topic,
+          partition: message.partition, offset: message.offset, attempt: attempt, message: message, to: letter[:topic],
+          omitted: letter[:headers][Processing::Failure::Provenance::OMITTED], caller: self})
+        retry
+      end
 
       def penstock_letter(message, kit, error)
         topic = kit.queue.topic_name or raise ConfigurationError,

@@ -15,7 +15,7 @@ module Penstock
       PASSING = %w[librdkafka.error connection.client.poll.error].freeze
       CLIENT = "librdkafka.error"
       CONTEXT = %i[offset seek_offset attempt producer_id subscription_group_id consumer_group_id client hook inside
-        listener failures].freeze
+        listener failures to omitted].freeze
 
       # @param event [Event]
       def initialize(event)

@@ -249,7 +249,8 @@ module Penstock
       # @!group Records that fail
 
       def on_dead_letter_queue_dispatched(event)
-        @logger.warn { "#{Lines.record(event)} went to the dead letters, #{event[:to]}: #{Lines.failure(event)}" }
+        without = ", without its #{event[:omitted].split(",").join(" and its ")}" if event[:omitted]
+        @logger.warn { "#{Lines.record(event)} went to the dead letters, #{event[:to]}#{without}: #{Lines.failure(event)}" }
       end
 
       def on_retry_topic_dispatched(event)

@@ -24,6 +24,12 @@ module Penstock
           partition(message), timestamp(message), *headers(message), handle(message)].compact
       end
 
+      # @return [Boolean] whether its payload has more bytes than it may
+      def too_large?(message)
+        payload = message[:payload] if message.is_a?(Hash)
+        payload.is_a?(String) && payload.bytesize > @max_payload_bytes
+      end
+
       # @return [Array<String>] what a tombstone has to have besides
       def tombstone_problems(message)
         return problems(message) unless message.is_a?(Hash)
@@ -53,7 +59,7 @@ module Penstock
         payload = message[:payload]
         return ":payload is missing (nil makes a tombstone)" unless message.key?(:payload)
         return ":payload must be a String or nil, is a #{payload.class}" unless payload.nil? || payload.is_a?(String)
-        return if payload.nil? || payload.bytesize <= @max_payload_bytes
+        return unless too_large?(message)
 
         ":payload has #{payload.bytesize} bytes, more than max_payload_size (#{@max_payload_bytes})"
       end

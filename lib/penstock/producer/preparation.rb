@@ -52,7 +52,8 @@ module Penstock
         return if problems.empty?
 
         topic = message[:topic] if message.is_a?(Hash)
-        raise MessageInvalidError, "#{"message #{index} of the list: " if index}the message" \
+        kind = @rules.too_large?(message) ? MessageTooLargeError : MessageInvalidError
+        raise kind, "#{"message #{index} of the list: " if index}the message" \
           "#{" to #{topic.to_s[0, 80]}" if topic} can't be sent: #{problems.join("; ")}"
       end
 

@@ -3,6 +3,8 @@
 require_relative "../consumer/transaction"
 require_relative "../errors"
 require_relative "../processing/failure/effects"
+require_relative "../processing/failure/oversized"
+require_relative "pending_letter"
 
 module Penstock
   module Runtime
@@ -15,6 +17,10 @@ module Penstock
     # runs again where its partition is, and its letter may exist twice. Until then its lane isn't idle, so that a revocation
     # and a stop wait for it as for a unit.
     #
+    # What is refused for its size may only have lain in a batch that is too large: such letters are sent one at a time, so that
+    # one of them says nothing of another. Where the route wants it, what is too large by itself goes with less
+    # ({Processing::Failure::Oversized}); else it is sent again like any other.
+    #
     # Where the producer has transactions the letter and its record's offset are one: the record is complete by the commit. While
     # the end of such a transaction isn't known the letter isn't sent again.
     class DeadLetters
@@ -24,13 +30,7 @@ module Penstock
       # How soon, and how late, a handle is looked at again.
       LOOK_MS = (1..50)
 
-      # One letter on its way.
-      Pending = Struct.new(:lane, :incarnation, :burial, :handle, :due, :wait_ms, :failures, :told_full) do
-        def letter = burial.letter
-        def together? = burial.together && letter.producer.respond_to?(:transactional?) && letter.producer.transactional?
-        def counts? = lane.owned? && lane.incarnation == incarnation
-      end
-      private_constant :BACKOFF_MS, :FULL_MS, :LOOK_MS, :Pending
+      private_constant :BACKOFF_MS, :FULL_MS, :LOOK_MS
 
       # @param session [Session]
       # @param committer [Committer]
@@ -42,15 +42,17 @@ module Penstock
         @committer = committer
         @ports = ports
         @pending = []
+        @any_alone = false
       end
 
       # @param lane [Processing::Lane]
       # @param burial [Processing::Failure::Burial]
       def add(lane, burial)
         lane.letter_sent
-        pending = Pending.new(lane, lane.incarnation, burial, nil, @session.now, 0, 0, false)
+        pending = PendingLetter.new(lane, burial, @session.now)
+        tell_smaller(pending, burial.letter.refusal) if burial.letter.refusal
         @pending << pending
-        advance(pending)
+        @pending.pop unless advance(pending)
       end
 
       # @return [Integer, nil] monotonic ms at which to be run again
@@ -63,6 +65,7 @@ module Penstock
       def run
         return if @pending.empty?
         now = @session.now
+        @any_alone &&= @pending.any?(&:alone?)
         @pending.select! { |pending| pending.counts? && (pending.due > now || advance(pending)) }
       end
 
@@ -79,6 +82,7 @@ module Penstock
       end
 
       def offer(pending)
+        return look_again(pending, LOOK_MS.end) if @any_alone && pending.crowded_by?(@pending)
         return offer_together(pending) if pending.together?
         sent(pending, pending.letter.producer.dispatch(pending.letter.dispatch))
       end
@@ -129,10 +133,22 @@ module Penstock
       end
 
       def failed(pending, error)
+        return true if Processing::Failure::Oversized.refused?(error) && reduced?(pending, error)
         tell_failure(pending, error)
         pending.handle = nil
         pending.due = @session.now + [BACKOFF_MS.begin * (2**[pending.failures, 10].min), BACKOFF_MS.end].min
         pending.failures += 1
+        true
+      end
+
+      # @return [Boolean] whether it goes with less
+      def reduced?(pending, error)
+        too_large = pending.too_large?
+        @any_alone ||= pending.alone?
+        return false unless too_large && pending.letter.reference
+        smaller = Processing::Failure::Oversized.smaller(pending.letter) or return false
+        pending.replace(smaller, @session.now)
+        tell_smaller(pending, error)
         true
       end
 
@@ -151,8 +167,16 @@ module Penstock
         letter = pending.letter
         event = (letter.kind == :retry) ? "retry_topic.dispatched" : "dead_letter_queue.dispatched"
         @session.emit(event, {**place(pending), message: letter.record, to: letter.topic, error: letter.error,
-                              caller: letter.caller})
+                              caller: letter.caller, **omitted(letter)})
       end
+
+      def tell_smaller(pending, error)
+        letter = pending.letter
+        @session.emit("error.occurred", {type: "dead_letter_queue.oversized.error", error: error, **place(pending),
+                                         message: letter.record, to: letter.topic, caller: letter.caller, **omitted(letter)})
+      end
+
+      def omitted(letter) = {omitted: letter.omitted}.compact
 
       def tell_failure(pending, error)
         @session.emit("error.occurred", {type: "dead_letter_queue.dispatch.error", error: error, **place(pending),

@@ -14,12 +14,13 @@ module Penstock
     # Remembers what it was asked to make ready; refuses what the test says.
     class Producer
       attr_reader :asked
-      attr_accessor :refuses
+      attr_accessor :refuses, :limit
 
       def initialize = @asked = []
 
       def ready(message)
         @asked << message
+        raise MessageTooLargeError, "no" if @limit && message[:payload].bytesize > @limit
         raise MessageInvalidError, "no" if @refuses&.call(message)
 
         message
@@ -135,6 +136,28 @@ module Penstock
       @producer.refuses = ->(_message) { true }
       assert_nil advise(dead_letters(0)).letter
       assert_instance_of MessageInvalidError, @errors.first[:error]
+    end
+
+    test "a dead letter with too large a payload goes without, where the route wants it" do
+      @producer.limit = 1
+      letter = advise(dead_letters(0, oversized: "reference")).letter
+      assert_equal ["", "payload", "2", MessageTooLargeError, true], [letter.dispatch[:payload], letter.omitted,
+        letter.dispatch[:headers]["penstock_payload_bytes"], letter.refusal.class, letter.reference]
+      assert_empty @errors
+      assert_nil advise(dead_letters(0)).letter
+      assert_equal [MessageTooLargeError], @errors.map { |payload| payload[:error].class }
+    end
+
+    test "a record too large to wait in a retry topic is dead, and one that a broker may find too large has its letter ready" do
+      tiers = Routing::RetryTopics.new(nil, [500], "dead", 0, "reference")
+      letter = advise({retry_topics: tiers}).letter
+      assert_equal ["orders.retry.1", "dead", "p0", nil],
+        [letter.topic, *letter.instead.values_at(:topic, :payload), letter.refusal]
+      @producer.limit = 1
+      letter = advise({retry_topics: tiers}).letter
+      assert_equal ["dead", :dead_letter, "", nil], [letter.topic, letter.kind, letter.dispatch[:payload], letter.instead]
+      @producer.refuses = ->(message) { message[:topic] == "dead" }
+      assert_nil advise({retry_topics: tiers}).letter, "nothing goes into a retry topic without its payload"
     end
 
     test "[producer override] the consumer's own producer sends its dead letters" do

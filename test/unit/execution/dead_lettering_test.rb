@@ -18,6 +18,11 @@ module Penstock
       def produce_async(message) = @sent << [:async, message]
     end
 
+    # Takes nothing that has a payload.
+    class Small < Producer
+      def produce_sync(message) = message[:payload].empty? ? super : raise(ProduceError.new("large", code: :msg_size_too_large))
+    end
+
     Consumer = Struct.new(:topic, :producer, :attempt)
     Clock = Struct.new(:wall_ms)
 
@@ -41,6 +46,19 @@ module Penstock
       assert_equal [:sync, "dead", "dispatched", "KeyError"],
         [way, sent[:topic], *sent[:headers].values_at("penstock_reason", "penstock_error_class")]
       assert_equal [0, "dead", one], [@events.first[:message].offset, @events.first[:to], @events.first[:caller]]
+    end
+
+    test "one that is too large goes without its payload where the route wants it, and raises elsewhere" do
+      one = consumer(topic: "dead", dispatch_method: "produce_sync", oversized: "reference")
+      one.producer = Small.new
+      one.dispatch_to_dlq(odd_one)
+      assert_equal [["", "payload"], "payload"], [one.producer.sent.map { |_way, sent|
+        [sent[:payload], sent[:headers]["penstock_omitted"]]
+      }.first, @events.first[:omitted]]
+      other = consumer(topic: "dead", dispatch_method: "produce_sync")
+      other.producer = Small.new
+      assert_raises(ProduceError) { other.dispatch_to_dlq(odd_one) }
+      assert_empty @events
     end
 
     test "it is there only where the route has dead letters, and says so where it names no topic" do

@@ -58,11 +58,18 @@ module Penstock
     end
 
     # The first record fails for good.
-    def bury(**changes)
-      burial = fail_at(@lane, @lane.next_unit, 0).first
-      letter = Processing::Failure::Letter.new(**burial.letter.to_h, producer: @sender)
-      @letters.add(@lane, Processing::Failure::Burial.new(**burial.to_h, letter: letter, **changes))
+    def bury(lane = @lane, letter: {}, **changes)
+      burial = fail_at(lane, lane.next_unit, 0).first
+      letter = Processing::Failure::Letter.new(**burial.letter.to_h, producer: @sender, **letter)
+      @letters.add(lane, Processing::Failure::Burial.new(**burial.to_h, letter: letter, **changes))
     end
+
+    # As it is where the route wants what is too large to go with less.
+    LARGE = {reference: true, dispatch: {topic: "dead", key: "k", payload: "large", headers: {"from" => "web"}}}.freeze
+
+    def too_large = KafkaError.new("too large", code: :msg_size_too_large, number: 10)
+
+    def omitted = @session.events.filter_map { |_name, payload| payload[:omitted] }
 
     def pass(duration_ms)
       @clock.advance(duration_ms)
@@ -169,6 +176,88 @@ module Penstock
       @sender.refusal = nil
       pass(500)
       assert_equal 1, @sender.handles.size
+    end
+
+    test "what the producer refuses for its size goes with less at once, as little less as must be, told each time" do
+      @sender.refusal = too_large
+      bury(letter: LARGE)
+      3.times { pass(0) }
+      assert_equal %w[payload payload,headers payload,headers,key], omitted
+      pass(0)
+      assert_equal ["dead_letter_queue.dispatch.error"], told.uniq - ["dead_letter_queue.oversized.error"], "nothing is left"
+      @sender.refusal = nil
+      pass(500)
+      @sender.handles.first.number = 0
+      pass(50)
+      assert_equal ["dead_letter_queue.dispatched", "payload,headers,key", 1],
+        [told.last, @session.events.last.last[:omitted], @lane.position]
+    end
+
+    test "what was made with less already is told when it is on its way" do
+      bury(letter: {**LARGE, refusal: MessageTooLargeError.new("large")})
+      assert_equal [["dead_letter_queue.oversized.error"], 1], [told, @sender.handles.size]
+    end
+
+    test "what a broker refuses for its size is sent alone before it goes with less: it may only have lain beside others" do
+      other = filled(3, dead_letters(0))
+      [@lane, other].each { |lane| bury(lane, letter: LARGE) }
+      @sender.handles.each { |handle| handle.number = 10 }
+      pass(1)
+      assert_equal ["dead_letter_queue.dispatch.error"] * 2, told
+      pass(500)
+      assert_equal 3, @sender.handles.size, "the other waits"
+      @sender.handles.last.number = 0
+      pass(50)
+      pass(50)
+      assert_equal [4, 1], [@sender.handles.size, [@lane, other].map(&:position).sum]
+      2.times do
+        @sender.handles.last.number = 10
+        pass(2_000)
+        pass(2_000)
+      end
+      assert_equal ["payload"], omitted
+    end
+
+    test "others needn't wait for one that is refused again and again, but while it is on its way" do
+      bury(letter: LARGE.merge(reference: false))
+      @sender.handles.first.number = 10
+      pass(1)
+      other, third = filled(3, dead_letters(0)), filled(3, dead_letters(0))
+      bury(other)
+      assert_equal 2, @sender.handles.size
+      pass(600)
+      pass(600)
+      assert_equal 2, @sender.handles.size, "it waits for the other's end"
+      bury(third)
+      assert_equal 2, @sender.handles.size, "who comes later doesn't overtake it for ever"
+      @sender.handles.last.number = 0
+      6.times { pass(50) }
+      assert_equal 3, @sender.handles.size
+      @sender.handles.last.number = 10
+      6.times { pass(50) }
+      assert_equal [4, []], [@sender.handles.size, omitted]
+    end
+
+    test "a record too large for its retry topic goes to the dead letters, whole if that takes it" do
+      @sender.refusal = too_large
+      bury(letter: {reference: true, kind: :retry, dispatch: {topic: "orders.retry.1", payload: "large"},
+                    instead: LARGE[:dispatch]})
+      @sender.refusal = nil
+      pass(0)
+      @sender.handles.first.number = 0
+      pass(50)
+      assert_equal [%w[dead_letter_queue.oversized.error dead_letter_queue.dispatched], "dead", []],
+        [told, @session.events.last.last[:to], omitted]
+    end
+
+    test "a letter whose record turns out to be complete when it comes is done with, once" do
+      @sender = TransactionalSender.new
+      burial = fail_at(@lane, @lane.next_unit, 0).first
+      letter = Processing::Failure::Letter.new(**burial.letter.to_h, producer: @sender)
+      @lane.drop([0])
+      @letters.add(@lane, Processing::Failure::Burial.new(**burial.to_h, letter: letter, together: true))
+      pass(50)
+      assert_equal [0, ["dead_letter_queue.dispatched"], true], [@letters.size, told, @lane.idle?]
     end
 
     test "a lane that is lost or sought takes its letters with it, and a late acknowledgement changes nothing" do

@@ -13,6 +13,9 @@ module Penstock
           Payload, key, time stamp and the headers they had are those of the first day; the header penstock_replays counts how
           often a message was sent back. What was sent isn't listed any more. Every consumer group of the topic gets it.
 
+          What was left out of a letter that was too large is read again where it came from. Where that is gone the letter is
+          named and stays on the list, the others are sent, and the command fails.
+
             penstock dead replay orders.dead --error Timeout::Error --dry-run
         TEXT
 
@@ -31,11 +34,21 @@ module Penstock
           return print_letters(letters) if options[:dry_run] || letters.empty?
           return ExitCodes::FAILED unless agreed?("Send #{letters.size} messages to #{destinations(letters)}?")
 
-          session.replay(letters, options[:to])
-          options[:json] ? print_letters(letters) : say("replayed #{letters.size} messages to #{destinations(letters)}")
+          refused = session.replay(letters, options[:to])
+          sent = letters - refused.keys
+          options[:json] ? print_letters(sent) : say("replayed #{sent.size} messages to #{destinations(letters)}")
+          not_whole(refused) if refused.any?
         end
 
         def destinations(letters) = options[:to] || letters.map { |letter| letter.source.topic }.uniq.join(", ")
+
+        def not_whole(refused)
+          refused.each do |letter, reason|
+            omitted = letter.omitted.join(" and its ")
+            warn_user printable("#{letter.record.uid} wasn't replayed: its #{omitted} was left out, and #{reason}")
+          end
+          ExitCodes::FAILED
+        end
 
         def no_way_back(letters)
           warn_user "#{letters.size} of the messages don't say where they came from, the first is #{letters.first.record.uid}: " \

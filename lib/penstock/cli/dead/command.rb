@@ -55,12 +55,13 @@ module Penstock
           return say_json(letters.map(&:to_h)) if options[:json]
           return say("no dead letters") if letters.empty?
 
-          say Table.new(%w[partition offset from error attempts failed replays], letters.map { |letter| row(letter) })
+          say Table.new(%w[partition offset from error attempts failed replays omitted], letters.map { |letter| row(letter) })
         end
 
         def row(letter)
           source = letter.source
-          [letter.partition, letter.offset, letter.origin, source&.error_class, source&.attempts, letter.time, letter.replays]
+          [letter.partition, letter.offset, printable(letter.origin), source&.error_class&.then { |name| printable(name) },
+            source&.attempts, letter.time, letter.replays, (printable(letter.omitted.join(", ")) if letter.reference?)]
         end
 
         # Nothing typed by others drives the terminal.

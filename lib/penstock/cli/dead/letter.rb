@@ -31,6 +31,12 @@ module Penstock
         # @return [Integer] how often it was sent back
         def replays = Processing::Failure::Message.replays(@record)
 
+        # @return [Array<String>] what was left out of it because it was too large: "payload", "headers", "key"
+        def omitted = @source&.omitted || []
+
+        # @return [Boolean] whether it is whole only together with the record it came from
+        def reference? = omitted.any?
+
         # @return [String] where it came from
         def origin = @source ? [@source.topic, @source.partition, @source.offset].compact.join("/") : "-"
 

@@ -8,6 +8,7 @@ require_relative "../target"
 require_relative "filter"
 require_relative "handled"
 require_relative "letter"
+require_relative "originals"
 require_relative "reader"
 
 module Penstock
@@ -17,6 +18,9 @@ module Penstock
       class Session
         # Messages that are sent back at once.
         SLICE = 500
+        # As large as a message of the client library can be, in bytes.
+        LARGEST = 1_000_000_000
+        private_constant :LARGEST
 
         # @param target [Target]
         # @param topic [String] of the dead letters
@@ -44,16 +48,26 @@ module Penstock
 
         # @param letters [Array<Letter>]
         # @param to [String, nil] nil: the topic each came from
-        # @return [void]
+        # @return [Hash{Letter => String}] those that weren't sent, because what was left out of them is gone, with how that is
         # @raise [ProduceManyError] some weren't delivered: what was sent together with them is sent again the next time
         def replay(letters, to)
-          letters.each_slice(SLICE) do |slice|
-            producer.produce_many_sync(slice.map { |letter| Processing::Failure::Message.replay(letter.record, topic: to) })
+          refused = {}
+          slices(letters).each do |slice|
+            sent = slice.first.reference? ? [completed(slice.first, to, refused)].compact : slice.map { |one| message(one, to) }
+            next if sent.empty?
+
+            producer.produce_many_sync(sent)
             drop(slice)
           end
+          refused
         ensure
           @producer&.close
+          @originals&.close
         end
+
+        # @param letter [Letter] from which something was left out
+        # @return [String, nil] why that can't be had any more
+        def gone(letter) = originals.gone(letter)
 
         # @param letters [Array<Letter>] from now on they aren't shown
         # @return [void]
@@ -63,6 +77,24 @@ module Penstock
         end
 
         private
+
+        # Those from which something was left out are large: one at a time.
+        def slices(letters)
+          letters.slice_when { |one, other| one.reference? || other.reference? }.flat_map { |some| some.each_slice(SLICE).to_a }
+        end
+
+        def message(letter, to, original = nil)
+          Processing::Failure::Message.replay(letter.record, topic: to, original: original)
+        end
+
+        def completed(letter, to, refused)
+          message(letter, to, originals.of(letter))
+        rescue Originals::GoneError => error
+          refused[letter] = error.message
+          nil
+        end
+
+        def originals = @originals ||= Originals.new(@target, settings, @timeout_ms)
 
         def look_up(admin)
           count = admin.topic_info(@topic)[:partition_count]
@@ -78,10 +110,11 @@ module Penstock
         def settings = @settings ||= @target.consumer_settings.except("statistics.interval.ms")
 
         def producer
-          kafka = @target.kafka
+          kafka = {**@target.kafka, "message.max.bytes": LARGEST} # what goes back was taken before
           token_provider = @target.token_provider
           @producer ||= Producer.new do |config|
             config.kafka = kafka
+            config.max_payload_size = LARGEST
             config.oauth.token_provider_listener = token_provider || false
           end
         end

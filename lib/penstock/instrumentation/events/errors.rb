@@ -9,7 +9,7 @@ module Penstock
 
         CONTEXT = %i[topic partition offset first_offset last_offset seek_offset attempt job jobs subscription_group
           subscription_group_id consumer_group_id client producer_id message messages dispatched delivery_report label
-          listener inside failures retry offsets hook repeated thread].freeze
+          listener inside failures retry offsets hook repeated thread to omitted].freeze
 
         # Every value of `type`, with what it means. Listeners must expect others too.
         TYPES = {
@@ -30,6 +30,8 @@ module Penstock
             "can't be sent as it is; the record is tried again",
           "dead_letter_queue.dispatch.error" => "a dead letter was not acknowledged; it is sent again without its " \
             "record being run again",
+          "dead_letter_queue.oversized.error" => "a dead letter is larger than its topic or its producer takes: it goes " \
+            "without what `omitted` names, which only its source still has, or from its way to a retry topic to the dead letters",
           "worker.process.error" => "a worker failed outside of user code",
           "connection.listener.fetch_loop.error" => "a poll loop failed; its connection is opened anew",
           "connection.client.poll.error" => "a client reported an error while it polled",

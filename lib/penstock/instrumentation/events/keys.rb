@@ -63,6 +63,7 @@ module Penstock
           offsets: "`[topic, partition, offset]` each",
           oldest_age_ms: "milliseconds the oldest row has waited, nil when there is none",
           parked: "rows that were refused and are tried again",
+          omitted: "what was left out of a dead letter that was too large: payload, headers, key, with commas",
           outcome: "how it ended, a Symbol",
           partition: "number of the partition",
           partitions: "how many partitions the topic has, nil when unknown",

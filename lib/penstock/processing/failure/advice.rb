@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require_relative "provenance"
+
 module Penstock
   module Processing
     module Failure
@@ -12,12 +14,19 @@ module Penstock
 
       # A message ready to be sent for a record that failed. `record` is the record's view, `dispatch` what the producer takes,
       # `kind` :dead_letter or :retry, `caller` the consumer.
-      Letter = Struct.new(:record, :dispatch, :producer, :kind, :error, :attempt, :caller, keyword_init: true) do
+      #
+      # `reference`: where it is too large, what doesn't fit may be left out, see {Oversized}. `instead` is what is sent then in
+      # place of a message to a retry topic, `refusal` why something was left out when it was made.
+      Letter = Struct.new(:record, :dispatch, :producer, :kind, :error, :attempt, :caller, :reference, :instead, :refusal,
+        keyword_init: true) do
         # @return [String] where it goes
         def topic = dispatch[:topic]
 
         # @return [Integer] of the record
         def offset = record.offset
+
+        # @return [String, nil] what was left out of it
+        def omitted = dispatch[:headers]&.fetch(Provenance::OMITTED, nil)
       end
     end
   end

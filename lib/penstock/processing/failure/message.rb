@@ -14,7 +14,7 @@ module Penstock
           # @param facts as for {Provenance.headers}
           # @return [Hash] as the producer takes it
           def dead_letter(record, topic:, **facts)
-            headers = Provenance.headers_of(record).except(*Provenance::PASSING)
+            headers = Provenance.headers_of(record).except(*Provenance::NAMES, *Provenance::PASSING)
             message(record, topic, {**headers, **Provenance.headers(record, **facts)})
           end
 
@@ -22,19 +22,21 @@ module Penstock
           # @return [Hash] as the producer takes it
           def retry(record, topic:, delay_ms:, **facts)
             provenance = Provenance.headers(record, **facts, reason: "retried")
-            kept = Provenance.headers_of(record)
+            kept = Provenance.headers_of(record).except(*Provenance::NAMES)
             message(record, topic, {**kept, **provenance, "penstock_attempt" => provenance["source_attempts"],
               "penstock_due_at" => (facts.fetch(:now_ms) + delay_ms).to_s})
           end
 
           # A dead letter on its way back.
+          # @param original [Penstock::Message, nil] the record it is about, where something was left out of the letter
           # @return [Hash] as the producer takes it
-          def replay(record, topic: nil)
+          def replay(record, topic: nil, original: nil)
             source = Provenance.read(record.raw_headers)
-            headers = Provenance.headers_of(record).except(*Provenance::NAMES, *Provenance::PASSING)
+            from = ->(part) { source&.omitted&.include?(part) ? original : record }
+            headers = Provenance.headers_of(from.call("headers")).except(*Provenance::NAMES, *Provenance::PASSING)
             headers[Provenance::REPLAYS] = (replays(record) + 1).to_s
-            {topic: topic || source.topic, payload: record.raw_payload, key: key(record), headers: headers,
-             timestamp: stamp(record)}.compact.merge(payload: record.raw_payload)
+            {topic: topic || source.topic, key: key(from.call("key")), headers: headers, timestamp: stamp(record)}
+              .compact.merge(payload: from.call("payload").raw_payload)
           end
 
           # @return [Integer] how often it was replayed

@@ -48,6 +48,9 @@ module Penstock
         # @return [Boolean] whether healthy records behind a failed one are kept apart from it
         def isolate? = @isolate
 
+        # @return [Boolean] whether a letter that is too large goes without what doesn't fit
+        def reference? = (@tiers || @queue)&.reference? || false
+
         # @return [#call, nil] asked at each failure, on the worker
         def strategy = @queue&.strategy
 

@@ -16,13 +16,22 @@ module Penstock
         NAMES = %w[
           source_topic source_partition source_offset source_consumer_group source_attempts source_trace_id
           penstock_format penstock_reason penstock_error_class penstock_error_message penstock_error_place
-          penstock_failed_at penstock_source_timestamp
+          penstock_failed_at penstock_source_timestamp penstock_omitted penstock_payload_bytes
         ].freeze
+        # Where a record was read, and when it was written.
+        ORIGIN = %w[source_topic source_partition source_offset source_consumer_group penstock_source_timestamp].freeze
         REPLAYS = "penstock_replays"
+        # Of a letter that was too large: what was left out of it, and how large the record's payload is.
+        OMITTED = "penstock_omitted"
+        PAYLOAD_BYTES = "penstock_payload_bytes"
+
+        # What a retry topic's name has behind that of its source.
+        RETRY = /\A[._-]retry[._-]\d+\z/
+        private_constant :ORIGIN, :RETRY
 
         # What a header says that a message came with.
         Source = Struct.new(:topic, :partition, :offset, :group, :attempts, :trace_id, :reason, :error_class, :error_message,
-          :error_place, :failed_at, :timestamp, keyword_init: true)
+          :error_place, :failed_at, :timestamp, :omitted, :payload_bytes, keyword_init: true)
 
         class << self
           # @param record [Message]
@@ -52,12 +61,13 @@ module Penstock
               attempts: number.call("source_attempts"), trace_id: text.call("source_trace_id"),
               reason: text.call("penstock_reason"), error_class: text.call("penstock_error_class"),
               error_message: text.call("penstock_error_message"), error_place: text.call("penstock_error_place"),
-              failed_at: number.call("penstock_failed_at"), timestamp: number.call("penstock_source_timestamp"))
+              failed_at: number.call("penstock_failed_at"), timestamp: number.call("penstock_source_timestamp"),
+              omitted: text.call(OMITTED)&.split(","), payload_bytes: number.call(PAYLOAD_BYTES))
           end
 
           # @param record [Message]
           # @return [Integer] failures in topics it went through before this one
-          def earlier_attempts(record) = number(record, "penstock_attempt") || 0
+          def earlier_attempts(record) = (retried?(record) && number(record, "penstock_attempt")) || 0
 
           # @param record [Message]
           # @return [Hash] a record without headers has none
@@ -75,21 +85,35 @@ module Penstock
 
           private
 
-          # A record of a retry topic still comes from where it came from first.
+          # A record of a retry topic still comes from where it came from first; so does one without its payload, for there alone
+          # that lies.
           def origin(record, group)
-            kept = headers_of(record).slice("source_topic", "source_partition", "source_offset", "source_consumer_group",
-              "penstock_source_timestamp")
-            return kept.transform_values { |value| Array(value).last } if retried?(record) && kept.size == 5
+            kept = headers_of(record).slice(*ORIGIN).transform_values { |value| Array(value).last }
+            return kept if kept.size == ORIGIN.size && retried?(record)
+            return {**kept, **without_payload(record)} if kept.size == ORIGIN.size && without_payload?(record)
 
             {"source_topic" => record.topic, "source_partition" => record.partition.to_s, "source_offset" => record.offset.to_s,
              "source_consumer_group" => group, "penstock_source_timestamp" => record.timestamp_ms.to_s}
           end
 
+          def without_payload(record)
+            headers_of(record).slice(OMITTED, PAYLOAD_BYTES).transform_values { |value| Array(value).last }
+          end
+
+          def without_payload?(record) = headers_of(record).key?(OMITTED) && record.raw_payload.to_s.empty?
+
           def attempts(record, attempt, trace_id)
             {"source_attempts" => (earlier_attempts(record) + attempt).to_s, "source_trace_id" => trace_id}
           end
 
-          def retried?(record) = headers_of(record).key?("penstock_attempt")
+          # Headers go along where applications pass them on: elsewhere than in a retry topic of their source they mean nothing.
+          def retried?(record)
+            headers = headers_of(record)
+            source = Array(headers["source_topic"]).last
+            return false unless source && headers.key?("penstock_attempt") && record.topic.start_with?(source)
+
+            RETRY.match?(record.topic.delete_prefix(source))
+          end
 
           def number(record, name) = Array(headers_of(record)[name]).last&.then { |text| Integer(text, 10, exception: false) }
 

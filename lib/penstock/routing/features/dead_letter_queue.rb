@@ -9,7 +9,7 @@ module Penstock
     # Where records go that fail for good, and when. `topic` is a name; false: such records are skipped; nil: there is no
     # dead letter queue; :strategy: the strategy names the topic.
     DeadLetterQueue = Struct.new(:topic, :max_retries, :strategy, :independent, :transactional, :dispatch_method,
-      :marking_method, :mark_after_dispatch, keyword_init: true) do
+      :marking_method, :mark_after_dispatch, :oversized, keyword_init: true) do
       include FrozenStruct
 
       # @return [Boolean]
@@ -20,6 +20,9 @@ module Penstock
 
       # @return [String, nil] where records go that nobody names a topic for
       def topic_name = topic.is_a?(String) ? topic : nil
+
+      # @return [Boolean] whether a letter that is too large goes without what doesn't fit
+      def reference? = oversized == "reference"
 
       # @return [Boolean] whether the offset is committed at once when a dead letter was acknowledged
       def commit_at_once? = marking_method == "mark_as_consumed!"
@@ -43,6 +46,8 @@ module Penstock
         end
 
         FLAG = Config::Types::Flag.new
+        # What becomes of a letter that is too large for where it goes.
+        OVERSIZED = Config::Types::Word.new("wait", "reference")
         private_constant :FLAG
 
         OPTIONS = {
@@ -54,11 +59,14 @@ module Penstock
           dispatch_method: Feature::Option.new(Config::Types::Word.new("produce_async", "produce_sync"), "produce_async"),
           marking_method: Feature::Option.new(Config::Types::Word.new("mark_as_consumed", "mark_as_consumed!"),
             "mark_as_consumed"),
-          mark_after_dispatch: Feature::Option.new(Config::Types::Either.new(FLAG, nil_allowed: true), nil)
+          mark_after_dispatch: Feature::Option.new(Config::Types::Either.new(FLAG, nil_allowed: true), nil),
+          oversized: Feature::Option.new(OVERSIZED, "wait")
         }.freeze
 
         CHECK = lambda do |topic, queue, _settings|
-          queue&.active? ? [*DeadLetterQueue.loop_problem(topic, queue), *DeadLetterQueue.strategy_problem(queue)] : []
+          next [] unless queue&.active?
+          [*DeadLetterQueue.loop_problem(topic, queue), *DeadLetterQueue.strategy_problem(queue),
+            *DeadLetterQueue.nowhere_problem(queue)]
         end
 
         class << self
@@ -78,6 +86,13 @@ module Penstock
               return [["its pattern also matches its dead letter topic #{queue.topic_name}", "Give that another name"]]
             end
             [["is its own dead letter topic", "Name another one"]] if queue.topic_name == topic.name
+          end
+
+          def nowhere_problem(queue)
+            return unless queue.topic == false && queue.reference?
+
+            [["dead_letter_queue oversized: :reference names no topic: with topic: false there are no letters",
+              "Leave it out, or name a topic"]]
           end
 
           def strategy_problem(queue)

@@ -3,12 +3,13 @@
 require_relative "../../config/types"
 require_relative "../feature"
 require_relative "../option_values"
+require_relative "dead_letter_queue"
 
 module Penstock
   module Routing
     # Topics that failed records go through, one a delay, instead of holding up those behind them. `tier` is the place of a
-    # topic in that row: 0 is the topic itself, 1 the first retry topic.
-    RetryTopics = Struct.new(:source, :delays, :finally, :tier) do
+    # topic in that row: 0 is the topic itself, 1 the first retry topic. `oversized` is as of {DeadLetterQueue}.
+    RetryTopics = Struct.new(:source, :delays, :finally, :tier, :oversized) do
       include FrozenStruct
 
       # @return [Array<String>] the retry topics, in the order in which a record goes through them
@@ -27,10 +28,13 @@ module Penstock
       def delayed? = tier.positive?
 
       # @return [RetryTopics] the same, that knows its topic
-      def of(name) = source ? self : self.class.new(name, delays, finally, tier)
+      def of(name) = source ? self : self.class.new(name, delays, finally, tier, oversized)
 
       # @return [RetryTopics] the same, for another place in the row
-      def at(tier) = self.class.new(source, delays, finally, tier)
+      def at(tier) = self.class.new(source, delays, finally, tier, oversized)
+
+      # @return [Boolean] whether a record that is too large goes to the dead letters, without what doesn't fit
+      def reference? = oversized == "reference"
 
       private
 
@@ -63,7 +67,8 @@ module Penstock
         OPTIONS = {
           delays: Feature::Option.new(Delays.new, Feature::REQUIRED),
           finally: Feature::Option.new(Config::Types::Either.new(Config::Types::Flag.new, Config::Types::Name.new),
-            Feature::REQUIRED)
+            Feature::REQUIRED),
+          oversized: Feature::Option.new(DeadLetterQueue::OVERSIZED, "wait")
         }.freeze
 
         CHECK = lambda do |topic, tiers, _settings|
@@ -76,7 +81,7 @@ module Penstock
             Feature.new(:retry_topics, options: OPTIONS, check: CHECK, derived: method(:topics),
               description: "Retries in topics of their own, one a delay, so that nothing waits behind a failed record; " \
                            "`finally` is the dead letter topic, false skips. Gives up the order of those records.",
-              value: ->(delays:, finally:) { Routing::RetryTopics.new(nil, delays, finally, 0) })
+              value: ->(delays:, finally:, oversized:) { Routing::RetryTopics.new(nil, delays, finally, 0, oversized) })
           end
 
           # @return [Array<(String, Routing::RetryTopics)>]
@@ -93,8 +98,17 @@ module Penstock
               (["has both retry_topics and dead_letter_queue", "Name the dead letter topic as `finally:`"] if
                 topic.features[:dead_letter_queue]&.active?),
               (["retry_topics finally: is true", "Give the name of a topic, or false to skip"] if tiers.finally == true),
-              (["is its own dead letter topic", "Name another one as `finally:`"] if topic.active? && tiers.finally == topic.name)
+              (["is its own dead letter topic", "Name another one as `finally:`"] if topic.active? &&
+                [topic.name, *tiers.of(topic.name).names].include?(tiers.finally)),
+              nowhere_problem(tiers)
             ].compact
+          end
+
+          def nowhere_problem(tiers)
+            return unless tiers.finally == false && tiers.reference?
+
+            ["retry_topics oversized: :reference has nowhere to put a record that is too large to wait: `finally:` is false",
+              "Name a dead letter topic as `finally:`, or leave it out"]
           end
         end
       end

@@ -24,7 +24,8 @@ module Penstock
       queue = topic { dead_letter_queue topic: "dead" }.features[:dead_letter_queue]
 
       assert_equal({topic: "dead", max_retries: 3, strategy: nil, independent: true, transactional: true,
-                    dispatch_method: "produce_async", marking_method: "mark_as_consumed", mark_after_dispatch: nil}, queue.to_h)
+                    dispatch_method: "produce_async", marking_method: "mark_as_consumed", mark_after_dispatch: nil,
+                    oversized: "wait"}, queue.to_h)
       assert_predicate queue, :active?
     end
 
@@ -87,6 +88,19 @@ module Penstock
       found = wrong { [retry_topics(delays: [1], finally: true), dead_letter_queue(topic: "dead")] }
       assert_equal 2, found.size, found.inspect
       assert_includes wrong { retry_topics delays: [], finally: "dead" }.first, "an Array of 1 to 10 waits"
+    end
+
+    test "what becomes of letters that are too large is said by name, where there are letters" do
+      found = wrong { dead_letter_queue topic: "dead", oversized: :drop }
+      assert_equal [true, true], [found.first.include?("oversized:"), found.first.include?('"wait" or "reference"')], found.first
+      assert_includes wrong { dead_letter_queue topic: false, oversized: :reference }.first, "names no topic"
+      assert_includes wrong { retry_topics delays: [1], finally: false, oversized: :reference }.first, "nowhere to put"
+      assert topic { retry_topics delays: [1], finally: "dead", oversized: :reference }.features[:retry_topics].reference?
+      refute topic { dead_letter_queue topic: "dead" }.features[:dead_letter_queue].reference?
+    end
+
+    test "a retry topic isn't its own dead letter topic" do
+      assert_includes wrong { retry_topics delays: [1, 2], finally: "orders.retry.2" }.first, "its own dead letter topic"
     end
 
     test "backoff_for is said several times, with options or a block" do

@@ -1,0 +1,116 @@
+# frozen_string_literal: true
+
+require "securerandom"
+require_relative "../../deadline"
+require_relative "../../errors"
+require_relative "../../messages/message"
+require_relative "../../native/consumer"
+require_relative "../failure"
+
+module Penstock
+  module CLI
+    module Dead
+      # The records that letters without a payload are about: read where they came from, as long as they lie there. One
+      # command's, on its thread; has one partition open at a time, until {#close}.
+      class Originals
+        # What was left out of a letter can't be had any more.
+        class GoneError < Usage
+        end
+
+        BYTES = 1024 * 1024
+        # What is said of partitions that aren't there.
+        NOWHERE = %i[unknown_topic_or_part unknown_partition unknown_topic topic_exception noent].freeze
+        private_constant :BYTES, :NOWHERE
+
+        # @param target [Target]
+        # @param settings [Hash{String => String}] librdkafka's, of a consumer
+        # @param timeout_ms [Integer] longest time for one
+        def initialize(target, settings, timeout_ms)
+          @target = target
+          @settings = {**settings, "group.id" => "penstock-dead-#{SecureRandom.hex(6)}", "auto.offset.reset" => "earliest",
+                                   "enable.partition.eof" => "true", "enable.auto.commit" => "false",
+                                   "enable.auto.offset.store" => "false"}
+          @timeout_ms = timeout_ms
+          @bounds = {}
+        end
+
+        # @param letter [Letter]
+        # @return [Message] the record it is about
+        # @raise [GoneError] it isn't there any more, or another one is
+        # @raise [WaitTimeoutError] nothing came in time
+        def of(letter)
+          reason = gone(letter)
+          raise GoneError, reason if reason
+
+          found = read(letter.source)
+          raise GoneError, "nothing lies at #{letter.origin} any more" unless found
+          return found if same?(found, letter.source)
+
+          raise GoneError, "another record lies at #{letter.origin} now: was the topic made anew?"
+        end
+
+        # @param letter [Letter]
+        # @return [String, nil] why its record can't be had, as far as that is known without reading it
+        def gone(letter)
+          source = letter.source
+          return "the letter doesn't say where its record lies" unless source.partition&.>=(0) && source.offset&.>=(0)
+
+          low, high = bounds(source)
+          return "the topic #{source.topic}, or its partition #{source.partition}, is gone" unless low
+          return "#{letter.origin} is gone: the partition begins at offset #{low} now" if source.offset < low
+
+          "#{letter.origin} is gone: the partition ends at offset #{high} now, was the topic made anew?" if source.offset >= high
+        end
+
+        # @return [void]
+        def close
+          @consumer&.close(2_000)
+          @consumer = nil
+        end
+
+        private
+
+        def same?(record, source)
+          record.timestamp_ms == source.timestamp && record.raw_payload&.bytesize == source.payload_bytes
+        end
+
+        def bounds(source)
+          @bounds[[source.topic, source.partition]] ||=
+            @target.admin { |admin| admin.read_watermark_offsets(source.topic, source.partition) }
+        rescue KafkaError => error
+          raise unless NOWHERE.include?(error.code)
+        end
+
+        def read(source)
+          go_to([source.topic, source.partition], source.offset)
+          deadline = Deadline.in(@timeout_ms)
+          until deadline.expired?
+            batch = turn or next
+            index = (0...batch.size).find { |one| batch.offset(one) >= source.offset }
+            return (Message.new(batch, index) if batch.offset(index) == source.offset) if index
+            return if batch.eof
+          end
+          raise WaitTimeoutError, "#{source.topic}/#{source.partition}: nothing came for #{@timeout_ms} ms"
+        end
+
+        def go_to(place, offset)
+          return @consumer.seek(@lane, offset) if @consumer && @place == place
+
+          close
+          @consumer = Native::Consumer.new(@settings)
+          @lane = @consumer.lane(*place)
+          refused = @consumer.assign([[*place, offset]])
+          raise KafkaError.build(number: refused[0], name: "assign", message: refused[1]) if refused
+
+          @place = place
+        end
+
+        def turn
+          @consumer.wait(100)
+          nil while @consumer.poll_event
+          @consumer.take([@lane, 1, BYTES]).first
+        end
+      end
+    end
+  end
+end

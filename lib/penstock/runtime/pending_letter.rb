@@ -1,0 +1,77 @@
+# frozen_string_literal: true
+
+module Penstock
+  module Runtime
+    # One letter on its way: what {DeadLetters}, whose it is, knows of it.
+    class PendingLetter
+      # How often a letter is refused for its size, alone, before it counts as too large: another application's message may have
+      # lain in its batch.
+      REFUSALS = 2
+      private_constant :REFUSALS
+
+      attr_reader :lane, :burial
+      # @return [Producer::Delivery::Handle, nil] nil while it isn't sent
+      attr_accessor :handle
+      # @return [Integer] monotonic ms at which it is looked at again
+      attr_accessor :due
+      attr_accessor :wait_ms, :failures, :told_full
+
+      # @param lane [Processing::Lane]
+      # @param burial [Processing::Failure::Burial]
+      # @param now [Integer] monotonic ms
+      def initialize(lane, burial, now)
+        @lane = lane
+        @incarnation = lane.incarnation
+        @burial = burial
+        @due = now
+        @wait_ms = @failures = @refusals = 0
+        @told_full = @alone = @waits = false
+      end
+
+      def letter = burial.letter
+
+      # @return [Boolean] whether it is one transaction with its record's offset
+      def together? = burial.together && letter.producer.respond_to?(:transactional?) && letter.producer.transactional?
+
+      # @return [Boolean] whether it still belongs to the lane's present life
+      def counts? = lane.owned? && lane.incarnation == @incarnation
+
+      # @return [Boolean] whether nothing else may be on its way to its topic meanwhile
+      def alone? = @alone
+
+      # Asked when it is about to be sent. Who is to go alone isn't overtaken for ever by those who needn't.
+      # @param others [Array<PendingLetter>]
+      # @return [Boolean] whether it has to wait for another
+      def crowded_by?(others)
+        @waits = others.any? { |other| !other.equal?(self) && other.letter.topic == letter.topic && in_way?(other) }
+      end
+
+      # It was refused for its size.
+      # @return [Boolean] whether that is its own: else it is to be sent alone
+      def too_large?
+        return true if handle.nil? || together? # the producer has refused it, or a transaction that has nothing else
+        @refusals += 1 if @alone
+        @alone = true
+        @refusals >= REFUSALS
+      end
+
+      # @param letter [Processing::Failure::Letter] goes in its place
+      # @param due [Integer] monotonic ms at which it is sent
+      def replace(letter, due)
+        @burial = burial.dup.tap { |changed| changed.letter = letter }
+        @handle = nil
+        @due = due
+        @wait_ms = @failures = @refusals = 0
+      end
+
+      protected
+
+      def on_its_way? = !@handle.nil?
+      def waits? = @waits && @alone
+
+      private
+
+      def in_way?(other) = @alone ? other.on_its_way? : other.alone? && (other.on_its_way? || other.waits?)
+    end
+  end
+end

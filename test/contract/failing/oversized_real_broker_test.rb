@@ -1,0 +1,106 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "penstock/admin"
+require "penstock/cli/dead/letter"
+require "penstock/messages/memory_batch"
+require "support/real_broker"
+require_relative "oversized_contract"
+
+module Penstock
+  class OversizedOnRealBrokerTest < TestCase
+    include TestSupport::RealBroker
+    include TestSupport::Consuming
+    include FailingContract
+    include OversizedContract
+
+    OversizedContract.add_to(self)
+
+    LIMIT = 100_000
+
+    def kafka = {"bootstrap.servers": bootstrap_servers, "auto.commit.interval.ms": 200}
+
+    def dead_topic(limit = LIMIT)
+      unique("dead").tap do |name|
+        Admin.open(kafka) { |admin| admin.create_topic(name, partitions: 1, config: {"max.message.bytes" => limit.to_s}) }
+      end
+    end
+
+    # Nothing makes it smaller.
+    def noise(bytes) = Random.new(7).bytes(bytes)
+
+    def dispatch_failures(running) = all(running.errors).count { |event| event[:type] == "dead_letter_queue.dispatch.error" }
+
+    test "a letter larger than its topic takes goes without its payload, and what was left out is read again" do
+      topic, dead = letters_topics, dead_topic
+      send_records(topic, [[noise(LIMIT + 1), "key"], ["fine", nil]])
+      consuming(topic, referring(dead)) do
+        messages.each { |message| raise "no" if message.offset.zero? }
+      end
+
+      letter = letters(dead, 1).first
+      assert_equal ["", "payload"], [letter.raw_payload, letter.raw_headers["penstock_omitted"]]
+      await_committed(topic, 2)
+      originals = CLI::Dead::Originals.new(Cluster.new(kafka), native, 15_000)
+      assert_equal noise(LIMIT + 1), originals.of(CLI::Dead::Letter.new(letter)).raw_payload
+      originals.close
+    end
+
+    test "what compression makes small enough goes whole" do
+      topic, dead = letters_topics, dead_topic
+      send_records(topic, [["0" * (LIMIT * 3), nil]])
+      config = ->(one) { one.producer { |own| own.kafka = {**own.kafka, "compression.type": "lz4"} } }
+      consuming(topic, referring(dead), config: config) { raise "no" }
+
+      assert_equal [LIMIT * 3], letters(dead, 1).map { |one| one.raw_payload.bytesize }
+    end
+
+    test "headers that are too large are left out behind the payload" do
+      topic, dead = letters_topics, dead_topic
+      producer = Native::Producer.new(native)
+      producer.produce(topic, noise(9), "key", partition: 0, handle: false, headers: {"big" => noise(LIMIT)})
+      producer.flush(10_000) or raise "not delivered"
+      consuming(topic, referring(dead)) { raise "no" }
+
+      letter = letters(dead, 1).first
+      assert_equal ["", "key", "payload,headers", nil],
+        [letter.raw_payload, letter.raw_key, *letter.raw_headers.values_at("penstock_omitted", "big")]
+    ensure
+      producer&.close(2_000)
+    end
+
+    test "letters that fit, but not into one batch, all arrive whole, with or without a wish to leave something out" do
+      %i[wait reference].each do |oversized|
+        topic, dead = letters_topics, dead_topic
+        send_records(topic, Array.new(6) { |index| [noise(40_000), "k#{index}"] })
+        config = ->(one) { one.producer { |own| own.kafka = {**own.kafka, "linger.ms": 300} } }
+        options = lambda do |_|
+          [parallel(by: :key, max_partitions: 6), breaker(false),
+            dead_letter_queue(topic: dead, max_retries: 0, oversized: oversized)]
+        end
+        running = consuming(topic, options, concurrency: 6, config: config) { raise "no" }
+
+        assert_equal [40_000], letters(dead, 6).map { |one| one.raw_payload.bytesize }.uniq
+        await_committed(topic, 6)
+        assert_operator dispatch_failures(running), :>, 1, "none was in a batch with another"
+        running.stop
+      end
+    end
+
+    test "with transactions the letter without its payload and the offset behind its record are one" do
+      topic, dead = letters_topics, dead_topic
+      send_records(topic, [[noise(LIMIT + 1), "key"], ["fine", nil]])
+      config = ->(one) { one.producer { |own| own.kafka = {**own.kafka, "transactional.id": dead} } }
+      running = consuming(topic, referring(dead), config: config) do
+        messages.each { |message| raise "no" if message.offset.zero? }
+      end
+
+      await_committed(topic, 2) # an end of the dead letters is also that of a transaction that was aborted
+      letter = letters(dead, 1).first
+      assert_equal ["", "payload"], [letter.raw_payload, letter.raw_headers["penstock_omitted"]]
+      told = all(running.errors).map { |event| event[:type] }.select { |type| type.start_with?("dead_letter") }
+      # Behind a batch that was refused the library purges what the next transaction sends first.
+      assert_equal ["dead_letter_queue.oversized.error", 1], [told.first, told.count("dead_letter_queue.oversized.error")]
+    end
+  end
+end
