@@ -55,6 +55,19 @@ class ProducerTopicPropertiesTest < Penstock::TestCase
     assert_equal :msg_timed_out, report.error.code
   end
 
+  test "[current_variant in callback] a listener of deliveries has the producer's own settings, whoever waits for them" do
+    sender = connected_api { |config| config.max_wait_timeout = 60_000 }
+    seen = Queue.new
+    sender.monitor.subscribe("message.acknowledged") { seen << [sender.current_variant.max_wait_timeout, Thread.current] }
+    own = []
+    sender.monitor.subscribe("message.produced_sync") { own << sender.current_variant.max_wait_timeout }
+    sender.with(max_wait_timeout: 30_000).produce_sync(thing)
+    heard = wait_until(20, "an event") { seen.pop unless seen.empty? }
+
+    assert_equal [60_000, 30_000], [heard.first, *own]
+    refute_same Thread.current, heard.last
+  end
+
   test "a variant outlives its client" do
     sender = connected_api
     variant = sender.with(topic_config: {acks: 0})
