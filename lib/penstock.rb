@@ -86,6 +86,7 @@ module Penstock
     def introduce(admin)
       admin.kafka = -> { Config::KafkaMap.admin(application.config) }
       admin.options = -> { application.admin_options }
+      admin.routed = ->(active) { application.routed_topics(active: active) }
     end
 
     def application

@@ -26,7 +26,7 @@ module Penstock
     # Commands that may be called on the class.
     COMMANDS = %i[
       create_topic delete_topic create_partitions topics topic_info cluster_info read_watermark_offsets
-      read_partition_offsets offsets_for_times read_committed_offsets read_lags_with_offsets group_lag groups group_info
+      read_partition_offsets offsets_for_times read_committed_offsets group_lag groups group_info
     ].freeze
 
     class << self
@@ -40,6 +40,10 @@ module Penstock
       # How they go there, as {#initialize} takes it, or something that answers that when called. The application sets it.
       # @api private
       attr_writer :options
+
+      # What answers groups and their topics when called with whether inactive ones are left out. The application sets it.
+      # @api private
+      attr_writer :routed
 
       # Connects, yields, disconnects.
       #
@@ -58,6 +62,16 @@ module Penstock
         define_method(name) do |*arguments, **options|
           Admin.open(application_kafka, **application_options) { |admin| admin.public_send(name, *arguments, **options) }
         end
+      end
+
+      # As {Admin#read_lags_with_offsets}; without groups of all that the application's routes name, but for patterns.
+      #
+      # @param groups [Hash{String=>Array<String>, nil}]
+      # @param active_topics_only [Boolean] false: also of topics that aren't consumed
+      # @return [Hash{String=>Hash{String=>Hash{Integer=>Hash}}}]
+      def read_lags_with_offsets(groups = {}, active_topics_only: true)
+        groups = @routed&.call(active_topics_only).to_h if groups.empty?
+        Admin.open(application_kafka, **application_options) { |admin| admin.read_lags_with_offsets(groups) }
       end
 
       private

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "application"
+require_relative "instrumentation/proctitle_listener"
 
 module Penstock
   # Sugar for applications written as a class; every subclass has one {Application}.
@@ -87,4 +88,5 @@ module Penstock
   end
 
   Instrumentation::LoggerListener.default = -> { Penstock.app&.logger }
+  Instrumentation::ProctitleListener.default = -> { Penstock.app&.config&.client_id }
 end

@@ -3,6 +3,7 @@
 require "logger"
 require "monitor"
 require_relative "application/doors"
+require_relative "application/former_variables"
 require_relative "application/service"
 require_relative "application/swarming"
 require_relative "clock"
@@ -124,6 +125,14 @@ module Penstock
        token_provider: config.oauth.token_provider_listener}
     end
 
+    # @param active [Boolean] whether those that aren't consumed are left out
+    # @return [Hash{String => Array<String>}] names of topics by group, without patterns
+    # @api private
+    def routed_topics(active:)
+      wanted = routes.topics.reject { |topic| topic.pattern? || (active && !topic.active?) }
+      wanted.group_by(&:consumer_group_id).transform_values { |topics| topics.map(&:name) }
+    end
+
     # Runs until a signal or {#stop!} stops it.
     # @param filters [#take?, nil] which routed topics this process consumes
     # @param traps [Boolean] whether to handle signals
@@ -133,6 +142,7 @@ module Penstock
       @signals = signals
       validate!
       log_by_default
+      FormerVariables.warn_of(ENV, logger) unless node
       faults
       ask_for_tokens
       @lifecycle.enter(:initialized)

@@ -101,6 +101,28 @@ class AppTest < Penstock::TestCase
     assert_raises(Penstock::ConfigurationError) { mine.application.validate! }
   end
 
+  test "which topics it routes, by group, for questions about all of them" do
+    mine = app
+    mine.routes.draw do
+      topic(:orders) { consumer Consumer }
+      topic(:old) { active false }
+      pattern(/audit/) { consumer Consumer }
+      consumer_group(:reports) { topic(:orders) { consumer Consumer } }
+    end
+
+    assert_equal({"app" => %w[orders], "reports" => %w[orders]}, mine.application.routed_topics(active: true))
+    assert_equal({"app" => %w[orders old], "reports" => %w[orders]}, mine.application.routed_topics(active: false))
+  end
+
+  test "variables of the incumbent's that mean nothing are told, unless ours is set too" do
+    told = []
+    logger = Object.new.tap { |one| one.define_singleton_method(:warn) { |line| told << line } }
+    Penstock::Application::FormerVariables.warn_of({"KARAFKA_ENV" => "production", "KARAFKA_BOOT_FILE" => "a.rb",
+      "PENSTOCK_BOOT_FILE" => "b.rb", "KARAFKA_ROOT_DIR" => ""}, logger)
+
+    assert_equal ["KARAFKA_ENV is set and has no effect: it is PENSTOCK_ENV here"], told
+  end
+
   test "a node's producer is the node's, also where the boot file had it already, to listen to it" do
     mine = app do |config|
       config.kafka = {**KAFKA, "transactional.id": "shop"}

@@ -16,6 +16,7 @@ module Penstock
         require_relative "../swarm/supervisor"
         validate!
         log_by_default
+        FormerVariables.warn_of(ENV, logger)
         @filters = filters
         idle_nodes
         @lifecycle.enter(:initialized)

@@ -11,9 +11,17 @@ module Penstock
     class ProctitleListener
       STATES = %w[supervising running quieting quiet stopping stopped terminated].freeze
 
-      # @yieldreturn [String] what stands before the state; asked each time, for a node learns its number behind the fork
+      class << self
+        # Answers the name where none is given. Who knows an application sets it.
+        # @return [#call, nil]
+        # @api private
+        attr_accessor :default
+      end
+
+      # @yieldreturn [String] what stands before the state; asked each time, for a node learns its number behind the fork. Without
+      #   a block it is the application's name
       def initialize(&name)
-        @name = name
+        @name = name || -> { ["penstock", ProctitleListener.default&.call].compact.join(" ") }
       end
 
       STATES.each do |state|

@@ -51,8 +51,11 @@ module Penstock
       def consumer_group = @subscription_group.consumer_group
       alias_method :group, :consumer_group
 
-      # @return [Class, nil]
-      def consumer = @features[:consumer]
+      # @return [Class, nil] with `consumer_persistence false` what now has the name: code may have been loaded anew
+      def consumer
+        type = @features[:consumer]
+        (type&.name && !consumer_persistence && Object.const_defined?(type.name)) ? Object.const_get(type.name) : type
+      end
 
       # @return [Boolean] whether it is subscribed to
       def active? = @features[:active]

@@ -105,6 +105,21 @@ module Penstock
           Admin.kafka = nil
         end
 
+        test "asked for no group in particular, the class answers for those that the application routes" do
+          with_topic(1) do |_admin, name|
+            group = unique("group")
+            Admin.kafka = -> { {"bootstrap.servers": bootstrap_servers} }
+            Admin.options = -> { {timeout_ms: 20_000, visible_ms: 20_000, pause_ms: 20} }
+            Admin.routed = ->(active) { active ? {group => [name]} : {} }
+
+            assert_equal({group => {name => {0 => {offset: -1, lag: -1}}}}, Admin.read_lags_with_offsets)
+            assert_equal({}, Admin.read_lags_with_offsets({}, active_topics_only: false))
+            assert_equal [group], Admin.read_lags_with_offsets({group => [name]}, active_topics_only: false).keys
+          end
+        ensure
+          Admin.kafka = Admin.options = Admin.routed = nil
+        end
+
         test "commands on the class without an application say what to do" do
           error = assert_raises(ConfigurationError) { Admin.topics }
 

@@ -22,5 +22,19 @@ module Penstock
     ensure
       ::Process.setproctitle(before)
     end
+
+    test "without a name of its own it shows the application's, or that it is a penstock" do
+      skip "no /proc here" unless File.exist?("/proc/self/cmdline")
+      type = Instrumentation::ProctitleListener
+      before, default = $0, type.default
+      [[nil, "penstock (quiet)"], [-> { "shop" }, "penstock shop (quiet)"]].each do |answers, wanted|
+        type.default = answers
+        type.new.on_app_quiet(nil)
+        assert_equal wanted, shown
+      end
+    ensure
+      type.default = default
+      ::Process.setproctitle(before)
+    end
   end
 end

@@ -1,0 +1,48 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "support/routes"
+
+# What a topic's consumer is, now.
+class RoutingTopicTest < Penstock::TestCase
+  include RoutesSupport
+
+  def setup
+    self.class.const_set(:Reloaded, Class.new { def consume = nil })
+  end
+
+  def teardown
+    self.class.send(:remove_const, :Reloaded)
+  end
+
+  def topic(persistence, type = RoutingTopicTest::Reloaded)
+    routes do
+      topic(:a) do
+        consumer type
+        consumer_persistence persistence
+      end
+    end.find(:a)
+  end
+
+  test "without persistence a class whose code was loaded anew is the new one from the next instance on" do
+    kept, renewed = topic(true), topic(false)
+    before = self.class.const_get(:Reloaded)
+    assert_equal [before, before], [kept.consumer, renewed.consumer]
+    teardown
+    setup
+
+    assert_same before, kept.consumer
+    assert_same self.class.const_get(:Reloaded), renewed.consumer
+    refute_same before, renewed.consumer
+  end
+
+  test "a class that has no name, or whose name is gone, stays what it is" do
+    anonymous = Class.new { def consume = nil }
+    assert_same anonymous, topic(false, anonymous).consumer
+    here = topic(false)
+    before = here.consumer
+    teardown
+    assert_same before, here.consumer
+    setup
+  end
+end
