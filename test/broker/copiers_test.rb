@@ -10,7 +10,7 @@ module Penstock
     include TestSupport::RealBroker
     include CopiersScenarios
 
-    test "a copier killed at six points, with aborts and dead letters among its transactions: each record once, in order" do
+    test "[DLQ transactional] a copier killed at six points, with aborts and dead letters among its transactions: each record once, in order" do
       killed_at_each_point(rounds: 1)
     end
   end

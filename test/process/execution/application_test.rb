@@ -1,19 +1,27 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "json"
 require "penstock"
+require "penstock/native/admin"
 require "penstock/producer"
 require "support/embedded_broker"
+require "support/real_broker"
 require "support/ruby_program"
 
 module Penstock
-  class ExecutionApplicationTest < TestCase
-    leaks_checked_per_class("the embedded broker serves all tests of the class")
+  # Applications whose units run in fibers or in other processes, on any broker. Whoever includes it says `kafka` and
+  # `create_topic`.
+  module ExecutionApplication
+    RULES = []
+    def self.rule(name, &body) = RULES << [name, body]
+    def self.add_to(base) = RULES.each { |name, body| base.test(name, &body) }
 
     # An application whose main thread runs it, in a process of its own, on the class's broker. It is stopped by signal when
     # as many records as asked for have been told.
     PROGRAM = <<~'RUBY'
       require "penstock"
+      require "json"
       require "logger"
       class Base < Penstock::BaseConsumer
         def log(*words) = $stdout.syswrite("#{words.join(" ")}\n")
@@ -23,8 +31,7 @@ module Penstock
       app = Penstock::Application.new("test") do |config|
         config.client_id = "test"
         config.group_id = ENV.fetch("GROUP")
-        config.kafka = {"bootstrap.servers": ENV.fetch("KAFKA"), "session.timeout.ms": 2_000, "heartbeat.interval.ms": 300,
-          "fetch.wait.max.ms": 10}
+        config.kafka = JSON.parse(ENV.fetch("KAFKA"), symbolize_names: true)
         config.logger = Logger.new($stderr, level: Logger::WARN)
         config.pause.timeout = 20
       end
@@ -41,13 +48,10 @@ module Penstock
       exit!(code)
     RUBY
 
-    extend TestSupport::EmbeddedBroker::OnePerClass
-
     def topic_with(payloads)
-      cluster = self.class.cluster
       "t#{rand(1 << 40)}".tap do |name|
-        cluster.create_topic(name, partitions: 1)
-        producer = Producer.new { |config| config.kafka = cluster.kafka }
+        create_topic(name, 1)
+        producer = Producer.new { |config| config.kafka = kafka.slice(:"bootstrap.servers") }
         payloads.each { |payload| producer.produce_async(topic: name, payload: payload, key: payload) }
         producer.close
       end
@@ -57,12 +61,12 @@ module Penstock
     def program(code, topic, seconds: 40)
       code = "#{PROGRAM}\n#{code}\n#{RUN}"
       output, result = TestSupport::RubyProgram.run(code, timeout: seconds, env: {
-        "GROUP" => "g#{rand(1 << 40)}", "KAFKA" => self.class.cluster.bootstrap_servers, "TOPIC" => topic
+        "GROUP" => "g#{rand(1 << 40)}", "KAFKA" => JSON.generate(kafka), "TOPIC" => topic
       })
       [output.lines(chomp: true), result]
     end
 
-    test "[run_on processes] user code runs in other processes, marks and a stop work, and nothing is left" do
+    rule "[run_on processes] user code runs in other processes, marks and a stop work, and nothing is left" do
       lines, result = program(<<~RUBY, topic_with(%w[a b c d e f]))
         class Own < Base
           def step(message)
@@ -83,7 +87,7 @@ module Penstock
       assert_includes lines, "left 0"
     end
 
-    test "[run_on processes] a record that kills its process is tried again and named, the others go on" do
+    rule "[run_on processes] a record that kills its process is tried again and named, the others go on" do
       lines, result = program(<<~RUBY, topic_with(%w[a killer c d]))
         class Own < Base
           def step(message)
@@ -103,6 +107,41 @@ module Penstock
       assert_includes lines, "d 1"
       assert_includes lines, "left 0"
     end
+
+    rule "[run_on fibers] a hundred records of one partition wait at once on one thread" do
+      lines, result = program(<<~RUBY, topic_with(Array.new(100, &:to_s)))
+        require "async"
+        require "support/wait"
+        class Own < Base
+          def step(message)
+            $most = [($at_once = $at_once.to_i + 1), $most.to_i].max
+            Penstock::TestSupport::Wait.observe_for(0.5)
+            $at_once -= 1
+            $threads = [*$threads, Thread.current.name].uniq
+            return unless ($done = $done.to_i + 1) == 100
+            log("most", $most, "on", $threads.inspect)
+            ::Process.kill(:TERM, ::Process.pid)
+          end
+        end
+        app.routing.draw do
+          topic(ENV.fetch("TOPIC")) { [consumer(Own), parallel(by: :message, max_partitions: 100), run_on(:fibers, max: 100)] }
+        end
+      RUBY
+
+      assert_predicate result, :success?, lines.inspect
+      most = lines.grep(/^most/).first
+      assert_operator most.split[1].to_i, :>=, 50
+      assert_includes most, "penstock fibers 0"
+    end
+  end
+
+  class ExecutionApplicationTest < TestCase
+    leaks_checked_per_class("the embedded broker serves all tests of the class")
+
+    include TestSupport::EmbeddedBroker
+    include ExecutionApplication
+
+    ExecutionApplication.add_to(self)
 
     test "[run_on processes] boot fails with the line that opened a handle" do
       lines, result = program(<<~RUBY, "none")
@@ -130,37 +169,27 @@ module Penstock
         app.routing.draw { topic("none") { [consumer(Base), run_on(:fibers)] } }
       RUBY
       output, result = TestSupport::RubyProgram.run("#{PROGRAM}\n#{code}\n#{RUN}",
-        env: {"GROUP" => "g", "KAFKA" => "127.0.0.1:1", "RUBYOPT" => "--disable-gems"})
+        env: {"GROUP" => "g", "KAFKA" => '{"bootstrap.servers": "127.0.0.1:1"}', "RUBYOPT" => "--disable-gems"})
 
       assert_equal 1, result.status.exitstatus, output
       assert_includes output, "run_on :fibers needs the gem async"
       assert_includes output, "Gemfile"
     end
+  end
 
-    test "[run_on fibers] a hundred records of one partition wait at once on one thread" do
-      lines, result = program(<<~RUBY, topic_with(Array.new(100, &:to_s)))
-        require "async"
-        require "support/wait"
-        class Own < Base
-          def step(message)
-            $most = [($at_once = $at_once.to_i + 1), $most.to_i].max
-            Penstock::TestSupport::Wait.observe_for(0.5)
-            $at_once -= 1
-            $threads = [*$threads, Thread.current.name].uniq
-            return unless ($done = $done.to_i + 1) == 100
-            log("most", $most, "on", $threads.inspect)
-            ::Process.kill(:TERM, ::Process.pid)
-          end
-        end
-        app.routing.draw do
-          topic(ENV.fetch("TOPIC")) { [consumer(Own), parallel(by: :message, max_partitions: 100), run_on(:fibers, max: 100)] }
-        end
-      RUBY
+  class ExecutionApplicationOnRealBrokerTest < TestCase
+    include TestSupport::RealBroker
+    include ExecutionApplication
 
-      assert_predicate result, :success?, lines.inspect
-      most = lines.grep(/^most/).first
-      assert_operator most.split[1].to_i, :>=, 50
-      assert_includes most, "penstock fibers 0"
+    ExecutionApplication.add_to(self)
+
+    def kafka = {"bootstrap.servers": bootstrap_servers}
+
+    def create_topic(name, partitions)
+      admin = Native::Admin.new("bootstrap.servers" => bootstrap_servers)
+      admin.create_topics([[name, partitions, 1, {}]], 10_000)
+    ensure
+      admin&.close
     end
   end
 end
