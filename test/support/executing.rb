@@ -27,7 +27,7 @@ module Penstock
         def manual_offset_management? = false
       end
 
-      Lane = Struct.new(:topic, :partition, :marks, keyword_init: true) do
+      Lane = Struct.new(:topic, :partition, :marks, :incarnation, keyword_init: true) do
         def topic_name = topic.name
         def key = [topic_name, partition]
         def adopted_metadata = "adopted"
@@ -104,7 +104,7 @@ module Penstock
         Execution::UnitRunner.new(monitor: monitor, onion: onion, clock: Clock::SYSTEM, critical: [SystemExit], queue: @queue)
       end
 
-      def lane(partition = 0) = Lane.new(topic: @topic, partition: partition, marks: Consumer::Marks.new)
+      def lane(partition = 0) = Lane.new(topic: @topic, partition: partition, marks: Consumer::Marks.new, incarnation: 0)
 
       def slot(lane, width: 1)
         Runtime::RunQueue::Slot.new("orders", Consumer::Pool.new { Consumer::Context.new(lane, @link) }, @mailbox, width: width)

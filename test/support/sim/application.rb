@@ -20,6 +20,12 @@ module Penstock
           def shutdown = World.current.script.hook(self, :shutdown)
         end
 
+        # The same where processes of a pool run it: they know no partition that could go.
+        class Visitor < BaseConsumer
+          def consume = World.current.script.consume(self)
+          def eofed = World.current.script.hook(self, :eofed)
+        end
+
         # The user's filter: asks the world what it takes out, and whether it has the partition wait or go on elsewhere.
         class Filter < Processing::Filters::Base
           attr_reader :action, :timeout
@@ -90,7 +96,7 @@ module Penstock
           Routing::Builder.new.draw do
             names.each do |name|
               topic(name) do
-                consumer Consumer
+                consumer((plan.run_on == :processes) ? Visitor : Consumer)
                 initial_offset "earliest"
                 say.call(self, plan)
               end
@@ -104,6 +110,8 @@ module Penstock
           parallel(route, plan) unless plan.mode == :whole
           route.interruptible true if plan.interruptible
           route.isolate false unless plan.isolate
+          route.run_on plan.run_on, max: plan.workers if plan.run_on
+          route.time_limit plan.time_limit if plan.time_limit
           route.batch(min: plan.batch, within: 300) if plan.batch
           calls(route) if plan.calls
           admission(route, plan)

@@ -7,6 +7,7 @@ require_relative "checking/copies"
 require_relative "checking/executions"
 require_relative "checking/letters"
 require_relative "checking/ownership"
+require_relative "checking/pools"
 require_relative "checking/retries"
 require_relative "truth"
 
@@ -25,6 +26,7 @@ module Penstock
         include Checking::Executions
         include Checking::Letters
         include Checking::Ownership
+        include Checking::Pools
         include Checking::Retries
 
         # Events of the loop that are looked at.

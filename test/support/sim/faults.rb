@@ -251,21 +251,37 @@ module Penstock
           @coverage.hit("seek with units running") if instance.units.any? { |unit| unit.consume? && unit.lane.key == place }
           @world.checker.asked(consumer, :seek)
           @world.checker.sought(place, target)
-          consumer.seek(target)
+          outside { consumer.seek(target) }
+        end
+
+        # Its process may have gone.
+        def outside
+          yield
+        rescue SystemCallError, IOError
+          nil
         end
 
         def hold(instance, fault)
           consumer = consumer(instance, fault) or return
           @world.checker.asked(consumer, :pause)
-          consumer.pause(:consecutive, fault.value)
+          outside { consumer.pause(:consecutive, fault.value) }
+          afterwards(fault.value / 2) { outside { consumer.resume } } if instance.host.processes
         end
 
         def consumer(instance, fault)
           return if instance.nil? || instance.paused? || !instance.running?
+          return visitor(instance, fault) if instance.host.processes
           lanes = instance.lanes
           busy = lanes & instance.units.select(&:consume?).map(&:lane)
           used = (busy.empty? ? lanes : busy).flat_map { |lane| lane.slot.pool.used }
           used[fault.at % used.size]&.consumer unless used.empty?
+        end
+
+        # In a process of the pool: a thread that some unit left there, which may have ended.
+        def visitor(instance, fault)
+          there = instance.host.processes.members.flat_map(&:consumers)
+          @coverage.hit("pool: wish behind its unit") if there.any?
+          there[fault.at % there.size] if there.any?
         end
 
         def wall_jump(_instance, fault) = @world.clock.jumped_ms += fault.value

@@ -59,6 +59,12 @@ module Penstock
           go { @fiber.raise(error) }
         end
 
+        # Users' code runs in the block.
+        def users = yield
+
+        # @return [Pools::Member, nil] the process of a pool in which it runs
+        def member = nil
+
         def inspect = "#<Sleeper>"
 
         private

@@ -8,6 +8,7 @@ require "penstock/runtime/host"
 require_relative "connection"
 require_relative "letters"
 require_relative "pool"
+require_relative "pools/processes"
 require_relative "producers"
 
 module Penstock
@@ -30,6 +31,7 @@ module Penstock
             @instance = instance
             @reporter = Reporter.new(instance)
             @pool = Pool.new(instance, queue: @queue, runner: runner(Execution::Onion.new), concurrency: settings.concurrency)
+            put_elsewhere(instance, application.group.topics) if instance.world.plan.run_on
           end
 
           def inquire(claim, mailbox)
@@ -39,6 +41,21 @@ module Penstock
 
           # Nothing is written to disk.
           def dump_flight(_reason, _loops) = nil
+
+          # @return [Pools::Processes, nil] what runs users' code, if it isn't this process
+          attr_reader :processes
+
+          private
+
+          # Nothing is forked, no thread is born.
+          def place(...) = nil
+
+          def put_elsewhere(instance, topics)
+            runner = runner(Execution::Onion.new)
+            queue = Pools::Queue.new(instance, method(:worker_limit))
+            @processes = Pools::Processes.build(instance, topics, queue, runner, settings.concurrency)
+            @queue = @pool = Execution::Executors.new(@pool, topics.to_h { |topic| [topic, @processes] })
+          end
         end
 
         # Events of the loop go to the checker at once.
@@ -135,6 +152,7 @@ module Penstock
 
         def crash
           @dead = true
+          @host.processes&.crash
           drivers.each(&:forget)
           @deferred.clear
         end

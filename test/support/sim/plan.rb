@@ -31,11 +31,13 @@ module Penstock
         # What a route may say besides. `letters`: failures before a record is given up; `letter_topic` false: then it is skipped;
         # `killer`: number of the record that kills its process; `budget`: bytes of a commit's metadata; `batch`: records that
         # units wait for; `calls`: `eofed` and `tick`; `burst_ms`: records come that often; `tiers`: delays of retry topics, at
-        # whose end `letter_topic` is; `connections`: how many a process has at first.
+        # whose end `letter_topic` is; `connections`: how many a process has at first; `run_on`: :processes or :fibers;
+        # `pool_trouble`: how often its processes die, or can't be reached.
         FEATURES = {letters: nil, letter_topic: "dead", letter_trouble: 0, at_once: false, breaker: nil, killer: nil,
                     filter: nil, partitioner: false, expire_ms: nil, delay_ms: nil, throttle: nil, budget: nil, batch: nil,
                     calls: false, interruptible: false, burst_ms: 1, transactions: false, transaction_trouble: 0,
-                    static: false, isolate: true, tiers: nil, connections: nil}.freeze
+                    static: false, isolate: true, tiers: nil, connections: nil, run_on: nil, pool_trouble: 0,
+                    time_limit: nil}.freeze
         # What makes it right that a record is copied twice, or that nobody knows what was.
         UNFAIR = %i[seek truncate recreate damage metadata_limit].freeze
         attr_reader :style, :mode, :manual, :faults, *NUMBERS, *FEATURES.keys
@@ -52,7 +54,7 @@ module Penstock
           hash.delete(:why)
           faults = hash.delete(:faults).map { |at, kind, who, value| Fault.new(at, kind.to_sym, who, symbol(value)) }
           new(faults: faults, **hash, style: hash.fetch(:style).to_sym, mode: hash.fetch(:mode).to_sym,
-            filter: hash[:filter]&.to_sym)
+            filter: hash[:filter]&.to_sym, run_on: hash[:run_on]&.to_sym)
         end
 
         def self.symbol(value) = (value.is_a?(String) ? value.to_sym : value)
@@ -70,7 +72,7 @@ module Penstock
         def configuration
           [@topics, @mode, @workers, @max_messages, @manual, @drain_ms, @commit_interval_ms, @letters, @letter_topic, @at_once,
             @breaker, !@killer.nil?, @filter, @partitioner, @expire_ms, @delay_ms, @throttle, @budget, @batch,
-            @calls, @interruptible, @isolate, @tiers]
+            @calls, @interruptible, @isolate, @tiers, @run_on, @time_limit]
         end
 
         def to_json(*) = JSON.generate({**@values, faults: @faults.map(&:to_a)})
@@ -107,7 +109,17 @@ module Penstock
             trap = trap(values) and lay(trap, values)
             retried(values) unless values[:letters] || values[:transactions]
             multiplexed(values) unless values[:transactions] || values[:tiers]
+            elsewhere(values) unless values[:transactions]
             values
+          end
+
+          # Users' code runs in processes of a pool, which know no partitions.
+          def elsewhere(values)
+            return unless one_of(*[nil] * 15, true)
+            values.merge!(run_on: :processes, calls: false, pool_trouble: one_of(15, 30), time_limit: one_of(nil, 400),
+              slow_percent: 6, drain_ms: 200, records: 25, mark_percent: 40)
+            values[:partitioner] = false if values[:partitioner] == "consistent"
+            values[:faults].concat(Array.new(4) { Fault.new(@random.rand(300..1_500), :ambush, 0, :reply) })
           end
 
           def lay(trap, values)

@@ -24,6 +24,10 @@ module Penstock
         # Runs inside `consume`.
         def consume(consumer)
           sleeper = on_worker
+          sleeper.users { run_unit(sleeper, consumer) }
+        end
+
+        def run_unit(sleeper, consumer)
           work = @checker.unit_begins(sleeper, consumer)
           chance = chance(work.truths.first.uid, consumer.attempt)
           @plan.transactions ? copy(consumer, work, chance) : run(consumer, work, chance)
@@ -37,8 +41,7 @@ module Penstock
         # Runs inside `revoked` and `shutdown`.
         def hook(consumer, name)
           call = @checker.call_begins(consumer, name)
-          on_worker
-          nap(chance(consumer.partition, name.size) % 50)
+          on_worker.users { nap(chance(consumer.partition, name.size) % 50) }
         ensure
           @checker.call_ended(call)
         end
@@ -101,7 +104,8 @@ module Penstock
           consumer.messages.each do |message|
             truth = @checker.record_begins(work, message)
             work_on(work, duration) if index == sleepy && duration.positive?
-            @world.killed(work.instance) if truth.uid == @plan.killer
+            work.member&.strike if index == sleepy
+            @world.killed(work) if truth.uid == @plan.killer
             fail_perhaps(work, truth)
             @checker.record_ran(work, truth)
             mark_perhaps(consumer, work, truth, message)

@@ -78,9 +78,12 @@ module Penstock
         # @return [Truth, nil]
         attr_accessor :goes_on_at
 
-        def initialize(instance, place, truths, consumer)
+        # @param member [Pools::Member, nil] the process of the pool in which it runs
+        def initialize(instance, place, truths, consumer, member = nil)
           @instance = instance
-          @driver = Work.driver_of(consumer.instance_variable_get(:@penstock_context).lane)
+          @lane = instance.world.lane_of(consumer)
+          @driver = Work.driver_of(@lane)
+          @member = member
           @place = place
           @truths = truths
           @consumer = consumer
@@ -93,7 +96,11 @@ module Penstock
         def connection = @driver.waiter
 
         # @return [Processing::Lane] whose consumer it is
-        def lane = @consumer.instance_variable_get(:@penstock_context).lane
+        attr_reader :lane
+
+        attr_reader :member
+        # @return [Truth, nil] the record that it stands on
+        attr_accessor :at
 
         def offsets = "#{@truths.first.offset}..#{@truths.last.offset}"
         def inspect = "#<Work #{@instance.name} #{@place.join("/")} #{offsets}>"

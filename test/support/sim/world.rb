@@ -27,7 +27,10 @@ module Penstock
         CRASHES = 2
         # Retry topics may have fewer partitions than what they are for.
         RETRY_PARTITIONS = 2
-        private_constant :STEPS, :HEALING_MS, :RETRY_PARTITIONS
+        # What may become of a process of a pool: it dies before its unit begins, in it, behind it, in the middle of its answer;
+        # it can't be reached; it answers late, or is about to and dies.
+        POOL_FATES = %i[early killed killed unreported unsent cut hung hung hung late late lost lost].freeze
+        private_constant :STEPS, :HEALING_MS, :RETRY_PARTITIONS, :POOL_FATES
 
         class << self
           # @return [World, nil] the one that runs
@@ -38,6 +41,8 @@ module Penstock
         attr_reader :faults
         # @return [Boolean] whether what the users' code needs is away
         attr_writer :outage
+        # @return [Hash{Execution::Processes::ChildLane => Processing::Lane}] whose lanes those of pools' processes stand for
+        attr_reader :homes
         # @return [Sleeper, nil] whose code runs now
         attr_accessor :running
 
@@ -58,6 +63,8 @@ module Penstock
           @script = Script.new(self)
           @application = Application.for(plan)
           @instances = []
+          @homes = {}.compare_by_identity
+          @pids = 1
           @faults = Faults.new(self)
           @coverage.hit("manual mode") if plan.manual
           @coverage.hit("mode #{plan.mode}")
@@ -91,6 +98,21 @@ module Penstock
         def transaction_fate(fates)
           return if !@plan.transactions || @healed
           fates[@random.rand(fates.size)] if @random.rand(100) < @plan.transaction_trouble
+        end
+
+        # @return [Symbol, nil] what becomes of a process of a pool with its next unit; nil: nothing
+        def pool_fate
+          return if @healed || @random.rand(100) >= @plan.pool_trouble
+          POOL_FATES[@random.rand(POOL_FATES.size)]
+        end
+
+        # @return [Integer] of a new process of a pool
+        def next_pid = @pids += 1
+
+        # @return [Processing::Lane] whose consumer it is
+        def lane_of(consumer)
+          lane = consumer.instance_variable_get(:@penstock_context).lane
+          @homes.fetch(lane, lane)
         end
 
         # @return [Integer] ms that what happens at once takes
@@ -129,8 +151,10 @@ module Penstock
         end
 
         # User code has killed its process, somewhere in the middle: who watches over it starts another.
-        def killed(instance)
+        def killed(work)
           @coverage.hit("killed by a record")
+          work.member&.die(11)
+          instance = work.instance
           @faults.kill(instance)
           @timeline.after(200) { start(instance.slot) unless @stopped || instance(instance.slot) }
           Fiber.yield # for good

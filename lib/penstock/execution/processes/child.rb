@@ -70,14 +70,16 @@ module Penstock
 
         # Whatever is raised at this thread from outside takes effect in user code only.
         def work
-          Thread.handle_interrupt(Exception => :never) do
-            while (order = @inbox.begin)
-              run_unit(order)
-              @inbox.ended
-              flush
-            end
-          end
+          Thread.handle_interrupt(Exception => :never) { work_off }
           @done = true
+        end
+
+        def work_off
+          while (order = @inbox.begin)
+            run_unit(order)
+            @inbox.ended
+            flush
+          end
         end
 
         # Small units share a call into the kernel.
@@ -96,11 +98,15 @@ module Penstock
           started = @kit.clock.monotonic_us
           outcome = @runner.call(slot, unit)
           took_us = @kit.clock.monotonic_us - started
-          lane.marks.disown! # what is marked from here on isn't told any more
-          @link.reporting { @channel.collect(:done, ReportCodec.encode(report(order, slot.context, outcome, took_us))) }
+          tell(order, slot.context, outcome, took_us)
         ensure
           lane&.marks&.disown!
           @page.clear
+        end
+
+        def tell(order, context, outcome, took_us)
+          context.marks.disown! # what is marked from here on isn't told any more
+          @link.reporting { @channel.collect(:done, ReportCodec.encode(report(order, context, outcome, took_us))) }
         end
 
         def lane(order)

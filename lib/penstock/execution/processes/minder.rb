@@ -180,7 +180,7 @@ module Penstock
         # They hadn't begun: somebody else may have them, unless nobody wants them any more.
         def returned(ids)
           ids.filter_map { |id| @flight.delete(id) }.each do |entry|
-            next finish(entry.slot, entry.unit, @reply.interrupted(entry)) if entry.interrupt
+            next finish(entry.slot, entry.unit, @reply.interrupted(entry)) unless entry.wanted?
             @queue.put_back(entry.slot, entry.unit)
           end
         end

@@ -62,9 +62,10 @@ module Penstock
           build(unit, error: error, blamed: blamed, finished: false, time_ms: 0)
         end
 
-        # It was to be interrupted before it had begun.
+        # It was to be interrupted before it had begun, or nobody wanted it any more.
         def interrupted(entry)
-          build(entry.unit, error: entry.interrupt, blamed: entry.unit.messages.blamed_offset, finished: false, time_ms: 0)
+          unit = entry.unit
+          build(unit, error: entry.interrupt || Interrupted.new, blamed: unit.messages.blamed_offset, finished: false, time_ms: 0)
         end
 
         private

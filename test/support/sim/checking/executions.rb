@@ -21,7 +21,8 @@ module Penstock
           def unit_begins(sleeper, consumer)
             instance = sleeper.instance
             place = [consumer.topic.name, consumer.partition]
-            work = Work.new(instance, place, consumer.messages.map { |message| truth_of(message) }, consumer)
+            work = Work.new(instance, place, consumer.messages.map { |message| truth_of(message) }, consumer,
+              sleeper.member)
             other = @busy.find do |running|
               running.instance.equal?(instance) && collide?(running, work) && known_of?(running, work)
             end
@@ -40,6 +41,7 @@ module Penstock
               fail("I2", "#{message.uid} is not what was written as #{truth.uid}")
             end
             let_in(work, truth)
+            work.at = truth
             in_order(truth)
             again(work, truth) if truth.done && !truth.exempt
             truth.failed_at = nil
@@ -76,6 +78,7 @@ module Penstock
             @coverage.hit("unit interrupted") if error.is_a?(Interrupted)
             @coverage.hit("transaction: no longer ours") if error.is_a?(AssignmentLostError)
             work.truths.each { |truth| truth.failed_now(@world) }
+            out_of_time(work) if error.is_a?(TimeLimitExceeded)
             blame_first(work) unless @plan.isolate
             excuse_others(work)
             late_perhaps(work)
@@ -85,7 +88,7 @@ module Penstock
           # @return [Array] to be given back
           def call_begins(consumer, name)
             @coverage.hit("call of #{name}")
-            lane = consumer.instance_variable_get(:@penstock_context).lane
+            lane = @world.lane_of(consumer)
             other = beside(lane)
             fail("I4", "#{name} of #{lane.key.join("/")} is called beside #{other.inspect}") if other
             [consumer, lane].tap { |call| @calls << call }

@@ -60,6 +60,7 @@ module Penstock
             crashes.each do |offset, count|
               next unless count > before.fetch(offset, 0)
               truth = @of_place[place].reverse.find { |each| each.offset == offset }
+              next died_often(truth, count) if @plan.run_on == :processes
               driver.closed? ? truth.deaths += 1 : truth.trial = driver
             end
           end

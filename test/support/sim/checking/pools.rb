@@ -1,0 +1,86 @@
+# frozen_string_literal: true
+
+module Penstock
+  module TestSupport
+    module Sim
+      module Checking
+        # Users' code in processes of a pool: what their deaths excuse, and what they don't. A death is one record's failure; what
+        # else its process had been sent, or done without having said so, runs again without being blamed. Part of {Checker}.
+        module Pools
+          # Users' code ends with its process, at once.
+          def member_died(member)
+            work = @busy.find { |each| each.member.equal?(member) } or return
+            @busy.delete(work)
+            late_perhaps(work)
+          end
+
+          # The parent has seen it.
+          def buried(instance, pid)
+            minder = instance.host.processes.minder_of(pid) or return
+            state = minder.instance_variable_get(:@child).state
+            entries = minder.flight.to_a
+            culprit = minder.flight[state.unit] if state
+            return unless entries.any?
+            @coverage.hit("pool: died with units")
+            @coverage.hit("pool: died with what it had not begun") if (culprit ? entries.size : entries.size + 1) > 1
+            blame(culprit || entries.first, state)
+            entries.each { |entry| unheard(entry.unit, entry.equal?(culprit) ? known_through(entry, state) : -1) }
+          end
+
+          # Units that failed are heard of later than they failed.
+          def failure_heard(unit)
+            wall = @world.clock.wall_ms
+            unit.messages.each { |message| truth_of(message).failed_walls << wall } if @plan.tiers
+          end
+
+          private
+
+          # Deaths are counted when they are heard of; nothing is tried alone here.
+          def died_often(truth, count)
+            return if count <= counted(truth, :deaths)
+            fail("I12", "a commit says that #{truth.inspect} has killed #{count} times, it were #{truth.deaths}")
+          end
+
+          # The record that it stood on has failed.
+          def blame(entry, state)
+            unit = entry.unit
+            offset = state&.offset || unit.messages.blamed_offset
+            truths = truths_of(unit)
+            truths.each { |truth| truth.failed_now(@world) }
+            blamed = truths.find { |truth| truth.offset == offset }
+            blamed.failures += 1
+            blamed.deaths += 1
+          end
+
+          # What the page says is marked the parent knows, if it is still the parent's.
+          def known_through(entry, state)
+            unit = entry.unit
+            current = unit.lane.marks.owned? && unit.incarnation == unit.lane.incarnation
+            (current && state.through) || -1
+          end
+
+          # What ended without its parent's knowledge runs again.
+          def unheard(unit, known)
+            done = truths_of(unit).select { |truth| truth.done && truth.offset >= known }
+            return if done.empty?
+            driver = Work.driver_of(unit.lane)
+            @coverage.hit("pool: reply lost")
+            @coverage.hit("pool: reply lost + revoke") unless driver.assigned.include?(unit.lane.key)
+            done.each do |truth|
+              truth.licences += 1
+              truth.done_by = nil if truth.done_by.equal?(driver)
+            end
+          end
+
+          def truths_of(unit) = unit.messages.map { |message| truth_of(message) }
+
+          # Its limit is a failure of the record that it stands on.
+          def out_of_time(work)
+            @coverage.hit("pool: out of time")
+            (work.at || work.truths.last).failures += 1
+          end
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,132 @@
+# frozen_string_literal: true
+
+require "penstock/execution/executors"
+require "penstock/execution/processes/kit"
+require "penstock/execution/processes/pool"
+require_relative "line"
+require_relative "member"
+require_relative "queue"
+require_relative "threads"
+
+module Penstock
+  module TestSupport
+    module Sim
+      module Pools
+        # `run_on :processes` in a simulated process: the real pool with its minders, flights, pages, frames and replies. What is
+        # forked is a {Member}, and the socket to it a {Line}.
+        class Processes < Execution::Processes::Pool
+          # @param host [Instance::Host]
+          # @param instance [Instance]
+          # @param topics [Array<Routing::Topic>]
+          # @param runner [Execution::UnitRunner] of what isn't for a child
+          def self.build(instance, topics, queue, runner, most)
+            kit = Execution::Processes::Kit.new(topics: topics, onion: Execution::Onion.new, monitor: monitor(instance),
+              clock: instance.world.clock, critical: [], producer: -> {}, close_producer: ->(_ms) {},
+              threads: Threads.new(instance), adopt: ->(_monitor) {})
+            new(instance: instance, kit: kit, queue: queue, size: most, local: Local.new(instance, runner),
+              lost: ->(_error) {}, mold: Mold.new(instance, kit))
+          end
+
+          def self.monitor(instance)
+            Instrumentation::Monitor.new.tap do |monitor|
+              monitor.subscribe("error.occurred") { nil } # is carried home by children
+              monitor.subscribe("process_pool.child_died") { |event| instance.world.checker.buried(instance, event[:pid]) }
+            end
+          end
+
+          def initialize(instance:, **options)
+            @instance = instance
+            super(**options)
+          end
+
+          # What isn't for a child, and what follows from a failure in one.
+          class Local
+            def initialize(instance, runner)
+              @checker = instance.world.checker
+              @runner = runner
+            end
+
+            def call(slot, unit) = @runner.call(slot, unit)
+
+            def advice(unit, error, blamed)
+              @checker.failure_heard(unit)
+              @runner.advice(unit, error, blamed)
+            end
+          end
+
+          # What forks.
+          class Mold
+            STATUS_MS = 5
+            private_constant :STATUS_MS
+
+            # @return [Hash{Integer => Member}]
+            attr_reader :members
+
+            def initialize(instance, kit)
+              @instance = instance
+              @world = instance.world
+              @kit = kit
+              @members = {}
+            end
+
+            def pid = 1
+            def start(_threads) = nil
+            def close = nil
+
+            def child
+              pid = @world.next_pid
+              ours, theirs = Line.pair(@world)
+              member = @members[pid] = Member.new(@instance, pid, theirs, @kit)
+              Execution::Processes::ChildHandle.new(pid, Execution::Processes::Channel.new(ours),
+                Execution::Processes::Page.new(member.file), self)
+            end
+
+            # It is told a moment later than the socket's end.
+            def ended(pid, timeout_s)
+              @world.running.sleep_until(@world.timeline.now + @world.random.rand(STATUS_MS)) if timeout_s.positive?
+              @members.fetch(pid).status
+            end
+
+            def kill(pid)
+              @world.coverage.hit("pool: killed, out of reach")
+              @members.fetch(pid).die(9)
+            end
+          end
+
+          # Nobody selects between sockets: what comes while a minder rests is overheard at once.
+          class Listener
+            def initialize(instance, mold)
+              @instance = instance
+              @mold = mold
+            end
+
+            def born(minder)
+              child = minder.instance_variable_get(:@child)
+              @mold.members.fetch(child.pid).minder = minder
+              child.socket.heard = -> { @instance.run_when_awake { minder.overhear } if minder.ear }
+            end
+
+            def close = nil
+          end
+
+          def interrupt(these, error = Interrupted.new)
+            super.each { |unit| @queue.interrupted(unit) }
+          end
+
+          # @return [Execution::Processes::Minder]
+          def minder_of(pid) = @mold.members.fetch(pid).minder
+
+          # @return [Array<Member>]
+          def members = @mold.members.values.reject(&:dead?)
+
+          # The whole process is dead, and they with it.
+          def crash = @mold.members.each_value(&:vanish)
+
+          private
+
+          def listener = Listener.new(@instance, @mold)
+        end
+      end
+    end
+  end
+end
