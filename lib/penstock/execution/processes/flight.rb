@@ -16,7 +16,7 @@ module Penstock
           # @return [#mark] where marks of the unit's records go
           def cell = unit.messages[0]&.mark_cell || lane.marks
 
-          # Whether it may still begin: nobody has interrupted it, and its lane isn't being given up, nor has it begun anew. Whoever
+          # Whether it may still begin: nobody has interrupted it, and its lane isn't being given up, nor has it begun anew. Who
           # takes out of the run queue what waits has done so already: put back, it would run in somebody else's partition.
           def wanted? = interrupt.nil? && !lane.marks.leaving? && unit.incarnation == lane.incarnation
 
