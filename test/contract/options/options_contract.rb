@@ -1,6 +1,9 @@
 # frozen_string_literal: true
 
+require "penstock/native/envelope"
+require "penstock/native/ledger"
 require "support/consuming"
+require "support/native_member"
 
 module Penstock
   # What routes may say that needs neither keys nor dead letters, and where user code runs; on any broker.
@@ -169,7 +172,40 @@ module Penstock
       assert_equal ["penstock fibers "], all.map(&:last).uniq
     end
 
+    rule "metadata of others, cut, newer, of another topic or offset: the offset counts and nothing else, nothing is lost" do
+      topic, seen = unique("topic").tap { |name| create_topic(name, 6) }, queue
+      ours = envelope(topic)
+      texts = {ours: ours, others: "a note", cut: ours[0..-3], newer: ours.sub("pstk1", "pstk2"),
+               mirrored: envelope("another"), of_another_offset: envelope(topic, base: 1)}
+      texts.size.times { |partition| produce(topic, %w[0 1 2 3 4 5], partition: partition) }
+      commit_as_another(topic, texts.values)
+      consuming(topic) { messages.each { |message| seen << [message.partition, message.offset] } }
+
+      runs = take(seen, 4 * texts.size - 1).group_by(&:first).sort.to_h { |at, rows| [texts.keys[at], rows.map(&:last)] }
+      assert_equal texts.keys.to_h { |what| [what, (what == :ours) ? [2, 3, 5] : [2, 3, 4, 5]] }, runs
+    end
+
     # --- helpers
+
+    # What says that the record at 4 is complete, behind the offset 2.
+    def envelope(topic, base: 2)
+      ledger = Native::Ledger.new(base)
+      ledger.admit(base, 6)
+      ledger.complete_many([4])
+      Native::Envelope.write(base: base, topic: topic, completed: ledger).text
+    end
+
+    # The group's offset is 2 in each partition, with these texts: a member that isn't ours has left them there.
+    def commit_as_another(topic, texts)
+      address = Struct.new(:bootstrap_servers).new(native.fetch("bootstrap.servers"))
+      member = TestSupport::NativeMember.new(address, topic, group_id: group,
+        session_timeout_ms: kafka.fetch(:"session.timeout.ms", 6_000))
+      member.turn_until(40, "all partitions") { member.lanes.size == texts.size }
+      member.consumer.commit(7, texts.each_with_index.map { |text, partition| [topic, partition, 2, text, 0] })
+      assert_equal [7, 0], member.await_event(:commit, 20)[1, 2]
+    ensure
+      member&.close
+    end
 
     # A deserializer that tells where it runs.
     Noting = Struct.new(:note) do
