@@ -77,7 +77,7 @@ module Penstock
       def partitions(tpl)
         return "no partitions" if tpl.nil? || tpl.empty?
 
-        tpl.map { |topic, numbers| "#{topic} #{Array(numbers).sort.join(", ")}" }.join("; ")
+        tpl.group_by(&:first).map { |topic, pairs| "#{topic} #{pairs.map(&:last).sort.join(", ")}" }.join("; ")
       end
 
       # @return [String] "orders/0@17, orders/1@4"

@@ -261,6 +261,14 @@ module Penstock
         end
       end
 
+      # @return [Hash{Symbol => Integer}] `busy`: workers that run something; `enqueued`: units that might begin now
+      def statistics
+        @lock.synchronize { {busy: @running.values.sum, enqueued: @ready.sum(&:room) + @hooks.size} }
+      end
+
+      # @return [Integer] units that might begin now
+      def size = statistics.fetch(:enqueued)
+
       # @return [Hash] counts for dumps
       def snapshot
         @lock.synchronize do

@@ -23,7 +23,7 @@ class LoggerListenerTest < Penstock::TestCase
 
   SAMPLES = {
     topic: "orders", partition: 3, first_offset: 200, last_offset: 299, messages_count: 100, attempt: 1, time: 12.345,
-    lag: 17, offset: 200, timeout: 2_000, tpl: {"orders" => [1, 0]}, offsets: [["orders", 3, 300]], jobs: ["job a"],
+    lag: 17, offset: 200, timeout: 2_000, tpl: [["orders", 0], ["orders", 1]], offsets: [["orders", 3, 300]], jobs: ["job a"],
     error: IOError.new("gone"), type: "consumer.consume.error", message: {topic: "orders", payload: "secret"},
     messages: [{topic: "orders"}], messages_buffer: [1, 2], waited_ms: 6_000, signal: "TTIN", exists: true,
     subscription_group: "app_0", subscription_group_id: "app_0", partitions: 6, topics: %w[orders],
@@ -35,6 +35,13 @@ class LoggerListenerTest < Penstock::TestCase
     @logger = Logger.new(@output, formatter: ->(level, _time, _name, text) { "#{level} #{text}\n" })
     @monitor = Penstock::Instrumentation::Monitor.new
     @monitor.subscribe(Penstock::Instrumentation::LoggerListener.new(@logger))
+  end
+
+  test "the partitions of a topic are named behind it, in order" do
+    @monitor.instrument("rebalance.partitions_assigned", SAMPLES.slice(:subscription_group_id)
+      .merge(tpl: [["orders", 10], ["clicks", 0], ["orders", 2]]))
+
+    assert_match(/app_0: assigned orders 2, 10; clicks 0$/, @output.string)
   end
 
   test "without a logger it takes the application's, or says that there is none" do

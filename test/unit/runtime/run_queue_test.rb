@@ -44,6 +44,18 @@ module Penstock
       assert_equal 0, mine.woken
     end
 
+    test "what runs and what might begin are counted, for events that hand the queue on" do
+      queue = Queue.new
+      a, b = slot, slot
+      [[a, :a1], [a, :a2], [b, :b1]].each { |lane, name| queue.push(lane, unit(name)) }
+
+      assert_equal [{busy: 0, enqueued: 2}, 2], [queue.statistics, queue.size]
+      taken, first = take(queue)
+      assert_equal [{busy: 1, enqueued: 1}, 1], [queue.statistics, queue.size]
+      queue.finished(taken, first, false)
+      assert_equal({busy: 0, enqueued: 2}, queue.statistics)
+    end
+
     test "units of one lane run one after another, those of others meanwhile" do
       queue = Queue.new
       a, b = slot, slot
