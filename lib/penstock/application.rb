@@ -4,6 +4,7 @@ require "logger"
 require "monitor"
 require_relative "application/doors"
 require_relative "application/former_variables"
+require_relative "application/producing"
 require_relative "application/service"
 require_relative "application/swarming"
 require_relative "clock"
@@ -34,6 +35,7 @@ module Penstock
   # Built at boot by one thread. {#run!} blocks the thread that calls it until the process is told to stop.
   class Application
     include Doors
+    include Producing
     include Service
     include Swarming
 
@@ -81,9 +83,6 @@ module Penstock
 
     # @return [Logger]
     def logger = @lock.synchronize { @logger ||= config.logger || default_logger }
-
-    # @return [Producer] connects on first use, is closed with the application
-    def producer = @lock.synchronize { @producer ||= config.producer || build_producer }
 
     # A producer with the application's settings that isn't the application's. Who asks for it closes it.
     # @yieldparam config [Producer::Settings] what has the last word
@@ -260,6 +259,7 @@ module Penstock
     end
 
     def server(groups)
+      @consuming = true
       @host = host = host(groups)
       connect = Runtime::Connector.new(host, method(:properties)).method(:call)
       multiplexer = Runtime::Multiplexer.new(clock: host.clock, reporter: host.reporter,
@@ -272,6 +272,7 @@ module Penstock
     def host(groups)
       Runtime::Host.new(settings: config, monitor: monitor, logger: logger, clock: Clock::SYSTEM,
         codec: Runtime::CommitCodec.new, layers: @middleware.to_a, producer: method(:producer), topics: groups.flat_map(&:topics),
+        producer_behind: method(:producer_behind),
         properties: method(:properties), stop: ->(error) { @server.stop!(error) }, home: home)
     end
 
@@ -288,13 +289,10 @@ module Penstock
       @monitor = monitor
     end
 
-    def close_producer(timeout_ms)
-      @producer&.close(timeout_ms: timeout_ms)
-    end
-
-    def build_producer(&last)
+    # @param heard [Boolean] whether its monitor is one whose errors are told already
+    def build_producer(heard: false, &last)
       require_relative "producer" # not at boot: a tenth of the framework, and many applications only consume
-      told_of_producer { Producer.new { |own| set_up(own, &last) } }.tap { |producer| tell_errors_of(producer) }
+      told_of_producer { Producer.new { |own| set_up(own, &last) } }.tap { |producer| tell_errors_of(producer) unless heard }
     end
 
     def set_up(own, &last)

@@ -41,7 +41,14 @@ module Penstock
       def guarded(failed, &) = @guard.call(failed, &)
 
       # A consumer's own, if it has one.
-      def producer_of(failed) = failed.consumer ? failed.consumer.producer : @producer.call
+      def producer_of(failed)
+        producer = failed.consumer ? failed.consumer.producer : @producer.call
+        return producer unless producer.respond_to?(:closed?) && producer.closed?
+
+        raise ProducerClosedError, "the producer #{producer.id}, with which dead letters of #{failed.lane.topic_name} are " \
+          "sent, is closed. Whoever closed it must not as long as consumers use it; until they have another " \
+          "(`self.producer = …`), or this process is started anew, the record is run again"
+      end
 
       def letter(failed, producer, kind, dispatch, **more)
         Processing::Failure::Letter.new(record: failed.record, dispatch: dispatch, producer: producer, kind: kind,

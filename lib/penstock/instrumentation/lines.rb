@@ -17,6 +17,11 @@ module Penstock
         "#{lane(event)} at offset #{event[:offset]}"
       end
 
+      # @return [String] "orders.dead, without its payload"
+      def letter(event)
+        "#{event[:to]}#{", without its #{event[:omitted].split(",").join(" and its ")}" if event[:omitted]}"
+      end
+
       # @return [String] "ArgumentError: no total, attempt 4"
       def failure(event)
         error = event[:error]

@@ -249,8 +249,7 @@ module Penstock
       # @!group Records that fail
 
       def on_dead_letter_queue_dispatched(event)
-        without = ", without its #{event[:omitted].split(",").join(" and its ")}" if event[:omitted]
-        @logger.warn { "#{Lines.record(event)} went to the dead letters, #{event[:to]}#{without}: #{Lines.failure(event)}" }
+        @logger.warn { "#{Lines.record(event)} went to the dead letters, #{Lines.letter(event)}: #{Lines.failure(event)}" }
       end
 
       def on_retry_topic_dispatched(event)

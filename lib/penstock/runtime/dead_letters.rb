@@ -30,7 +30,9 @@ module Penstock
       # How soon, and how late, a handle is looked at again.
       LOOK_MS = (1..50)
 
-      private_constant :BACKOFF_MS, :FULL_MS, :LOOK_MS
+      WAY_OUT = "Whoever closed it must not as long as consumers send dead letters with it: until this process is started anew " \
+        "the record, and what comes behind it, wait"
+      private_constant :BACKOFF_MS, :FULL_MS, :LOOK_MS, :WAY_OUT
 
       # @param session [Session]
       # @param committer [Committer]
@@ -77,7 +79,9 @@ module Penstock
       # @return [Boolean] whether it is still pending
       def advance(pending)
         pending.handle ? look(pending) : offer(pending)
-      rescue KafkaError, ProducerClosedError, ForkedHandleError => error
+      rescue ProducerClosedError => error
+        producer_closed(pending, error)
+      rescue KafkaError, ForkedHandleError => error
         failed(pending, error)
       end
 
@@ -138,6 +142,16 @@ module Penstock
         pending.handle = nil
         pending.due = @session.now + [BACKOFF_MS.begin * (2**[pending.failures, 10].min), BACKOFF_MS.end].min
         pending.failures += 1
+        true
+      end
+
+      # The application's own is replaced; what became of any other is its owner's affair.
+      def producer_closed(pending, error)
+        letter = pending.letter
+        return failed(pending, error) unless letter.producer.closed? # another one that isn't connected yet
+        other = @link&.producer_behind(letter.producer)
+        return failed(pending, ProducerClosedError.new("#{error.message}. #{WAY_OUT}")) unless other
+        pending.replace(Processing::Failure::Letter.new(**letter.to_h, producer: other), @session.now + BACKOFF_MS.begin)
         true
       end
 

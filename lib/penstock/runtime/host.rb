@@ -42,17 +42,20 @@ module Penstock
       # @param codec [#encode, #decode] offset metadata
       # @param layers [Array<#call>] around every call of user code
       # @param producer [#call] gives the application's producer
+      # @param producer_behind [#call] gives what stands in the place of one that was closed, or nil
       # @param topics [Array<Routing::Topic>] what is consumed
       # @param properties [#call] librdkafka's settings of a group
       # @param stop [#call] stops the process because of an error
       # @param home [Hash{Symbol => #call}, nil] what processes that are forked bring along of their application
-      def initialize(settings:, monitor:, logger:, clock:, codec:, layers:, producer:, topics:, properties:, stop:, home: nil)
+      def initialize(settings:, monitor:, logger:, clock:, codec:, layers:, producer:, topics:, properties:, stop:, home: nil,
+        producer_behind: ->(_closed) {})
         @settings = settings
         @monitor = monitor
         @logger = logger
         @clock = clock
         @codec = codec
         @producer = producer
+        @producer_behind = producer_behind
         @properties = properties
         @stop = stop
         @stopping = false
@@ -144,6 +147,15 @@ module Penstock
 
       # @return [Producer]
       def producer = @producer.call
+
+      # Never waits: whoever is to send with it finds it connected a moment later.
+      # @param closed [Producer]
+      # @return [Producer, nil] what stands in its place; nil where it wasn't the application's
+      def producer_behind(closed)
+        @producer_behind.call(closed)&.tap do |one|
+          @threads.start("penstock producer") { one.client } unless one.status.connected?
+        end
+      end
 
       # @return [Boolean] whether the application's producer has transactions
       def transactional? = @settings.kafka.key?(:"transactional.id") || @settings.kafka.key?("transactional.id")

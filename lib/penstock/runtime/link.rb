@@ -62,6 +62,9 @@ module Penstock
       # @return [Producer]
       def producer = @host.producer
 
+      # @return [Producer, nil] what stands in the place of a closed one
+      def producer_behind(closed) = @host.producer_behind(closed)
+
       # @return [Boolean] whether the process is coming to rest
       def stopping? = @host.stopping?
     end

@@ -160,6 +160,16 @@ module Penstock
       assert_nil advise({retry_topics: tiers}).letter, "nothing goes into a retry topic without its payload"
     end
 
+    test "with a closed producer no dead letter is made, and what is told names it and the way out" do
+      closed = Producer.new.tap { |one| one.define_singleton_method(:closed?) { true } }
+      closed.define_singleton_method(:id) { "mine" }
+      assert_nil advise(dead_letters(0), consumer: Consumer.new(closed)).letter
+      error = @errors.first[:error]
+      assert_equal [ProducerClosedError, true, true],
+        [error.class, error.message.start_with?("the producer mine, with which dead letters of orders"),
+          error.message.include?("self.producer = …")]
+    end
+
     test "[producer override] the consumer's own producer sends its dead letters" do
       own = Producer.new
       assert_same own, advise(dead_letters(0), consumer: Consumer.new(own)).letter.producer

@@ -21,7 +21,8 @@ module Penstock
 
     # Hands out handles until it is full, or refuses.
     class Sender
-      attr_accessor :full, :refusal
+      attr_accessor :full, :refusal, :closed
+      alias_method :closed?, :closed
       attr_reader :handles
 
       def initialize = @handles = []
@@ -167,6 +168,35 @@ module Penstock
       @sender.full = false
       pass(100)
       assert_equal 1, @sender.handles.size
+    end
+
+    # Where a closed producer was the application's it has another.
+    Link = Struct.new(:other) do
+      def producer_behind(_closed) = other
+    end
+
+    test "a letter goes with what stands in the place of the application's producer when that was closed" do
+      other = Sender.new
+      @letters = Runtime::DeadLetters.new(@session, @committer, Ports.new, Link.new(other))
+      @sender.refusal, @sender.closed = ProducerClosedError.new("closed"), true
+      bury
+      other.refusal = ProducerClosedError.new("never connected")
+      pass(500)
+      other.refusal = nil
+      pass(500)
+      other.handles.first.number = 0
+      pass(50)
+      assert_equal [1, %w[dead_letter_queue.dispatch.error dead_letter_queue.dispatched]], [@lane.position, told]
+    end
+
+    test "with a closed producer that isn't the application's it waits, and says what can be done" do
+      @letters = Runtime::DeadLetters.new(@session, @committer, Ports.new, Link.new(nil))
+      @sender.refusal, @sender.closed = ProducerClosedError.new("the producer mine is closed"), true
+      bury
+      pass(500)
+      messages = @session.events.map { |_name, payload| payload[:error].message }.uniq
+      assert_equal [1, 0], [messages.size, @lane.position]
+      assert_includes messages.first, "the producer mine is closed. Whoever closed it must not"
     end
 
     test "a producer that refuses or is closed fails the dispatch, never the loop" do

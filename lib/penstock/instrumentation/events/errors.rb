@@ -62,6 +62,8 @@ module Penstock
           "producer.middleware.error" => "a step of a producer's middleware raised; its message is not sent",
           "producer.undelivered.error" => "what `config.undelivered` calls raised",
           "producer.disconnect.error" => "a producer without work could not be disconnected",
+          "producer.closed.error" => "the application's producer was closed by code of the application while it consumes; " \
+            "another one takes its place",
           "producer.close.error" => "a producer could not be closed cleanly",
           "connection_pool.reload.error" => "a producer of a pool could not be replaced when it was given back: it stays",
           "outbox.relay.error" => "a relay of the outbox can't reach the database or the cluster and goes on trying; a " \
