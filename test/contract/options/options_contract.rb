@@ -129,7 +129,7 @@ module Penstock
       assert_equal [%w[0 k 0], %w[1 k 1], ["2", nil, "2"]], take(seen, 3)
     end
 
-    rule "user code of every kind runs on workers, never on a poll loop" do
+    rule "user code of every kind runs on workers and for hooks, never on a poll loop" do
       topic, dead = [unique("topic"), unique("dead")].each { |name| create_topic(name, 2) } # one partition stays empty: its end
       produce_keyed(topic, Array.new(6) { |index| ["k#{index % 2}", index.to_s] })
       names = Hash.new { |all, kind| all[kind] = queue }
@@ -145,7 +145,7 @@ module Penstock
 
       found = names.transform_values { |all| Array.new(all.size) { all.pop }.uniq }
       assert_equal kinds.sort, found.keys.sort
-      assert_empty found.values.flatten.grep_v(/\Apenstock worker \d+\z/), found
+      assert_empty found.values.flatten.grep_v(/\Apenstock (worker \d+|hooks)\z/), found
     end
 
     rule "run_on :fibers: as many records of a partition wait at once as it is said" do
