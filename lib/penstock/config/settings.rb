@@ -26,7 +26,13 @@ module Penstock
 
       # What `settings.swarm` answers.
       Swarm = Struct.new(:nodes, :supervision_interval, :liveness_timeout, :memory_limit, :jobs_limit, :age_limit,
-        :restart_backoff, :restart_backoff_max, :mold)
+        :restart_backoff, :restart_backoff_max, :mold) do
+        # @raise [NoMethodError]
+        # @api private
+        def node
+          raise NoMethodError, "there is no config.swarm.node. #{Signposts::SETTINGS.fetch("swarm.node")}", caller
+        end
+      end
 
       # @api private
       SECTIONS = {"pause" => Pause, "oauth" => OAuth, "admin" => Admin, "lag_compensation" => LagCompensation,

@@ -57,6 +57,8 @@ class ConfigSignpostsTest < Penstock::TestCase
     error = assert_raises(NoMethodError) { settings.internal.tick_interval }
 
     assert_match(/\Athere is no config.internal: Leave it out: Penstock's inside isn't replaced by settings/, error.message)
+    error = assert_raises(NoMethodError) { settings.swarm.node.id }
+    assert_match(/\Athere is no config.swarm.node. The framework says it: PenstockApp.node/, error.message)
   end
 
   test "a misspelt name is still told with the nearest one" do
