@@ -85,7 +85,7 @@ module Penstock
       assert_equal ["a", "b", "c", nil], producer.client.messages_for("orders").map { |message| message[:payload] }
       assert_equal ["mine", true], [variant.id, variant.status.connected?]
       methods = Producer.public_instance_methods - Object.public_instance_methods
-      internal = %i[setup as send_offsets settle_transaction prepare_transactions]
+      internal = %i[setup as send_offsets settle_transaction prepare_transactions reconfigure]
       assert_empty methods - Producer::Variant.public_instance_methods - internal
       variant.close
       assert_predicate producer, :closed?
