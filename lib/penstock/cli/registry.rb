@@ -2,6 +2,7 @@
 
 require_relative "../errors"
 require_relative "failure"
+require_relative "former_commands"
 require_relative "../nearest"
 
 module Penstock
@@ -68,7 +69,7 @@ module Penstock
       def resolve_family(words, argv)
         commands = family(words.first)
         unknown(words.first) if commands.empty?
-        unknown(words.take(2).join(" ")) if words.size > 1
+        unknown_of_family(words, commands) if words.size > 1
         return [self["help"], words] if argv.any? { |word| ["--help", "-h"].include?(word) }
 
         names = commands.map { |command| "`penstock #{command.command_name}`" }
@@ -78,8 +79,19 @@ module Penstock
       def unknown(name)
         names = @commands.keys + all.map { |command| command.command_name.split.first }
         nearest = Nearest.to(name, names.uniq)
-        hint = nearest ? "Did you mean `penstock #{nearest}`?" : "`penstock help` lists the commands."
-        raise UnknownCommandError, "there is no command #{name.inspect}. #{hint}"
+        refuse(name, nearest ? "Did you mean `penstock #{nearest}`?" : "`penstock help` lists the commands.")
+      end
+
+      # By the second word only: the first alone would make any of the family near.
+      def unknown_of_family(words, commands)
+        names = commands.to_h { |command| [command.command_name.split.last, command.command_name] }
+        nearest = names[Nearest.to(words[1], names.keys)]
+        family = "`penstock #{words.first}` has #{names.keys.join(", ")}."
+        refuse(words.take(2).join(" "), nearest ? "Did you mean `penstock #{nearest}`?" : family)
+      end
+
+      def refuse(name, hint)
+        raise UnknownCommandError, "there is no command #{name.inspect}. #{FormerCommands.hint(name) || hint}"
       end
     end
   end

@@ -78,6 +78,21 @@ class CLITest < Penstock::TestCase
     assert_includes @err.string, "Did you mean `penstock topics create`?"
   end
 
+  test "of a family only the second word is compared: a question isn't taken for a deletion" do
+    assert_equal 1, run_cli("topics", "halth")
+    assert_match(/"topics halth". `penstock topics` has .*delete/, @err.string)
+    refute_match(/Did you mean/, @err.string)
+  end
+
+  test "a command of the incumbent's is told with what does it instead" do
+    {%w[topics migrate] => /changes no topics by their routes: `penstock topics create` makes one/,
+     %w[topics health] => /`penstock doctor --connect` looks at/, %w[web install] => /has no web UI/}.each do |words, told|
+      @err.truncate(@err.rewind)
+      assert_equal 1, run_cli(*words)
+      assert_match told, @err.string
+    end
+  end
+
   test "too many and too few arguments are told with the usage" do
     assert_equal 1, run_cli("version", "7")
     assert_includes @err.string, "Usage: penstock version"
