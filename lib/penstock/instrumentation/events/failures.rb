@@ -11,8 +11,9 @@ module Penstock
         class << self
           def declare(catalogue)
             catalogue.event("dead_letter_queue.dispatched", "A record was put into the dead letters: the broker has " \
-              "acknowledged it, and only now its offset may move. `message` is the record, `omitted` what was left out of its " \
-              "letter, which was too large.", *RECORD, :attempt, :message, :to, :error, optional: [:omitted])
+              "acknowledged it, and only now its offset may move (`dispatch_to_dlq` with `:produce_async`: the producer has " \
+              "taken it). `message` is the record, `omitted` what was left out of its letter, which was too large.",
+              *RECORD, :attempt, :message, :to, :error, optional: [:omitted])
             catalogue.event("retry_topic.dispatched", "A record that failed goes on in the next retry topic, acknowledged " \
               "by the broker.", *RECORD, :attempt, :message, :to, :error)
             catalogue.event("consumer.skipped", "A record that failed for good was skipped, because the route or its " \
