@@ -129,30 +129,29 @@ static VALUE delivery_wait(VALUE self, VALUE timeout_ms) {
   return pk_delivery_await(self, timeout_ms, false);
 }
 
+static int64_t time_limit(VALUE timeout_ms) {
+  int64_t limit_ms = NIL_P(timeout_ms) ? -1 : NUM2LL(timeout_ms);
+
+  return NIL_P(timeout_ms) || limit_ms > 0 ? limit_ms : 0;
+}
+
 /* False when there is nothing to wait for. */
-VALUE pk_delivery_watch_by(VALUE self, VALUE number, bool urgent) {
+VALUE pk_delivery_watch_by(VALUE self, pk_watched_t *watched, uint64_t number, VALUE timeout_ms, bool urgent) {
   pk_delivery_t *delivery = delivery_get(self);
-  pk_producer_t *producer = delivery_producer(delivery)->core;
-  uint64_t own = NUM2ULL(number);
+  int64_t deadline_ms = pk_deadline(time_limit(timeout_ms));
 
   check_process(delivery);
-  return pk_delivery_watch(delivery, &producer->watched, own,
-                           urgent && producer->lingers ? &producer->flush.urgency : NULL)
-             ? Qtrue
-             : Qfalse;
+  return pk_producer_watch(delivery_producer(delivery)->core, delivery, watched, number, deadline_ms, urgent) ? Qtrue
+                                                                                                               : Qfalse;
+}
+
+void pk_delivery_unwatch_by(VALUE self, const pk_watched_t *watched, uint64_t number) {
+  pk_delivery_unwatch(delivery_get(self), watched, number);
 }
 
 /* client → the Native::Producer it was given to. */
 static VALUE delivery_client(VALUE self) {
   return slot(delivery_get(self), SLOT_PRODUCER);
-}
-
-/* unwatch(number): ends the wait of a fiber. */
-static VALUE delivery_unwatch(VALUE self, VALUE number) {
-  pk_delivery_t *delivery = delivery_get(self);
-
-  if (delivery_producer(delivery)->core->generation == pk_fork_generation()) pk_delivery_unwatch(delivery, NUM2ULL(number));
-  return Qnil;
 }
 
 /* -- what it knows ---------------------------------------------------------- */
@@ -262,7 +261,6 @@ void Init_pk_delivery(VALUE mNative) {
 
   rb_undef_alloc_func(cDelivery);
   rb_define_method(cDelivery, "await", delivery_wait, 1);
-  rb_define_method(cDelivery, "unwatch", delivery_unwatch, 1);
   rb_define_method(cDelivery, "client", delivery_client, 0);
   rb_define_method(cDelivery, "done?", delivery_done_p, 0);
   rb_define_method(cDelivery, "unknown?", delivery_unknown_p, 0);

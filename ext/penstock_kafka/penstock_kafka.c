@@ -2,6 +2,7 @@
 
 #include "core/consumer.h"
 #include "core/exit.h"
+#include "producing.h"
 #include "turn.h"
 
 VALUE pk_mPenstock;
@@ -91,6 +92,7 @@ static VALUE native_patched_p(VALUE self) {
  * becomes a discarded one and its descriptors are closed. */
 static VALUE native_forked(VALUE self) {
   pk_handles_forked();
+  pk_watched_forked();
   return Qnil;
 }
 
@@ -106,7 +108,7 @@ static VALUE native_features(VALUE self) {
 
 static void (*const inits[])(VALUE) = {
     Init_pk_error, Init_pk_conf,     Init_pk_batch,    Init_pk_lane, Init_pk_consumer,
-    Init_pk_group_metadata, Init_pk_delivery, Init_pk_producer, Init_pk_admin, Init_pk_mock,
+    Init_pk_group_metadata, Init_pk_delivery, Init_pk_watched, Init_pk_producer, Init_pk_admin, Init_pk_mock,
 };
 
 RUBY_FUNC_EXPORTED void Init_penstock_kafka(void) {

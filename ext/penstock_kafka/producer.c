@@ -360,6 +360,5 @@ void Init_pk_producer(VALUE mNative) {
   Init_pk_producer_close(cProducer);
   Init_pk_producer_reports(cProducer);
   Init_pk_producer_leftovers(cProducer);
-  Init_pk_producer_watched(cProducer);
   Init_pk_producer_transactions(cProducer);
 }

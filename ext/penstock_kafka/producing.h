@@ -41,8 +41,10 @@ VALUE pk_delivery_new(VALUE producer, pk_topic_t *topic, VALUE label, pk_deliver
 /* delivery.c: waits interruptibly; `urgent` keeps a flush open meanwhile. */
 VALUE pk_delivery_await(VALUE delivery, VALUE timeout_ms, bool urgent);
 
-/* delivery.c: as await, for a fiber, whose wait has a number. */
-VALUE pk_delivery_watch_by(VALUE delivery, VALUE number, bool urgent);
+/* delivery.c: as await, for a fiber, whose wait has a number. unwatch only in the
+ * process that watches. */
+VALUE pk_delivery_watch_by(VALUE delivery, pk_watched_t *watched, uint64_t number, VALUE timeout_ms, bool urgent);
+void pk_delivery_unwatch_by(VALUE delivery, const pk_watched_t *watched, uint64_t number);
 
 VALUE pk_persisted_symbol(rd_kafka_msg_status_t status);
 
@@ -91,8 +93,8 @@ void Init_pk_producer_transactions(VALUE cProducer);
 /* producer_leftovers.c: what a close could not deliver. */
 void Init_pk_producer_leftovers(VALUE cProducer);
 
-/* producer_watched.c: which deliveries that fibers wait for are resolved. */
-void Init_pk_producer_watched(VALUE cProducer);
+/* watched.c: closes the descriptors of a fork's parent. With the GVL. */
+void pk_watched_forked(void);
 
 /* producer_reports.c: the methods that hand out reports and notices. */
 void Init_pk_producer_reports(VALUE cProducer);

@@ -18,8 +18,8 @@
 
 _Atomic unsigned pk_turns_wanted;
 
-/* Guarded by the GVL. */
-static int64_t expected_until_ns, rest_until_ns;
+static _Atomic int64_t expected_until_ns;
+static int64_t rest_until_ns; /* guarded by the GVL */
 
 static int64_t now_ns(void) {
   struct timespec now;
@@ -37,14 +37,20 @@ void pk_turn_taken(void) {
 }
 
 void pk_turn_expect(void) {
-  expected_until_ns = now_ns() + EXPECTED_NS;
-  atomic_fetch_or_explicit(&pk_turns_wanted, EXPECTED, memory_order_relaxed);
+  atomic_store(&expected_until_ns, now_ns() + EXPECTED_NS);
+  atomic_fetch_or(&pk_turns_wanted, EXPECTED);
+}
+
+/* Somebody may be expected anew at the same moment. */
+static void expect_nobody(int64_t begun_ns) {
+  atomic_fetch_and(&pk_turns_wanted, ~EXPECTED);
+  if (atomic_load(&expected_until_ns) >= begun_ns) atomic_fetch_or(&pk_turns_wanted, EXPECTED);
 }
 
 void pk_turn_give_way(void) {
   int64_t begun_ns = now_ns();
 
-  if (begun_ns > expected_until_ns) atomic_fetch_and_explicit(&pk_turns_wanted, ~EXPECTED, memory_order_relaxed);
+  if (begun_ns > atomic_load(&expected_until_ns)) expect_nobody(begun_ns);
   if (begun_ns < rest_until_ns) return;
   rb_thread_schedule(); /* what it raises leaves the time unpaid, which hurts nobody */
   if (rest_until_ns < begun_ns - SAVED_NS) rest_until_ns = begun_ns - SAVED_NS;

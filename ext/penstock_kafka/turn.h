@@ -13,8 +13,8 @@
  *                       lock is taken; taken back with the GVL held. Ruby raises
  *                       nothing between the two
  *   expected            the time in which a fiber is to come on that was just told:
- *                       its thread sleeps in its scheduler's wait, of which we don't
- *                       hear
+ *                       its thread sleeps in its scheduler's wait, of whose end we
+ *                       don't hear
  *
  * Who dispatches gives way at the very beginning, before it has looked at anything:
  * what runs meanwhile may close the producer, and what interrupts (Thread#raise, a
@@ -30,7 +30,7 @@ void pk_turn_want(void);
 /* With the GVL held, once for each of the above. */
 void pk_turn_taken(void);
 
-/* With the GVL held. */
+/* Any thread, with the GVL or without. */
 void pk_turn_expect(void);
 
 /* May run other threads, and raise. */

@@ -5,68 +5,229 @@ require "penstock/native/producer"
 require "support/native_producing"
 require "support/small_scheduler"
 
-# Fibers that wait for deliveries, and what becomes of the others where one can't be woken.
+# Fibers of a thread that wait for deliveries: one of them leads, and what becomes of the others when it is ended.
 class NativeFiberWaitsTest < Penstock::TestCase
   include Penstock::TestSupport::NativeProducing
 
-  # Says which deliveries are resolved when a test does.
-  class Client
-    def initialize = @resolved = Queue.new
+  class Ended < StandardError; end
 
-    def resolve(*numbers) = @resolved << numbers
-
-    def watch(_delivery, _number, _urgent) = true
-
-    def take_watched(_left_ms) = @resolved.pop
-
-    def rouse_watched = nil
-  end
-
-  Delivery = Struct.new(:number) do
-    def done? = true
-
-    def unwatch(_number) = nil
-  end
-
-  # One whose thread has ended.
+  # One that ends without those who wait.
   class Gone < Penstock::TestSupport::SmallScheduler
     def run = nil
-    alias_method :close, :run
-
-    def unblock(*) = raise(IOError, "closed stream")
   end
 
-  def waiting(waits, scheduler, seen)
+  # Whose reports come when a test says so.
+  def held
+    producer(linger_ms: 0, reconnect_backoff_max_ms: 100).tap do |native|
+      native.sync_wait(dispatch(native), nil)
+      cluster.broker_down(1)
+    end
+  end
+
+  def release = cluster.broker_up(1)
+
+  # Runs the block in the thread's own fiber, which no scheduler puts to rest, and then what it has scheduled.
+  def with_scheduler(scheduler = Penstock::TestSupport::SmallScheduler.new)
     Thread.new do
       Fiber.set_scheduler(scheduler)
-      Fiber.schedule { seen << waits.wait(Delivery.new, nil, false) }
+      yield scheduler
     end
   end
 
-  test "a scheduler that can't be told any more keeps nobody else from being woken" do
-    client = Client.new
-    waits = Penstock::Native::FiberWaits.new(client)
-    seen = Queue.new
-    waiting(waits, gone = Gone.new, seen).join
-    others = Array.new(2) { waiting(waits, Penstock::TestSupport::SmallScheduler.new, seen) }
-    entries = waits.instance_variable_get(:@waiting)
-    wait_until(40, "three that wait") { entries.size == 3 }
-    client.resolve(1, 2, 3)
-
-    assert(others.all? { |thread| thread.join(40) }, "a fiber is never woken")
-    assert_equal 2, seen.size
-    assert gone
-  ensure
-    others&.each(&:kill)
-    client.resolve(nil)
-    waits.instance_variable_get(:@thread).kill.join
+  def wait_in_fiber(scheduler, delivery, seen, name, timeout_ms = nil)
+    scheduler.fiber do
+      seen << [name, delivery.wait_in_fiber(timeout_ms)]
+    rescue Ended
+      seen << [name, :ended]
+    end
   end
 
-  test "an object that was never connected has nobody to wake" do
-    client = Penstock::Native::Producer.allocate
+  def assert_ends(*threads)
+    assert(threads.all? { |thread| thread.join(40) }, "a fiber is never woken")
+  ensure
+    threads.each(&:kill)
+  end
 
-    [-> { client.rouse_watched }, -> { client.take_watched(0) }].each do |call|
+  test "those who wait for the same and for others are all woken, by no thread of their own" do
+    native = held
+    deliveries = Array.new(50) { dispatch(native) }
+    seen = []
+    before = Thread.list.size
+    thread = with_scheduler do |scheduler|
+      100.times { |index| wait_in_fiber(scheduler, deliveries[index % 50], seen, index) }
+      seen << Thread.list.size - before
+      release
+    end
+    assert_ends(thread)
+
+    assert_equal [1, *0...100], [seen.first, *seen.drop(1).map(&:first).sort]
+    assert(seen.drop(1).all?(&:last))
+  end
+
+  test "fibers of several threads and of several producers don't wait for each other's" do
+    natives = [held, producer(linger_ms: 0)]
+    seen = Queue.new
+    threads = Array.new(3) do |number|
+      with_scheduler do |scheduler|
+        natives.cycle.first(40).each { |native| wait_in_fiber(scheduler, dispatch(native), seen, number) }
+      end
+    end
+    wait_until(40, "those who wait") { threads.all?(&:stop?) }
+    release
+    assert_ends(*threads)
+
+    assert_equal [40] * 3, Array.new(seen.size) { seen.pop }.group_by(&:first).values.map(&:size)
+  end
+
+  test "when the one that leads is ended, another one leads" do
+    native = held
+    seen = []
+    thread = with_scheduler do |scheduler|
+      fibers = Array.new(4) { |index| wait_in_fiber(scheduler, dispatch(native), seen, index) }
+      fibers[0].raise(Ended)
+      fibers[1].raise(Ended) # it was to lead, and doesn't know of it
+      scheduler.turn
+      release
+    end
+    assert_ends(thread)
+
+    assert_equal [[0, :ended], [1, :ended], [2, true], [3, true]], seen.sort_by(&:first)
+  end
+
+  test "who is ended when it was woken already takes that in, and nothing else wakes it" do
+    native = held
+    delivery = dispatch(native)
+    seen = []
+    thread = with_scheduler do |scheduler|
+      wait_in_fiber(scheduler, delivery, seen, :leads)
+      follows = scheduler.fiber do
+        delivery.wait_in_fiber(nil)
+      rescue Ended
+        seen << :ended
+        scheduler.block(:something_else)
+        seen << :woken
+      end
+      release
+      scheduler.turn until seen.any?
+      follows.raise(Ended)
+      scheduler.turn
+      seen << :rests
+      scheduler.unblock(:something_else, follows)
+    end
+    assert_ends(thread)
+
+    assert_equal [[:leads, true], :ended, :rests, :woken], seen
+  end
+
+  test "each has its own time, also none, while others wait on" do
+    native = held
+    delivery = dispatch(native)
+    seen = []
+    thread = with_scheduler do |scheduler|
+      {long: nil, short: 30, none: 0, before: -1, longer: 60}.each do |name, timeout_ms|
+        wait_in_fiber(scheduler, delivery, seen, name, timeout_ms)
+      end
+      scheduler.turn until seen.size == 4
+      release
+    end
+    assert_ends(thread)
+
+    assert_equal %i[before none], seen.first(2).map(&:first).sort
+    assert_equal [[:short, false], [:longer, false], [:long, true]], seen.drop(2)
+  end
+
+  test "an earlier time than that which is waited for counts, also while the producer closes" do
+    native = held
+    delivery = dispatch(native)
+    seen = []
+    thread = with_scheduler do |scheduler|
+      wait_in_fiber(scheduler, delivery, seen, :long, 300_000)
+      wait_in_fiber(scheduler, delivery, seen, :short, 20)
+      scheduler.turn until seen.size == 1
+      closing = Thread.new { native.close(60_000) }
+      wait_until(40, "a close") { native.state == :closing }
+      wait_in_fiber(scheduler, delivery, seen, :late, 20)
+      scheduler.turn until seen.size == 2
+      release
+      closing.join
+    end
+    assert_ends(thread)
+
+    assert_equal [[:short, false], [:late, false], [:long, true]], seen
+  end
+
+  test "fibers that an ended scheduler left behind keep nobody else from being woken" do
+    native = held
+    delivery = dispatch(native)
+    seen = []
+    with_scheduler(Gone.new) do |scheduler|
+      2.times { wait_in_fiber(scheduler, delivery, seen, :gone) }
+    end.join
+    threads = Array.new(2) { with_scheduler { |scheduler| wait_in_fiber(scheduler, delivery, seen, :there) } }
+    wait_until(40, "those who wait") { threads.all?(&:stop?) }
+    release
+    assert_ends(*threads)
+
+    assert_equal [[:there, true]] * 2, seen
+  end
+
+  test "a thread that gets another scheduler has its fibers woken by that" do
+    native = held
+    delivery = dispatch(native)
+    seen = []
+    thread = with_scheduler(Gone.new) do |gone|
+      wait_in_fiber(gone, delivery, seen, :gone)
+      Fiber.set_scheduler(scheduler = Penstock::TestSupport::SmallScheduler.new)
+      2.times { wait_in_fiber(scheduler, delivery, seen, :there) }
+      release
+    end
+    assert_ends(thread)
+
+    assert_equal [[:there, true]] * 2, seen
+  end
+
+  test "two thousand wait at once, and each is woken" do
+    native = held
+    seen = []
+    thread = with_scheduler do |scheduler|
+      2_000.times { |index| wait_in_fiber(scheduler, dispatch(native), seen, index) }
+      release
+    end
+    assert_ends(thread)
+
+    assert_equal [*0...2_000], seen.map(&:first).sort
+    assert(seen.all?(&:last))
+  end
+
+  test "as many descriptors are open as there were schedulers at a time, until the client is closed" do
+    native = producer(linger_ms: 0)
+    before = descriptors
+    20.times { assert_ends(with_scheduler { |scheduler| wait_in_fiber(scheduler, dispatch(native), [], 0) }) }
+
+    assert_equal 1, descriptors - before
+    native.close(0)
+
+    assert_equal 0, descriptors - before
+  end
+
+  test "a list that was never set up watches nothing" do
+    watched = Penstock::Native::Watched.allocate
+    delivery = dispatch(producer)
+
+    [-> { watched.fd }, -> { watched.take([]) }, -> { watched.watch(delivery, 1, nil, false) }].each do |call|
       assert_raises(Penstock::HandleClosedError, &call)
     end
+    assert_nil watched.unwatch(delivery, 1)
+    assert_nil watched.close
+  end
+
+  private
+
+  def descriptors = ObjectSpace.each_object(Penstock::Native::Watched).count { |watched| open?(watched) }
+
+  def open?(watched)
+    !watched.fd.nil?
+  rescue Penstock::HandleClosedError
+    false
   end
 end

@@ -2,28 +2,45 @@
 
 module Penstock
   module TestSupport
-    # The smallest scheduler that can show that a fiber gives way: it only ever unblocks.
+    # The smallest scheduler that can show that a fiber gives way: it unblocks, and watches descriptors.
     class SmallScheduler
       def initialize
         @ready = Queue.new
+        @bell, @ringer = IO.pipe
         # Nobody else holds a fiber that waits: it would be collected.
         @blocked = []
+        @watching = {}
       end
 
       def run
-        resume(@ready.pop) while @blocked.any? || !@ready.empty?
+        turn while @blocked.any? || @watching.any? || !@ready.empty?
       end
-      alias_method :close, :run
+
+      # Called when its thread ends.
+      def close
+        run
+      ensure
+        [@bell, @ringer].each(&:close)
+      end
+
+      # Resumes those who are ready by now, after a wait for the first.
+      def turn
+        listen
+        @ready.size.times { resume(@ready.pop) }
+      end
 
       def block(_blocker, _timeout = nil)
         @blocked << Fiber.current
         Fiber.yield
         true
+      ensure
+        @blocked.delete(Fiber.current)
       end
 
+      # Any thread.
       def unblock(_blocker, fiber)
-        @blocked.delete(fiber)
         @ready << fiber
+        @ringer.write_nonblock(".", exception: false) unless @ringer.closed?
       end
 
       def fiber(&block)
@@ -35,11 +52,23 @@ module Penstock
         block(nil)
       end
 
-      def io_wait(*)
-        raise NotImplementedError
+      def io_wait(io, events, _timeout)
+        @watching[io] = Fiber.current
+        Fiber.yield
+        events
+      ensure
+        @watching.delete(io)
       end
 
       private
+
+      def listen
+        readable, = IO.select([@bell, *@watching.keys], nil, nil, @ready.empty? ? nil : 0)
+        return unless readable
+
+        @bell.read_nonblock(1_000, exception: false) if readable.delete(@bell)
+        readable.each { |io| @ready << @watching.delete(io) }
+      end
 
       # What it waited for may be told twice.
       def resume(fiber)

@@ -7,7 +7,7 @@ enum { PK_TOLD_RESOLVED = 1, PK_TOLD_INTERRUPTED = 2 };
 void pk_stripes_init(pk_stripe_t *stripes) {
   for (int i = 0; i < PK_STRIPES; i++) {
     pthread_mutex_init(&stripes[i].lock, NULL);
-    stripes[i].waiting = NULL;
+    stripes[i].watching = NULL;
     stripes[i].open = NULL;
   }
 }
@@ -53,29 +53,55 @@ static void pk_calm_locked(pk_delivery_t *delivery, pk_urgency_t *urgency) {
   delivery->urgent = 0;
 }
 
-/* Of a fiber the wait is ours; of a thread it lies on that one's stack. */
+/* Must be called with the stripe's lock held. */
+static void pk_list_locked(pk_delivery_wait_t *wait) {
+  pk_stripe_t *stripe = wait->delivery->stripe;
+
+  wait->next = wait->delivery->waiting;
+  wait->delivery->waiting = wait;
+  if (!wait->watched) return;
+  wait->watching_prev = NULL;
+  wait->watching_next = stripe->watching;
+  if (stripe->watching) stripe->watching->watching_prev = wait;
+  stripe->watching = wait;
+}
+
+/* Must be called with the stripe's lock held; `link` points to it in its delivery. */
+static void pk_unlist_locked(pk_delivery_wait_t **link) {
+  pk_delivery_wait_t *wait = *link;
+  pk_stripe_t *stripe = wait->delivery->stripe;
+
+  *link = wait->next;
+  if (!wait->watched) return;
+  if (wait->watching_prev) wait->watching_prev->watching_next = wait->watching_next;
+  if (wait->watching_next) wait->watching_next->watching_prev = wait->watching_prev;
+  if (stripe->watching == wait) stripe->watching = wait->watching_next;
+}
+
+/* Of a wait without a thread, which is nobody's but ours and listed nowhere. */
+static void pk_wait_free(pk_delivery_wait_t *wait) {
+  pk_watched_release(wait->watched);
+  free(wait);
+}
+
+/* Of a fiber the wait is ours; of a thread it lies on that one's stack. What was
+ * told isn't touched again: its thread may be on its way out. */
 static void pk_tell(pk_delivery_wait_t *wait) {
   if (!wait->watched) {
     pk_park_tell(&wait->park, PK_TOLD_RESOLVED);
     return;
   }
   pk_watched_push(wait->watched, wait->number);
-  free(wait);
+  pk_wait_free(wait);
 }
 
-/* Must be called with the stripe's lock held. What was told isn't touched again:
- * its thread may be on its way out. */
+/* Must be called with the stripe's lock held. */
 static void pk_tell_waiters_locked(pk_delivery_t *delivery) {
-  pk_delivery_wait_t **link = &delivery->stripe->waiting;
   pk_delivery_wait_t *wait;
 
-  while ((wait = *link)) {
-    if (wait->delivery != delivery) {
-      link = &wait->next;
-    } else {
-      *link = wait->next;
-      pk_tell(wait);
-    }
+  while ((wait = delivery->waiting)) {
+    pk_unlist_locked(&delivery->waiting);
+    pk_tell(wait);
   }
 }
 
@@ -160,8 +186,7 @@ static bool pk_join_waiters(pk_delivery_wait_t *wait) {
 
   pthread_mutex_lock(&stripe->lock);
   if ((pending = pk_delivery_fate(wait->delivery) == PK_PENDING)) {
-    wait->next = stripe->waiting;
-    stripe->waiting = wait;
+    pk_list_locked(wait);
     more = pk_hurry_locked(wait);
   }
   pthread_mutex_unlock(&stripe->lock);
@@ -179,11 +204,11 @@ static void pk_unhurry_locked(pk_delivery_wait_t *wait) {
  * is urgent. */
 static void pk_leave_waiters(pk_delivery_wait_t *wait) {
   pk_stripe_t *stripe = wait->delivery->stripe;
-  pk_delivery_wait_t **link = &stripe->waiting;
+  pk_delivery_wait_t **link = &wait->delivery->waiting;
 
   pthread_mutex_lock(&stripe->lock);
   while (*link && *link != wait) link = &(*link)->next;
-  if (*link) *link = wait->next;
+  if (*link) pk_unlist_locked(link);
   pk_unhurry_locked(wait);
   pthread_mutex_unlock(&stripe->lock);
 }
@@ -199,29 +224,57 @@ void pk_delivery_interrupt(pk_delivery_wait_t *wait) {
   pk_park_tell(&wait->park, PK_TOLD_INTERRUPTED);
 }
 
-bool pk_delivery_watch(pk_delivery_t *delivery, pk_watched_t *watched, uint64_t number, pk_urgency_t *urgency) {
+bool pk_delivery_watch(pk_delivery_t *delivery, pk_watched_t *watched, uint64_t number, int64_t deadline_ms,
+                       pk_urgency_t *urgency) {
   pk_delivery_wait_t *wait = calloc(1, sizeof *wait);
 
   if (!wait) abort();
   wait->delivery = delivery;
+  wait->deadline_ms = deadline_ms;
   wait->urgency = urgency;
   wait->watched = watched;
   wait->number = number;
+  pk_watched_retain(watched);
   if (pk_join_waiters(wait)) return true;
-  free(wait);
+  pk_wait_free(wait);
   return false;
 }
 
-void pk_delivery_unwatch(pk_delivery_t *delivery, uint64_t number) {
+void pk_delivery_unwatch(pk_delivery_t *delivery, const pk_watched_t *watched, uint64_t number) {
   pk_stripe_t *stripe = delivery->stripe;
-  pk_delivery_wait_t **link = &stripe->waiting, *wait;
+  pk_delivery_wait_t **link = &delivery->waiting, *wait;
 
   pthread_mutex_lock(&stripe->lock);
-  while ((wait = *link) && !(wait->watched && wait->delivery == delivery && wait->number == number)) link = &wait->next;
+  while ((wait = *link) && !(wait->watched == watched && wait->number == number)) link = &wait->next;
   if (wait) {
-    *link = wait->next;
+    pk_unlist_locked(link);
     pk_unhurry_locked(wait);
   }
   pthread_mutex_unlock(&stripe->lock);
-  free(wait);
+  if (wait) pk_wait_free(wait);
+}
+
+/* Must be called with the stripe's lock held. */
+static void pk_expire_one_locked(pk_delivery_wait_t *wait) {
+  pk_delivery_wait_t **link = &wait->delivery->waiting;
+
+  while (*link != wait) link = &(*link)->next;
+  pk_unlist_locked(link);
+  pk_unhurry_locked(wait);
+  pk_tell(wait);
+}
+
+int64_t pk_deliveries_expire(pk_stripe_t *stripes, int64_t now_ms) {
+  int64_t next_ms = PK_NO_DEADLINE;
+
+  for (int i = 0; i < PK_STRIPES; i++) {
+    pthread_mutex_lock(&stripes[i].lock);
+    for (pk_delivery_wait_t *wait = stripes[i].watching, *next; wait; wait = next) {
+      next = wait->watching_next;
+      if (wait->deadline_ms <= now_ms) pk_expire_one_locked(wait);
+      else if (wait->deadline_ms < next_ms) next_ms = wait->deadline_ms;
+    }
+    pthread_mutex_unlock(&stripes[i].lock);
+  }
+  return next_ms;
 }

@@ -19,8 +19,9 @@
  * behind.
  *
  * It is resolved exactly once: by its report, or as *unknown* when the producer
- * is closed before one came. Who waits for it sleeps on its own stack and is
- * listed in one of 16 stripes, whose lock guards what is open and who waits: a
+ * is closed before one came. Who waits for it sleeps on its own stack, or is a
+ * fiber, and is listed in it, so that waking one costs the same however many wait
+ * for others. The lock of one of 16 stripes guards what is open and who waits: a
  * lock a message would cost more than the message. Consecutive messages share a
  * stripe in runs, so that the thread which resolves them takes one lock a run
  * while producing goes on under another. */
@@ -36,8 +37,8 @@ typedef struct pk_topic pk_topic_t;
 
 typedef struct pk_stripe {
   pthread_mutex_t lock;
-  pk_delivery_wait_t *waiting;
-  pk_delivery_t *open; /* all that wait for their report */
+  pk_delivery_wait_t *watching; /* the waits without a thread: somebody must look at their time */
+  pk_delivery_t *open;          /* all that wait for their report */
 } pk_stripe_t;
 
 struct pk_delivery {
@@ -53,6 +54,7 @@ struct pk_delivery {
   pk_stripe_t *stripe;
   pk_delivery_t *prev;
   pk_delivery_t *next;
+  pk_delivery_wait_t *waiting;
   int urgent;       /* who wait for it right now; counted once in a pk_urgency_t */
   void *binding[3]; /* the binding's own */
 };
@@ -90,7 +92,7 @@ int pk_deliveries_abandon(pk_stripe_t *stripes, pk_urgency_t *urgency);
 
 /* One wait of one thread.
  *
- * Whoever resolves the delivery takes the wait off its stripe's list and then
+ * Whoever resolves the delivery takes the wait off its list and then
  * tells it; a wait that was told has nothing left to undo. One that ends otherwise
  * takes itself off the list. An interrupt
  *   before the wait   (open was called) is kept: the wait ends at once
@@ -104,8 +106,9 @@ struct pk_delivery_wait {
   int64_t deadline_ms;
   pk_urgency_t *urgency;
   pk_park_t park;
-  pk_delivery_wait_t *next; /* guarded by the stripe's lock */
-  pk_watched_t *watched;    /* of a fiber: whoever resolves puts the number in there */
+  pk_delivery_wait_t *next; /* these guarded by the stripe's lock; watching of a fiber alone */
+  pk_delivery_wait_t *watching_prev, *watching_next;
+  pk_watched_t *watched;    /* of a fiber: whoever resolves puts the number in there, and lets go of it */
   uint64_t number;
 };
 
@@ -119,12 +122,18 @@ bool pk_delivery_wait(pk_delivery_wait_t *wait);
 /* Ends a wait. Any thread; async-signal-safe, takes no lock. */
 void pk_delivery_interrupt(pk_delivery_wait_t *wait);
 
-/* A wait without a thread: when it is resolved the number is put into `watched`,
- * once. False when there is nothing to wait for any more. Blocks nobody. */
-bool pk_delivery_watch(pk_delivery_t *delivery, pk_watched_t *watched, uint64_t number, pk_urgency_t *urgency);
+/* A wait without a thread: when it is resolved, or pk_deliveries_expire finds the
+ * deadline passed, the number is put into `watched`, once. False when there is
+ * nothing to wait for any more. Blocks nobody. */
+bool pk_delivery_watch(pk_delivery_t *delivery, pk_watched_t *watched, uint64_t number, int64_t deadline_ms,
+                       pk_urgency_t *urgency);
 
 /* Ends that wait; the number may have been put in already. */
-void pk_delivery_unwatch(pk_delivery_t *delivery, uint64_t number);
+void pk_delivery_unwatch(pk_delivery_t *delivery, const pk_watched_t *watched, uint64_t number);
+
+/* Ends the waits without a thread whose deadline has passed. Returns the nearest
+ * deadline of the others. */
+int64_t pk_deliveries_expire(pk_stripe_t *stripes, int64_t now_ms);
 
 static inline pk_fate_t pk_delivery_fate(const pk_delivery_t *delivery) {
   return (pk_fate_t)atomic_load_explicit(&delivery->fate, memory_order_acquire);

@@ -43,7 +43,7 @@ void pk_producer_init(pk_producer_t *producer) {
   pk_stripes_init(producer->stripes);
   pk_reports_init(&producer->reports, PK_REPORTS_LIMIT);
   pk_leftovers_init(&producer->leftovers);
-  pk_watched_init(&producer->watched);
+  atomic_init(&producer->expiry_ms, PK_NO_DEADLINE);
   pk_txn_thread_init(&producer->transactions);
   pthread_mutex_init(&producer->room_lock, NULL);
   pk_cond_init(&producer->room);
@@ -168,6 +168,42 @@ uint64_t pk_producer_pending(pk_producer_t *producer) {
   return atomic_load(&producer->accepted) - reported;
 }
 
+/* False when it isn't earlier than what the event thread waits for. */
+static bool pk_hasten(pk_producer_t *producer, int64_t deadline_ms) {
+  int64_t before_ms = atomic_load(&producer->expiry_ms);
+
+  while (deadline_ms < before_ms) {
+    if (atomic_compare_exchange_weak(&producer->expiry_ms, &before_ms, deadline_ms)) return true;
+  }
+  return false;
+}
+
+/* Also while it closes: what fibers wait for is resolved behind the event thread's
+ * end, and until then their time counts. */
+bool pk_producer_watch(pk_producer_t *producer, pk_delivery_t *delivery, pk_watched_t *watched, uint64_t number,
+                       int64_t deadline_ms, bool urgent) {
+  pk_urgency_t *urgency = urgent && producer->lingers ? &producer->flush.urgency : NULL;
+
+  if (!pk_delivery_watch(delivery, watched, number, deadline_ms, urgency)) return false;
+  if (!pk_hasten(producer, deadline_ms)) return true;
+  pthread_mutex_lock(&producer->room_lock);
+  if (!atomic_load(&producer->stopping)) rd_kafka_queue_yield(producer->queue);
+  pthread_mutex_unlock(&producer->room_lock);
+  return true;
+}
+
+/* A wait that comes meanwhile is seen by the look, or says its own time behind the
+ * exchange. */
+void pk_producer_expire(pk_producer_t *producer) {
+  int64_t now_ms;
+
+  if (atomic_load(&producer->expiry_ms) == PK_NO_DEADLINE) return;
+  now_ms = pk_now_ms();
+  if (atomic_load(&producer->expiry_ms) > now_ms) return;
+  atomic_store(&producer->expiry_ms, PK_NO_DEADLINE);
+  pk_hasten(producer, pk_deliveries_expire(producer->stripes, now_ms));
+}
+
 uint64_t pk_producer_ticket(pk_producer_t *producer) {
   uint64_t ticket;
 
@@ -230,8 +266,11 @@ rd_kafka_resp_err_t pk_producer_purge(pk_producer_t *producer) {
   return rd_kafka_purge(producer->handle.rk, RD_KAFKA_PURGE_F_QUEUE | RD_KAFKA_PURGE_F_INFLIGHT);
 }
 
+/* Who rouses the event thread does it with the lock held and before the end. */
 static void pk_events_stop(pk_producer_t *producer) {
+  pthread_mutex_lock(&producer->room_lock);
   atomic_store(&producer->stopping, true);
+  pthread_mutex_unlock(&producer->room_lock);
   rd_kafka_queue_yield(producer->queue);
   pthread_join(producer->events, NULL);
 }
@@ -260,7 +299,6 @@ int pk_producer_finish(pk_producer_t *producer) {
   unknown = pk_deliveries_abandon(producer->stripes, &producer->flush.urgency);
   pk_leftovers_add_unknown(&producer->leftovers, pk_producer_pending(producer));
   pk_reports_close(&producer->reports);
-  pk_watched_close(&producer->watched);
   pk_topics_close(producer);
   rd_kafka_queue_destroy(producer->queue);
   rd_kafka_destroy(producer->handle.rk);
@@ -277,7 +315,6 @@ void pk_producer_free(pk_producer_t *producer) {
   if (producer->queue) pk_flush_destroy(&producer->flush);
   pk_reports_destroy(&producer->reports);
   pk_leftovers_destroy(&producer->leftovers);
-  pk_watched_destroy(&producer->watched);
   pk_txn_thread_destroy(&producer->transactions);
   pk_stripes_destroy(producer->stripes);
   pthread_cond_destroy(&producer->room);

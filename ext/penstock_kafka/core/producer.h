@@ -14,15 +14,15 @@
 #include "producer_flush.h"
 #include "producer_reports.h"
 #include "transaction_thread.h"
-#include "watched.h"
 
 /* A producer: an rd_kafka_t, the one thread that takes its events, and what
  * others wait for.
  *
  * The event thread polls the main queue. A batch of delivery reports resolves
  * its handles, is destroyed at once (the queue's capacity and every flush hang
- * on that), and then the room is told. It waits without a time limit and is
- * ended by rd_kafka_queue_yield when the producer closes.
+ * on that), and then the room is told. It waits until the time of a fiber's wait
+ * may be over, and is roused by rd_kafka_queue_yield for an earlier one and when
+ * the producer closes.
  *
  * Close: flush until the deadline, purge, flush, end its threads, resolve what
  * is still open as unknown, destroy. Reports raised by the destruction itself are
@@ -56,12 +56,12 @@ typedef struct pk_producer {
   bool lingers;
   pk_reports_t reports;
   pk_leftovers_t leftovers;
-  pk_watched_t watched;
   pk_txn_thread_t transactions;
   pthread_mutex_t room_lock;
   pthread_cond_t room;
   uint64_t room_ticket; /* counts the times that messages left the queue */
   int room_waiters;
+  _Atomic int64_t expiry_ms; /* when the time of a fiber may be over; the event thread looks then */
   _Atomic uint64_t accepted;
   _Atomic uint64_t delivered;
   _Atomic uint64_t failed;
@@ -119,6 +119,13 @@ rd_kafka_resp_err_t pk_producer_send(pk_producer_t *producer, pk_message_t *mess
 
 /* Messages accepted and not yet reported. (rd_kafka_outq_len counts events too.) */
 uint64_t pk_producer_pending(pk_producer_t *producer);
+
+/* pk_delivery_watch, whose time the event thread looks after. */
+bool pk_producer_watch(pk_producer_t *producer, pk_delivery_t *delivery, pk_watched_t *watched, uint64_t number,
+                       int64_t deadline_ms, bool urgent);
+
+/* Tells the fibers whose time is over; the event thread's. */
+void pk_producer_expire(pk_producer_t *producer);
 
 /* Waiting for room: take a ticket, try, and when the queue was full wait until
  * messages have left it since. `interrupted` is guarded by room_lock. */

@@ -104,12 +104,20 @@ static void pk_serve(pk_producer_t *producer, rd_kafka_event_t *event) {
   if (delivered) pk_producer_tell_room(producer);
 }
 
+static rd_kafka_event_t *pk_next_event(pk_producer_t *producer) {
+  int64_t expiry_ms;
+
+  pk_producer_expire(producer);
+  expiry_ms = atomic_load(&producer->expiry_ms);
+  return rd_kafka_queue_poll(producer->queue, expiry_ms == PK_NO_DEADLINE ? -1 : pk_remaining_ms(expiry_ms));
+}
+
 void *pk_producer_events_main(void *arg) {
   pk_producer_t *producer = arg;
   rd_kafka_event_t *event;
 
   while (!atomic_load(&producer->stopping)) {
-    if ((event = rd_kafka_queue_poll(producer->queue, -1))) pk_serve(producer, event);
+    if ((event = pk_next_event(producer))) pk_serve(producer, event);
   }
   while ((event = rd_kafka_queue_poll(producer->queue, 0))) pk_serve(producer, event);
   return NULL;

@@ -86,12 +86,16 @@ void pk_wake_signal(pk_wake_t *wake) {
 /* The descriptor is emptied before the flag is cleared. The other way round a
  * signal between the two would be read away with its flag left set, and no later
  * one would ever be written. */
-bool pk_wake_take(pk_wake_t *wake) {
+void pk_wake_drain(pk_wake_t *wake) {
   uint64_t counter;
 
-  if (!atomic_load(&wake->signalled)) return false;
   while (read(wake->read_fd, &counter, sizeof counter) < 0 && errno == EINTR) continue;
   atomic_store(&wake->signalled, 0);
+}
+
+bool pk_wake_take(pk_wake_t *wake) {
+  if (!atomic_load(&wake->signalled)) return false;
+  pk_wake_drain(wake);
   return true;
 }
 

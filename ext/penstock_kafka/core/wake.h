@@ -39,6 +39,11 @@ void pk_wake_signal(pk_wake_t *wake);
 /* True and the signal taken back when there is one now. */
 bool pk_wake_take(pk_wake_t *wake);
 
+/* Takes back whatever there is, also what pk_wake_take leaves: the write of a
+ * signaller whose signal was taken back between the two. For who waits for the
+ * descriptor by other means than pk_wake_wait. */
+void pk_wake_drain(pk_wake_t *wake);
+
 /* Blocks until there is a signal (true, taken back) or the timeout (false); a
  * negative timeout waits for ever. Answers false early when a system signal
  * interrupts the wait. */

@@ -1,22 +1,40 @@
 #include "watched.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "clock.h"
-
 #define PK_WATCHED_START 64
 
-void pk_watched_init(pk_watched_t *watched) {
-  memset(watched, 0, sizeof *watched);
+pk_watched_t *pk_watched_new(void (*told)(void)) {
+  pk_watched_t *watched = calloc(1, sizeof *watched);
+  int err = watched ? pk_wake_init(&watched->wake) : ENOMEM;
+
+  if (err) {
+    free(watched);
+    errno = err;
+    return NULL;
+  }
   pthread_mutex_init(&watched->lock, NULL);
-  pk_cond_init(&watched->ready);
+  atomic_init(&watched->refs, 1);
+  watched->told = told;
+  return watched;
 }
 
-void pk_watched_destroy(pk_watched_t *watched) {
-  free(watched->numbers);
-  pthread_cond_destroy(&watched->ready);
+void pk_watched_retain(pk_watched_t *watched) {
+  atomic_fetch_add_explicit(&watched->refs, 1, memory_order_relaxed);
+}
+
+void pk_watched_release(pk_watched_t *watched) {
+  if (atomic_fetch_sub_explicit(&watched->refs, 1, memory_order_acq_rel) > 1) return;
+  pk_wake_close(&watched->wake);
   pthread_mutex_destroy(&watched->lock);
+  free(watched->numbers);
+  free(watched);
+}
+
+int pk_watched_fd(const pk_watched_t *watched) {
+  return watched->wake.read_fd;
 }
 
 /* Must be called with the lock held. A fiber that isn't told waits for ever: worse
@@ -31,46 +49,26 @@ void pk_watched_push(pk_watched_t *watched, uint64_t number) {
   pthread_mutex_lock(&watched->lock);
   if (watched->count == watched->capacity) pk_watched_grow_locked(watched);
   watched->numbers[watched->count++] = number;
-  if (watched->count == 1) pthread_cond_signal(&watched->ready);
   pthread_mutex_unlock(&watched->lock);
+  if (watched->told) watched->told();
+  pk_wake_signal(&watched->wake);
 }
 
-size_t pk_watched_take(pk_watched_t *watched, uint64_t *into, size_t max, int64_t deadline_ms, const bool *interrupted) {
-  size_t taken;
+/* Signalled again for what is left. */
+size_t pk_watched_take(pk_watched_t *watched, uint64_t *into, size_t max) {
+  size_t taken, left;
 
+  pk_wake_drain(&watched->wake);
   pthread_mutex_lock(&watched->lock);
-  while (watched->count == 0 && !watched->closed && !*interrupted) {
-    if (!pk_cond_wait_until(&watched->ready, &watched->lock, deadline_ms)) break;
-  }
   taken = watched->count < max ? watched->count : max;
-  if (taken) {
-    memcpy(into, watched->numbers, taken * sizeof *into);
-    watched->count -= taken;
-    memmove(watched->numbers, watched->numbers + taken, watched->count * sizeof *into);
-  }
+  left = watched->count -= taken;
+  if (taken) memcpy(into, watched->numbers, taken * sizeof *into);
+  if (left) memmove(watched->numbers, watched->numbers + taken, left * sizeof *into);
   pthread_mutex_unlock(&watched->lock);
+  if (left) pk_wake_signal(&watched->wake);
   return taken;
 }
 
-void pk_watched_interrupt(pk_watched_t *watched, bool *interrupted) {
-  pthread_mutex_lock(&watched->lock);
-  *interrupted = true;
-  pthread_cond_broadcast(&watched->ready);
-  pthread_mutex_unlock(&watched->lock);
-}
-
-void pk_watched_close(pk_watched_t *watched) {
-  pthread_mutex_lock(&watched->lock);
-  watched->closed = true;
-  pthread_cond_broadcast(&watched->ready);
-  pthread_mutex_unlock(&watched->lock);
-}
-
-bool pk_watched_ended(pk_watched_t *watched) {
-  bool ended;
-
-  pthread_mutex_lock(&watched->lock);
-  ended = watched->closed && watched->count == 0;
-  pthread_mutex_unlock(&watched->lock);
-  return ended;
+void pk_watched_forget(pk_watched_t *watched) {
+  pk_wake_forget(&watched->wake);
 }

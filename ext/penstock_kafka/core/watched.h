@@ -2,35 +2,45 @@
 #define PK_WATCHED_H
 
 #include <pthread.h>
-#include <stdbool.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 
-/* The numbers of deliveries that were resolved while a fiber waits for them. Who
- * resolves puts a number in and never waits; one thread of the binding takes them
- * out and wakes the fibers. A thread a waiting fiber would be the alternative. */
+#include "wake.h"
+
+/* The numbers of deliveries whose fate is known, or whose time is over, while
+ * fibers of one thread wait for them. Who puts a number in never waits; the
+ * thread finds a descriptor readable, which its scheduler watches with all
+ * others, and takes the numbers out. So no thread stands between the client's and
+ * the fibers'.
+ *
+ * Held by that thread's object and by each wait that may still put its number in. */
 typedef struct pk_watched {
   pthread_mutex_t lock;
-  pthread_cond_t ready;
   uint64_t *numbers;
   size_t count;
   size_t capacity;
-  bool closed;
+  pk_wake_t wake;
+  _Atomic int refs;
+  void (*told)(void); /* called with every number, on whatever thread; or NULL */
 } pk_watched_t;
 
-void pk_watched_init(pk_watched_t *watched);
-void pk_watched_destroy(pk_watched_t *watched);
+/* One reference. NULL with errno when there is no descriptor or memory left. */
+pk_watched_t *pk_watched_new(void (*told)(void));
+void pk_watched_retain(pk_watched_t *watched);
+void pk_watched_release(pk_watched_t *watched);
+
+/* Readable when there is something to take, and at times for nothing; -1 in a
+ * fork's child. */
+int pk_watched_fd(const pk_watched_t *watched);
 
 /* Any thread, also with a stripe's lock held. */
 void pk_watched_push(pk_watched_t *watched, uint64_t number);
 
-/* At most max of the oldest. Waits until there is one, nothing comes any more, the
- * deadline has passed or `interrupted` (guarded by the lock) is set. Without the GVL. */
-size_t pk_watched_take(pk_watched_t *watched, uint64_t *into, size_t max, int64_t deadline_ms, const bool *interrupted);
-void pk_watched_interrupt(pk_watched_t *watched, bool *interrupted);
+/* At most max of the oldest; 0 when there are none. Never waits. One thread. */
+size_t pk_watched_take(pk_watched_t *watched, uint64_t *into, size_t max);
 
-/* Nothing is put in any more; what lies there can still be taken. */
-void pk_watched_close(pk_watched_t *watched);
-bool pk_watched_ended(pk_watched_t *watched);
+/* In a fork's child: closes the descriptor. Nothing else may be done with it there. */
+void pk_watched_forget(pk_watched_t *watched);
 
 #endif

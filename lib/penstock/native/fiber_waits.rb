@@ -1,131 +1,72 @@
 # frozen_string_literal: true
 
-require_relative "../clock"
+require_relative "fiber_group"
 
 module Penstock
   module Native
-    # Fibers that wait for deliveries of one client while their thread goes on. The client says by number which deliveries are
-    # resolved; one Ruby thread, started with the first such wait and gone when the client is closed, wakes their fibers, also
-    # when their time is over.
+    # Fibers that wait for deliveries of one client while their threads go on: a group for each scheduler in which some do.
     #
-    # A fiber is woken exactly once, and takes that in before it goes on, however its wait ends: a scheduler remembers whom it
-    # was told to wake, and what comes late would end whatever the fiber waits for by then. (Ruby's own condition variables
-    # lose their lock when a fiber's wait is ended by an exception, in 3.1.)
+    # Owns the groups, each of which has a descriptor. One in which nobody waits any more is kept for whatever scheduler comes
+    # next, and closed with the client, as is one whose thread has ended without its fibers.
+    #
+    # Any thread, without a lock: a scheduler's group is its thread's, and what all share is changed in one step of Ruby's.
     class FiberWaits
-      # A fiber that waits: until when (monotonic ms or nil), whether its scheduler was told to wake it, and whether it has
-      # taken that in.
-      Entry = Struct.new(:scheduler, :fiber, :until_ms, :told, :awake)
-
-      # @param client [Producer]
-      def initialize(client, clock: Clock::SYSTEM)
-        @client = client
-        @clock = clock
-        @lock = Mutex.new
-        @waiting = {}
-        @last = 0
-        @next_ms = nil
+      def initialize
+        @groups = {}.compare_by_identity
+        @idle = []
+        @closed = false
       end
 
-      # @param delivery [Delivery]
+      # @param delivery [Delivery] the client's
       # @param timeout_ms [Integer, nil] nil waits for ever
       # @param urgent [Boolean] whether what is queued is to leave at once meanwhile
       # @return [Boolean] whether its fate is known
+      # @raise [ForkedHandleError] in a child of the process that produced it
       def wait(delivery, timeout_ms, urgent)
-        until_ms = timeout_ms && (@clock.monotonic_ms + timeout_ms)
-        entry = Entry.new(Fiber.current_scheduler, Fiber.current, until_ms, false, false)
-        number = enter(entry)
-        begin
-          rest(entry) if @client.watch(delivery, number, urgent)
-        ensure
-          leave(delivery, number, entry)
-        end
-        delivery.done?
+        scheduler = Fiber.current_scheduler
+        group = @groups[scheduler] ||= lend(scheduler)
+        group.wait(delivery, timeout_ms, urgent)
+      ensure
+        take_back(scheduler, group) if group
+      end
+
+      # The client is closed: whoever still waits closes what he waits with.
+      #
+      # @return [void]
+      def close
+        @closed = true
+        close_idle
+        close_abandoned
       end
 
       private
 
-      # -- in the fiber --
+      def lend(scheduler)
+        (@idle.pop || another).lend(scheduler)
+      end
 
-      def enter(entry)
-        @lock.synchronize do
-          start unless @thread&.alive?
-          @waiting[@last += 1] = entry
-          hasten(entry.until_ms) if entry.until_ms
-          @last
+      def another
+        close_abandoned
+        FiberGroup.new
+      end
+
+      # Either we see that it was closed, or who closes sees what is idle.
+      def take_back(scheduler, group)
+        return unless group.empty? && @groups.delete(scheduler)
+
+        @idle.push(group)
+        close_idle if @closed
+      end
+
+      # A copy is looked at: others may come meanwhile.
+      def close_abandoned
+        @groups.to_a.each { |scheduler, group| @groups.delete(scheduler)&.close if group.abandoned? }
+      end
+
+      def close_idle
+        while (group = @idle.pop)
+          group.close
         end
-      end
-
-      # At least once, also where it was told of before it rests.
-      def rest(entry)
-        until entry.awake
-          entry.scheduler.block(self, nil)
-          entry.awake = entry.told
-        end
-      end
-
-      # Whoever was told of but not woken yet waits for that.
-      def leave(delivery, number, entry)
-        delivery.unwatch(number)
-        told = @lock.synchronize do
-          @waiting.delete(number)
-          entry.told
-        end
-        entry.scheduler.block(self, nil) if told && !entry.awake
-      end
-
-      # -- in the thread --
-
-      # Must be called with the lock held.
-      def start
-        @thread = Thread.new { run }
-        @thread.name = "penstock fiber waits"
-      end
-
-      def run
-        while (numbers = @client.take_watched(left_ms))
-          wake { numbers.filter_map { |number| @waiting.delete(number) } + late }
-        end
-      end
-
-      # A scheduler may be told of a fiber that isn't at rest yet: then it goes on as soon as it is.
-      def wake
-        entries = @lock.synchronize { yield.each { |entry| entry.told = true } }
-        entries.each { |entry| tell(entry) }
-      end
-
-      # A scheduler that has ended wakes nobody any more; the others' fibers have only this thread.
-      def tell(entry)
-        entry.scheduler.unblock(self, entry.fiber)
-      rescue
-        nil
-      end
-
-      # -- time --
-
-      # Must be called with the lock held. The thread is roused when it would sleep for longer.
-      def hasten(until_ms)
-        return if @next_ms && @next_ms <= until_ms
-
-        @next_ms = until_ms
-        @client.rouse_watched
-      end
-
-      def left_ms
-        next_ms = @next_ms
-        next_ms && [next_ms - @clock.monotonic_ms, 0].max
-      end
-
-      # Must be called with the lock held. Looks at all of them only when the time of one may be over.
-      #
-      # @return [Array<Entry>] whose time is over
-      def late
-        now_ms = @clock.monotonic_ms
-        return [] unless @next_ms && @next_ms <= now_ms
-
-        late = @waiting.select { |_, entry| entry.until_ms && entry.until_ms <= now_ms }
-        late.each_key { |number| @waiting.delete(number) }
-        @next_ms = @waiting.each_value.filter_map(&:until_ms).min
-        late.values
       end
     end
   end

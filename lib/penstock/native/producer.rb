@@ -14,12 +14,11 @@ module Penstock
     #
     # In C, messages: `open_topic(name)`, `open_topic_with(key, name, properties)`, `dispatch(message)`,
     # `plain_message?(message)`, `plain?(messages)`, `dispatch_slice(messages, from, handles, accepted)`, `offer(…)`; waiting:
-    # `sync_wait(delivery, timeout_ms)`, `watch(delivery, number, urgent)`, `take_watched(timeout_ms)`, `rouse_watched`, `ticket`,
-    # `wait_for_room(ticket, timeout_ms)`, `flush(timeout_ms)`, `purge`; reports: `want(mask)`,
-    # `wait_for_reports(timeout_ms)`, `take_reports(max)`, `poll_event`; life: `close(timeout_ms)`, `close_idle`, `discard!`,
-    # `closed?`, `state`, `pid`, `name`; what a close left behind: `count_undelivered(keep)`, `undelivered`,
-    # `take_undelivered`; and `queue_size`, `accepted`, `counts`, `query_partitions(topic, timeout_ms)`, `fatal_error`,
-    # `last_error`, `set_token`, `set_token_failure`.
+    # `sync_wait(delivery, timeout_ms)`, `ticket`, `wait_for_room(ticket, timeout_ms)`, `flush(timeout_ms)`, `purge`;
+    # reports: `want(mask)`, `wait_for_reports(timeout_ms)`, `take_reports(max)`, `poll_event`; life: `close(timeout_ms)`,
+    # `close_idle`, `discard!`, `closed?`, `state`, `pid`, `name`; what a close left behind: `count_undelivered(keep)`,
+    # `undelivered`, `take_undelivered`; and `queue_size`, `accepted`, `counts`, `query_partitions(topic, timeout_ms)`,
+    # `fatal_error`, `last_error`, `set_token`, `set_token_failure`.
     #
     # Transactions, one call at a time: `init_transactions(timeout_ms)`, `begin_transaction`,
     # `send_offsets_to_transaction([[topic, partition, offset, metadata, leader_epoch], …], group_metadata, timeout_ms)`,
@@ -36,9 +35,29 @@ module Penstock
       # @raise [KafkaError] `:invalid_arg` when librdkafka refuses the configuration
       def initialize(conf, delivery_class: Delivery, max_payload_bytes: MAX_PAYLOAD_BYTES, token_refresh: false)
         connect(conf, delivery_class, max_payload_bytes, token_refresh)
-        @fiber_waits = FiberWaits.new(self)
+        @fiber_waits = FiberWaits.new
         Handles.opened(self)
       end
+
+      # The descriptors that fibers have waited with go with the client.
+      module Closing
+        # See ext/penstock_kafka/producer_close.c.
+        def close(timeout_ms)
+          super
+        ensure
+          @fiber_waits&.close
+        end
+
+        # See ext/penstock_kafka/producer_close.c.
+        def close_idle
+          super.tap { |closed| @fiber_waits.close if closed }
+        end
+      end
+      private_constant :Closing
+      prepend Closing
+
+      # @return [FiberWaits] how fibers wait for what it delivers
+      attr_reader :fiber_waits
 
       # One message in parts.
       #
@@ -67,9 +86,6 @@ module Penstock
       def oauthbearer_set_token_failure(reason)
         set_token_failure(reason)
       end
-
-      # @return [FiberWaits] how fibers wait for what it delivers
-      attr_reader :fiber_waits
 
       # @return [String]
       def inspect

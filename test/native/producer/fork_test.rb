@@ -3,6 +3,7 @@
 require "test_helper"
 require "support/native_producing"
 require "support/ruby_program"
+require "support/small_scheduler"
 
 class NativeProducerForkTest < Penstock::TestCase
   include Penstock::TestSupport::NativeProducing
@@ -37,11 +38,57 @@ class NativeProducerForkTest < Penstock::TestCase
     cluster.set_rtt(1, 60_000)
     pending = dispatch(native)
     uses = [-> { native.flush(10) }, -> { native.produce("things", "x") }, -> { native.ticket }, -> { native.purge },
-      -> { native.queue_size }, -> { native.rouse_watched }, -> { pending.wait(10) }]
+      -> { native.queue_size }, -> { pending.wait(10) },
+      -> { Penstock::Native::Watched.new.watch(pending, 1, 10, false) }]
 
     assert_equal ["Penstock::ForkedHandleError"] * uses.size, in_child {
       uses.map { |use| attempt(&use) }.join(" ")
     }.split
+  end
+
+  # A child's copy of it wakes nobody.
+  class OneProcessScheduler < Penstock::TestSupport::SmallScheduler
+    def initialize
+      super
+      @pid = ::Process.pid
+    end
+
+    def run
+      super if ::Process.pid == @pid
+    end
+  end
+
+  test "a thread whose fibers wait may fork: the child's wait for its own, the parent's for theirs" do
+    native = producer(linger_ms: 0)
+    native.sync_wait(dispatch(native), nil)
+    cluster.set_rtt(1, 500)
+    pending = dispatch(native)
+    address = cluster.bootstrap_servers
+    seen = []
+    before = eventfds
+    thread = Thread.new do
+      Fiber.set_scheduler(scheduler = OneProcessScheduler.new)
+      2.times { scheduler.fiber { seen << pending.wait_in_fiber(40_000) } }
+      seen << in_child { waits_of_a_child(address, pending) }
+    end
+
+    assert thread.join(60), "the parent's fibers are never woken"
+    assert_equal ["#{before} Penstock::ForkedHandleError true", true, true], seen
+  end
+
+  # @return [String] how many such descriptors it has, what becomes of a wait for the parent's, and for its own
+  def waits_of_a_child(address, pending)
+    seen = [eventfds, attempt { pending.wait_in_fiber(10) }]
+    Fiber.set_scheduler(scheduler = Penstock::TestSupport::SmallScheduler.new)
+    native = producer_on(address, linger_ms: 0)
+    scheduler.fiber { seen << dispatch(native).wait_in_fiber(40_000) }
+    scheduler.run
+    seen.join(" ")
+  end
+
+  # Ruby has some of its own.
+  def eventfds
+    Dir["/proc/self/fd/*"].count { |path| File.symlink?(path) && File.readlink(path).include?("eventfd") }
   end
 
   test "a child can't hurt: close, dispatch and questions do nothing" do

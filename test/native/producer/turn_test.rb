@@ -57,10 +57,12 @@ class NativeProducerTurnTest < Penstock::TestCase
     assert_comes_on { |native, delivery| -> { native.sync_wait(delivery, nil) } }
   end
 
-  test "a thread that asks for what fibers wait for comes on beside one that dispatches without an end" do
-    assert_comes_on do |native, delivery|
-      native.watch(delivery, 1, false)
-      -> { native.take_watched(nil).any? }
+  test "a thread that waits as a scheduler does for what its fibers wait for comes on beside one that dispatches without an end" do
+    assert_comes_on do |_, delivery|
+      watched = Penstock::Native::Watched.new
+      watched.watch(delivery, 1, nil, false)
+      io = IO.for_fd(watched.fd, autoclose: false)
+      -> { IO.select([io]) && watched.take([]).any? }
     end
   end
 

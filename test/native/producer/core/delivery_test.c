@@ -2,6 +2,7 @@
  * stripes, and what is left at close. */
 #include "../../core/check.h"
 
+#include <poll.h>
 #include <unistd.h>
 
 #include "delivery.h"
@@ -133,7 +134,7 @@ static void a_wait_can_be_interrupted(void) {
   CHECK(!pk_delivery_wait(&wait));
   pthread_join(thread, NULL);
   pk_delivery_wait_close(&wait);
-  CHECK(!stripes[4].waiting && atomic_load(&urgency.count) == 0);
+  CHECK(!delivery->waiting && atomic_load(&urgency.count) == 0);
   report_delivery(delivery, 1, RD_KAFKA_RESP_ERR_NO_ERROR);
   pk_delivery_release(delivery);
 }
@@ -185,7 +186,7 @@ static void several_wait_for_one(void) {
     if (i != 1) pthread_join(threads[i], &resolved[i]);
   }
   CHECK(resolved[0] && !resolved[1] && resolved[2] && !resolved[3]);
-  CHECK(atomic_load(&urgency.count) == 0 && !stripes[5].waiting);
+  CHECK(atomic_load(&urgency.count) == 0 && !delivery->waiting);
   report_delivery(other, 1, RD_KAFKA_RESP_ERR_NO_ERROR);
   pk_delivery_release(delivery);
   pk_delivery_release(other);
@@ -226,32 +227,125 @@ static void many_wait_while_one_reports(void) {
   for (int i = 0; i < MESSAGES; i++) pk_delivery_release(sent[i]);
 }
 
+static int told_of;
+
+static void count_told(void) {
+  told_of++;
+}
+
+/* poll(2), as a scheduler would. */
+static bool readable(const pk_watched_t *watched) {
+  struct pollfd fd = {.fd = pk_watched_fd(watched), .events = POLLIN};
+
+  return poll(&fd, 1, 0) > 0;
+}
+
 static void a_fiber_is_told_by_number_once(void) {
   pk_delivery_t *told = new_delivery(6), *left = new_delivery(6);
-  pk_watched_t watched;
+  pk_watched_t *watched = pk_watched_new(count_told);
   uint64_t numbers[8];
-  bool interrupted = false;
 
-  pk_watched_init(&watched);
+  told_of = 0;
   pk_delivery_open(told);
   pk_delivery_open(left);
-  CHECK(pk_delivery_watch(told, &watched, 11, &urgency) && pk_delivery_watch(told, &watched, 12, NULL));
-  CHECK(pk_delivery_watch(left, &watched, 13, &urgency) && atomic_load(&urgency.count) == 2);
-  pk_delivery_unwatch(left, 13);
-  pk_delivery_unwatch(left, 13);
-  CHECK(atomic_load(&urgency.count) == 1);
+  CHECK(pk_delivery_watch(told, watched, 11, PK_NO_DEADLINE, &urgency));
+  CHECK(pk_delivery_watch(told, watched, 12, PK_NO_DEADLINE, NULL));
+  CHECK(pk_delivery_watch(left, watched, 13, PK_NO_DEADLINE, &urgency) && atomic_load(&urgency.count) == 2);
+  pk_delivery_unwatch(left, watched, 13);
+  pk_delivery_unwatch(left, watched, 13);
+  CHECK(atomic_load(&urgency.count) == 1 && !readable(watched));
   report_delivery(told, 1, RD_KAFKA_RESP_ERR_NO_ERROR);
   report_delivery(left, 2, RD_KAFKA_RESP_ERR_NO_ERROR);
-  CHECK(!pk_delivery_watch(told, &watched, 14, &urgency) && atomic_load(&urgency.count) == 0);
-  CHECK(pk_watched_take(&watched, numbers, 8, pk_deadline(10), &interrupted) == 2 && numbers[0] + numbers[1] == 23);
-  CHECK(pk_watched_take(&watched, numbers, 8, pk_deadline(1), &interrupted) == 0);
-  pk_watched_interrupt(&watched, &interrupted);
-  CHECK(pk_watched_take(&watched, numbers, 8, pk_deadline(10), &interrupted) == 0 && !pk_watched_ended(&watched));
-  pk_watched_close(&watched);
-  CHECK(pk_watched_ended(&watched) && !stripes[6].waiting);
-  pk_watched_destroy(&watched);
+  CHECK(!pk_delivery_watch(told, watched, 14, PK_NO_DEADLINE, &urgency) && atomic_load(&urgency.count) == 0);
+  CHECK(readable(watched) && told_of == 2);
+  CHECK(pk_watched_take(watched, numbers, 1) == 1 && readable(watched));
+  CHECK(pk_watched_take(watched, numbers + 1, 8) == 1 && numbers[0] + numbers[1] == 23);
+  CHECK(pk_watched_take(watched, numbers, 8) == 0 && !readable(watched) && !stripes[6].watching);
+  pk_watched_release(watched);
   pk_delivery_release(told);
   pk_delivery_release(left);
+}
+
+/* A thread that waits for the same isn't told, nor is a fiber that has more time. */
+static void a_fiber_is_told_that_its_time_is_over(void) {
+  pk_delivery_t *delivery = new_delivery(7);
+  pk_watched_t *watched = pk_watched_new(NULL);
+  int64_t now_ms = pk_now_ms();
+  uint64_t numbers[8];
+
+  pk_delivery_open(delivery);
+  CHECK(pk_deliveries_expire(stripes, now_ms) == PK_NO_DEADLINE);
+  CHECK(pk_delivery_watch(delivery, watched, 1, now_ms + 10, &urgency));
+  CHECK(pk_delivery_watch(delivery, watched, 2, now_ms + 20, &urgency));
+  CHECK(pk_delivery_watch(delivery, watched, 3, PK_NO_DEADLINE, NULL));
+  CHECK(pk_deliveries_expire(stripes, now_ms + 9) == now_ms + 10 && !readable(watched));
+  CHECK(pk_deliveries_expire(stripes, now_ms + 10) == now_ms + 20 && atomic_load(&urgency.count) == 1);
+  CHECK(pk_deliveries_expire(stripes, now_ms + 20) == PK_NO_DEADLINE && atomic_load(&urgency.count) == 0);
+  CHECK(pk_watched_take(watched, numbers, 8) == 2 && numbers[0] == 1 && numbers[1] == 2);
+  pk_delivery_unwatch(delivery, watched, 1);
+  report_delivery(delivery, 1, RD_KAFKA_RESP_ERR_NO_ERROR);
+  CHECK(pk_watched_take(watched, numbers, 8) == 1 && numbers[0] == 3);
+  pk_watched_release(watched);
+  pk_delivery_release(delivery);
+}
+
+/* Its fibers are gone with their thread, unheard. */
+static void a_wait_outlives_whom_it_would_tell(void) {
+  pk_delivery_t *delivery = new_delivery(8);
+  pk_watched_t *watched = pk_watched_new(NULL);
+
+  pk_delivery_open(delivery);
+  CHECK(pk_delivery_watch(delivery, watched, 1, PK_NO_DEADLINE, NULL));
+  pk_watched_release(watched);
+  report_delivery(delivery, 1, RD_KAFKA_RESP_ERR_NO_ERROR);
+  CHECK(!stripes[8].watching && !delivery->waiting);
+  pk_delivery_release(delivery);
+}
+
+static void *take_all(void *arg) {
+  pk_watched_t *watched = arg;
+  uint64_t numbers[16], sum = 0;
+  int64_t deadline_ms = pk_deadline(20000);
+
+  for (size_t taken = 0; taken < MESSAGES && pk_remaining_ms(deadline_ms) > 0;) {
+    struct pollfd fd = {.fd = pk_watched_fd(watched), .events = POLLIN};
+    size_t count;
+
+    poll(&fd, 1, pk_remaining_ms(deadline_ms));
+    taken += count = pk_watched_take(watched, numbers, 16);
+    while (count > 0) sum += numbers[--count];
+  }
+  return (void *)(uintptr_t)sum;
+}
+
+static void *expire_all(void *arg) {
+  int64_t now_ms = pk_now_ms();
+
+  (void)arg;
+  for (int i = 0; i < 200; i++) pk_deliveries_expire(stripes, now_ms + i);
+  return NULL;
+}
+
+/* One thread resolves, one looks at the time, one takes: each number comes once. */
+static void all_numbers_come_while_others_report_and_expire(void) {
+  pk_watched_t *watched = pk_watched_new(NULL);
+  pthread_t taker, reporter, clock;
+  int64_t now_ms = pk_now_ms();
+  void *sum;
+
+  for (int i = 0; i < MESSAGES; i++) {
+    pk_delivery_open(sent[i] = new_delivery(i / PK_STRIPE_RUN));
+    CHECK(pk_delivery_watch(sent[i], watched, (uint64_t)i + 1, i % 2 ? now_ms + i % 200 : PK_NO_DEADLINE, NULL));
+  }
+  CHECK(pk_thread_start(&taker, "taker", take_all, watched) == 0);
+  CHECK(pk_thread_start(&reporter, "reporter", report_all, NULL) == 0);
+  CHECK(pk_thread_start(&clock, "clock", expire_all, NULL) == 0);
+  pthread_join(taker, &sum);
+  pthread_join(reporter, NULL);
+  pthread_join(clock, NULL);
+  CHECK((uintptr_t)sum == (uintptr_t)MESSAGES * (MESSAGES + 1) / 2);
+  for (int i = 0; i < MESSAGES; i++) pk_delivery_release(sent[i]);
+  pk_watched_release(watched);
 }
 
 int main(void) {
@@ -265,6 +359,9 @@ int main(void) {
   an_interrupt_before_the_wait_is_kept_and_one_after_a_report_is_harmless();
   several_wait_for_one();
   a_fiber_is_told_by_number_once();
+  a_fiber_is_told_that_its_time_is_over();
+  a_wait_outlives_whom_it_would_tell();
+  all_numbers_come_while_others_report_and_expire();
   many_wait_while_one_reports();
   pk_stripes_destroy(stripes);
   return report();
