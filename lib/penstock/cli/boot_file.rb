@@ -1,6 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "../config/root"
 require_relative "../errors"
 require_relative "failure"
 
@@ -28,6 +27,7 @@ module Penstock
 
       # @return [String] folder of the application
       def root
+        require_relative "../config/root" # help needs none of it
         @root ||= Config::Root.path(env: @env, dir: @dir)
       end
 
