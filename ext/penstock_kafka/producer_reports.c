@@ -111,14 +111,20 @@ static VALUE notice_array(VALUE pointer) {
 
 /* poll_event → nil, or the oldest of
  *   [:error, number, name, message, fatal]  [:stats, json]
- *   [:token_refresh, oauth_config]          [:log, level, facility, message] */
+ *   [:token_refresh, oauth_config]          [:log, level, facility, message]
+ * and before them [:forgotten, count] of errors that nobody took in time. */
 static VALUE producer_poll_event(VALUE self) {
   pk_producer_t *core = core_of(pk_rproducer_get(self));
   pk_notice_t *notice;
+  unsigned long forgotten;
   VALUE event;
   int state = 0;
 
-  if (core->generation != pk_fork_generation() || !(notice = pk_reports_take_notice(&core->reports))) return Qnil;
+  if (core->generation != pk_fork_generation()) return Qnil;
+  if ((forgotten = pk_reports_take_forgotten(&core->reports))) {
+    return rb_assoc_new(ID2SYM(rb_intern("forgotten")), ULONG2NUM(forgotten));
+  }
+  if (!(notice = pk_reports_take_notice(&core->reports))) return Qnil;
   event = rb_protect(notice_array, (VALUE)notice, &state);
   pk_notice_free(notice);
   if (state) rb_jump_tag(state);

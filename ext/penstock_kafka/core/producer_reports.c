@@ -5,6 +5,7 @@
 #include <string.h>
 
 #define PK_LOGS_KEPT 1000
+#define PK_ERRORS_KEPT 1000
 #define PK_RING_START 256
 
 void pk_reports_init(pk_reports_t *reports, size_t limit) {
@@ -69,6 +70,12 @@ void pk_notice_free(pk_notice_t *notice) {
   free(notice);
 }
 
+/* Must be called with the lock held: one notice of its kind is there no more. */
+static void pk_uncount_locked(pk_reports_t *reports, const pk_notice_t *notice) {
+  if (notice->want == PK_WANT_LOGS) reports->logs--;
+  if (notice->want == PK_WANT_ERRORS) reports->errors--;
+}
+
 /* Must be called with the lock held: takes the oldest notice of a kind out. */
 static void pk_forget_oldest_locked(pk_reports_t *reports, int want) {
   pk_notice_t *before = NULL;
@@ -78,16 +85,31 @@ static void pk_forget_oldest_locked(pk_reports_t *reports, int want) {
     if (before) before->next = notice->next;
     else reports->first = notice->next;
     if (reports->last == notice) reports->last = before;
-    if (want == PK_WANT_LOGS) reports->logs--;
+    pk_uncount_locked(reports, notice);
     pk_notice_free(notice);
     return;
   }
 }
 
+/* Must be called with the lock held: nothing grows for ever, also when nobody takes
+ * anything out, because a listener has ended the reporter. */
+static void pk_make_room_locked(pk_reports_t *reports, int want) {
+  switch (want) {
+  case PK_WANT_STATISTICS:
+  case PK_WANT_TOKENS: pk_forget_oldest_locked(reports, want); break;
+  case PK_WANT_LOGS:
+    if (++reports->logs > PK_LOGS_KEPT) pk_forget_oldest_locked(reports, want);
+    break;
+  default:
+    if (++reports->errors <= PK_ERRORS_KEPT) return;
+    pk_forget_oldest_locked(reports, want);
+    reports->forgotten++;
+  }
+}
+
 /* Must be called with the lock held. */
 static void pk_append_locked(pk_reports_t *reports, pk_notice_t *notice) {
-  if (notice->want == PK_WANT_STATISTICS) pk_forget_oldest_locked(reports, PK_WANT_STATISTICS);
-  if (notice->want == PK_WANT_LOGS && ++reports->logs > PK_LOGS_KEPT) pk_forget_oldest_locked(reports, PK_WANT_LOGS);
+  pk_make_room_locked(reports, notice->want);
   if (reports->last) reports->last->next = notice;
   else reports->first = notice;
   reports->last = notice;
@@ -142,10 +164,20 @@ pk_notice_t *pk_reports_take_notice(pk_reports_t *reports) {
   if ((notice = reports->first)) {
     reports->first = notice->next;
     if (!reports->first) reports->last = NULL;
-    if (notice->want == PK_WANT_LOGS) reports->logs--;
+    pk_uncount_locked(reports, notice);
   }
   pthread_mutex_unlock(&reports->lock);
   return notice;
+}
+
+unsigned long pk_reports_take_forgotten(pk_reports_t *reports) {
+  unsigned long forgotten;
+
+  pthread_mutex_lock(&reports->lock);
+  forgotten = reports->forgotten;
+  reports->forgotten = 0;
+  pthread_mutex_unlock(&reports->lock);
+  return forgotten;
 }
 
 void pk_reports_close(pk_reports_t *reports) {

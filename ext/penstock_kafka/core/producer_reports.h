@@ -15,8 +15,8 @@
  * thread puts in, one Ruby thread takes out; without one nothing is wanted and
  * nothing is kept but the text of the last client error.
  *
- * Failed deliveries and errors are never dropped. Successful ones aren't either:
- * when `limit` of them wait, pk_reports_full tells the binding to let producing wait. */
+ * Deliveries are never dropped: when `limit` of them wait, pk_reports_full tells the
+ * binding to let producing wait. Of notices the newest are kept. */
 
 enum {
   PK_WANT_DELIVERED = 1,
@@ -58,6 +58,8 @@ typedef struct pk_reports {
   pk_notice_t *first;
   pk_notice_t *last;
   int logs; /* notices of PK_WANT_LOGS among them */
+  int errors; /* and of PK_WANT_ERRORS */
+  unsigned long forgotten; /* errors that had to make room */
   bool closed;
   char last_error[256];
 } pk_reports_t;
@@ -75,8 +77,8 @@ static inline bool pk_reports_full(pk_reports_t *reports) {
 
 void pk_reports_push(pk_reports_t *reports, const pk_report_t *report);
 
-/* Copies the texts. A kind nobody wants is forgotten; of statistics only the
- * newest is kept, of log lines the newest 1,000. */
+/* Copies the texts. A kind nobody wants is forgotten; of statistics and requests for
+ * tokens only the newest is kept, of errors and of log lines the newest 1,000. */
 void pk_reports_notice(pk_reports_t *reports, int want, int number, bool fatal, const char *facility, const char *text);
 
 /* Waits until there is anything, the reports were closed, or the deadline has
@@ -90,6 +92,9 @@ size_t pk_reports_take(pk_reports_t *reports, pk_report_t *into, size_t max);
 /* The oldest notice, the caller's to free; NULL when there is none. */
 pk_notice_t *pk_reports_take_notice(pk_reports_t *reports);
 void pk_notice_free(pk_notice_t *notice);
+
+/* How many errors were forgotten since it was asked last. */
+unsigned long pk_reports_take_forgotten(pk_reports_t *reports);
 
 /* Nothing is put in any more; what lies there can still be taken. */
 void pk_reports_close(pk_reports_t *reports);

@@ -2,6 +2,7 @@
 
 require "json"
 require_relative "../clock"
+require_relative "../deadline"
 require_relative "../errors"
 require_relative "../instrumentation/client_errors"
 require_relative "../instrumentation/event"
@@ -19,6 +20,7 @@ module Penstock
     # batches and publishes them; it ends when the client is closed and everything was told. Listeners run on it, so a slow
     # one holds back the next event, and when 100,000 deliveries wait, producing. A listener may produce, and may close the
     # producer: whoever joins the thread without a limit, or with a lock held that one of those calls takes, waits for ever.
+    # When a listener ends the thread itself, the next call of the producer starts another, which goes on where it stood.
     class Reporter
       BATCH = 256
       STATISTICS = "statistics.emitted"
@@ -30,6 +32,10 @@ module Penstock
         "error.occurred" => Native::Producer::WANT_FAILED | Native::Producer::WANT_ERRORS,
         STATISTICS => Native::Producer::WANT_STATISTICS
       }.freeze
+
+      ENDED = "the thread that tells its listeners was ended by one of them: another one goes on. Listeners must not end the " \
+        "thread they are called on"
+      private_constant :ENDED
 
       PURGED = %i[purge_queue purge_inflight].freeze
 
@@ -49,14 +55,17 @@ module Penstock
         @statistics = Instrumentation::Statistics.new
         @lock = Mutex.new
         @wants = 0
+        @reports = []
+        @broken = @raised = false
         refresh
       end
 
       # Cheap: called for every message.
       #
-      # @return [Boolean] whether somebody listens who didn't when {#refresh} was called last
+      # @return [Boolean] whether somebody listens who didn't when {#refresh} was called last, or its thread was ended
       def stale?
-        @acknowledged != @monitor.subscribed?("message.acknowledged") || @errors != @monitor.subscribed?("error.occurred")
+        @broken || @acknowledged != @monitor.subscribed?("message.acknowledged") ||
+          @errors != @monitor.subscribed?("error.occurred")
       end
 
       # Looks at who listens now, and starts the thread when it is needed for the first time.
@@ -67,17 +76,25 @@ module Penstock
           @acknowledged = @monitor.subscribed?("message.acknowledged")
           @errors = @monitor.subscribed?("error.occurred")
           wants = wanted
-          next if wants == @wants
+          next if wants == @wants && !@broken
 
           @client.want(@wants = wants)
-          @thread ||= start
+          succeed if @thread.nil? || @broken
         end
       end
 
       # @param limit_ms [Integer, nil] nil waits for ever
       # @return [void] once everything was told; at once when called by a listener
       def join(limit_ms = nil)
-        @thread&.join(limit_ms && (limit_ms / 1_000.0)) unless Thread.current.equal?(@thread)
+        return if @thread.nil? || Thread.current.equal?(@thread)
+
+        deadline = limit_ms ? Deadline.in(limit_ms) : Deadline.never
+        loop do
+          @thread.join(limit_ms && (deadline.remaining_ms / 1_000.0))
+          break if !@broken || @raised || deadline.expired?
+
+          @lock.synchronize { succeed } # a listener has ended it
+        end
       end
 
       # @return [Thread, nil]
@@ -95,26 +112,51 @@ module Penstock
         Instrumentation::TokenProvider.new(listener, @monitor, {producer_id: @id}) if listener
       end
 
-      def start
-        Thread.new { run }.tap do |thread|
+      # Must be called with the lock held.
+      def succeed
+        again, @broken = @broken, false
+        @thread = start(again)
+      end
+
+      def start(again)
+        Thread.new { lead(again) }.tap do |thread|
           thread.name = "penstock.reporter"
           thread.report_on_exception = true
         end
       end
 
+      # @param again [Boolean] whether another one was ended before its time
+      def lead(again)
+        tell_trouble(ENDED) if again
+        @raised = false
+        run
+        over = true
+      rescue Exception # rubocop:disable Lint/RescueException -- it goes on; a client that can't be asked isn't asked for ever
+        @raised = true
+        raise
+      ensure
+        @broken = !over
+      end
+
       # Listeners' exceptions stay inside the monitor; what else raises is our own mistake and may be seen.
       def run
         loop do
-          break unless @client.wait_for_reports(nil)
+          break unless @reports.any? || @client.wait_for_reports(nil)
 
           tell_reports
           tell_events
         end
       end
 
+      def tell_trouble(text)
+        @monitor.instrument("error.occurred", type: "producer.reporter.error", error: ThreadError.new("producer #{@id}: #{text}"),
+          producer_id: @id)
+      end
+
+      # What was taken is told, whoever tells it.
       def tell_reports
-        until (reports = @client.take_reports(BATCH)).empty?
-          reports.each { |row| tell_report(row) }
+        while (row = @reports.shift || (@reports = @client.take_reports(BATCH)).shift)
+          tell_report(row)
         end
       end
 
@@ -146,6 +188,11 @@ module Penstock
         told = @client_errors.tell(error, Clock::SYSTEM.monotonic_ms) or return
         @monitor.instrument("error.occurred", type: "librdkafka.error", error: told.error, producer_id: @id,
           repeated: told.count)
+      end
+
+      def tell_forgotten(count)
+        tell_trouble("#{count} errors of the client, the oldest, are forgotten: nobody took them while the thread that tells " \
+          "its listeners was gone, or held by one of them")
       end
 
       def tell_stats(json)

@@ -60,6 +60,8 @@ module Penstock
           "transaction.abort" => "a transaction was not aborted; `retry` says whether that is tried again",
           "transaction.store_offset" => "the group's coordinator did not take an offset into a transaction",
           "producer.middleware.error" => "a step of a producer's middleware raised; its message is not sent",
+          "producer.reporter.error" => "the thread that tells a producer's listeners was ended by one of them and another one " \
+            "goes on, or so many errors waited for it that the oldest are forgotten",
           "producer.undelivered.error" => "what `config.undelivered` calls raised",
           "producer.disconnect.error" => "a producer without work could not be disconnected",
           "producer.closed.error" => "the application's producer was closed by code of the application while it consumes; " \

@@ -75,7 +75,16 @@ static void of_statistics_the_newest_is_kept(void) {
   pk_reports_destroy(&reports);
 }
 
-static void of_log_lines_the_newest_thousand_are_kept_and_every_error(void) {
+static void of_requests_for_tokens_the_newest_is_kept(void) {
+  fresh(10, PK_WANT_TOKENS);
+  pk_reports_notice(&reports, PK_WANT_TOKENS, 0, false, NULL, "old");
+  pk_reports_notice(&reports, PK_WANT_TOKENS, 0, false, NULL, "new");
+  check_notice(PK_WANT_TOKENS, "new");
+  CHECK(!pk_reports_take_notice(&reports) && pk_reports_take_forgotten(&reports) == 0);
+  pk_reports_destroy(&reports);
+}
+
+static void of_log_lines_and_errors_the_newest_thousand_are_kept_and_errors_counted(void) {
   int logs = 0, errors = 0;
   pk_notice_t *notice;
 
@@ -84,10 +93,13 @@ static void of_log_lines_the_newest_thousand_are_kept_and_every_error(void) {
   for (int i = 0; i < 3000; i++) pk_reports_notice(&reports, PK_WANT_ERRORS, i, true, NULL, "error");
   while ((notice = pk_reports_take_notice(&reports))) {
     if (notice->want == PK_WANT_LOGS) CHECK(notice->number == 2000 + logs++);
-    else CHECK(notice->number == errors++ && notice->fatal);
+    else CHECK(notice->number == 2000 + errors++ && notice->fatal);
     pk_notice_free(notice);
   }
-  CHECK(logs == 1000 && errors == 3000);
+  CHECK(logs == 1000 && errors == 1000 && pk_reports_take_forgotten(&reports) == 2000);
+  pk_reports_notice(&reports, PK_WANT_ERRORS, 1, false, NULL, "error");
+  check_notice(PK_WANT_ERRORS, "error");
+  CHECK(pk_reports_take_forgotten(&reports) == 0);
   pk_reports_destroy(&reports);
 }
 
@@ -142,7 +154,8 @@ int main(void) {
   fullness_is_told_and_ends();
   only_what_is_wanted_is_kept();
   of_statistics_the_newest_is_kept();
-  of_log_lines_the_newest_thousand_are_kept_and_every_error();
+  of_requests_for_tokens_the_newest_is_kept();
+  of_log_lines_and_errors_the_newest_thousand_are_kept_and_errors_counted();
   what_is_left_when_it_is_closed_can_be_taken();
   one_takes_while_another_pushes();
   return report();
