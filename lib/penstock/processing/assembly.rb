@@ -192,7 +192,7 @@ module Penstock
       end
 
       def cutting
-        return Division::Whole.new(@topic.max_messages) unless parallel
+        return Division::Whole.new(@topic.max_messages, window_bytes: window.fetch(:bytes)) unless parallel
         Division::Rolling.new(max: @topic.max_messages, width: width, each: parallel.by == :message,
           window_records: [window.fetch(:records), 2 * @topic.max_messages].max, window_bytes: window.fetch(:bytes))
       end

@@ -126,7 +126,7 @@ module Penstock
 
       def take(lanes)
         limit = [@session.settings.window_bytes, WINDOW_BYTES / lanes.size].min
-        request = lanes.flat_map { |lane| [lane.source, lane.wanted, limit] }
+        request = lanes.flat_map { |lane| [lane.source, lane.wanted, [limit, lane.division.room_bytes].min] }
         batches = @session.driver.take(request)
         lanes.each_with_index { |lane, index| admit(lane, batches[index]) }
       end

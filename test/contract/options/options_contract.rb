@@ -77,6 +77,26 @@ module Penstock
       [*[release] * 10, stuck].each { |gate| gate << true }
     end
 
+    rule "a window bounds bytes too: of large records fewer are in work at once" do
+      topic, begun, release = unique("topic").tap { |name| create_topic(name, 1) }, queue, queue
+      12.times { |index| produce(topic, ["#{index} #{"x" * 4_000}"]) }
+      options = lambda do |_route|
+        parallel by: :message
+        window bytes: 12_000
+      end
+      consuming(topic, options, concurrency: 12, max_messages: 1) do
+        begun << messages.first.offset
+        release.pop
+      end
+      take(begun, 1)
+      observe_for(0.5)
+      assert_operator begun.size, :<, 6
+      12.times { release << true }
+      assert_equal 11, take(begun, 11).uniq.size
+    ensure
+      12.times { release << true }
+    end
+
     rule "workers max: a topic has no more of them at once, the others are free for another" do
       topic, other = topic_with(1, partitions: 3), topic_with(1)
       2.times { |partition| produce(topic, %w[0], partition: partition + 1) }

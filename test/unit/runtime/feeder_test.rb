@@ -3,6 +3,8 @@
 require "test_helper"
 require "support/lanes"
 require "penstock/processing/admission/selection"
+require "penstock/routing/features/parallel"
+require "penstock/routing/features/window"
 require "penstock/runtime/feeder"
 require "penstock/runtime/run_queue"
 
@@ -24,7 +26,13 @@ module Penstock
       def feeding = true
       def now = 0
       def driver = self
-      def take(request) = request.each_slice(3).map { |source, most, _bytes| source ? source.call(most) : @batches.shift }
+      attr_reader :asked
+
+      def take(request)
+        (@asked ||= []).concat(request.each_slice(3).map(&:last))
+        request.each_slice(3).map { |source, most, _bytes| source ? source.call(most) : @batches.shift }
+      end
+
       def settings = self
       def window_bytes = 1_000_000
       def pool = self
@@ -68,6 +76,15 @@ module Penstock
       @feeder = Runtime::Feeder.new(@session, {@topic => assembly(@topic)}, @ports, ->(_topic) { 5 }, Unsuspicious.new)
     end
 
+    test "a take brings no more bytes than the partition's window leaves, whatever the settings' is" do
+      window = Routing::Window.new(nil, 2_000)
+      keyed = route(features: {parallel: Routing::Parallel.new(:message, 3, nil, :rolling, :current), window: window})
+
+      assert_equal [2_000, 1_996], asked_for(keyed)
+      assert_equal [2_000], asked_for(route(features: {window: window})).first(1)
+      assert_equal [1_000_000], asked_for(route).first(1)
+    end
+
     test "where more partitions have records than units may wait, each gets its turn" do
       lanes = Array.new(9) { |partition| endless(partition) }
       session = Session.new(*lanes)
@@ -87,6 +104,20 @@ module Penstock
     end
 
     # A partition whose records don't come to an end.
+    # Bytes, of two takes that brought two records of two bytes each.
+    def asked_for(topic)
+      lane = lane(topic, committed: 0)
+      lane.slot = Runtime::RunQueue::Slot.new("orders", nil, nil, width: 3)
+      session = Session.new(lane)
+      feeder = Runtime::Feeder.new(session, {topic => assembly(topic)}, @ports, ->(_topic) { 5 }, Unsuspicious.new)
+      2.times do |round|
+        session.batches << batch((2 * round)...(2 * round + 2), from: 2 * round)
+        lane.ready = true
+        feeder.run
+      end
+      session.asked
+    end
+
     def endless(partition)
       lane = nil
       source = ->(most) { batch(lane.ledger.tail...(lane.ledger.tail + most), from: lane.ledger.tail, full: true) }

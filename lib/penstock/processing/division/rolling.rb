@@ -96,6 +96,9 @@ module Penstock
           (room.positive? && (room * 4 >= @window_records || @ready.empty?)) ? room : 0
         end
 
+        # @return [Integer] bytes of the window that are left
+        def room_bytes = @window_bytes - @bytes
+
         # @param lane [Lane]
         # @return [Unit]
         def next_unit(lane)

@@ -17,10 +17,14 @@ module Penstock
 
         # @return [Integer] units that may wait behind the one that runs
         attr_reader :look_ahead
+        # @return [Numeric] most bytes of a take
+        attr_reader :room_bytes
 
         # @param max [Integer] most records of a unit
-        def initialize(max)
+        # @param window_bytes [Numeric] most bytes taken at once
+        def initialize(max, window_bytes: Float::INFINITY)
           @max = max
+          @room_bytes = window_bytes
           @backlog = Backlog.new
           @out = 0
           @collapse_through = nil
