@@ -45,6 +45,13 @@ module Penstock
       # @api private
       attr_writer :routed
 
+      # @api private
+      def const_missing(name)
+        error = Signposts.constant(self, name) or return super
+        error.set_backtrace(caller)
+        raise error
+      end
+
       # Connects, yields, disconnects.
       #
       # @param kafka [Hash] librdkafka's properties

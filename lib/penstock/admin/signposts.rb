@@ -17,7 +17,24 @@ module Penstock
         trigger_rebalance: "a restart of one of its processes does it",
         plan_topic_replication: MOVE
       }.freeze
+      CONSTANTS = {
+        Acl: ACL,
+        Configs: "kafka-configs.sh does it; `create_topic config:` says a new topic's",
+        ConsumerGroups: "what there is stands on Penstock::Admin itself: groups, group_info, group_lag, " \
+          "read_committed_offsets; else #{GROUP}",
+        IsolationLevels: "say isolation_level: :read_committed or :read_uncommitted",
+        Recovery: GROUP,
+        Replication: MOVE
+      }.freeze
       private_constant :TOPIC, :GROUP, :ACL, :MOVE
+
+      # @param admin [Class]
+      # @param name [Symbol]
+      # @return [NameError, nil] what to raise of a constant that isn't here; nil where nobody has it
+      def self.constant(admin, name)
+        way_out = CONSTANTS[name] or return
+        NameError.new("there is no Penstock::Admin::#{name} in this version: #{way_out}", name, receiver: admin)
+      end
 
       private
 

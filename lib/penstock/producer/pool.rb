@@ -21,6 +21,24 @@ module Penstock
   #
   # Any thread may use it; it has none of its own. It ends with {#shutdown}.
   class ProducerPool
+    # What is asked of the class elsewhere, where a process has a pool of its own accord.
+    FORMER = %i[setup with transaction stats shutdown reload active? default_pool close].freeze
+    private_constant :FORMER
+
+    class << self
+      private
+
+      def method_missing(name, *)
+        return super unless FORMER.include?(name)
+
+        raise NoMethodError, "a process has no pool of its own accord, so there is no ProducerPool.#{name}: make one, as in " \
+          "POOL = Penstock::ProducerPool.new(size: 5) { |config, index| … }, and ask that", caller
+      end
+
+      # What is only refused isn't there.
+      def respond_to_missing?(name, all = false) = super
+    end
+
     # @return [Integer]
     attr_reader :size
     # @return [Integer] ms a thread waits for a producer

@@ -53,6 +53,22 @@ module Penstock
       def routes(settings)
         Composition.new(@drafts, settings, @features).routes
       end
+
+      # @return [String]
+      def inspect = "#<#{self.class} #{@drafts.size} drawings>"
+
+      private
+
+      # It is written to; what reads routes as a list of groups finds them elsewhere.
+      def method_missing(name, *)
+        return super unless name == :each || Enumerable.method_defined?(name)
+
+        raise NoMethodError, "routes are drawn here (draw, redraw, clear), so there is no #{name}: PenstockApp.consumer_groups " \
+          "and subscription_groups answer what came of it", caller
+      end
+
+      # What is only refused isn't there.
+      def respond_to_missing?(name, all = false) = super
     end
   end
 end

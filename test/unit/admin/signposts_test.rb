@@ -17,6 +17,15 @@ class AdminSignpostsTest < Penstock::TestCase
     end
   end
 
+  test "constants of them too" do
+    Penstock::Admin::Signposts::CONSTANTS.each do |name, way_out|
+      error = assert_raises(NameError) { Penstock::Admin.const_get(name, false) }
+
+      assert_equal "there is no Penstock::Admin::#{name} in this version: #{way_out}", error.message.lines.first.chomp
+    end
+    assert_match(/uninitialized constant/, assert_raises(NameError) { Penstock::Admin::Nobody }.message)
+  end
+
   test "any other name is undefined as anywhere" do
     assert_match(/undefined method/, assert_raises(NoMethodError) { Penstock::Admin.nobody }.message)
   end

@@ -52,6 +52,13 @@ module Penstock
       threads.each(&:join)
     end
 
+    test "a pool of the process, asked of the class, is refused with the way to one" do
+      %i[setup with transaction stats shutdown].each do |name|
+        assert_match(/no ProducerPool.#{name}: make one/, assert_raises(NoMethodError) { ProducerPool.public_send(name) }.message)
+      end
+      assert_match(/undefined method/, assert_raises(NoMethodError) { ProducerPool.nobody }.message)
+    end
+
     test "[Pool indices] each producer has its index, from 1, and with it an id of its own, also behind a reload" do
       pool
       assert_equal %w[shop-1 shop-2], ids

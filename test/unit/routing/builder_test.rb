@@ -9,6 +9,16 @@ class RoutingBuilderTest < Penstock::TestCase
   C = RoutesSupport::Consumer
   D = RoutesSupport::OtherConsumer
 
+  test "who reads it as a list of groups is told where they are" do
+    builder = Penstock::Routing::Builder.new
+    %i[each map find flat_map].each do |name|
+      error = assert_raises(NoMethodError) { builder.public_send(name) { |group| group } }
+
+      assert_match(/so there is no #{name}: PenstockApp.consumer_groups and subscription_groups answer/, error.message)
+    end
+    assert_match(/undefined method/, assert_raises(NoMethodError) { builder.nobody }.message)
+  end
+
   test "[routing basic] a topic lands in the group of the settings" do
     drawn = routes(settings { |config| config.group_id = "shop" }) { topic(:orders) { consumer C } }
 
