@@ -37,7 +37,16 @@ module Penstock
 
     def parent(pid) = Integer(File.read("/proc/#{pid}/status")[/^PPid:\s+(\d+)/, 1])
 
-    def pipes(pid) = Dir.glob("/proc/#{pid}/fd/*").map { |path| File.readlink(path) }.grep(/\Apipe:/)
+    def pipes(pid) = open_files(pid).grep(/\Apipe:/)
+
+    # What is closed between the two looks isn't open.
+    def open_files(pid)
+      Dir.glob("/proc/#{pid}/fd/*").filter_map do |path|
+        File.readlink(path)
+      rescue Errno::ENOENT
+        nil
+      end
+    end
 
     # @return [Array<Integer>] how many descriptors the supervisor and its mold have open
     def open_ones(run) = [run.pid, run.molds.last].map { |pid| run.descriptors(pid).size }

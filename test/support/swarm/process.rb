@@ -38,10 +38,11 @@ module Penstock
           input&.close
         end
 
-        def log = File.exist?(@log) ? File.read(@log) : ""
+        # Read while it is written: its last line, and the last character of that, may be there in part.
+        def log = File.exist?(@log) ? File.read(@log).scrub : ""
 
-        # @return [Array<Array<String>>] what consumers and listeners wrote
-        def journal = File.exist?(@journal) ? File.readlines(@journal).map(&:split) : []
+        # @return [Array<Array<String>>] what consumers and listeners wrote, whole lines only
+        def journal = File.exist?(@journal) ? File.read(@journal).scrub.lines.grep(/\n\z/).map(&:split) : []
 
         # @return [Array<Integer>] process ids of a node, the living one last
         def pids_of(node) = log.scan(/node #{node}: forked \(pid (\d+)\)/).map { |(pid)| Integer(pid) }
