@@ -73,10 +73,11 @@ module Penstock
 
       # As {Admin#read_lags_with_offsets}; without groups of all that the application's routes name, but for patterns.
       #
-      # @param groups [Hash{String=>Array<String>, nil}]
+      # @param groups [Hash{String=>Array<String>, nil}] with braces or without
       # @param active_topics_only [Boolean] false: also of topics that aren't consumed
       # @return [Hash{String=>Hash{String=>Hash{Integer=>Hash}}}]
-      def read_lags_with_offsets(groups = {}, active_topics_only: true)
+      def read_lags_with_offsets(groups = {}, active_topics_only: true, **bare)
+        groups = groups.merge(bare)
         groups = @routed&.call(active_topics_only).to_h if groups.empty?
         Admin.open(application_kafka, **application_options) { |admin| admin.read_lags_with_offsets(groups) }
       end

@@ -114,6 +114,7 @@ module Penstock
 
             assert_equal({group => {name => {0 => {offset: -1, lag: -1}}}}, Admin.read_lags_with_offsets)
             assert_equal({}, Admin.read_lags_with_offsets({}, active_topics_only: false))
+            assert_equal [group], Admin.read_lags_with_offsets(group => [name]).keys
             assert_equal [group], Admin.read_lags_with_offsets({group => [name]}, active_topics_only: false).keys
           end
         ensure
