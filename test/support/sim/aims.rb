@@ -10,6 +10,9 @@ module Penstock
         KEYED = {mode: :key, keys: 20, max_messages: 3}.freeze
         LETTERS = {letters: 0, tiers: nil, letter_topic: "dead", fail_percent: 8, breaker: nil}.freeze
         SMALL = {killer: nil, budget: 36, burst_ms: 600, partitions: 3, records: 50}.freeze
+        POOL = {run_on: :processes, calls: false, partitioner: false, pool_trouble: 30, slow_percent: 6, drain_ms: 200,
+                mark_percent: 40, time_limit: 400}.freeze
+        FIBERS = {run_on: :fibers, interruptible: true, slow_percent: 15, drain_ms: 200}.freeze
         # What the plan says, and the faults that come first: a kind and its value each, so often.
         PLANS = {
           "rebalance with units running" => [SLOW, [:shuffle, nil], 3],
@@ -23,9 +26,15 @@ module Penstock
           "seek with units running" => [SLOW, [:ambush, :seek], 3],
           "crash with suspects" => [{killer: 3, budget: nil, partitions: 3, commit_interval_ms: 200, **LETTERS},
             [:crash, 100], 3],
-          "retention passed the lane" => [SLOW, [:retention, 99], 3]
+          "retention passed the lane" => [SLOW, [:retention, 99], 3],
+          **["pool: died with units", "pool: died with what it had not begun", "pool: called back", "pool: reply lost",
+            "pool: reply lost + revoke", "pool: reply with marks + revoke", "pool: reply after an interrupt",
+            "pool: killed out of reach", "out of time"].to_h { |row| [row, [POOL, [:ambush, :reply], 3]] },
+          "pool: wish behind its unit" => [POOL, [:hold, 700], 3],
+          "fibers: several at once" => [FIBERS, [:shuffle, nil], 1],
+          "fibers: interrupted in a revocation" => [FIBERS, [:shuffle, nil], 3]
         }.freeze
-        private_constant :SLOW, :KEYED, :LETTERS, :SMALL
+        private_constant :SLOW, :KEYED, :LETTERS, :SMALL, :POOL, :FIBERS
 
         # @param values [Hash] of a plan
         # @param aim [String] a row of the coverage

@@ -110,7 +110,7 @@ module Penstock
           parallel(route, plan) unless plan.mode == :whole
           route.interruptible true if plan.interruptible
           route.isolate false unless plan.isolate
-          route.run_on plan.run_on, max: plan.workers if plan.run_on
+          route.run_on plan.run_on, max: plan.workers * ((plan.run_on == :fibers) ? 4 : 1) if plan.run_on
           route.time_limit plan.time_limit if plan.time_limit
           route.batch(min: plan.batch, within: 300) if plan.batch
           calls(route) if plan.calls

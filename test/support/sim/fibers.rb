@@ -34,6 +34,9 @@ module Penstock
 
         def begin_after(delay_ms) = due_at(@timeline.now + delay_ms)
 
+        # Not before others, but now.
+        def begin_now = @instance.run_when_awake(&@awake)
+
         # Called by the fiber itself.
         def sleep_until(time)
           due_at(time)

@@ -8,6 +8,7 @@ require "penstock/runtime/host"
 require_relative "connection"
 require_relative "letters"
 require_relative "pool"
+require_relative "pools/fibers"
 require_relative "pools/processes"
 require_relative "producers"
 
@@ -51,10 +52,19 @@ module Penstock
           def place(...) = nil
 
           def put_elsewhere(instance, topics)
-            runner = runner(Execution::Onion.new)
             queue = Pools::Queue.new(instance, method(:worker_limit))
-            @processes = Pools::Processes.build(instance, topics, queue, runner, settings.concurrency)
-            @queue = @pool = Execution::Executors.new(@pool, topics.to_h { |topic| [topic, @processes] })
+            make = method((instance.world.plan.run_on == :fibers) ? :in_fibers : :in_processes)
+            executor = make.call(instance, topics, queue)
+            @queue = @pool = Execution::Executors.new(@pool, topics.to_h { |topic| [topic, executor] })
+          end
+
+          def in_processes(instance, topics, queue)
+            @processes = Pools::Processes.build(instance, topics, queue, runner(Execution::Onion.new), settings.concurrency)
+          end
+
+          def in_fibers(instance, topics, queue)
+            runner = runner(Execution::Fibers::Gate.new(Execution::Onion.new))
+            Pools::Fibers.new(instance, queue, runner, size: 1, most: topics.sum { |topic| worker_limit(topic.name) })
           end
         end
 

@@ -113,9 +113,19 @@ module Penstock
             values
           end
 
-          # Users' code runs in processes of a pool, which know no partitions.
+          # Users' code runs in fibers of one thread, or in processes of a pool, which know no partitions.
           def elsewhere(values)
-            return unless one_of(*[nil] * 15, true)
+            kind = one_of(*[nil] * 29, :fibers, :processes, :processes) or return
+            (kind == :fibers) ? in_fibers(values) : in_processes(values)
+          end
+
+          def in_fibers(values)
+            values.merge!(run_on: :fibers, interruptible: true, time_limit: one_of(nil, 400), slow_percent: 6, drain_ms: 200,
+              records: 25)
+            values[:faults].concat(Array.new(4) { Fault.new(@random.rand(300..1_500), :ambush, 0, :shuffle) })
+          end
+
+          def in_processes(values)
             values.merge!(run_on: :processes, calls: false, pool_trouble: one_of(15, 30), time_limit: one_of(nil, 400),
               slow_percent: 6, drain_ms: 200, records: 25, mark_percent: 40)
             values[:partitioner] = false if values[:partitioner] == "consistent"

@@ -37,8 +37,12 @@ module Penstock
           # @param error [Exception]
           def interrupt(error)
             return @error = error unless @fiber
-            Fiber.scheduler.raise(@fiber, error) if @open
+            raise_at(@fiber, error) if @open
           end
+
+          private
+
+          def raise_at(fiber, error) = Fiber.scheduler.raise(fiber, error)
         end
 
         # @param onion [#call] what else is around user code

@@ -85,9 +85,11 @@ module Penstock
 
         def reactors = @lock.synchronize { @reactors.values }
 
+        def reactor(**options) = Reactor.new(**options)
+
         # Must be called with the lock held.
         def add_locked
-          reactor = Reactor.new(queue: @queue, runner: @runner, most: @most, busy: @lookout.method(:wake))
+          reactor = reactor(queue: @queue, runner: @runner, most: @most, busy: @lookout.method(:wake))
           @reactors[@threads.start("penstock fibers #{@reactors.size}") { reactor.run }] = reactor
         end
 

@@ -68,7 +68,7 @@ module Penstock
 
         def turn(task)
           @task = task
-          @room = ::Async::Condition.new
+          @room = condition
           obeying = task.async { obey }
           take
           @room.wait until @places.empty?
@@ -86,10 +86,13 @@ module Penstock
         end
 
         def start(slot, unit)
-          place = @places[unit] = Gate::Place.new(slot, unit)
+          place = @places[unit] = place(slot, unit)
           pulse
           @task.async { run_unit(place) }
         end
+
+        def condition = ::Async::Condition.new
+        def place(slot, unit) = Gate::Place.new(slot, unit)
 
         def run_unit(place)
           outcome = Gate.enter(place) { @runner.call(place.slot, place.unit) }

@@ -76,7 +76,7 @@ module Penstock
 
           # Its limit is a failure of the record that it stands on.
           def out_of_time(work)
-            @coverage.hit("pool: out of time")
+            @coverage.hit("out of time")
             (work.at || work.truths.last).failures += 1
           end
         end

@@ -88,7 +88,7 @@ module Penstock
             end
 
             def kill(pid)
-              @world.coverage.hit("pool: killed, out of reach")
+              @world.coverage.hit("pool: killed out of reach")
               @members.fetch(pid).die(9)
             end
           end
