@@ -86,48 +86,51 @@ static void pk_wait_free(pk_delivery_wait_t *wait) {
 
 /* Of a fiber the wait is ours; of a thread it lies on that one's stack. What was
  * told isn't touched again: its thread may be on its way out. */
-static void pk_tell(pk_delivery_wait_t *wait) {
+static void pk_tell(pk_delivery_wait_t *wait, pk_watched_t **bell) {
   if (!wait->watched) {
     pk_park_tell(&wait->park, PK_TOLD_RESOLVED);
     return;
   }
-  pk_watched_push(wait->watched, wait->number);
+  pk_watched_push(wait->watched, wait->number, bell);
   pk_wait_free(wait);
 }
 
 /* Must be called with the stripe's lock held. */
-static void pk_tell_waiters_locked(pk_delivery_t *delivery) {
+static void pk_tell_waiters_locked(pk_delivery_t *delivery, pk_watched_t **bell) {
   pk_delivery_wait_t *wait;
 
   while ((wait = delivery->waiting)) {
     pk_unlist_locked(&delivery->waiting);
-    pk_tell(wait);
+    pk_tell(wait, bell);
   }
 }
 
 /* Must be called with the stripe's lock held; ends librdkafka's reference. */
-static void pk_resolve_locked(pk_delivery_t *delivery, pk_fate_t fate, pk_urgency_t *urgency) {
+static void pk_resolve_locked(pk_delivery_t *delivery, pk_fate_t fate, pk_urgency_t *urgency, pk_watched_t **bell) {
   pk_unlink_locked(delivery);
   pk_calm_locked(delivery, urgency);
   atomic_store_explicit(&delivery->fate, fate, memory_order_release);
-  pk_tell_waiters_locked(delivery);
+  pk_tell_waiters_locked(delivery, bell);
   pk_delivery_release(delivery);
 }
 
 void pk_delivery_retract(pk_delivery_t *delivery, rd_kafka_resp_err_t err) {
   pk_stripe_t *stripe = delivery->stripe;
+  pk_watched_t *bell = NULL;
 
   pthread_mutex_lock(&stripe->lock);
   delivery->err = err;
-  pk_resolve_locked(delivery, PK_REPORTED, NULL);
+  pk_resolve_locked(delivery, PK_REPORTED, NULL, &bell);
   pthread_mutex_unlock(&stripe->lock);
+  pk_watched_ring(&bell);
 }
 
 void pk_delivery_release(pk_delivery_t *delivery) {
   if (atomic_fetch_sub_explicit(&delivery->refs, 1, memory_order_acq_rel) == 1) free(delivery);
 }
 
-void pk_delivery_report_locked(pk_delivery_t *delivery, const rd_kafka_message_t *message, pk_urgency_t *urgency) {
+void pk_delivery_report_locked(pk_delivery_t *delivery, const rd_kafka_message_t *message, pk_urgency_t *urgency,
+                               pk_watched_t **bell) {
   rd_kafka_timestamp_type_t type;
 
   delivery->err = message->err;
@@ -135,10 +138,11 @@ void pk_delivery_report_locked(pk_delivery_t *delivery, const rd_kafka_message_t
   delivery->offset = message->offset;
   delivery->timestamp_ms = rd_kafka_message_timestamp(message, &type);
   delivery->persisted = rd_kafka_message_status(message);
-  pk_resolve_locked(delivery, PK_REPORTED, urgency);
+  pk_resolve_locked(delivery, PK_REPORTED, urgency, bell);
 }
 
 static int pk_stripe_abandon(pk_stripe_t *stripe, pk_urgency_t *urgency) {
+  pk_watched_t *bell = NULL;
   int count = 0;
 
   pthread_mutex_lock(&stripe->lock);
@@ -147,10 +151,11 @@ static int pk_stripe_abandon(pk_stripe_t *stripe, pk_urgency_t *urgency) {
 
     delivery->err = RD_KAFKA_RESP_ERR__DESTROY;
     delivery->persisted = RD_KAFKA_MSG_STATUS_POSSIBLY_PERSISTED;
-    pk_resolve_locked(delivery, PK_UNKNOWN, urgency);
+    pk_resolve_locked(delivery, PK_UNKNOWN, urgency, &bell);
     count++;
   }
   pthread_mutex_unlock(&stripe->lock);
+  pk_watched_ring(&bell);
   return count;
 }
 
@@ -255,26 +260,28 @@ void pk_delivery_unwatch(pk_delivery_t *delivery, const pk_watched_t *watched, u
 }
 
 /* Must be called with the stripe's lock held. */
-static void pk_expire_one_locked(pk_delivery_wait_t *wait) {
+static void pk_expire_one_locked(pk_delivery_wait_t *wait, pk_watched_t **bell) {
   pk_delivery_wait_t **link = &wait->delivery->waiting;
 
   while (*link != wait) link = &(*link)->next;
   pk_unlist_locked(link);
   pk_unhurry_locked(wait);
-  pk_tell(wait);
+  pk_tell(wait, bell);
 }
 
 int64_t pk_deliveries_expire(pk_stripe_t *stripes, int64_t now_ms) {
   int64_t next_ms = PK_NO_DEADLINE;
+  pk_watched_t *bell = NULL;
 
   for (int i = 0; i < PK_STRIPES; i++) {
     pthread_mutex_lock(&stripes[i].lock);
     for (pk_delivery_wait_t *wait = stripes[i].watching, *next; wait; wait = next) {
       next = wait->watching_next;
-      if (wait->deadline_ms <= now_ms) pk_expire_one_locked(wait);
+      if (wait->deadline_ms <= now_ms) pk_expire_one_locked(wait, &bell);
       else if (wait->deadline_ms < next_ms) next_ms = wait->deadline_ms;
     }
     pthread_mutex_unlock(&stripes[i].lock);
+    pk_watched_ring(&bell);
   }
   return next_ms;
 }

@@ -83,8 +83,10 @@ void pk_delivery_retract(pk_delivery_t *delivery, rd_kafka_resp_err_t err);
 void pk_delivery_release(pk_delivery_t *delivery);
 
 /* Resolves by a report and drops librdkafka's reference. Must be called with the
- * stripe's lock held, so that a run of reports takes it once. */
-void pk_delivery_report_locked(pk_delivery_t *delivery, const rd_kafka_message_t *message, pk_urgency_t *urgency);
+ * stripe's lock held, so that a run of reports takes it once; the bell is rung
+ * behind it (pk_watched_ring). */
+void pk_delivery_report_locked(pk_delivery_t *delivery, const rd_kafka_message_t *message, pk_urgency_t *urgency,
+                               pk_watched_t **bell);
 
 /* Resolves every open delivery as unknown. The reports of these must not come
  * any more. Returns their number. */

@@ -23,10 +23,17 @@ static void pk_report(pk_producer_t *producer, const rd_kafka_message_t *message
   pk_reports_push(&producer->reports, &report);
 }
 
+/* The fibers' threads are woken behind the lock, and once for a run. */
+static void pk_stripe_let_go(pk_stripe_t *stripe, pk_watched_t **bell) {
+  if (stripe) pthread_mutex_unlock(&stripe->lock);
+  pk_watched_ring(bell);
+}
+
 /* One lock a run of messages of the same stripe. */
 static void pk_serve_deliveries(pk_producer_t *producer, rd_kafka_event_t *event) {
   const rd_kafka_message_t *message;
   pk_stripe_t *held = NULL;
+  pk_watched_t *bell = NULL;
   uint64_t count = 0, failed = 0;
 
   while ((message = rd_kafka_event_message_next(event))) {
@@ -40,13 +47,13 @@ static void pk_serve_deliveries(pk_producer_t *producer, rd_kafka_event_t *event
     pk_report(producer, message, delivery);
     if (!delivery) continue;
     if (held != delivery->stripe) {
-      if (held) pthread_mutex_unlock(&held->lock);
+      pk_stripe_let_go(held, &bell);
       held = delivery->stripe;
       pthread_mutex_lock(&held->lock);
     }
-    pk_delivery_report_locked(delivery, message, &producer->flush.urgency);
+    pk_delivery_report_locked(delivery, message, &producer->flush.urgency, &bell);
   }
-  if (held) pthread_mutex_unlock(&held->lock);
+  pk_stripe_let_go(held, &bell);
   atomic_fetch_add_explicit(&producer->failed, failed, memory_order_relaxed);
   atomic_fetch_add_explicit(&producer->delivered, count - failed, memory_order_relaxed);
 }

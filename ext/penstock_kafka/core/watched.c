@@ -45,13 +45,24 @@ static void pk_watched_grow_locked(pk_watched_t *watched) {
   if (!watched->numbers) abort();
 }
 
-void pk_watched_push(pk_watched_t *watched, uint64_t number) {
+void pk_watched_push(pk_watched_t *watched, uint64_t number, pk_watched_t **bell) {
   pthread_mutex_lock(&watched->lock);
   if (watched->count == watched->capacity) pk_watched_grow_locked(watched);
   watched->numbers[watched->count++] = number;
   pthread_mutex_unlock(&watched->lock);
+  if (*bell == watched) return;
+  pk_watched_ring(bell);
+  pk_watched_retain(*bell = watched);
+}
+
+void pk_watched_ring(pk_watched_t **bell) {
+  pk_watched_t *watched = *bell;
+
+  if (!watched) return;
+  *bell = NULL;
   if (watched->told) watched->told();
   pk_wake_signal(&watched->wake);
+  pk_watched_release(watched);
 }
 
 /* Signalled again for what is left. */

@@ -22,7 +22,7 @@ typedef struct pk_watched {
   size_t capacity;
   pk_wake_t wake;
   _Atomic int refs;
-  void (*told)(void); /* called with every number, on whatever thread; or NULL */
+  void (*told)(void); /* called whenever it is rung, on whatever thread; or NULL */
 } pk_watched_t;
 
 /* One reference. NULL with errno when there is no descriptor or memory left. */
@@ -34,8 +34,11 @@ void pk_watched_release(pk_watched_t *watched);
  * fork's child. */
 int pk_watched_fd(const pk_watched_t *watched);
 
-/* Any thread, also with a stripe's lock held. */
-void pk_watched_push(pk_watched_t *watched, uint64_t number);
+/* Any thread, also with a stripe's lock held. Whose thread sleeps isn't woken yet:
+ * it would want that lock next. `*bell` is NULL at first, and rung when the lock is
+ * free again. */
+void pk_watched_push(pk_watched_t *watched, uint64_t number, pk_watched_t **bell);
+void pk_watched_ring(pk_watched_t **bell);
 
 /* At most max of the oldest; 0 when there are none. Never waits. One thread. */
 size_t pk_watched_take(pk_watched_t *watched, uint64_t *into, size_t max);
