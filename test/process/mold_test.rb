@@ -37,16 +37,7 @@ module Penstock
 
     def parent(pid) = Integer(File.read("/proc/#{pid}/status")[/^PPid:\s+(\d+)/, 1])
 
-    def pipes(pid) = open_files(pid).grep(/\Apipe:/)
-
-    # What is closed between the two looks isn't open.
-    def open_files(pid)
-      Dir.glob("/proc/#{pid}/fd/*").filter_map do |path|
-        File.readlink(path)
-      rescue Errno::ENOENT
-        nil
-      end
-    end
+    def pipes(pid) = TestSupport::SwarmRun::Process.open_files(pid).grep(/\Apipe:/)
 
     # @return [Array<Integer>] how many descriptors the supervisor and its mold have open
     def open_ones(run) = [run.pid, run.molds.last].map { |pid| run.descriptors(pid).size }

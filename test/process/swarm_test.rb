@@ -38,7 +38,7 @@ module Penstock
       deliver(self.class.cluster.kafka, payloads.map { |payload| {topic: topic, payload: payload, partition: partition} })
     end
 
-    def sockets(pid) = Dir.glob("/proc/#{pid}/fd/*").map { |path| File.readlink(path) }.grep(/\Asocket:/)
+    def sockets(pid) = TestSupport::SwarmRun::Process.open_files(pid).grep(/\Asocket:/)
 
     def ends(run) = run.journal.select { |word, *| word == "end" }.map { |_word, _partition, offset, topic| [topic, offset] }
 

@@ -97,7 +97,8 @@ module Penstock
 
       assert_equal [[PAYLOAD, "key"]], found.map { |one| [one.raw_payload, one.raw_key] }.uniq
       reasons = {reference(topic, 3) => "ends at offset 3", reference(topic, 2) => "another record lies at #{topic}/0/2",
-                 reference("#{topic}-gone", 1) => "is gone", reference(topic, -1) => "doesn't say where"}
+                 reference("#{topic}-gone", 1) => "is gone", reference(topic, -1) => "doesn't say where",
+                 reference(topic, 1, partition: 2**40) => "doesn't say where"}
       reasons.each do |letter, text|
         error = assert_raises(CLI::Dead::Originals::GoneError) { originals.of(letter) }
         assert_includes error.message, text
@@ -116,9 +117,9 @@ module Penstock
     end
 
     # A letter about a record like the second that was sent.
-    def reference(topic, offset)
+    def reference(topic, offset, partition: 0)
       row = Messages::MemoryBatch::Row.new(offset: offset, payload: PAYLOAD, key: "key", timestamp: 1_700_000_000_001)
-      record = Message.new(Messages::MemoryBatch.new(topic, 0, [row]), 0)
+      record = Message.new(Messages::MemoryBatch.new(topic, partition, [row]), 0)
       whole = Processing::Failure::Message.dead_letter(record, topic: "dead", group: "g", error: RuntimeError.new, attempt: 1,
         trace_id: "t", now_ms: 0)
       sent = Processing::Failure::Oversized.reduced(whole, record)

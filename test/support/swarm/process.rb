@@ -16,6 +16,16 @@ module Penstock
 
         PROGRAM = File.expand_path("program.rb", __dir__)
 
+        # What is closed between the two looks isn't open.
+        # @return [Array<String>] what a process has open, as the kernel names it
+        def self.open_files(pid)
+          Dir.glob("/proc/#{pid}/fd/*").filter_map do |path|
+            File.readlink(path)
+          rescue Errno::ENOENT
+            nil
+          end
+        end
+
         # @return [Integer] of the supervisor
         attr_reader :pid
 

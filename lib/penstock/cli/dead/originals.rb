@@ -20,7 +20,8 @@ module Penstock
         BYTES = 1024 * 1024
         # What is said of partitions that aren't there.
         NOWHERE = %i[unknown_topic_or_part unknown_partition unknown_topic topic_exception noent].freeze
-        private_constant :BYTES, :NOWHERE
+        LAST_PARTITION = 2**31 - 1
+        private_constant :BYTES, :NOWHERE, :LAST_PARTITION
 
         # @param target [Target]
         # @param settings [Hash{String => String}] librdkafka's, of a consumer
@@ -53,7 +54,8 @@ module Penstock
         # @return [String, nil] why its record can't be had, as far as that is known without reading it
         def gone(letter)
           source = letter.source
-          return "the letter doesn't say where its record lies" unless source.partition&.>=(0) && source.offset&.>=(0)
+          return "the letter doesn't say where its record lies" unless
+            source.partition&.between?(0, LAST_PARTITION) && source.offset&.>=(0)
 
           low, high = bounds(source)
           return "the topic #{source.topic}, or its partition #{source.partition}, is gone" unless low
