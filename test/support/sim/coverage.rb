@@ -26,7 +26,7 @@ module Penstock
           "rejoin as another member", "static member came back", "trouble in a transaction", "transaction: end not known",
           "transaction: read again", "transaction: no longer ours", "transaction committed after the hand-over"
         ].freeze
-        # With users' code in fibers or processes, which one plan in twelve has: half as often.
+        # With users' code in fibers or processes, which one plan in twelve has: a third as often.
         ELSEWHERE = [
           "out of time", "pool: died with units", "pool: died with what it had not begun", "pool: called back",
           "pool: reply lost", "pool: reply lost + revoke", "pool: reply with marks + revoke", "pool: reply after an interrupt",
@@ -57,7 +57,7 @@ module Penstock
         def missing(seeds)
           least = (seeds < ENOUGH) ? 0 : [LEAST * seeds / SEEDS, LEAST].min
           OFTEN.select { |row| @counts[row] < LEAST } + RARELY.select { |row| @counts[row] < least } +
-            ELSEWHERE.select { |row| @counts[row] < least / 2 }
+            ELSEWHERE.select { |row| @counts[row] < least / 3 }
         end
 
         # @param seeds [Integer] as {#missing}
