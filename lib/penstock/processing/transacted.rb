@@ -5,7 +5,8 @@ require_relative "offset_slot"
 
 module Penstock
   module Processing
-    # A lane's part in transactions of user code: its offset slot, and what marks made in a transaction come to. Part of {Lane}.
+    # A lane's part in transactions of user code: its offset slot, and what marks made in a transaction come to; and how it begins
+    # anew where its user didn't seek. Part of {Lane}.
     #
     # Such marks are pairs of the cell in which a mark outside of a transaction would be written, or of the one record that they
     # stand for, and the offset.
@@ -68,6 +69,22 @@ module Penstock
         @previous_from = before
         may_repeat!
         completed
+      end
+
+      # Goes on where a filter says. What is known of the records from there on stays true, be it from a former owner: they were
+      # not let in, so nobody asks for them again. Only who goes back does; with manual offsets nobody else gets here, for what is
+      # at hand stays there ({Settlement::Prepared}).
+      # @param offset [Integer]
+      # @param now [Integer] monotonic ms
+      def go_on_at(offset, now)
+        back = offset < @ledger.base || topic.manual_offset_management?
+        completed = @ledger.ranges
+        attempts = @attempts.to_h.select { |failed, _count| failed >= offset }
+        reincarnate(offset)
+        return if back
+        @ledger.restore(completed)
+        retry_adopted(attempts, @adopted_until || now) if attempts.any?
+        @recording&.adopted(offset, @ledger.ranges)
       end
 
       private

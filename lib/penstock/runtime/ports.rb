@@ -58,7 +58,7 @@ module Penstock
       # @param cause [Symbol] :user and :filter begin a new incarnation; the others put the source where the ledger stands
       def seek(lane, target, cause)
         offset = resolve(lane, target)
-        return start_over(lane, offset) if cause == :filter
+        return go_on_elsewhere(lane, offset) if cause == :filter
         return realign(lane, offset) unless cause == :user
         emit("consumer.consuming.seek", {topic: lane.topic_name, partition: lane.partition, message: target,
           manual_seek: true, reset_offset: true})
@@ -90,6 +90,12 @@ module Penstock
         lane.reincarnate(offset.negative? ? nil : offset)
         realign(lane, offset)
         offset.negative? ? moved : @committer.want([lane])
+      end
+
+      def go_on_elsewhere(lane, offset)
+        lane.go_on_at(offset, @session.now)
+        realign(lane, offset)
+        @committer.want([lane])
       end
 
       def realign(lane, offset)

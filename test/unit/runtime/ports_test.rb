@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "penstock/routing/features/parallel"
 require "support/lanes"
 require "penstock/runtime/ports"
 
@@ -24,6 +25,7 @@ module Penstock
 
     Session = Struct.new(:driver, :group, :events) do
       def emit(name, payload) = events << [name, payload]
+      def now = 700
     end
 
     # Remembers what is to be committed.
@@ -67,6 +69,51 @@ module Penstock
       @ports.seek(@lane, :latest, :user)
       assert_equal [-1], @driver.seeks
       assert_nil @lane.position
+    end
+
+    # Of eight records a former owner has completed two, and tried one of the others in vain.
+    def taken_over(topic)
+      @lane = lane(topic)
+      @lane.adopt(0, [[3, 4], [6, 7]])
+      @lane.retry_adopted({5 => 2}, 400)
+      admit(@lane, batch(0..4, from: 0), now: 500)
+      @lane.holds.expire(500)
+      @lane.drop([0, 1])
+    end
+
+    def consumed(unit)
+      settle(@lane, unit)
+      [offsets_of(unit), unit.attempt]
+    end
+
+    test "where a filter goes on nothing runs that a former owner has completed, and failures still count" do
+      taken_over(route)
+      @ports.seek(@lane, 2, :filter)
+      assert_equal [[2], 1, 2, [@lane]], [@driver.seeks, @lane.incarnation, @lane.position, @committer.wanted]
+      assert_equal [[[3, 4], [6, 7]], {5 => 2}, {retry: 700}], [@lane.ledger.ranges, @lane.attempts.to_h, @lane.holds.to_h]
+      assert @lane.uncommitted?
+      @lane.holds.expire(700)
+      admit(@lane, batch(2..8, from: 2), now: 700)
+      assert_equal [[[2], 1], [[4], 1], [[5], 3], [[7, 8], 1]], Array.new(4) { consumed(@lane.next_unit) }
+    end
+
+    test "keys side by side: what was tried in vain waits no longer for a filter that goes on, and no shorter" do
+      taken_over(route(features: {parallel: Routing::Parallel.new(:message, 3, nil, :rolling, :current)}))
+      @ports.seek(@lane, 2, :filter)
+      assert_equal [[[3, 4], [6, 7]], {5 => 2}, 400, {}],
+        [@lane.ledger.ranges, @lane.attempts.to_h, @lane.adopted_until, @lane.holds.to_h]
+    end
+
+    test "a filter that goes back asks for everything from there on, as a user's seek does" do
+      taken_over(route)
+      @ports.seek(@lane, 1, :filter)
+      assert_equal [1, [], {}], [@lane.position, @lane.ledger.ranges, @lane.attempts.to_h]
+    end
+
+    test "with manual offsets a filter goes back, if anywhere: also behind what isn't marked" do
+      taken_over(route(manual: true))
+      @ports.seek(@lane, 2, :filter)
+      assert_equal [2, [], {}], [@lane.position, @lane.ledger.ranges, @lane.attempts.to_h]
     end
 
     test "a source that is put back where the ledger stands is no seek of the user's" do
