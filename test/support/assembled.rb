@@ -223,7 +223,21 @@ module Penstock
         Processing::Outcome.new(unit: unit, advice: advice, finished: true, time_ms: 0)
       end
 
+      # As a worker goes through a unit of several calls; what it is through with counts by a mark.
       def worked(unit)
+        outcome = called(unit)
+        while outcome.plain? && unit.rest && !unit.stretch.over? && !chance(0.15)
+          passed = unit.messages
+          unit.go_on
+          (passed.first.mark_cell || unit.lane.marks).mark(passed.last_offset)
+          passed.offsets.each { |offset| @allowed[offset] = true } if current?(unit)
+          @stretched = true
+          outcome = called(unit)
+        end
+        outcome
+      end
+
+      def called(unit)
         error = (walk(unit) if unit.consume?)
         blamed = error && unit.messages.blamed_offset
         advice = advised(unit, blamed, error) if blamed && @names[:dead_letters]

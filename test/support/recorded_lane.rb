@@ -45,14 +45,19 @@ module Penstock
       # @return [Processing::Unit, nil]
       def hand_out = @lane.next_unit&.tap { |unit| @lane.recording.unit(unit) }
 
-      def settle(unit, error: nil, blamed: nil, flow: nil)
+      # @param calls [Integer, nil] of `consume` that were begun, of a unit that may have several; nil: all
+      # @param quick [Boolean] whether they took next to nothing
+      def settle(unit, error: nil, blamed: nil, flow: nil, calls: nil, quick: false)
         @clock.advance(3)
+        go_on(unit) until unit.rest.nil? || unit.stretch.calls == calls
         outcome = Processing::Outcome.new(unit: unit, error: error, blamed: blamed, flow: flow, finished: true, time_ms: 3,
-          time_us: 3_000)
+          time_us: quick ? 30 : 3_000)
         now = @clock.monotonic_ms
         unit.messages.cursor = (0...unit.messages.size).find { |at| unit.messages.offset_at(at) == blamed }
         @lane.recording.outcome(outcome, now)
         @lane.returned(unit)
+        @lane.unit_took(unit, outcome.time_us) if quick
+        unit.give_back_rest
         decided(@assembly.settle(@lane, outcome, now))
       end
 
@@ -94,6 +99,13 @@ module Penstock
       def recordings = JSON.parse(JSON.generate(@recorder.to_a))
 
       private
+
+      # As a worker does.
+      def go_on(unit)
+        passed = unit.messages.last_offset
+        unit.go_on
+        @lane.marks.mark(passed)
+      end
 
       def let_in
         decided(@assembly.let_in(@lane, @clock.monotonic_ms)) while @lane.intake.waiting?

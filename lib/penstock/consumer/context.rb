@@ -34,6 +34,7 @@ module Penstock
         @running = false
         @used = false
         @collapsed = false
+        @transacted = false
         @eofed = false
         @lock = Mutex.new
       end
@@ -50,6 +51,10 @@ module Penstock
       def marks = @lane.marks
       def used? = @used
       def collapsed? = @collapsed
+
+      # @return [Boolean] whether a transaction was begun since the worker called user code: how it ends decides about the records
+      def transacted? = @transacted
+
       def eofed? = @eofed || (!@messages.nil? && @messages.at_end?)
       def producer = current_transaction&.producer || @producer || @link.producer
       attr_writer :producer
@@ -67,6 +72,7 @@ module Penstock
         @flow = nil # in this order no lock is needed: a wish that comes in between is a wish from outside
         @running = true
         @used ||= unit.consume?
+        @transacted = false
         @eofed = unit.action == :eofed
       end
 

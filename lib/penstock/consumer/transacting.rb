@@ -36,6 +36,7 @@ module Penstock
 
       def transact(producer, &block)
         marks = @lane.marks
+        @transacted = true
         transaction = Transaction.new(@lane, @link, producer, (@unit if @running))
         within(transaction) { transaction.call(&block) }
       ensure

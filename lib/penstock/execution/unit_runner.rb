@@ -19,8 +19,10 @@ module Penstock
       AROUND = %w[worker.process worker.processed worker.completed].freeze
       # Object: a kill isn't an exception. By identity and frozen: newer Rubies take such a Hash as it is, instead of a copy.
       IN_USER_CODE = {Object => :immediate}.compare_by_identity.freeze
+      # So long a worker goes on with units of several calls.
+      STRETCH_US = 2_000
       FROM_OUTSIDE = [Interrupted, TimeLimitExceeded].freeze
-      private_constant :EVENTS, :AROUND, :IN_USER_CODE, :FROM_OUTSIDE
+      private_constant :EVENTS, :AROUND, :IN_USER_CODE, :STRETCH_US, :FROM_OUTSIDE
 
       # @param monitor [Instrumentation::Monitor]
       # @param onion [#call] wraps the call of user code: `call(consumer, action) { }`
@@ -47,7 +49,10 @@ module Penstock
         return on_all(slot, unit) unless unit.consume?
         context = slot.pool.take(unit)
         begin
-          ended = worked_on(context, unit)
+          started = @clock.monotonic_us
+          ended = worked_on(context, unit, started)
+          ended = went_on(context, unit, started) while goes_on?(context, unit, ended)
+          ended
         ensure
           context.take_flow unless ended # user code ended the thread: a wish from outside must not wait for the unit's end
           slot.pool.give_back(context)
@@ -77,8 +82,26 @@ module Penstock
 
       private
 
-      def worked_on(context, unit)
-        started = @clock.monotonic_us
+      # @return [Boolean] whether the next call of `consume` may begin without asking the loop
+      def goes_on?(context, unit, ended)
+        stretch = unit.stretch
+        return false if stretch.nil? || stretch.over? || !ended.plain? || ended.time_us >= STRETCH_US
+        !context.transacted? && !marks_of(context, unit).leaving?
+      end
+
+      # Those of the life of the lane to which its records belong.
+      def marks_of(context, unit) = unit.messages.batch.context&.marks || context.marks
+
+      # The unit moves on before what it leaves is marked: whatever ends this thread in between, nothing that is marked is blamed,
+      # nor run again.
+      def went_on(context, unit, started)
+        marks, through = marks_of(context, unit), unit.messages.last_offset
+        unit.go_on
+        marks.mark(through)
+        worked_on(context, unit, started)
+      end
+
+      def worked_on(context, unit, started = @clock.monotonic_us)
         unit.messages.processing!(@clock.wall_ms)
         context.consumer = nil if unit.consume? && !unit.lane.topic.consumer_persistence
         context.begin_unit(unit)

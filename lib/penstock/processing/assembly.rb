@@ -192,10 +192,23 @@ module Penstock
       end
 
       def cutting
-        return Division::Whole.new(@topic.max_messages, window_bytes: window.fetch(:bytes)) unless parallel
+        unless parallel
+          return Division::Whole.new(@topic.max_messages, window_bytes: window.fetch(:bytes), stretch: stretch?)
+        end
         Division::Rolling.new(max: @topic.max_messages, width: width, each: parallel.by == :message,
           window_records: [window.fetch(:records), 2 * @topic.max_messages].max, window_bytes: window.fetch(:bytes))
       end
+
+      # Several calls of `consume` a unit, where nothing but what the outcome says is to be decided between two of them, and the
+      # worker has what the next one needs.
+      def stretch?
+        features = @topic.features
+        return false unless @plain && features[:batch].nil? && features[:time_limit].nil? && !narrows?
+        features[:run_on].nil? || features[:run_on].threads?
+      end
+
+      # Records that wait may become too old.
+      def narrows? = Admission::Pipeline.for(@topic, topic_name: @topic.name, partition: 0)&.again? || false
 
       def window
         own = @topic.features[:window]

@@ -189,7 +189,7 @@ module Penstock
       # @param unit [Unit]
       # @param time_us [Integer] what it took
       def unit_took(unit, time_us)
-        @division.took(time_us) if unit.consume?
+        @division.took(unit.stretch ? time_us / unit.stretch.calls : time_us) if unit.consume?
       end
 
       # Units that were handed out and never started come back, in order.

@@ -8,13 +8,27 @@ module Penstock
     # `upto` is the offset behind its last record. `incarnation` names the lane's life the unit belongs to: what comes back from
     # an earlier one counts no more. `key` and `marks` are those of a unit of one key: nothing else of the key runs meanwhile, and
     # marks are written into a cell of the unit's own. `crashes` says of the one record of a unit that it isn't run: so often has
-    # the process died with it. `collapsed`: user code asked for one row.
-    Unit = Struct.new(:lane, :action, :messages, :upto, :attempt, :incarnation, :key, :marks, :crashes, :collapsed) do
+    # the process died with it. `collapsed`: user code asked for one row. `stretch`: what follows in the same worker ({Stretch}).
+    Unit = Struct.new(:lane, :action, :messages, :upto, :attempt, :incarnation, :key, :marks, :crashes, :collapsed, :stretch) do
       def consume? = action == :consume
       def single? = messages.size == 1
       def prepare? = action == :prepare
       def hook? = action == :revoked || action == :shutdown
       def topic_name = lane.topic_name
+
+      # @return [Messages, nil] what hasn't begun behind the records it is at
+      def rest = stretch&.rest
+
+      # The worker goes on with what follows.
+      def go_on
+        self.messages = messages = stretch.cut
+        self.upto = messages.last_offset + 1
+      end
+
+      # The loop has back what wasn't begun: it is next again. What waits behind the unit was called back before.
+      def give_back_rest
+        lane.division.put_back_rest(self) if rest && incarnation == lane.incarnation
+      end
 
       # @param these [Array<Lane, Unit>]
       # @return [Boolean] whether it is one of them, or of one of them
@@ -35,7 +49,10 @@ module Penstock
       end
 
       # @return [Boolean] whether what follows in the lane may run without asking the loop
-      def smooth? = error.nil? && flow.nil?
+      def smooth? = error.nil? && flow.nil? && unit&.rest.nil?
+
+      # @return [Boolean] whether the unit may go on with what follows
+      def plain? = error.nil? && flow.nil? && finished
     end
   end
 end

@@ -33,6 +33,7 @@ module Penstock
         announced = suspected(lane, outcome) if lane.suspects
         call_back(lane, outcome)
         return ended_elsewhere(lane, outcome.unit) unless @session.current?(lane)
+        outcome.unit.give_back_rest
         settle(lane, outcome, now)
         @suspicion.clear(lane) if announced
         @ports.moved

@@ -50,7 +50,12 @@ module Penstock
 
         def out
           units = [*@lane.slot.pending, *@lane.prepare_slot&.pending, *@busy.map(&:last), *@outbox.map(&:unit)]
-          units.select { |unit| current?(unit) }.flat_map { |unit| unit.messages.offsets & @lane.ledger.incomplete_offsets }
+          units.select { |unit| current?(unit) }.flat_map { |unit| handed(unit) & @lane.ledger.incomplete_offsets }
+        end
+
+        def handed(unit)
+          stretch = unit.stretch or return unit.messages.offsets
+          @rows.map(&:offset).select { |offset| offset.between?(stretch.first_offset, stretch.last_offset) }
         end
 
         def waiting_letters = pending_letters.map { |pending| pending.letter.offset }

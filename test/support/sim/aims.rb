@@ -13,6 +13,9 @@ module Penstock
         POOL = {run_on: :processes, calls: false, partitioner: false, pool_trouble: 30, slow_percent: 6, drain_ms: 200,
                 mark_percent: 40, time_limit: 400}.freeze
         FIBERS = {run_on: :fibers, interruptible: true, slow_percent: 15, drain_ms: 200}.freeze
+        QUICK = {quick: true, mode: :whole, manual: false, breaker: nil, batch: nil, expire_ms: nil, delay_ms: nil, throttle: nil,
+                 budget: nil, max_messages: 1, records: 120, burst_ms: 1_500, slow_percent: 2, fail_percent: 12,
+                 poison_percent: 5, topics: 1, partitions: 3, run_on: nil, tiers: nil, time_limit: nil}.freeze
         # What the plan says, and the faults that come first: a kind and its value each, so often.
         PLANS = {
           "rebalance with units running" => [SLOW, [:shuffle, nil], 3],
@@ -26,6 +29,9 @@ module Penstock
           "seek with units running" => [SLOW, [:ambush, :seek], 3],
           "crash with suspects" => [{killer: 3, budget: nil, partitions: 3, commit_interval_ms: 200, **LETTERS},
             [:crash, 100], 3],
+          "unit of several calls" => [QUICK, nil, 0],
+          "unit of several calls: failed behind others" => [QUICK, nil, 0],
+          "unit of several calls: called back" => [QUICK, nil, 0],
           "retention passed the lane" => [SLOW, [:retention, 99], 3],
           **["pool: died with units", "pool: died with what it had not begun", "pool: called back", "pool: reply lost",
             "pool: reply lost + revoke", "pool: reply with marks + revoke", "pool: reply after an interrupt",

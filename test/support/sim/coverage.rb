@@ -23,7 +23,9 @@ module Penstock
           "connection opened anew", "connection taken away", "waits for another connection",
           "seek with units waiting", "repeats after a rebalance", "log cut",
           "retention passed the lane", "gap at the end", "compaction", "manual mode", "mark with acknowledgement",
-          "rejoin as another member", "static member came back", "trouble in a transaction", "transaction: end not known",
+          "rejoin as another member", "static member came back", "unit of several calls",
+          "unit of several calls: failed behind others", "unit of several calls: called back",
+          "trouble in a transaction", "transaction: end not known",
           "transaction: read again", "transaction: no longer ours", "transaction committed after the hand-over"
         ].freeze
         # With users' code in fibers or processes, which one plan in twelve has: a third as often.

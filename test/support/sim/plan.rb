@@ -32,12 +32,12 @@ module Penstock
         # `killer`: number of the record that kills its process; `budget`: bytes of a commit's metadata; `batch`: records that
         # units wait for; `calls`: `eofed` and `tick`; `burst_ms`: records come that often; `tiers`: delays of retry topics, at
         # whose end `letter_topic` is; `connections`: how many a process has at first; `run_on`: :processes or :fibers;
-        # `pool_trouble`: how often its processes die, or can't be reached.
+        # `pool_trouble`: how often its processes die, or can't be reached; `quick`: units are over at once, nearly all of them.
         FEATURES = {letters: nil, letter_topic: "dead", letter_trouble: 0, at_once: false, breaker: nil, killer: nil,
                     filter: nil, partitioner: false, expire_ms: nil, delay_ms: nil, throttle: nil, budget: nil, batch: nil,
                     calls: false, interruptible: false, burst_ms: 1, transactions: false, transaction_trouble: 0,
                     static: false, isolate: true, tiers: nil, connections: nil, run_on: nil, pool_trouble: 0,
-                    time_limit: nil}.freeze
+                    time_limit: nil, quick: false}.freeze
         # What makes it right that a record is copied twice, or that nobody knows what was.
         UNFAIR = %i[seek truncate recreate damage metadata_limit].freeze
         attr_reader :style, :mode, :manual, :faults, *NUMBERS, *FEATURES.keys
@@ -110,7 +110,14 @@ module Penstock
             retried(values) unless values[:letters] || values[:transactions]
             multiplexed(values) unless values[:transactions] || values[:tiers]
             elsewhere(values) unless values[:transactions]
+            quickly(values) unless values[:run_on] || values[:tiers]
             values
+          end
+
+          # A unit has several calls where little is to be decided between two of them, and much is at hand.
+          def quickly(values)
+            return unless one_of(*[nil] * 24, true)
+            values.merge!(**Aims::QUICK, max_messages: one_of(1, 1, 2))
           end
 
           # Users' code runs in fibers of one thread, or in processes of a pool, which know no partitions.

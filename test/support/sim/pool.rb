@@ -99,7 +99,14 @@ module Penstock
         def run(sleeper, slot, unit)
           @running[sleeper] = unit
           @world.trace(:unit, @instance.number, unit.lane.partition, unit.messages.size)
-          @runner.call(slot, unit)
+          @runner.call(slot, unit).tap { |outcome| stretched(unit, outcome) if unit.stretch }
+        end
+
+        def stretched(unit, outcome)
+          coverage = @world.coverage
+          coverage.hit("unit of several calls") if unit.stretch.calls > 1
+          coverage.hit("unit of several calls: failed behind others") if unit.stretch.calls > 1 && outcome.error
+          coverage.hit("unit of several calls: called back") if unit.rest && outcome.plain?
         end
 
         # The outcome is on its way for a moment: other threads may come in between.

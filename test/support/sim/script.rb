@@ -24,7 +24,10 @@ module Penstock
         # Runs inside `consume`.
         def consume(consumer)
           sleeper = on_worker
-          sleeper.users { run_unit(sleeper, consumer) }
+          sleeper.users do
+            nap(0) if @plan.quick && @world.random.rand(4).zero? # whatever happens between two calls
+            run_unit(sleeper, consumer)
+          end
         end
 
         def run_unit(sleeper, consumer)
@@ -123,7 +126,7 @@ module Penstock
           return chance % 3 if @world.healed?
           roll = chance % 100
           return 500 + (chance % 3_500) if roll < @plan.slow_percent
-          return 0 if roll < 50
+          return 0 if roll < (@plan.quick ? 92 : 50)
           (roll < 85) ? chance % 60 : 100 + (chance % 400)
         end
 

@@ -62,6 +62,23 @@ module Penstock
       end
 
       def call(_slot, unit)
+        ended = once(unit)
+        ended = on(unit) while ended.plain? && unit.rest && !unit.stretch.over? && @lock.synchronize { @random.rand(8) }.positive?
+        ended
+      end
+
+      def broken(unit) = outcome(unit, InternalError.new("the thread ended"), 0)
+
+      private
+
+      def on(unit)
+        passed = unit.messages.last_offset
+        unit.go_on
+        unit.lane.marks.mark(passed)
+        once(unit)
+      end
+
+      def once(unit)
         place = [unit.lane.partition, unit.key]
         offsets = unit.messages.offsets
         @witness.begins(place, offsets)
@@ -77,10 +94,6 @@ module Penstock
       ensure
         @witness.ends(place, offsets, well)
       end
-
-      def broken(unit) = outcome(unit, InternalError.new("the thread ended"), 0)
-
-      private
 
       def work
         case @lock.synchronize { @random.rand(@calm ? 80 : 200) }
@@ -169,6 +182,7 @@ module Penstock
       lane.returned(unit)
       lane.unit_took(unit, outcome.time_us)
       call_back(lane, unstall: true) unless lane.rolling? || outcome.smooth?
+      unit.give_back_rest
       @assemblies.fetch(lane.topic.object_id).settle(lane, outcome, now).each { |effect| effect.perform(lane, self) }
     end
 

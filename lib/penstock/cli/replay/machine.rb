@@ -112,7 +112,7 @@ module Penstock
           assembly.lane(@recording.fetch("topic"), @recording.fetch("partition"), epoch).tap do |lane|
             @plain = lane.prepare.nil? && lane.pipeline.nil? && !@recording.fetch("route")["segment"]
             @withdraws = lane.pipeline&.again?
-            lane.pipeline = lane.prepare = nil
+            lane.pipeline = lane.prepare = lane.suspects = nil
             lane.division.width = WIDE if lane.rolling?
           end
         end
@@ -192,11 +192,12 @@ module Penstock
         end
 
         def on_outcome(entry)
-          wish, advice, stale = @wish, @advice, @stale
-          @wish = @advice = @stale = nil
+          wish, advice, stale, reached = @wish, @advice, @stale, @reached
+          @wish = @advice = @stale = @reached = nil
           unit = @out.delete(entry.values.first(2)) { |one| came_back?(one, stale) }
           return action_ended(entry, unit, wish, stale) unless entry[0] == "consume"
           return ended_late(entry) unless unit
+          unit.go_on until unit.rest.nil? || unit.stretch.calls == reached
           compare(entry, "the lowest offset that isn't complete", entry[5], @lane.ledger.base) if @exact
           settle(entry, Outcomes.build(unit, entry, wish, advice))
         end
@@ -226,6 +227,7 @@ module Penstock
           @lane.returned(outcome.unit)
           @lane.unit_took(outcome.unit, outcome.time_us) if outcome.time_us
           @script.following(entry, :back).each { |back| called_back(back) }
+          outcome.unit.give_back_rest
           recorded = @script.effects(entry)
           return tripped(outcome, recorded) if recorded.any? { |effect| effect.first(2) == %w[Hold breaker] }
           effects = assembly.settle(@lane, outcome, entry.at)
@@ -246,6 +248,10 @@ module Penstock
 
         # The outcome that follows belongs to an earlier assignment, or to what was before the lane began anew.
         def on_stale(entry) = @stale = entry[0]
+
+        # Its unit had more calls: so many were begun.
+        def on_reached(entry) = @reached = entry[0]
+
         def on_wish(entry) = @wish = entry.values
         def on_advice(entry) = @advice = entry.values
 
@@ -315,6 +321,7 @@ module Penstock
         def hand_out(unit)
           @lane.attempts.restore(unit.first, unit.attempt - 1) if unit.attempt > 1 && !@exact
           return unless @lane.waiting?
+          @lane.division.calls = unit.size.fdiv(@topic.max_messages).ceil unless @lane.rolling?
           probe = @probing || (@tripped && unit.size == 1)
           @probing = false
           probe ? @lane.probe : @lane.next_unit
@@ -362,7 +369,7 @@ module Penstock
         def rows(offsets) = offsets.map { |offset| Messages::MemoryBatch::Row.new(offset: offset, payload: "") }
 
         def facts(unit)
-          messages = unit.messages
+          messages = unit.stretch || unit.messages
           [messages.first_offset, messages.last_offset, messages.size, unit.attempt]
         end
 

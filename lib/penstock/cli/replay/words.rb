@@ -30,6 +30,7 @@ module Penstock
             "#{(action == "consume") ? "unit" : action} #{first} #{what}#{", each left early" if finished == false}" \
               "#{", #{time_us} µs" if time_us}, base #{base}"
           },
+          reached: ->(calls) { "the worker came to call #{calls} of the unit, the rest is handed out again" },
           wish: ->(name, *values) { "user code asks for #{[name, *values.compact].join(" ")}" },
           asked: ->(name, *values) { "user code asks for #{[name, *values.compact].join(" ")}, outside of a unit" },
           advice: ->(_kind, offset, *rest) { "worker's advice about #{offset}: #{rest.compact.join(", ")}" },

@@ -13,7 +13,7 @@ module Penstock
       # left over of a full unit and is less than `min` goes on gathering. Owned by its lane, like the division behind it.
       class Gathering
         %i[
-          rolling? quick? width width= look_ahead waiting? next_unit probe took returned take_back requeue isolate
+          rolling? quick? width width= look_ahead waiting? next_unit probe took returned take_back requeue isolate calls=
           collapse park release each_mark done oldest_unmarked unmarked? completed busy_keys block unblock wanted room_bytes
         ].each do |name|
           define_method(name) { |*arguments, &block| @division.public_send(name, *arguments, &block) }

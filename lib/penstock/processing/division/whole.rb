@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../backlog"
+require_relative "../stretch"
 require_relative "../unit"
 
 module Penstock
@@ -14,17 +15,28 @@ module Penstock
         # Units that end within a millisecond or so wait in greater numbers: a turn of the loop costs more than they do.
         QUICK_LOOK_AHEAD = 3
         QUICK_US = 2_000
+        # Calls of `consume` that are over sooner come several to a unit: so many at most, and so many records.
+        VERY_QUICK_US = 250
+        MOST_CALLS = 8
+        MOST_RECORDS = 1_000
 
         # @return [Integer] units that may wait behind the one that runs
         attr_reader :look_ahead
         # @return [Numeric] most bytes of a take
         attr_reader :room_bytes
 
-        # @param max [Integer] most records of a unit
+        # @return [Integer] calls of `consume` the next unit may have; set where it is known better
+        attr_accessor :calls
+
+        # @param max [Integer] most records of a call of `consume`
         # @param window_bytes [Numeric] most bytes taken at once
-        def initialize(max, window_bytes: Float::INFINITY)
+        # @param stretch [Boolean] whether a unit may have several calls
+        def initialize(max, window_bytes: Float::INFINITY, stretch: false)
           @max = max
           @room_bytes = window_bytes
+          @most_calls = stretch ? (MOST_RECORDS / max).clamp(1, MOST_CALLS) : 1
+          @calls = 1
+          @stretches = []
           @backlog = Backlog.new
           @out = 0
           @collapse_through = nil
@@ -50,13 +62,15 @@ module Penstock
         def waiting? = !@backlog.empty? && @out <= @look_ahead
 
         # @return [Integer] records to take from the source
-        def wanted(_lane) = (@backlog.empty? && @out <= @look_ahead) ? @max * (1 + @look_ahead) : 0
+        def wanted(_lane) = (@backlog.empty? && @out <= @look_ahead) ? @max * @calls * (1 + @look_ahead) : 0
 
         # @param lane [Lane]
         # @return [Unit]
         def next_unit(lane)
-          messages = @backlog.cut(@max)
+          several = @calls > 1 && several?(lane)
+          messages = @backlog.cut(several ? @max * @calls : @max)
           @out += 1
+          return stretched(lane, messages) if messages.size > @max
           last = messages.last_offset
           Unit.new(lane, :consume, messages, last + 1, lane.attempts.of(messages.first_offset) + 1, lane.incarnation,
             nil, nil, nil, @collapse_through && last <= @collapse_through)
@@ -69,17 +83,32 @@ module Penstock
           next_unit(lane)
         end
 
-        # @param time_us [Integer] what a unit took
+        # @param time_us [Integer] what a call took
         def took(time_us)
           @look_ahead = (time_us < QUICK_US) ? QUICK_LOOK_AHEAD : LOOK_AHEAD
+          @calls = (time_us < VERY_QUICK_US) ? [@calls * 2, @most_calls].min : [@calls / 2, 1].max
         end
 
         # A unit came back, run or not.
-        def returned(_unit) = @out -= 1
+        def returned(unit)
+          @out -= 1
+          @stretches.delete(unit.stretch) if unit.stretch
+        end
 
-        # Units that never started come back.
+        # Units that never started come back, and what runs goes no further than the call it is at.
         # @param units [Array<Unit>] in the order in which they were handed out
-        def take_back(units) = units.reverse_each { |unit| @backlog.put_back(unit.messages) }
+        def take_back(units)
+          @stretches.each(&:over!)
+          units.reverse_each do |unit|
+            put_back_rest(unit)
+            @backlog.put_back(unit.messages)
+          end
+        end
+
+        # @param unit [Unit] that ended before it began all it was handed out with
+        def put_back_rest(unit)
+          @backlog.put_back(unit.rest) if unit.rest
+        end
 
         # @param messages [Messages] run again before anything else
         def requeue(_key, messages) = @backlog.put_back(messages)
@@ -111,6 +140,17 @@ module Penstock
 
         # @return [Hash] for snapshots
         def to_h = {backlog: @backlog.size}
+
+        private
+
+        # Not where something is known of single records.
+        def several?(lane) = @collapse_through.nil? && !lane.attempts.any? && (lane.suspects.nil? || lane.suspects.quiet?)
+
+        def stretched(lane, messages)
+          stretch = Stretch.new(messages, @max)
+          @stretches << stretch
+          Unit.new(lane, :consume, nil, nil, 1, lane.incarnation, nil, nil, nil, nil, stretch).tap(&:go_on)
+        end
       end
     end
   end

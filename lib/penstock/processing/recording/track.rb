@@ -75,7 +75,7 @@ module Penstock
         # Behind whatever made it possible, and so at that time: no look at the clock.
         # @param unit [Unit] handed out
         def unit(unit)
-          messages = unit.messages
+          messages = unit.stretch || unit.messages
           first, last, size = messages.first_offset, messages.last_offset, messages.size
           return @ring.write(:unit, @now, unit.action, first, last, size, unit.attempt) unless @rolling
           key = @key.call(unit.key) unless unit.key.nil?
@@ -100,12 +100,13 @@ module Penstock
           state(now) if @rolling && @ring.count >= @state_at
           marks(unit) if @rolling || @lane.marks.through >= 0
           @ring.write(:stale, now, unit.incarnation) unless unit.lane.equal?(@lane) && unit.incarnation == @lane.incarnation
+          @ring.write(:reached, now, unit.stretch.calls) if unit.rest
           @ring.write(:wish, now, *Wording.flow(outcome.flow)) if outcome.flow
           @ring.write(:advice, now, *Wording.advice(outcome.advice)) if outcome.advice
           error = outcome.error
           finished = error ? unit.messages.cursor && :cursor : outcome.finished
-          @ring.write(:outcome, now, unit.action, unit.messages.first_offset, error&.class&.name, outcome.blamed,
-            finished, @lane.ledger.base, outcome.time_us)
+          @ring.write(:outcome, now, unit.action, (unit.stretch || unit.messages).first_offset, error&.class&.name,
+            outcome.blamed, finished, @lane.ledger.base, outcome.time_us)
         end
 
         # @param effects [Array<Effect>] what was decided

@@ -87,6 +87,50 @@ module Penstock
       assert_operator machine.compared, :>, 100
     end
 
+    # Units of several calls of two records each.
+    def stretched(turns)
+      TestSupport::RecordedLane.new(**recorded(max_messages: 2)).tap do |recorded|
+        recorded.take(0...(turns * 40))
+        3.times { recorded.settle(recorded.hand_out, quick: true) }
+        turns.times { yield recorded, recorded.hand_out }
+      end
+    end
+
+    test "a unit of several calls is decided again, also where it failed in one, or ended before it had begun all" do
+      ends = [{}, {calls: 3}, {calls: 2, flow: Consumer::Flow::Pause.new(nil, 5)}, {}]
+      recordings = stretched(4) do |recorded, unit|
+        recorded.settle(unit, quick: true, **ends.shift)
+        recorded.wait(20)
+      end.recordings
+      machine = replay(recordings)
+      assert_nil machine.difference
+      assert_equal [3, 2], machine.script.entries.select { |entry| entry.kind == :reached }.map { |entry| entry[0] }
+      units = machine.script.entries.select { |entry| entry.kind == :unit }.map { |entry| entry.values[1, 2] }
+      assert_equal [[14, 29], [30, 45], [36, 45], [40, 45]], units.drop(3)
+    end
+
+    test "a unit of several calls that failed in one is decided again" do
+      recorded = stretched(1) { |lane, unit| lane.settle(unit, calls: 4, error: Failure.new, blamed: 21, quick: true) }
+      recorded.wait(2_000)
+      2.times { recorded.settle(recorded.hand_out) }
+      machine = replay(recorded.recordings)
+      assert_nil machine.difference
+      units = machine.script.entries.select { |entry| entry.kind == :unit }.map { |entry| entry.values[1, 2] }
+      assert_equal [[14, 29], [20, 20], [21, 21]], units.last(3)
+    end
+
+    test "a ring of units of several calls that went round is replayed from a place within it" do
+      recorded = TestSupport::RecordedLane.new(**recorded(max_messages: 2))
+      200.times do |turn|
+        recorded.take((turn * 40)...(turn * 40 + 40))
+        recorded.settle(recorded.hand_out, quick: true, **((turn % 5).zero? ? {calls: 2} : {})) while recorded.lane.waiting?
+      end
+      machine = replay(recorded.recordings)
+      assert_operator machine.began.number, :>, 0
+      assert_nil machine.difference
+      assert_operator machine.compared, :>, 50
+    end
+
     test "what is complete by the commit of an earlier owner doesn't run again, in the replay neither" do
       recorded = TestSupport::RecordedLane.new(committed: 2, completed: [[4, 6]], **recorded(**BY_KEY))
       recorded.take(2...8, key: :to_s.to_proc)

@@ -1,0 +1,122 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "support/executing"
+require "penstock/processing/stretch"
+
+module Penstock
+  # A unit of several calls of `consume`, on the worker's side.
+  class StretchTest < TestCase
+    include TestSupport::Executing
+
+    # Stands still unless user code moves it.
+    Hand = Struct.new(:monotonic_us) do
+      def monotonic_ms = monotonic_us / 1_000
+      def wall_ms = 1_000
+    end
+
+    def executor(onion, _size)
+      @clock = Hand.new(0)
+      @runner = Execution::UnitRunner.new(monitor: @monitor, onion: onion, clock: @clock, critical: [], queue: @queue)
+      nil
+    end
+
+    # @param offsets [Enumerable<Integer>] two a call
+    # @return [Processing::Outcome]
+    def run_stretch(offsets, lane = lane())
+      @lane = lane
+      stretch = Processing::Stretch.new(messages(lane, offsets), 2)
+      @unit = Processing::Unit.new(lane, :consume, nil, nil, 1, 0, nil, nil, nil, nil, stretch).tap(&:go_on)
+      @runner.call(slot(lane), @unit)
+    end
+
+    # User code that notes its calls, and does something in the second.
+    def noting(&second)
+      calls = @calls = []
+      executing do
+        define_method(:consume) do
+          calls << messages.map(&:offset)
+          instance_exec(&second) if second && calls.size == 2
+        end
+      end
+    end
+
+    def rest = @unit.rest&.offsets
+
+    test "each call gets no more than one may, and all of it is one outcome, complete through its end" do
+      noting
+      outcome = run_stretch(1..5)
+      assert_equal [[1, 2], [3, 4], [5]], @calls
+      assert_equal [true, 6, nil, 3], [outcome.smooth?, @unit.upto, rest, @unit.stretch.calls]
+    end
+
+    test "what it has been through counts by a mark, what it is at doesn't" do
+      marks = nil
+      lane = nil
+      noting { marks = lane.marks.through }
+      executing_lane = lane = lane()
+      run_stretch(1..6, executing_lane)
+      assert_equal [3, 5], [marks, lane.marks.through]
+    end
+
+    test "a call that fails is the unit that failed, and what follows comes back" do
+      noting { messages.each { |message| raise IOError if message.offset == 3 } }
+      outcome = run_stretch(1..7)
+      assert_equal [[1, 2], [3, 4]], @calls
+      assert_equal [IOError, 3, false, [3, 4], [5, 6, 7]],
+        [outcome.error.class, outcome.blamed, outcome.smooth?, @unit.messages.offsets, rest]
+      assert_equal 3, @lane.marks.through
+    end
+
+    test "it goes no further when it has taken its time" do
+      clock = nil
+      noting { clock.monotonic_us += 2_000 }
+      clock = @clock
+      assert_equal [false, [5, 6], 2_000], run_stretch(1..6).then { |outcome| [outcome.smooth?, rest, outcome.time_us] }
+    end
+
+    test "it goes no further behind a wish, nor behind an each that was left early" do
+      noting { pause(nil, 10) }
+      assert_kind_of Consumer::Flow::Pause, run_stretch(1..6).flow
+      assert_equal [5, 6], rest
+      noting { messages.each { |_message| break } }
+      outcome = run_stretch(1..6)
+      assert_equal [false, [5, 6], false], [outcome.finished, rest, outcome.smooth?]
+    end
+
+    test "what the loop calls back isn't begun" do
+      noting { @wanted = :back }
+      stretch = nil
+      @calls.define_singleton_method(:<<) { |call| super(call).tap { stretch&.over! if size == 2 } }
+      lane = lane()
+      stretch = Processing::Stretch.new(messages(lane, 1..6), 2)
+      unit = Processing::Unit.new(lane, :consume, nil, nil, 1, 0, nil, nil, nil, nil, stretch).tap(&:go_on)
+      outcome = @runner.call(slot(lane), unit)
+      assert_equal [[[1, 2], [3, 4]], [5, 6], false], [@calls, unit.rest.offsets, outcome.smooth?]
+    end
+
+    test "of a lane that is given up nothing more is begun" do
+      noting { @penstock_context.marks.leave! }
+      run_stretch(1..6)
+      assert_equal [[[1, 2], [3, 4]], [5, 6]], [@calls, rest]
+    end
+
+    test "nothing is marked behind a transaction, which decides about its records by itself" do
+      noting
+      transacted = Module.new { def transacted? = true }
+      lane = lane()
+      context = Consumer::Context.new(lane, @link).extend(transacted)
+      stretch = Processing::Stretch.new(messages(lane, 1..6), 2)
+      unit = Processing::Unit.new(lane, :consume, nil, nil, 1, 0, nil, nil, nil, nil, stretch).tap(&:go_on)
+      @runner.call(Runtime::RunQueue::Slot.new("orders", Consumer::Pool.new { context }, @mailbox), unit)
+      assert_equal [[[1, 2]], [3, 4, 5, 6], -1], [@calls, unit.rest.offsets, lane.marks.through]
+    end
+
+    test "user code that ends its thread takes nothing along but the call it was in" do
+      noting { Thread.exit }
+      Thread.new { run_stretch(1..6) }.join
+      outcome = @runner.broken(@unit)
+      assert_equal [[3, 4], [5, 6], 4, 3], [@unit.messages.offsets, rest, outcome.blamed, @lane.marks.through]
+    end
+  end
+end

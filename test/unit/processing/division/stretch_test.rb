@@ -1,0 +1,107 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "support/lanes"
+
+module Penstock
+  # Units of several calls of `consume`, on the loop's side: when they are cut, and how what wasn't begun comes back.
+  class WholeStretchTest < TestCase
+    include TestSupport::Lanes
+
+    def quick_lane(offsets = 0..29, took: 10, **route)
+      topic = route(max_messages: 2, **route)
+      @assembly = assembly(topic)
+      @assembly.lane("orders", 0, 1).tap do |lane|
+        lane.adopt(0)
+        admit(lane, batch(offsets, from: 0))
+        3.times { lane.division.took(took) }
+      end
+    end
+
+    def handed(unit) = unit.stretch ? [unit.stretch.first_offset, unit.stretch.last_offset] : offsets_of(unit)
+
+    test "calls that are over at once come several to a unit, as many as look right by then; slow ones one by one" do
+      lane = quick_lane
+      unit = lane.next_unit
+      assert_equal [[0, 15], [0, 1], 2, 1], [handed(unit), offsets_of(unit), unit.upto, unit.stretch.calls]
+      lane.division.took(400)
+      assert_equal [16, 23], handed(lane.next_unit)
+      3.times { lane.division.took(400) }
+      assert_equal [24, 25], offsets_of(lane.next_unit)
+    end
+
+    test "the time of a unit is shared out over its calls" do
+      lane = quick_lane
+      unit = lane.next_unit
+      unit.go_on until unit.rest.nil?
+      lane.unit_took(unit, 1_600)
+      assert_equal 8, lane.division.calls
+      lane.unit_took(unit, 3_000)
+      assert_equal 4, lane.division.calls
+    end
+
+    test "no unit has more than a thousand records, and large ones one call" do
+      topic = route(max_messages: 600)
+      assert_equal 1, assembly(topic).lane("orders", 0, 1).tap { |lane| 3.times { lane.division.took(1) } }.division.calls
+    end
+
+    test "one call a unit where something is known of single records, or to be decided between two calls" do
+      lane = quick_lane
+      lane.attempts.fail(7)
+      assert_nil lane.next_unit.stretch
+      lane = quick_lane
+      lane.division.collapse(5)
+      assert_nil lane.next_unit.stretch
+      lane = quick_lane
+      lane.suspects = Struct.new(:quiet?, :alone?).new(false, false)
+      assert_nil lane.next_unit.stretch
+      assert_nil quick_lane(manual: true).next_unit.stretch
+      assert_nil quick_lane(features: {time_limit: 100}).next_unit.stretch
+    end
+
+    test "a unit that never began comes back whole, and in order" do
+      lane = quick_lane
+      units = [lane.next_unit, lane.next_unit]
+      assert_equal [[0, 15], [16, 29]], units.map { |unit| handed(unit) }
+      lane.take_back(units)
+      assert_equal [30, 0], [lane.division.size, lane.in_flight]
+      assert_equal [0, 1], offsets_of(lane.next_unit).first(2)
+    end
+
+    test "what wasn't begun goes before what was called back behind it" do
+      lane = quick_lane
+      first, second = lane.next_unit, lane.next_unit
+      first.go_on
+      lane.returned(first)
+      lane.take_back([second])
+      first.give_back_rest
+      assert_equal [4, 5], offsets_of(lane.next_unit).first(2)
+      assert_equal 4, first.upto
+    end
+
+    test "what wasn't begun in a life that is over stays away" do
+      lane = quick_lane
+      unit = lane.next_unit
+      lane.reincarnate(0)
+      lane.returned(unit)
+      unit.give_back_rest
+      assert_equal 0, lane.division.size
+    end
+
+    test "what is called back reins in what runs" do
+      lane = quick_lane
+      unit = lane.next_unit
+      refute unit.stretch.over?
+      lane.take_back([])
+      assert unit.stretch.over?
+    end
+
+    test "one that has come back isn't held on to" do
+      lane = quick_lane
+      unit = lane.next_unit
+      lane.returned(unit)
+      lane.take_back([])
+      refute unit.stretch.over?
+    end
+  end
+end
