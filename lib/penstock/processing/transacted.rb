@@ -77,17 +77,24 @@ module Penstock
       # @param offset [Integer]
       # @param now [Integer] monotonic ms
       def go_on_at(offset, now)
-        back = offset < @ledger.base || topic.manual_offset_management?
+        return reincarnate(offset) if offset < @ledger.base || topic.manual_offset_management?
         completed = @ledger.ranges
         attempts = @attempts.to_h.select { |failed, _count| failed >= offset }
-        reincarnate(offset)
-        return if back
+        still_suspected { reincarnate(offset) }
         @ledger.restore(completed)
         retry_adopted(attempts, @adopted_until || now) if attempts.any?
         @recording&.adopted(offset, @ledger.ranges)
       end
 
       private
+
+      # A filter that goes on elsewhere in each assignment mustn't save the record behind it that kills the process.
+      def still_suspected
+        suspects, @suspects = @suspects, nil
+        yield
+      ensure
+        @suspects = suspects
+      end
 
       # @return [Array(Array<Message>, Array)] records that are marked alone, whatever lies before them; the other marks
       def exact_and_other(marks)

@@ -28,6 +28,8 @@ module Penstock
       def now = 700
     end
 
+    Quarantine = Struct.new(:max_crashes)
+
     # Remembers what is to be committed.
     class Committer
       attr_reader :wanted
@@ -114,6 +116,17 @@ module Penstock
       taken_over(route(manual: true))
       @ports.seek(@lane, 2, :filter)
       assert_equal [2, [], {}], [@lane.position, @lane.ledger.ranges, @lane.attempts.to_h]
+    end
+
+    test "a filter that goes on saves no record from being suspected of having killed the process, one that goes back does" do
+      {2 => [2, {5 => 2}, true], 1 => [0, {}, false]}.each do |offset, expected|
+        taken_over(route)
+        @lane.suspects = suspects = Processing::Failure::Suspects.new(Quarantine.new(3))
+        suspects.adopt(unclean: 1, crashes: {5 => 2}, clean: false)
+        @ports.seek(@lane, offset, :filter)
+        assert_same suspects, @lane.suspects
+        assert_equal expected, [suspects.unclean, suspects.counts(0), suspects.alone?]
+      end
     end
 
     test "a source that is put back where the ledger stands is no seek of the user's" do
