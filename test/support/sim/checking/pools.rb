@@ -41,22 +41,24 @@ module Penstock
             fail("I12", "a commit says that #{truth.inspect} has killed #{count} times, it were #{truth.deaths}")
           end
 
-          # The record that it stood on has failed.
+          # The record that it stood on has killed, and failed; where failures aren't kept apart the first has that isn't marked.
           def blame(entry, state)
             unit = entry.unit
             offset = state&.offset || unit.messages.blamed_offset
             truths = truths_of(unit)
             truths.each { |truth| truth.failed_now(@world) }
-            blamed = truths.find { |truth| truth.offset == offset }
-            blamed.failures += 1
-            blamed.deaths += 1
+            culprit = truths.find { |truth| truth.offset == offset }
+            culprit.deaths += 1
+            through = known_through(entry, state)
+            first = truths.find { |truth| truth.offset >= through } unless @plan.isolate
+            (first || culprit).failures += 1
           end
 
           # What the page says is marked the parent knows, if it is still the parent's.
           def known_through(entry, state)
             unit = entry.unit
             current = unit.lane.marks.owned? && unit.incarnation == unit.lane.incarnation
-            (current && state.through) || -1
+            (current && state&.through) || -1
           end
 
           # What ended without its parent's knowledge runs again.
