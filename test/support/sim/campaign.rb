@@ -29,8 +29,10 @@ module Penstock
         # @param seeds [Integer, nil] how many
         # @param seconds [Numeric, nil] or for how long
         # @param shrink [Boolean] whether a failing plan is made smaller
-        def initialize(from:, seeds: nil, seconds: nil, shrink: true)
+        # @param twice [Boolean] whether every seed is run twice
+        def initialize(from:, seeds: nil, seconds: nil, shrink: true, twice: false)
           @shrink = shrink
+          @twice_every = twice ? 1 : TWICE_EVERY
           @from = from
           @most = seeds || Float::INFINITY
           @seconds = seconds
@@ -52,8 +54,8 @@ module Penstock
 
         # @return [String]
         def to_s
-          format("seeds %d to %d (the last %d aimed), each %dth run twice, %d events, %.1f s, %.1f ms a seed\n%s", @from,
-            @from + @seeds - 1, @aimed, TWICE_EVERY, @steps, @took, @took * 1_000 / [@seeds, 1].max, @coverage)
+          format("seeds %d to %d (the last %d aimed), 1 in %d run twice, %d events, %.1f s, %.1f ms a seed\n%s", @from,
+            @from + @seeds - 1, @aimed, @twice_every, @steps, @took, @took * 1_000 / [@seeds, 1].max, @coverage)
         end
 
         private
@@ -84,7 +86,7 @@ module Penstock
           @steps += world.timeline.steps
           @seeds += 1
           collect
-          differs(plan, world) if (@seeds % TWICE_EVERY).zero?
+          differs(plan, world) if (@seeds % @twice_every).zero?
         end
 
         def differs(plan, first)

@@ -66,6 +66,7 @@ module Penstock
           @calls = []
           @straggler = {}
           @taken_at = Hash.new(0)
+          @taken_step = Hash.new(0)
           @of_key = Hash.new { |hash, key| hash[key] = [] }
           @back = {}
           @said_at = {}

@@ -16,7 +16,7 @@ module Penstock
           @seconds = nil
           @from = 1
           @plan = nil
-          @trace = @quick = false
+          @trace = @quick = @twice = false
           parser.parse!(arguments)
         end
 
@@ -32,6 +32,7 @@ module Penstock
             options.on("--from S", Integer, "the first seed") { |seed| @from = seed }
             options.on("--plan FILE", "one plan, as it was kept") { |path| @plan = Plan.parse(File.read(path)) }
             options.on("--quick", "a failing plan isn't made smaller") { @quick = true }
+            options.on("--twice", "each seed is run a second time, and must come to the same (else each fiftieth)") { @twice = true }
             options.on("--trace", "tells every step") { @trace = true }
           end
         end
@@ -46,7 +47,7 @@ module Penstock
 
         def campaign
           seconds = @seconds || (60 unless @seeds)
-          campaign = Campaign.new(from: @from, seeds: @seeds, seconds: seconds, shrink: !@quick)
+          campaign = Campaign.new(from: @from, seeds: @seeds, seconds: seconds, shrink: !@quick, twice: @twice)
           problem = campaign.call
           puts campaign, problem
           return 1 if problem

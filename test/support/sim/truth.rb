@@ -73,7 +73,7 @@ module Penstock
       # A unit that runs: its process, client and records. `flow`: user code has asked for another flow.
       class Work
         attr_reader :instance, :place, :truths, :driver, :consumer
-        attr_accessor :flow, :begun_at
+        attr_accessor :flow, :begun_at, :begun_step
         # Where its user wants to go on after a pause.
         # @return [Truth, nil]
         attr_accessor :goes_on_at

@@ -30,6 +30,7 @@ module Penstock
             other ||= @calls.find { |_consumer, lane| lane.equal?(work.lane) }&.first
             fail("I4", "#{work.inspect} begins beside #{other.inspect}") if other
             work.begun_at = @world.timeline.now
+            work.begun_step = @world.timeline.steps
             @busy << work
             work
           end
@@ -156,9 +157,10 @@ module Penstock
             end
           end
 
-          # Of a unit that another connection has begun since it lost the partition, which it doesn't know yet, nobody knows.
+          # Of a unit that another connection has begun since it lost the partition, which it doesn't know yet, nobody knows; be it
+          # in the same millisecond.
           def known_of?(running, work)
-            running.connection.equal?(work.connection) || running.begun_at <= @taken_at[[work.driver, work.place]]
+            running.connection.equal?(work.connection) || running.begun_step <= @taken_step[[work.driver, work.place]]
           end
 
           def collide?(one, other)

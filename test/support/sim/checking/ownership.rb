@@ -69,6 +69,7 @@ module Penstock
           # What this client did in an assignment before it doesn't know in this one, be it of the same millisecond.
           def begins(driver, key)
             @taken_at[[driver, key]] = @world.timeline.now
+            @taken_step[[driver, key]] = @world.timeline.steps
             @of_place[key].each { |truth| truth.done_by = nil if truth.done_by.equal?(driver) }
           end
 
