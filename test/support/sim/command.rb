@@ -32,7 +32,7 @@ module Penstock
             options.on("--from S", Integer, "the first seed") { |seed| @from = seed }
             options.on("--plan FILE", "one plan, as it was kept") { |path| @plan = Plan.parse(File.read(path)) }
             options.on("--quick", "a failing plan isn't made smaller") { @quick = true }
-            options.on("--twice", "each seed is run a second time, and must come to the same (else each fiftieth)") { @twice = true }
+            options.on("--twice", "each seed is run again, and must come to the same (else 1 in 50)") { @twice = true }
             options.on("--trace", "tells every step") { @trace = true }
           end
         end

@@ -157,8 +157,8 @@ module Penstock
             end
           end
 
-          # Of a unit that another connection has begun since it lost the partition, which it doesn't know yet, nobody knows; be it
-          # in the same millisecond.
+          # Of a unit that another connection has begun since it lost the partition, which it doesn't know yet, nobody knows; be
+          # it in the same millisecond.
           def known_of?(running, work)
             running.connection.equal?(work.connection) || running.begun_step <= @taken_step[[work.driver, work.place]]
           end
