@@ -27,7 +27,7 @@ module Penstock
         @through = -1
         @metadata = nil
         @ahead = exact ? {} : nil
-        @owned = true
+        @owned = @open = true
         @leaving = @carried = false
       end
 
@@ -68,6 +68,16 @@ module Penstock
         true
       end
 
+      # A mark of a process of a pool, which hears a moment later than the loop that marks are over: what it answered true till
+      # then counts behind a {#cut_off!}.
+      # @param offset [Integer] the record's offset; it and everything before it is complete
+      def reported(offset) = while_open { @through = offset + 1 if offset >= @through }
+
+      # @yield under the lane's lock, as long as what processes of a pool have marked counts
+      def while_open
+        @lock.synchronize { yield if @open }
+      end
+
       # @param offset [Integer] about to be committed
       # @return [String, nil] what goes with it
       def metadata_at(offset)
@@ -90,9 +100,15 @@ module Penstock
       # Called by the poll loop: user loops see it through `stopping?`.
       def leave! = @leaving = true
 
-      # Called by the poll loop: marks answer false from here.
-      def disown!
+      # Called by the poll loop, at the end of a stop's time: marks answer false from here, those that were made before count.
+      def cut_off!
         @lock.synchronize { @owned = false }
+        @leaving = true
+      end
+
+      # Called by the poll loop: marks answer false from here, and whatever comes in counts no more.
+      def disown!
+        @lock.synchronize { @owned = @open = false }
         @leaving = true
       end
 

@@ -26,6 +26,11 @@ module Penstock
       def mark(offset, metadata = nil)
         @lane.within(offset, metadata) { @through = offset if offset > @through }
       end
+
+      # @see Marks#reported
+      def reported(offset)
+        @lane.while_open { @through = offset if offset > @through }
+      end
     end
   end
 end

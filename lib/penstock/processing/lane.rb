@@ -343,7 +343,7 @@ module Penstock
         take_marks
         @recording&.left(:cut_off, self)
         @leaving = true
-        @marks.disown!
+        @marks.cut_off!
       end
 
       # The offset to commit, or nil when nothing is known.

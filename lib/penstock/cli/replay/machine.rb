@@ -271,8 +271,8 @@ module Penstock
 
         def on_mark(entry)
           through, first = entry.values
-          return @lane.marks.mark(through - 1) unless first
-          @out.find(["consume", first], @lane.incarnation)&.marks&.mark(through)
+          return @lane.marks.reported(through - 1) unless first
+          @out.find(["consume", first], @lane.incarnation)&.marks&.reported(through)
         end
 
         def on_carried(entry)

@@ -13,7 +13,7 @@ module Penstock
           def lane = unit.lane
           def link = context.link
 
-          # @return [#mark] where marks of the unit's records go
+          # @return [#reported] where marks of the unit's records go
           def cell = unit.messages[0]&.mark_cell || lane.marks
 
           # Whether it may still begin: nobody has interrupted it, and its lane isn't being given up, nor has it begun anew. Who
@@ -24,7 +24,7 @@ module Penstock
           # @param through [Integer, nil] below it everything is marked
           def mark(through)
             return if through.nil? || through <= marked
-            cell.mark(through - 1)
+            cell.reported(through - 1)
             self.marked = through
           end
         end

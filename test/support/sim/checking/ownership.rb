@@ -102,8 +102,6 @@ module Penstock
               done_here?(truth, driver, key) && truth.offset >= from && !mapped?(key, truth)
             end
             return unless left
-            # What has ended in a process of a pool its parent may not have heard of.
-            return excuse(key, from, 1) if @plan.run_on == :processes
             return excuse(key, from, 1) if @plan.budget || refused?(driver) || @back.key?(key)
             fail("I5", "#{connection.name} gives up #{key.join("/")} in order, committed at #{from}, but #{left.offset} is done")
           end

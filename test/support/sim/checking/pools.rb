@@ -57,7 +57,7 @@ module Penstock
           # What the page says is marked the parent knows, if it is still the parent's.
           def known_through(entry, state)
             unit = entry.unit
-            current = unit.lane.marks.owned? && unit.incarnation == unit.lane.incarnation
+            current = unit.lane.owned? && unit.incarnation == unit.lane.incarnation
             (current && state&.through) || -1
           end
 

@@ -9,6 +9,7 @@ require "penstock/routing/features/parallel"
 module Penstock
   class ReplayMachineTest < TestCase
     Failure = Class.new(StandardError)
+    Commit = Struct.new(:offset, :metadata)
     BY_KEY = {parallel: Routing::Parallel.new(:key, 4, nil, :rolling, :current)}.freeze
 
     def recorded(max_messages: 100, **route)
@@ -152,6 +153,20 @@ module Penstock
       machine = replay(recorded.recordings)
       assert_nil machine.difference
       assert_equal [0, 2, 0, 2], machine.script.entries.select { |entry| entry.kind == :unit }.map { |entry| entry[1] }
+    end
+
+    {"in order" => {}, "by key" => BY_KEY}.each do |way, features|
+      test "what a process of a pool tells of its marks behind the end of a stop's time counts in the replay, too: #{way}" do
+        recorded = TestSupport::RecordedLane.new(**recorded(manual_offset_management: true, **features), manual: true)
+        recorded.take(0...3, key: ->(_offset) { "customer" })
+        unit = recorded.hand_out
+        recorded.lane.cut_off!
+        (unit.marks || recorded.lane.marks).reported(0)
+        recorded.settle(unit)
+        recorded.lane.recording.commit(Commit.new(recorded.lane.position), true)
+        assert_equal 1, recorded.lane.position
+        assert_nil replay(recorded.recordings).difference
+      end
     end
 
     test "a unit of a log that is gone comes back beside one of the same name" do

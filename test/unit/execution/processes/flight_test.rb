@@ -1,13 +1,17 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "support/lanes"
 require "penstock/consumer/marks"
 require "penstock/errors"
 require "penstock/execution/processes/flight"
 require "penstock/processing/unit"
+require "penstock/routing/features/parallel"
 
 module Penstock
   class ExecutionProcessFlightTest < TestCase
+    include TestSupport::Lanes
+
     Lane = Struct.new(:marks, :incarnation)
     Slot = Struct.new(:link) do
       def pool = self
@@ -39,6 +43,48 @@ module Penstock
     test "what was interrupted before it began doesn't begin" do
       assert_equal [@entry.unit], @flight.interrupt([@lane], Interrupted.new)
       refute_predicate @entry, :wanted?
+    end
+
+    def sent(**options)
+      lane = lane(route(manual: true, **options), committed: 0)
+      admit(lane, batch(0..2, from: 0))
+      [lane, @flight.add(Slot.new(:link), lane.next_unit)]
+    end
+
+    # A process hears of it up to 50 ms later, and has answered true till then.
+    {"in order" => {}, "by message" => {parallel: Routing::Parallel.new(:message, 4, nil, false)}}.each do |way, features|
+      test "what a process had marked before it heard that the stop's time is up counts: #{way}" do
+        lane, entry = sent(features: features)
+        lane.cut_off!
+        entry.mark(1)
+        lane.take_marks
+        assert_equal 1, lane.position
+      end
+    end
+
+    test "what a process had marked before it heard that its partition is gone counts no more" do
+      lane, entry = sent
+      lane.cut_off!
+      lane.disown!
+      entry.mark(1)
+      lane.take_marks
+      assert_equal 0, lane.position
+    end
+
+    test "what a process had marked before its lane begins anew counts no more" do
+      lane, entry = sent
+      lane.cut_off!
+      lane.reincarnate(0)
+      entry.mark(1)
+      lane.take_marks
+      assert_equal 0, lane.position
+    end
+
+    test "threads' marks answer false as soon as the stop's time is up" do
+      lane, = sent
+      lane.cut_off!
+      refute lane.marks.mark(0)
+      assert_equal(-1, lane.marks.through)
     end
 
     test "a unit's lane is known when it has come back" do
