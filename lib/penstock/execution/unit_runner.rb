@@ -52,9 +52,10 @@ module Penstock
           started = @clock.monotonic_us
           ended = worked_on(context, unit, started)
           ended = went_on(context, unit, started) while goes_on?(context, unit, ended)
+          through = true
           ended
         ensure
-          context.take_flow unless ended # user code ended the thread: a wish from outside must not wait for the unit's end
+          context.take_flow unless through # user code ended the thread: a wish from outside must not wait for the unit's end
           slot.pool.give_back(context)
         end
       end
