@@ -70,9 +70,9 @@ module Penstock
         @attempt = unit.attempt
         @collapsed = unit.collapsed ? true : false
         @flow = nil # in this order no lock is needed: a wish that comes in between is a wish from outside
+        @transacted = false # before anything can be a transaction of this unit
         @running = true
         @used ||= unit.consume?
-        @transacted = false
         @eofed = unit.action == :eofed
       end
 

@@ -36,12 +36,17 @@ module Penstock
 
       def transact(producer, &block)
         marks = @lane.marks
-        @transacted = true
-        transaction = Transaction.new(@lane, @link, producer, (@unit if @running))
+        transaction = Transaction.new(@lane, @link, producer, transacted_unit)
         within(transaction) { transaction.call(&block) }
       ensure
         marks.carried! if transaction&.carried
         tell_transaction(transaction) if transaction&.begun?
+      end
+
+      # In this order, and none of it beside the end of a unit: what is a unit's transaction keeps the unit from going on.
+      # @return [Processing::Unit, nil] the one that runs
+      def transacted_unit
+        @lock.synchronize { (@unit if @running).tap { @transacted = true } }
       end
 
       # The lock is held for one operation on a Hash.

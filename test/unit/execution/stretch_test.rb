@@ -112,6 +112,31 @@ module Penstock
       assert_equal [[[1, 2]], [3, 4, 5, 6], -1], [@calls, unit.rest.offsets, lane.marks.through]
     end
 
+    test "behind user code that ended its thread in a later call a wish from outside goes to the loop" do
+      noting { Thread.exit }
+      contexts = []
+      slot = nil
+      Thread.new do
+        lane = lane()
+        pool = Consumer::Pool.new { Consumer::Context.new(lane, @link).tap { |context| contexts << context } }
+        slot = Runtime::RunQueue::Slot.new("orders", pool, @mailbox)
+        stretch = Processing::Stretch.new(messages(lane, 1..6), 2)
+        @runner.call(slot, Processing::Unit.new(lane, :consume, nil, nil, 1, 0, nil, nil, nil, nil, stretch).tap(&:go_on))
+      end.join
+      contexts.first.pause(nil, 10)
+      assert_equal [[[1, 2], [3, 4]], 1], [@calls, @link.requests.size]
+    end
+
+    test "a transaction that another thread begins together with a call is one of the unit" do
+      noting
+      lane = lane()
+      context = Consumer::Context.new(lane, @link)
+      unit = unit(lane, 1..2)
+      unit.define_singleton_method(:consume?) { context.__send__(:transacted_unit).equal?(self) }
+      context.begin_unit(unit)
+      assert_equal [true, true], [context.used?, context.transacted?]
+    end
+
     test "user code that ends its thread takes nothing along but the call it was in" do
       noting { Thread.exit }
       Thread.new { run_stretch(1..6) }.join
