@@ -25,9 +25,11 @@ module Penstock
         self.upto = messages.last_offset + 1
       end
 
-      # The loop has back what wasn't begun: it is next again. What waits behind the unit was called back before.
+      # The loop has back what wasn't begun: it is next again, but for what a seek from outside has passed meanwhile. What waits
+      # behind the unit was called back before.
       def give_back_rest
-        lane.division.put_back_rest(self) if rest && incarnation == lane.incarnation
+        return unless rest && incarnation == lane.incarnation
+        lane.division.requeue(key, rest.from_offset(lane.ledger.base || 0))
       end
 
       # @param these [Array<Lane, Unit>]

@@ -100,14 +100,9 @@ module Penstock
         def take_back(units)
           @stretches.each(&:over!)
           units.reverse_each do |unit|
-            put_back_rest(unit)
+            @backlog.put_back(unit.rest) if unit.rest
             @backlog.put_back(unit.messages)
           end
-        end
-
-        # @param unit [Unit] that ended before it began all it was handed out with
-        def put_back_rest(unit)
-          @backlog.put_back(unit.rest) if unit.rest
         end
 
         # @param messages [Messages] run again before anything else

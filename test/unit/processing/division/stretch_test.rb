@@ -88,6 +88,20 @@ module Penstock
       assert_equal 0, lane.division.size
     end
 
+    test "what a seek from outside has passed stays away, and what is behind its target comes" do
+      lane = quick_lane
+      unit = lane.next_unit
+      lane.complete_through(6)
+      lane.returned(unit)
+      unit.give_back_rest
+      assert_equal [6, 7], offsets_of(lane.next_unit).first(2)
+      unit = lane.next_unit
+      lane.complete_through(30)
+      lane.returned(unit)
+      unit.give_back_rest
+      assert_equal 0, lane.division.size
+    end
+
     test "what is called back reins in what runs" do
       lane = quick_lane
       unit = lane.next_unit
