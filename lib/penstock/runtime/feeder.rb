@@ -208,7 +208,7 @@ module Penstock
       def tell_ends
         @untold.delete_if do |lane, life|
           next true unless lane.owned? && lane.incarnation == life
-          next false unless lane.idle? && lane.open?
+          next false unless lane.idle? && lane.open? && lane.division.empty?
           tell_end(lane)
           true
         end

@@ -203,6 +203,24 @@ module Penstock
       refute @feeder.ends_untold?
     end
 
+    test "[eofed] the end isn't told before what was called back and finds no worker" do
+      at_end
+      places = 5
+      feeder = Runtime::Feeder.new(@session, {@topic => assembly(@topic)}, @ports, ->(_topic) { places }, Unsuspicious.new)
+      @session.batches << batch([0], from: 0) << batch([], from: 1, eof: 1)
+      2.times do
+        @lane.ready = true
+        feeder.run
+      end
+      @lane.take_back(@session.queue.withdraw(@lane.slot))
+      places = -2
+      feeder.run
+      assert_equal [0, true], [@session.queue.waiting("orders"), feeder.ends_untold?]
+      places = 5
+      feeder.run
+      assert_equal [[:consume, 0]], handed_out
+    end
+
     test "records that are dropped before a unit move the offset, so a commit is due" do
       @lane.pipeline.drop = ->(_offset) { true }
       @session.batches << batch(0..3, from: 0)
