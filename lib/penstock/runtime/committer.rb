@@ -126,6 +126,7 @@ module Penstock
       def run
         return if @commits.in_flight?
         now = @session.now
+        moved if !@commits.touched? && @session.all.any? { |lane| marked?(lane) }
         due = @commits.next_due
         by_interval = due && due <= now
         return if !by_interval && @wanted.all?(&:undecided?)
@@ -150,6 +151,9 @@ module Penstock
       def close = resolve(false) { true }
 
       private
+
+      # Marks come without a word: behind them a call may take an hour, and nothing else moves meanwhile.
+      def marked?(lane) = lane.owned? && !lane.rolling? && lane.marks.through > (lane.ledger.base || Float::INFINITY)
 
       def send_lanes(lanes, now, all)
         lanes = lanes.reject { |lane| put_off?(lane, all) }

@@ -62,6 +62,22 @@ module Penstock
       @committer.run
     end
 
+    test "what is marked beside a call that takes long is committed at an interval, though nothing else moves" do
+      move(@lanes[0], 1)
+      pass(5_000)
+      answer
+      assert_nil @committer.next_due
+      @lanes[0].ledger.admit(1, 9, nil)
+      @lanes[0].marks.mark(3)
+      2.times { pass(1_000) }
+      assert_equal 11_000, @committer.next_due
+      pass(4_000)
+      answer
+      assert_equal [[[0, 1, ""]], [[0, 4, ""]]], sent
+      pass(1_000)
+      assert_nil @committer.next_due
+    end
+
     test "a commit that one partition asks for leaves those that are due by interval due" do
       move(@lanes[0], 3)
       pass(1_000)
