@@ -213,6 +213,82 @@ module Penstock
       end
     end
 
+    # Notes each call of `consume`, and as which of its unit it came. The first call from an offset on that isn't the first of its
+    # unit does what is due there, once.
+    class Quick < BaseConsumer
+      class << self
+        attr_accessor :done, :calls, :due, :poison, :paused
+      end
+
+      def consume
+        nth = @penstock_context.instance_variable_get(:@unit).stretch&.calls || 1
+        self.class.calls << nth
+        Thread.pass if self.class.paused == :soon
+        what = take_due if nth.between?(2, 7)
+        messages.each do |message|
+          meet(what, message) if message.equal?(messages.first)
+          raise "poison" if message.offset == self.class.poison
+          self.class.done << message.offset
+        end
+      end
+
+      private
+
+      def take_due
+        due = self.class.due
+        due.shift.last if due.any? && messages.first.offset >= due.first.first && self.class.paused != :soon
+      end
+
+      # It comes in a later call, or between two of them.
+      def pause_soon
+        self.class.paused = :soon
+        Thread.new do
+          pause(:consecutive, 200)
+          self.class.paused = :asked
+        end
+      end
+
+      def meet(what, message)
+        case what
+        when :fail then raise "not yet"
+        when :poison then self.class.poison = message.offset
+        when :pause then pause_soon
+        when :term
+          ::Process.kill(:TERM, ::Process.pid)
+          TestSupport::Wait.wait_until(40, "the stop") { stopping? }
+        end
+      end
+    end
+
+    rule "quick calls come several to a unit: whatever happens among them, each record is served once, and in order" do
+      topic, dead, count = letters_topics, unique("dead"), 15_000
+      send_records(topic, Array.new(count) { |index| [index.to_s, nil] })
+      quick = Class.new(Quick)
+      quick.done, quick.calls = [], []
+      quick.due = [[500, :fail], [1_500, :poison], [3_000, :pause], [5_000, :term]]
+      options = lambda do |_route|
+        breaker false
+        dead_letter_queue(topic: dead, max_retries: 1)
+      end
+      events = queue
+      first = build(topic, quick, options, ->(_config) {}, {max_messages: 10})
+      first.monitor.subscribe("consumer.consuming.pause") { |event| events << [event[:manual], event[:offset]] }
+      code = Thread.new { first.run!(traps: true) }
+      wait_until(60, "the end by TERM", state: -> { [quick.due, quick.done.last, first.snapshot] }) { !code.alive? }
+
+      assert_equal [0, []], [code.value, quick.due]
+      assert_operator quick.calls.count { |nth| nth > 1 }, :>, 50
+      told = all(events)
+      assert_equal [1, true], [told.count { |manual, _offset| manual }, told.include?([false, quick.poison])]
+      assert_operator quick.done.size, :<, count - 1
+      assert_equal quick.done.size + 1, committed(topic)
+
+      yield_running(build(topic, quick, options, ->(_config) {}, {max_messages: 10}))
+      await_committed(topic, count)
+      assert_equal (0...count).to_a - [quick.poison], quick.done
+      assert_equal [quick.poison.to_s], letters(dead, 1).map(&:raw_payload)
+    end
+
     # --- helpers
 
     def letters_topics = unique("topic").tap { |name| create_topic(name, 1) }
