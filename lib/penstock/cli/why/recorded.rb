@@ -25,12 +25,14 @@ module Penstock
 
           private
 
-          # A take or a unit that had it, an outcome that blames it or ended its unit, an effect that names it.
+          # A take or a unit that had it, an outcome that blames it or ended its unit (and how far that had come), an effect that
+          # names it.
           def concerns?(script, entry, offset)
             case entry.kind
             when :take then entry[3] && offset.between?(entry[3], entry[4])
             when :unit then within?(script.unit(entry), offset)
             when :outcome then entry[3] == offset || ended?(script, entry, offset)
+            when :reached then ended?(script, outcome_behind(script, entry), offset)
             when :effect then named?(entry.values.drop(1).grep(Integer).first(2), offset)
             when :letter then entry[0] == offset
             end
@@ -43,7 +45,11 @@ module Penstock
             unit.offsets ? unit.offsets.include?(offset) : offset.between?(unit.first, unit.last)
           end
 
+          # @return [Entry, nil] nil where the dump ends between the two
+          def outcome_behind(script, entry) = script.entries.drop(entry.number).find { |one| one.kind == :outcome }
+
           def ended?(script, outcome, offset)
+            return false unless outcome
             unit = script.entries.take(outcome.number).reverse.find { |one|
               one.kind == :unit && one.values.first(2) == outcome.values.first(2)
             }

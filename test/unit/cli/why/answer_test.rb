@@ -71,5 +71,19 @@ module Penstock
         assert_match(%r{doesn't have orders/9}, CLI::Why::Recorded.lines(file.path, "orders", 9, 1).join)
       end
     end
+
+    test "where a unit of several calls ended before it had begun all, a dump says how far it had come" do
+      Tempfile.create("flight") do |file|
+        recorded = TestSupport::RecordedLane.new(max_messages: 2)
+        recorded.take(0...40)
+        3.times { recorded.settle(recorded.hand_out, quick: true) }
+        recorded.settle(recorded.hand_out, quick: true, calls: 3)
+        file.write(JSON.generate("penstock_flight" => 1, "wall_ms" => 0, "monotonic_ms" => 0, "lanes" => recorded.recordings))
+        file.flush
+        lines = CLI::Why::Recorded.lines(file.path, "orders", 3, 28)
+        assert_match(/handed out 14\.\.29.*call 3 of the unit.*unit 14 /m, lines.join("\n"))
+        refute_match(/call 3/, CLI::Why::Recorded.lines(file.path, "orders", 3, 13).join)
+      end
+    end
   end
 end
