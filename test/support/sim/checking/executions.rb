@@ -205,7 +205,7 @@ module Penstock
             truth.redo = false
             truth.done_by = here ? work.driver : nil
             truth.done_at = @world.timeline.now
-            truth.licences += 1 unless here && @world.group.owner(work.place).equal?(work.driver)
+            truth.licences += 1 unless here && @world.group.owner(work.place).equal?(work.driver) && !outdated?(work, truth)
           end
 
           # A mark that follows stands for them; where none does they stay incomplete, as their user wished.

@@ -61,6 +61,15 @@ module Penstock
             (current && state&.through) || -1
           end
 
+          # Marked in a process that hasn't heard yet that its lane has begun anew: it was answered true, and doesn't count. The
+          # unit's own records ran as that happened, so they have their licence.
+          def outdated?(work, truth)
+            return false if work.member.nil? || work.truths.include?(truth)
+            child_lane = work.consumer.instance_variable_get(:@penstock_context).lane
+            entry = work.member.minder.flight[child_lane.unit]
+            !entry.nil? && entry.unit.incarnation < entry.lane.incarnation
+          end
+
           # What ended without its parent's knowledge runs again.
           def unheard(unit, known)
             done = truths_of(unit).select { |truth| truth.done && truth.offset >= known }
