@@ -4,6 +4,7 @@ require "logger"
 require "monitor"
 require_relative "application/doors"
 require_relative "application/former_variables"
+require_relative "application/molding"
 require_relative "application/producing"
 require_relative "application/service"
 require_relative "application/swarming"
@@ -35,6 +36,7 @@ module Penstock
   # Built at boot by one thread. {#run!} blocks the thread that calls it until the process is told to stop.
   class Application
     include Doors
+    include Molding
     include Producing
     include Service
     include Swarming
@@ -136,9 +138,15 @@ module Penstock
     # @param filters [#take?, nil] which routed topics this process consumes
     # @param traps [Boolean] whether to handle signals
     # @param signals [ServerProcess::Signals]
+    # @param boot_file [String, nil] what defines the application, for processes of `run_on :processes` when this isn't the main
+    #   thread; found as the command line finds it where it isn't said
+    # @param mold [Execution::Processes::MoldHandle, nil] from which they are forked then, if it is there already
     # @return [Integer] exit code
-    def run!(filters: nil, traps: true, signals: ServerProcess::Signals.new)
+    # @raise [ConfigurationError]
+    def run!(filters: nil, traps: true, signals: ServerProcess::Signals.new, boot_file: nil, mold: nil)
+      Molding.refuse_to_run
       @signals = signals
+      @mold = mold
       validate!
       log_by_default
       FormerVariables.warn_of(ENV, logger) unless node
@@ -148,6 +156,7 @@ module Penstock
       groups = consumed(filters)
       raise ConfigurationError.new([Problem.new("routes", "No topics to subscribe to")]) if groups.empty?
       letter_topics(groups)
+      @mold ||= spawned_mold(filters: filters, boot_file: boot_file) unless Thread.current == Thread.main
       server(groups)
       @server.stop! if @stopped
       ServerProcess::Compiler.switch_on if config.yjit && (traps || node)
@@ -155,6 +164,8 @@ module Penstock
         tell_service_manager if traps
         @server.run(traps: traps)
       end
+    ensure
+      @mold&.close
     end
 
     # No new work; the process stays in its groups. Any thread, traps included.
@@ -273,7 +284,7 @@ module Penstock
       Runtime::Host.new(settings: config, monitor: monitor, logger: logger, clock: Clock::SYSTEM,
         codec: Runtime::CommitCodec.new, layers: @middleware.to_a, producer: method(:producer), topics: groups.flat_map(&:topics),
         producer_behind: method(:producer_behind),
-        properties: method(:properties), stop: ->(error) { @server.stop!(error) }, home: home)
+        properties: method(:properties), stop: ->(error) { @server.stop!(error) }, home: {**home, mold: @mold})
     end
 
     def properties(group)

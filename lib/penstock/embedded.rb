@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "application/molding"
 require_relative "errors"
 require_relative "runtime/threads"
 
@@ -24,12 +25,18 @@ module Penstock
 
     class << self
       # Begins to consume, on a thread of its own. Does nothing when it has begun already. Not in a trap.
+      #
+      # Where a route says `run_on :processes` it waits until the boot file was loaded once more, in the process from which the
+      # others are forked, 60 s at most. There it does nothing: a boot file may call it.
       # @param app [Application]
+      # @param boot_file [String, nil] the file that defines the application, found as the command line finds it where it isn't
+      #   said; asked for only with `run_on :processes`
       # @return [void]
-      # @raise [ConfigurationError] what is wrong with settings and routes, before anything starts
-      def start(app = Penstock.app)
+      # @raise [ConfigurationError] what is wrong with settings, routes and the boot file, before anything starts
+      def start(app = Penstock.app, boot_file: nil)
+        return if Application::Molding.inside?
         raise ConfigurationError, "no application is defined: load your boot file first" unless app
-        @starting.synchronize { @run = begin_with(app) unless run_here }
+        @starting.synchronize { @run = begin_with(app, boot_file) unless run_here }
         nil
       end
 
@@ -57,11 +64,15 @@ module Penstock
         run if run&.here?
       end
 
-      def begin_with(app)
+      def begin_with(app, boot_file)
         app.validate!
+        mold = app.spawned_mold(boot_file: boot_file)
         run = Run.new(::Process.pid, app)
-        run.thread = threads(app).start("penstock embedded") { run.code = app.run!(traps: false) }
+        run.thread = threads(app).start("penstock embedded") { run.code = app.run!(traps: false, mold: mold) }
         run
+      rescue ThreadError
+        mold&.close
+        raise
       end
 
       # That it died must not go unnoticed: the host goes on.

@@ -7,11 +7,14 @@ module Penstock
   # The application is a double, the process this one.
   class EmbeddedStartTest < TestCase
     class Application
-      attr_reader :told, :runs
+      attr_reader :told, :runs, :molds
 
       # @param validate [#call] what the check of its settings does
-      def initialize(validate = -> {})
+      # @param mold [#close, nil] what its processes are forked from
+      def initialize(validate = -> {}, mold: nil)
         @validate = validate
+        @mold = mold
+        @molds = Thread::Queue.new
         @told = Thread::Queue.new
         @stops = Thread::Queue.new
         @runs = Thread::Queue.new
@@ -21,8 +24,13 @@ module Penstock
       def quiet! = @told << :quiet
       def stop! = @stops << :stop
 
-      def run!(traps:)
-        @runs << traps
+      def spawned_mold(boot_file:)
+        @molds << boot_file
+        @mold
+      end
+
+      def run!(traps:, mold:)
+        @runs << [traps, mold]
         @stops.pop && 0
       end
     end
@@ -63,6 +71,15 @@ module Penstock
       Embedded.quiet
 
       assert_equal [0, :quiet], [Embedded.stop, application.told.pop]
+    end
+
+    test "what processes are forked from is there before it begins, is handed on, and ends where there is no thread" do
+      closed = Thread::Queue.new
+      mold = Struct.new(:closed) { def close = closed << true }.new(closed)
+      without_threads { assert_raises(ThreadError) { Embedded.start(Application.new(mold: mold)) } }
+      Embedded.start(application = Application.new(mold: mold), boot_file: "app.rb")
+
+      assert_equal [true, "app.rb", [false, mold]], [closed.pop, application.molds.pop, application.runs.pop]
     end
 
     def without_threads

@@ -2,6 +2,7 @@
 
 require_relative "../clock"
 require_relative "../errors"
+require_relative "molding"
 
 module Penstock
   class Application
@@ -13,6 +14,7 @@ module Penstock
       # @return [Integer] exit code
       # @raise [ConfigurationError]
       def swarm!(filters: nil)
+        Molding.refuse_to_run
         require_relative "../swarm/supervisor"
         validate!
         log_by_default

@@ -1,81 +1,9 @@
 # frozen_string_literal: true
 
-require_relative "../errors"
-require_relative "failure"
+require_relative "../config/boot_file"
 
 module Penstock
   module CLI
-    # Finds the file that defines the application and loads it, by its absolute path.
-    #
-    # Looked up in this order: `PENSTOCK_BOOT_FILE` (relative paths count from the root), `penstock.rb`,
-    # `config/penstock.rb`. The root is `PENSTOCK_ROOT_DIR`, else the folder of the Gemfile in use when the current folder
-    # lies in it (so a command works from below, and never touches a folder it wasn't started in), else the current one.
-    # `PENSTOCK_BOOT_FILE=false` means "the application boots itself": then `config/environment.rb` is loaded where there
-    # is one, as in a Rails application whose initializer defines the application.
-    class BootFile
-      VARIABLE = "PENSTOCK_BOOT_FILE"
-      NAMES = ["penstock.rb", "config/penstock.rb"].freeze
-      SELF_BOOT = "false"
-      ENVIRONMENT = "config/environment.rb"
-
-      # @param env [Hash, ENV]
-      # @param dir [String] current folder
-      def initialize(env: ENV, dir: Dir.pwd)
-        @env = env
-        @dir = dir
-      end
-
-      # @return [String] folder of the application
-      def root
-        require_relative "../config/root" # help needs none of it
-        @root ||= Config::Root.path(env: @env, dir: @dir)
-      end
-
-      # @return [String, nil] absolute path; nil when nothing is to be loaded
-      # @raise [MissingBootFileError] with every place that was tried
-      def path
-        return environment if self_boot?
-
-        candidates.find { |candidate| File.file?(candidate) } || missing
-      end
-
-      # Where a new boot file belongs, whether it exists or not.
-      #
-      # @return [String] absolute path
-      def target
-        self_boot? ? File.join(root, NAMES.first) : candidates.first
-      end
-
-      # Loads the file.
-      #
-      # @return [String, nil] its path
-      # @raise [MissingBootFileError]
-      def load
-        path.tap { |file| require file if file }
-      end
-
-      private
-
-      def self_boot?
-        @env[VARIABLE] == SELF_BOOT
-      end
-
-      def candidates
-        named = @env[VARIABLE].to_s
-        names = named.empty? ? NAMES : [named]
-        names.map { |name| File.expand_path(name, root) }
-      end
-
-      def environment
-        file = File.join(root, ENVIRONMENT)
-        file if File.file?(file)
-      end
-
-      def missing
-        lines = ["there is no boot file. Looked for:", *candidates.map { |file| "  #{file}" }, "",
-          "`penstock install` writes one here; #{VARIABLE} names one elsewhere."]
-        raise MissingBootFileError, lines.join("\n")
-      end
-    end
+    BootFile = Config::BootFile
   end
 end

@@ -7,24 +7,26 @@ require_relative "../execution/fibers/pool"
 require_relative "../execution/onion"
 require_relative "../execution/processes/kit"
 require_relative "../execution/processes/pool"
-require_relative "../native/handles"
 
 module Penstock
   module Runtime
-    # Builds what runs user code elsewhere than on threads, where routes say `run_on`. Used once, at boot, by the main thread:
-    # processes are forked here, so nothing may be open yet that doesn't survive it.
+    # Builds what runs user code elsewhere than on threads, where routes say `run_on`. Used once, at boot. Processes are forked
+    # here, so nothing may be open yet that doesn't survive it; but where the application doesn't run on the main thread: then
+    # the mold was spawned before.
     class Placement
       # @param host [Host]
       # @param topics [Array<Routing::Topic>] what is consumed
       # @param runner [#call] makes a unit runner of an onion
       # @param layers [Array<#call>] around every call of user code
-      # @param home [Hash{Symbol => #call}] what a forked process brings along of its application
+      # @param home [Hash{Symbol => #call}] what a forked process brings along of its application; `mold` is one that was
+      #   spawned
       def initialize(host, topics, runner, layers, home)
         @host = host
         @topics = topics.group_by { |topic| topic.features[:run_on]&.kind || :threads }
         @runner = runner
         @onion = Execution::Onion.new(layers)
-        @home = home
+        @home = home.to_h.except(:mold)
+        @mold = home.to_h[:mold]
       end
 
       # @param threads [WorkerPool]
@@ -60,24 +62,17 @@ module Penstock
       end
 
       def processes(topics)
-        forkable
         queue = self.queue
-        Execution::Processes::Pool.new(kit: kit(topics), queue: queue, local: @runner.call(@onion),
+        kit = kit(topics)
+        Execution::Processes::Pool.new(kit: kit, queue: queue, local: @runner.call(@onion), mold: @mold || forked(kit),
           size: topics.map { |topic| topic.features[:run_on].most }.max, lost: @host.method(:stop_because))
       end
 
-      def forkable
-        problems = Native::Handles.open.map do |line|
-          Problem.new("run_on :processes", "processes must be forked before anything is open to Kafka: #{line}",
-            "Open it when the application runs, or close it before")
-        end
-        problems << ELSEWHERE unless Thread.current == Thread.main
+      def forked(kit)
+        problems = Execution::Processes::Mold.obstacles
         raise ConfigurationError.new(problems) if problems.any?
+        Execution::Processes::MoldHandle.fork(kit)
       end
-
-      ELSEWHERE = Problem.new("run_on :processes", "processes can be forked from the main thread only",
-        "Run `penstock server`, or call run! on the main thread; embedded in another server use :threads or :fibers")
-      private_constant :ELSEWHERE
 
       def kit(topics)
         Execution::Processes::Kit.new(topics: topics, onion: @onion, monitor: @host.monitor, clock: @host.clock,

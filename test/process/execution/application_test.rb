@@ -153,7 +153,7 @@ module Penstock
       assert(lines.any? { |line| line.include?("Producer opened at -e:#{PROGRAM.lines.size + 2}") }, lines.inspect)
     end
 
-    test "[run_on processes] boot fails in words beside the main thread" do
+    test "[run_on processes] beside the main thread boot says which boot file it looked for, and the way out" do
       lines, result = program(<<~RUBY, "none")
         app.routing.draw { topic("none") { [consumer(Base), run_on(:processes)] } }
         main = app
@@ -161,7 +161,10 @@ module Penstock
       RUBY
 
       assert_equal 1, result.status.exitstatus
-      assert(lines.any? { |line| line.include?("forked from the main thread only") }, lines.inspect)
+      said = lines.join("\n")
+      assert_includes said, "refused: run_on :processes: beside the main thread processes are forked from one that loads"
+      assert_includes said, "config/penstock.rb"
+      assert_includes said, "Penstock::Embedded.start(boot_file: \"…\")"
     end
 
     test "[run_on fibers] without the gem boot says which it needs" do

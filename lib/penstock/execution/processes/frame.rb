@@ -22,8 +22,10 @@ module Penstock
         #
         # To a child: a unit; the unit's code is to be interrupted; units that haven't begun come back; what has changed about
         # a unit's partition; the answer to a question; end. From a child: a unit has ended; units that hadn't begun; a
-        # question, for whose answer user code waits; a wish, which has none. From the mold: a child was made, a child ended.
-        TYPES = %i[unit interrupt recall changed answer stop done returned question wish forked ended].freeze
+        # question, for whose answer user code waits; a wish, which has none. From the mold: a child was made, a child ended. To a
+        # mold that is spawned: what it is to load; from it: it has, or why not.
+        TYPES = %i[unit interrupt recall changed answer stop done returned question wish forked ended load loaded
+          refused].freeze
         NUMBERS = TYPES.each_with_index.to_h.freeze
         private_constant :NUMBERS
 

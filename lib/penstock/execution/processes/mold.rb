@@ -2,6 +2,8 @@
 
 require "io/wait"
 require "socket"
+require_relative "../../errors"
+require_relative "../../native/handles"
 require_relative "channel"
 require_relative "child"
 require_relative "orphans"
@@ -15,8 +17,24 @@ module Penstock
       class Mold
         # What arrives at a whole process group is the application's to answer: it ends us by closing the socket.
         SIGNALS = %w[INT TERM QUIT HUP USR1 USR2 TTIN TSTP].freeze
+        # Its own handlers in a mold, and while a spawned one is loaded.
+        def self.ignore_signals
+          # A handler, not "IGNORE": that would be inherited by programs user code starts.
+          SIGNALS.each { |name| trap(name) {} }
+        end
+
+        # @return [Array<Problem>] what stands against forking from this process: a line for each open handle
+        def self.obstacles
+          Native::Handles.open.map do |line|
+            Problem.new("run_on :processes", "processes must be forked before anything is open to Kafka: #{line}",
+              "Open it when the application runs, or close it before")
+          end
+        end
+
         ENDING_S = 5.0
-        private_constant :SIGNALS, :ENDING_S
+        # Somebody whom the application forked may hold its socket open beyond its end.
+        PARENT_S = 1.0
+        private_constant :SIGNALS, :ENDING_S, :PARENT_S
 
         # @param kit [Kit]
         # @param socket [UNIXSocket] to the application; with each request come a child's socket and its page
@@ -29,9 +47,9 @@ module Penstock
 
         # Never returns.
         def run
-          ::Process.setproctitle("penstock mold of #{::Process.ppid}")
-          # A handler, not "IGNORE": that would be inherited by programs user code starts.
-          SIGNALS.each { |name| trap(name) {} }
+          @parent = ::Process.ppid
+          ::Process.setproctitle("penstock mold of #{@parent}")
+          Mold.ignore_signals
           @ended, wake = IO.pipe
           trap("CHLD") { wake.write_nonblock(".", exception: false) }
           warm_up
@@ -49,7 +67,8 @@ module Penstock
         end
 
         def turn
-          ready, = IO.select([@socket, @ended])
+          ready, = IO.select([@socket, @ended], nil, nil, PARENT_S)
+          return (@socket = nil unless ::Process.ppid == @parent) unless ready
           reap if ready.include?(@ended)
           request if ready.include?(@socket)
         end

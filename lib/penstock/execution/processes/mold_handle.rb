@@ -11,7 +11,8 @@ module Penstock
   module Execution
     module Processes
       # The mold as the application sees it: asks for children, hears what became of them. The mold is forked by {.fork}, from
-      # the main thread, before anything was opened that doesn't survive a fork.
+      # the main thread, before anything was opened that doesn't survive a fork; beside the main thread it is spawned, see
+      # {MoldSpawn}.
       #
       # Any thread may ask; a thread of its own reads. Ends with {#close}.
       class MoldHandle
@@ -91,8 +92,9 @@ module Penstock
           nil
         end
 
-        # Children end when their own sockets are closed; the mold waits for them, and is waited for here.
+        # Children end when their own sockets are closed; the mold waits for them, and is waited for here. Once.
         def close
+          return if @closing
           @closing = true
           @socket.close_write
           @reader&.join(CLOSING_S)

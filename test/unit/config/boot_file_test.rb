@@ -3,7 +3,7 @@
 require "test_helper"
 require "tmpdir"
 require "fileutils"
-require "penstock/cli/boot_file"
+require "penstock/config/boot_file"
 
 class BootFileTest < Penstock::TestCase
   def setup
@@ -91,7 +91,7 @@ class BootFileTest < Penstock::TestCase
   private
 
   def boot_file(env = {}, dir: @dir)
-    Penstock::CLI::BootFile.new(env: env, dir: dir)
+    Penstock::Config::BootFile.new(env: env, dir: dir)
   end
 
   def at(path)
