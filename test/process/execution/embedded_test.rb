@@ -36,7 +36,7 @@ module Penstock
           config.initial_offset = "earliest"
           config.pause.timeout = 20
         end
-        routes.draw { topic(ENV.fetch("TOPIC")) { [consumer(OrdersConsumer), run_on(:processes, max: 2)] } }
+        routes.draw { topic(ENV.fetch("TOPIC")) { [consumer(OrdersConsumer), run_on(:processes, max: 2), assign(true)] } }
       end
       puts "loaded"
       Penstock::Embedded.start(boot_file: __FILE__) # an initializer may
