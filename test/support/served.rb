@@ -70,7 +70,16 @@ module Penstock
         def initialize(command, dir:, env:, **options)
           @path = File.join(dir, "log-#{rand(1 << 40)}")
           @journal = env["JOURNAL"]
-          @pid = ::Process.spawn(env, *command, **{:chdir => dir, :in => File::NULL, %i[out err] => [@path, "a"], **options})
+          options = {:chdir => dir, :in => File::NULL, %i[out err] => [@path, "a"], **options}
+          @pid = hearing_hup { ::Process.spawn(env, *command, **options) }
+        end
+
+        # Under `nohup` it would be ignored there, too.
+        def hearing_hup
+          before = Signal.trap("HUP", "DEFAULT")
+          yield
+        ensure
+          Signal.trap("HUP", before || "DEFAULT")
         end
 
         def log = File.exist?(@path) ? File.read(@path) : ""

@@ -133,8 +133,9 @@ module Penstock
         rescue Exception => e # rubocop:disable Lint/RescueException -- the root of user code: the outcome carries it on
           error = e
         end
-        Processing::Outcome.new(unit: unit, error: error, blamed: error && unit.messages.first_offset, advice: advice,
-          finished: true, time_ms: @clock.monotonic_ms - started).freeze
+        took = @clock.monotonic_ms - started
+        Processing::Outcome.new(unit: unit, error: error, blamed: error && unit.messages.first_offset,
+          advice: advice&.behind(took), finished: true, time_ms: took).freeze
       end
 
       # @return [Boolean] whether nobody listens to what is told of a call of `consume`: asked once a change of the listeners. A

@@ -2,6 +2,7 @@
 
 require "test_helper"
 require "support/executing"
+require "penstock/processing/admission/prepare"
 require "penstock/runtime/worker_pool"
 
 module Penstock
@@ -40,6 +41,26 @@ module Penstock
     def refused
       push(lane, unit(lane, [1, 2]))
       outcome(40).error.tap { |error| assert_kind_of UnsupportedCaseError, error }
+    end
+
+    # User code that takes half a second to answer that its partition is to wait for 800 ms.
+    Asked = Struct.new(:clock) do
+      def call(_messages, now_ms)
+        clock.monotonic_ms += 500
+        Processing::Admission::Prepared.new(hold: [:filter, now_ms + 800]).freeze
+      end
+    end
+    Hand = Struct.new(:monotonic_ms, :wall_ms)
+
+    test "what a filter asks for lasts from when it has answered" do
+      clock = Hand.new(1_000, 0)
+      executing { nil }
+      lane = lane()
+      prepare = Asked.new(clock)
+      lane.define_singleton_method(:prepare) { prepare }
+      runner = Execution::UnitRunner.new(monitor: @monitor, onion: Execution::Onion.new([]), clock: clock)
+      outcome = runner.call(slot(lane), unit(lane, [1], action: :prepare))
+      assert_equal [[:filter, 2_300], 500], [outcome.advice.hold, outcome.time_ms]
     end
 
     test "a wish from outside isn't kept for a unit whose thread user code has ended" do

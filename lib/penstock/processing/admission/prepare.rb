@@ -10,7 +10,16 @@ module Penstock
     module Admission
       # What {Prepare} hands back: as {Run}, and the error that made it let nothing in. `keys` are nil where division needs none
       # or takes the records' own. `rest` is to be prepared again when the hold has ended. A frozen value.
-      Prepared = Struct.new(:messages, :keys, :rest, :dropped, :hold, :seek_to, :events, :error, keyword_init: true)
+      Prepared = Struct.new(:messages, :keys, :rest, :dropped, :hold, :seek_to, :events, :error, keyword_init: true) do
+        # A wait is as long as it was asked for from when user code has answered, however long that took.
+        # @param took_ms [Integer]
+        # @return [Prepared]
+        def behind(took_ms)
+          reason, at = hold
+          return self unless at && took_ms.positive?
+          dup.tap { |later| later.hold = [reason, at + took_ms].freeze }.freeze
+        end
+      end
 
       # The part of admission that is user code, over records that were taken: what tells segments apart, the route's own
       # filters, then its partitioner.
