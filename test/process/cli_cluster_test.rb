@@ -118,14 +118,15 @@ class CommandLineClusterTest < Penstock::TestCase
     out, child_out = IO.pipe
     pid = spawn(CLEAN.merge(env), RbConfig.ruby, EXECUTABLE, "server", out: child_out, err: File.join(@dir, "err"), chdir: @dir)
     child_out.close
-    seen = Timeout.timeout(30) { out.each_line(chomp: true).find { |text| text == line } }
+    heard = []
+    seen = Timeout.timeout(30) { out.each_line(chomp: true).find { |text| (heard << text).last == line } }
     Process.kill(:TERM, pid)
     out.read
     [seen, Process.wait2(pid).last.exitstatus]
   rescue Timeout::Error
     Process.kill(:KILL, pid)
     Process.wait(pid)
-    flunk "the server never said #{line.inspect}; it said: #{File.read(File.join(@dir, "err"))}"
+    flunk "the server never said #{line.inspect}; it said: #{[*heard, File.read(File.join(@dir, "err"))].join("\n")}"
   ensure
     out.close
   end

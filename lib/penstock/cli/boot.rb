@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require_relative "../errors"
-require_relative "boot_file"
 
 module Penstock
   module CLI
@@ -10,6 +9,7 @@ module Penstock
       # @param context [Context]
       def initialize(context)
         @context = context
+        require_relative "boot_file"
         @file = BootFile.new(env: context.env, dir: context.dir)
       end
 

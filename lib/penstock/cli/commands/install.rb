@@ -1,6 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "../boot_file"
 require_relative "../command"
 
 module Penstock
@@ -30,6 +29,7 @@ module Penstock
         def call(_words)
           require "fileutils"
 
+          require_relative "../boot_file"
           @boot_file = BootFile.new(env: context.env, dir: context.dir)
           write(rails? ? "penstock.rails.rb" : "penstock.rb", @boot_file.target)
           CONSUMERS.each { |template, path| write(template, File.join(@boot_file.root, path)) }
