@@ -147,7 +147,7 @@ module Penstock
           @of_place.each_key do |place|
             log = @world.cluster.log(*place)
             at = @world.group.committed[place]&.offset
-            next if at == log.high || (@cuts&.key?(place) && at && at > log.high)
+            next if at == log.high || (@cuts&.key?(place) && (at ? at > log.high : log.high.zero?))
             next if @of_place[place].any? { |truth| truth.offset == at && left?(truth, @world.group.owner(place)) }
             return "#{place.join("/")} is committed at #{at.inspect}, its end is #{log.high}"
           end
