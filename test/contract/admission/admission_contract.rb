@@ -169,6 +169,20 @@ module Penstock
       assert_equal ["virtual_partitions.partitioner.error"] * 2, Array.new(2) { running.errors.pop[:type] }
     end
 
+    rule "[VP partitioner error] a partitioner that answers twice otherwise is told of once, and loses nothing" do
+      topic, seen, answers = topic_with(10), queue, 0
+      running = consuming(topic, ->(_) { parallel { |_message| answers += 1 } }) do
+        messages.each { |message| seen << message.offset }
+      end
+
+      assert_equal (0..9).to_a, take(seen, 10).sort
+      running.stop
+      assert_equal 10, committed(topic)
+      told = Array.new(running.errors.size) { running.errors.pop }
+      assert_equal ["virtual_partitions.partitioner.error"], told.map { |each| each[:type] }
+      assert_includes told.first[:error].message, "two different keys"
+    end
+
     rule "[delay_by] no record before it is due" do
       topic, seen = topic_with(5), queue
       consuming(topic, ->(_) { delay_by 600 }) do

@@ -44,6 +44,26 @@ module Penstock
       last.group_by { |offset| offset % 5 }.each_value { |ones| assert_equal ones.sort, ones }
     end
 
+    rule "without isolation a call that failed is repeated as it was, until it ends well or is given up" do
+      topic, dead, calls = letters_topics, unique("dead"), queue
+      send_records(topic, [["good", nil], ["good", nil], ["bad", nil], ["good", nil]])
+      options = lambda do |_route|
+        isolate false
+        dead_letter_queue(topic: dead, max_retries: 2)
+      end
+      consuming(topic, options) do
+        calls << [messages.map(&:offset), attempt]
+        messages.each { |message| raise "no" if message.raw_payload == "bad" }
+      end
+      letters(dead, 1)
+      await_committed(topic, 4)
+      failed = all(calls).select { |offsets, _attempt| offsets.include?(2) }.first(3)
+
+      assert_equal [1, 2, 3], failed.map(&:last)
+      assert_equal 1, failed.map(&:first).uniq.size, failed.inspect
+      assert_operator failed.first.first.size, :>, 1
+    end
+
     rule "[DLQ independent] a second bad record has all its retries, whatever independent says" do
       [true, false].each do |independent|
         topic, dead, seen = letters_topics, unique("dead"), queue
