@@ -6,8 +6,9 @@ module Penstock
     # adds pages only once too few are free behind a collection: with small applications each collection frees room for a
     # thousand records or so, and walks over the whole of what stays for it. Four megabytes more make that five times as many.
     #
-    # Slots are taken once and left to the collector; where there is room already (a large application) nothing is added. Made
-    # while the loops connect: between two steps they get their turn, for who only computes keeps Ruby's lock for 100 ms.
+    # Slots are taken once and left to the collector; where there is room already (a large application) nothing is added. Emptied
+    # by hand: Ruby takes what a stack once held for references, and the thread that makes room waits on its stack to the end.
+    # Made while the loops connect: between two steps they get their turn, for who only computes keeps Ruby's lock for 100 ms.
     module HeapRoom
       SLOTS = 100_000
       # So many at a time.
@@ -17,7 +18,7 @@ module Penstock
       # @return [Integer] slots that were asked for
       def self.make(slots = SLOTS)
         missing = [slots - GC.stat(:heap_free_slots), 0].max
-        Array.new((missing / STEP.to_f).ceil) { step }.size * STEP
+        Array.new((missing / STEP.to_f).ceil) { step }.each(&:clear).size * STEP
       end
 
       # @return [Array<Object>]
