@@ -6,17 +6,17 @@ require_relative "../probe"
 
 settings = Probe["settings"]
 producer = Penstock::Producer.new { |config| config.kafka = Probe.kafka("request.required.acks": "all") }
-message = {topic: Probe["topic"], payload: "x" * Probe["bytes"]}
-producer.partition_count(Probe["topic"])
+topic, payload = Probe["topic"], "x" * Probe["bytes"]
+producer.partition_count(topic)
 
 PROBE.first
 if settings["many"]
-  slice = Array.new(settings["many"], message)
+  slice = Array.new(settings["many"], {topic: topic, payload: payload})
   (Probe["records"] / slice.size).times { producer.produce_many_async(slice) }
 elsif settings["handle"] == false
-  Probe["records"].times { producer.produce_async(**message, handle: false) }
+  Probe["records"].times { producer.produce_async(topic: topic, payload: payload, handle: false) }
 else
-  Probe["records"].times { producer.produce_async(**message) }
+  Probe["records"].times { producer.produce_async(topic: topic, payload: payload) }
 end
 producer.close
 PROBE.finish(records: Probe["records"])
