@@ -152,8 +152,20 @@ module Penstock
 
       private
 
-      # Marks come without a word: behind them a call may take an hour, and nothing else moves meanwhile.
-      def marked?(lane) = lane.owned? && !lane.rolling? && lane.marks.through > (lane.ledger.base || Float::INFINITY)
+      # Marks come without a word: behind them a call may take an hour, or nothing runs at all, and nothing else moves meanwhile.
+      def marked?(lane)
+        base = lane.ledger.base
+        return false unless base && lane.owned?
+        return lane.marks.through > base unless lane.rolling?
+        lane.division.each_mark(base) { |unit| return true if marked_in?(unit, lane) }
+        false
+      end
+
+      # Side by side a mark stands for what is before it in its unit.
+      def marked_in?(unit, lane)
+        through = unit.marks.through
+        !through.negative? && unit.incarnation == lane.incarnation && !lane.ledger.complete?(through)
+      end
 
       def send_lanes(lanes, now, all)
         lanes = lanes.reject { |lane| put_off?(lane, all) }

@@ -4,7 +4,7 @@ module Penstock
   module Runtime
     # Says so when something takes unusually long: a unit longer than `max.poll.interval.ms` (nothing evicts the process for
     # it, so somebody must say it), a lane whose records wait for a worker, a lane that stands still because records of units
-    # that have ended are not marked. Looks once a second while units run or wait; runs on the poll loop's thread.
+    # that have ended are not marked. Looks once a second while anything is left to do; runs on the poll loop's thread.
     class Patience
       LOOK_MS = 1_000
       WAITING_MS = 5_000
@@ -23,8 +23,12 @@ module Penstock
         @stood = {}.compare_by_identity
       end
 
+      # Where something isn't complete the user may mark it without a word, also when nothing runs: whoever commits looks for that
+      # on the turns that this brings about.
       # @return [Integer, nil]
-      def next_due = (@session.lanes.any? { |_key, lane| watched?(lane) }) ? @looked_at + LOOK_MS : nil
+      def next_due
+        @looked_at + LOOK_MS if @session.lanes.any? { |_key, lane| watched?(lane) || !lane.ledger.dry? }
+      end
 
       # Looks, when it is time.
       def run

@@ -2,6 +2,7 @@
 
 require "test_helper"
 require "support/lanes"
+require "penstock/routing/features/parallel"
 require "penstock/runtime/committer"
 require "penstock/runtime/mailbox"
 
@@ -76,6 +77,25 @@ module Penstock
       assert_equal [[[0, 1, ""]], [[0, 4, ""]]], sent
       pass(1_000)
       assert_nil @committer.next_due
+    end
+
+    test "keys side by side: what is marked when units have ended, or run for long, is committed at an interval" do
+      parallel = Routing::Parallel.new(:message, 3, nil, :rolling, :current)
+      lane = lane(route(manual: true, features: {parallel: parallel}), committed: 0)
+      @session.all.replace([lane])
+      admit(lane, batch(0..2, from: 0))
+      ended, runs = lane.next_unit, lane.next_unit
+      settle(lane, ended)
+      [[ended, 1], [runs, 2]].each do |unit, offset|
+        unit.marks.mark(offset - 1)
+        pass(1_000)
+        assert_equal @session.now + 5_000, @committer.next_due
+        pass(5_000)
+        answer
+        assert_equal [0, offset, ""], sent.last.first
+        pass(1_000)
+        assert_nil @committer.next_due
+      end
     end
 
     test "a commit that one partition asks for leaves those that are due by interval due" do

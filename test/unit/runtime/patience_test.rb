@@ -64,6 +64,20 @@ module Penstock
       assert_equal(1, @session.told.count { |name, *| name == "lane.unmarked" })
     end
 
+    test "as long as something isn't complete the loop wakes once a second: marks come without a word" do
+      lane = lane(route(manual: true), committed: 0)
+      assemble(lane, 0..1)
+      settle(lane, lane.next_unit)
+      patience(lane, [])
+      lane.ready = false
+      assert_equal 1_000, @patience.next_due
+      run_until(20_000)
+      assert_empty @session.told
+      lane.marks.mark(1)
+      lane.take_marks
+      assert_nil @patience.next_due
+    end
+
     private
 
     def assemble(lane, offsets) = admit(lane, batch(offsets, from: 0))
