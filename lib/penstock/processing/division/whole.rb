@@ -139,7 +139,10 @@ module Penstock
         private
 
         # Not where something is known of single records.
-        def several?(lane) = @collapse_through.nil? && !lane.attempts.any? && (lane.suspects.nil? || lane.suspects.quiet?)
+        def several?(lane)
+          return false if @collapse_through && @backlog.first_offset <= @collapse_through
+          !lane.attempts.any? && (lane.suspects.nil? || lane.suspects.quiet?)
+        end
 
         def stretched(lane, messages)
           stretch = Stretch.new(messages, @max)

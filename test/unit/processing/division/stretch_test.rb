@@ -59,6 +59,12 @@ module Penstock
       assert_nil quick_lane(features: {time_limit: 100}).next_unit.stretch
     end
 
+    test "behind what was to run one by one calls come several to a unit again" do
+      lane = quick_lane
+      lane.division.collapse(1)
+      assert_equal [[0], [1], [2, 17]], Array.new(3) { handed(lane.next_unit) }
+    end
+
     test "a unit that never began comes back whole, and in order" do
       lane = quick_lane
       units = [lane.next_unit, lane.next_unit]
