@@ -14,7 +14,7 @@ module Penstock
       class Gathering
         %i[
           rolling? quick? width width= look_ahead waiting? next_unit probe took returned take_back requeue isolate calls=
-          collapse park release each_mark done oldest_unmarked unmarked? completed busy_keys block unblock wanted room_bytes
+          collapse park release each_mark done unmarked? completed busy_keys block unblock wanted room_bytes
         ].each do |name|
           define_method(name) { |*arguments, &block| @division.public_send(name, *arguments, &block) }
         end
