@@ -45,19 +45,18 @@ module Penstock
 
         def listen
           until @closed
-            minders = @minders.call
-            resting = minders.select(&:ear)
-            spoke = wait(resting, (resting.size < minders.size) ? AROUND_S : nil)
-            wait([], AROUND_S) unless spoke.map(&:overhear).all? # an answer to a unit: there is work again
+            ears = @minders.call.to_h { |minder| [minder.ear, minder] }
+            spoke = wait(ears.select { |socket, _minder| socket }, ears.key?(false) ? AROUND_S : nil)
+            wait({}, AROUND_S) unless spoke.map(&:overhear).all? # an answer to a unit: there is work again
           end
         end
 
+        # @param ears [Hash{IO => Minder}]
         # @return [Array<Minder>] whose children have said something
-        def wait(resting, seconds)
-          by_socket = resting.to_h { |minder| [minder.ear, minder] }.reject { |socket, _minder| !socket }
-          ready, = IO.select([@wake, *by_socket.keys], nil, nil, seconds)
+        def wait(ears, seconds)
+          ready, = IO.select([@wake, *ears.keys], nil, nil, seconds)
           @wake.read_nonblock(64, exception: false) if ready&.delete(@wake)
-          ready.to_a.map { |socket| by_socket.fetch(socket) }
+          ready.to_a.map { |socket| ears.fetch(socket) }
         rescue IOError, SystemCallError # a socket was closed at this moment
           []
         end

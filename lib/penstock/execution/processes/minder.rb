@@ -62,8 +62,13 @@ module Penstock
         # The child is to be killed: a stop's time is over. Any thread.
         def kill! = @killed = true
 
-        # @return [IO, nil] what to listen to while its own thread waits for a unit; nil where there is nothing, or nobody waits
-        def ear = @resting && !@child&.gone? && @child&.socket
+        # @return [IO, nil, false] what to listen to while its own thread waits for a unit; nil where there is nothing, false
+        #   while it hears its child itself
+        def ear
+          return false unless @resting
+          child = @child
+          child.socket unless child.nil? || child.gone?
+        end
 
         # Something has come while the child has no unit: threads that user code left there wish for something. Any thread.
         # @return [Boolean] whether that was so
