@@ -25,9 +25,13 @@ module Penstock
     # @return [Processing::Outcome]
     def run_stretch(offsets, lane = lane())
       @lane = lane
-      stretch = Processing::Stretch.new(messages(lane, offsets), 2)
-      @unit = Processing::Unit.new(lane, :consume, nil, nil, 1, 0, nil, nil, nil, nil, stretch).tap(&:go_on)
+      @unit = stretched(lane, offsets)
       @runner.call(slot(lane), @unit)
+    end
+
+    def stretched(lane, offsets)
+      stretch = Processing::Stretch.new(messages(lane, offsets), 2)
+      Processing::Unit.new(lane, :consume, nil, nil, 1, 0, nil, nil, nil, nil, stretch).tap(&:go_on)
     end
 
     # User code that notes its calls, and does something in the second.
@@ -54,8 +58,8 @@ module Penstock
       marks = nil
       lane = nil
       noting { marks = lane.marks.through }
-      executing_lane = lane = lane()
-      run_stretch(1..6, executing_lane)
+      lane = lane()
+      run_stretch(1..6, lane)
       assert_equal [3, 5], [marks, lane.marks.through]
     end
 
@@ -85,12 +89,10 @@ module Penstock
     end
 
     test "what the loop calls back isn't begun" do
-      noting { @wanted = :back }
-      stretch = nil
-      @calls.define_singleton_method(:<<) { |call| super(call).tap { stretch&.over! if size == 2 } }
+      unit = nil
+      noting { unit.stretch.over! }
       lane = lane()
-      stretch = Processing::Stretch.new(messages(lane, 1..6), 2)
-      unit = Processing::Unit.new(lane, :consume, nil, nil, 1, 0, nil, nil, nil, nil, stretch).tap(&:go_on)
+      unit = stretched(lane, 1..6)
       outcome = @runner.call(slot(lane), unit)
       assert_equal [[[1, 2], [3, 4]], [5, 6], false], [@calls, unit.rest.offsets, outcome.smooth?]
     end
@@ -106,8 +108,7 @@ module Penstock
       transacted = Module.new { def transacted? = true }
       lane = lane()
       context = Consumer::Context.new(lane, @link).extend(transacted)
-      stretch = Processing::Stretch.new(messages(lane, 1..6), 2)
-      unit = Processing::Unit.new(lane, :consume, nil, nil, 1, 0, nil, nil, nil, nil, stretch).tap(&:go_on)
+      unit = stretched(lane, 1..6)
       @runner.call(Runtime::RunQueue::Slot.new("orders", Consumer::Pool.new { context }, @mailbox), unit)
       assert_equal [[[1, 2]], [3, 4, 5, 6], -1], [@calls, unit.rest.offsets, lane.marks.through]
     end
@@ -120,8 +121,7 @@ module Penstock
         lane = lane()
         pool = Consumer::Pool.new { Consumer::Context.new(lane, @link).tap { |context| contexts << context } }
         slot = Runtime::RunQueue::Slot.new("orders", pool, @mailbox)
-        stretch = Processing::Stretch.new(messages(lane, 1..6), 2)
-        @runner.call(slot, Processing::Unit.new(lane, :consume, nil, nil, 1, 0, nil, nil, nil, nil, stretch).tap(&:go_on))
+        @runner.call(slot, stretched(lane, 1..6))
       end.join
       contexts.first.pause(nil, 10)
       assert_equal [[[1, 2], [3, 4]], 1], [@calls, @link.requests.size]

@@ -103,7 +103,6 @@ module Penstock
       assert_operator served.values.max, :<=, 3 * served.values.min, served.inspect
     end
 
-    # A partition whose records don't come to an end.
     # Bytes, of two takes that brought two records of two bytes each.
     def asked_for(topic)
       lane = lane(topic, committed: 0)
@@ -118,6 +117,7 @@ module Penstock
       session.asked
     end
 
+    # A partition whose records don't come to an end.
     def endless(partition)
       lane = nil
       source = ->(most) { batch(lane.ledger.tail...(lane.ledger.tail + most), from: lane.ledger.tail, full: true) }

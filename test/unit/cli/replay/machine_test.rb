@@ -97,7 +97,7 @@ module Penstock
       end
     end
 
-    test "a unit of several calls is decided again, also where it failed in one, or ended before it had begun all" do
+    test "a unit of several calls is decided again, also where it ended before it had begun all" do
       ends = [{}, {calls: 3}, {calls: 2, flow: Consumer::Flow::Pause.new(nil, 5)}, {}]
       recordings = stretched(4) do |recorded, unit|
         recorded.settle(unit, quick: true, **ends.shift)

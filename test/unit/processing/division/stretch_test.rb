@@ -18,6 +18,12 @@ module Penstock
       end
     end
 
+    # As the loop does with one that has come back.
+    def come_back(lane, unit)
+      lane.returned(unit)
+      unit.give_back_rest
+    end
+
     def handed(unit) = unit.stretch ? [unit.stretch.first_offset, unit.stretch.last_offset] : offsets_of(unit)
 
     test "calls that are over at once come several to a unit, as many as look right by then; slow ones one by one" do
@@ -41,8 +47,10 @@ module Penstock
     end
 
     test "no unit has more than a thousand records, and large ones one call" do
-      topic = route(max_messages: 600)
-      assert_equal 1, assembly(topic).lane("orders", 0, 1).tap { |lane| 3.times { lane.division.took(1) } }.division.calls
+      calls = [600, 300, 100].map do |max|
+        assembly(route(max_messages: max)).lane("orders", 0, 1).division.tap { |division| 3.times { division.took(1) } }.calls
+      end
+      assert_equal [1, 3, 8], calls
     end
 
     test "one call a unit where something is known of single records, or to be decided between two calls" do
@@ -89,8 +97,7 @@ module Penstock
       lane = quick_lane
       unit = lane.next_unit
       lane.reincarnate(0)
-      lane.returned(unit)
-      unit.give_back_rest
+      come_back(lane, unit)
       assert_equal 0, lane.division.size
     end
 
@@ -98,13 +105,11 @@ module Penstock
       lane = quick_lane
       unit = lane.next_unit
       lane.complete_through(6)
-      lane.returned(unit)
-      unit.give_back_rest
+      come_back(lane, unit)
       assert_equal [6, 7], offsets_of(lane.next_unit).first(2)
       unit = lane.next_unit
       lane.complete_through(30)
-      lane.returned(unit)
-      unit.give_back_rest
+      come_back(lane, unit)
       assert_equal 0, lane.division.size
     end
 
