@@ -89,9 +89,10 @@ module Penstock
       end
 
       # @param pairs [Array<Array(String, String)>] key and payload
-      def produce_keyed(topic, pairs, partition: 0)
+      # @param more [Hash] headers, a time, of each
+      def produce_keyed(topic, pairs, partition: 0, **more)
         producer = Native::Producer.new(native.merge("linger.ms" => "0"))
-        pairs.each { |key, payload| producer.produce(topic, payload, key, partition: partition, handle: false) }
+        pairs.each { |key, payload| producer.produce(topic, payload, key, partition: partition, handle: false, **more) }
         producer.flush(10_000) or raise "not delivered"
       ensure
         producer&.close(2_000)
@@ -143,6 +144,9 @@ module Penstock
       end
 
       def queue = Thread::Queue.new
+
+      # @return [Array] what is in it by now
+      def all(queue) = Array.new(queue.size) { queue.pop }
 
       def take(queue, count, timeout = 20)
         wait_until(timeout, "#{count} entries", state: -> {

@@ -47,6 +47,12 @@ module Penstock
       sign
     end
 
+    # @return [Array] the first that the poll loop is asked for
+    def heard(asked, count)
+      wait_until(10, "#{count} wishes", state: -> { asked.size }) { asked.size >= count }
+      Array.new(count) { asked.pop }
+    end
+
     def after_teardown
       super
       FileUtils.rm_rf(@folder) if @folder
@@ -71,7 +77,7 @@ module Penstock
       wait_until(10, "its unit", state: -> { @executor.running }) { @executor.running.any? }
       FileUtils.touch(sign)
 
-      assert_equal [[3, Consumer::Flow::Resume.new], [3, Consumer::Flow::Seek.new(7)]], [asked.pop, asked.pop]
+      assert_equal [[3, Consumer::Flow::Resume.new], [3, Consumer::Flow::Seek.new(7)]], heard(asked, 2)
       @link.stopping = true
       assert_nil outcome.error
     end
@@ -86,23 +92,20 @@ module Penstock
       run_unit([1], at: lane(5))
       FileUtils.touch(sign)
 
-      assert_equal [5, %w[nil nil]], [asked.pop, [told, told]]
+      assert_equal [[5], %w[nil nil]], [heard(asked, 1), [told, told]]
       run_unit([2], at: lane(6))
       refute_includes drained(asked), 3
     end
 
     test "an interrupt reaches user code that waits for a commit" do
       executing(size: 1) do
-        def consume
-          log("waits")
-          commit_offsets!
-        end
+        def consume = commit_offsets!
       end
-      answers = Thread::Queue.new
-      @link.define_singleton_method(:commit) { |*| answers.pop }
+      asked, answers = Thread::Queue.new, Thread::Queue.new
+      @link.define_singleton_method(:commit) { |*| (asked << true) && answers.pop }
       place = lane
       push(place, unit(place, [0]))
-      told
+      wait_until(10, "a wish for a commit") { asked.size == 1 }
       @executor.interrupt([place])
 
       assert_instance_of Interrupted, outcome.error

@@ -25,7 +25,7 @@ module Penstock
       running.application.monitor.subscribe("consumer.consuming.pause") { |event| waits << event[:timeout] }
 
       assert_equal 1, committed_at(topic, 1)
-      told = Array.new(waits.size) { waits.pop }
+      told = all(waits)
       assert_equal [100, 142, 100, 100].last(told.size), told
       assert_operator told.size, :>=, 3, "who subscribes beside the start may miss the first"
     end
@@ -132,21 +132,23 @@ module Penstock
       yield_running(application)
 
       assert_equal 1, committed_at(topic, 1)
-      told = Array.new(seen.size) { seen.pop }.reject { |entry| entry[1] == :initialized }
+      told = all(seen).reject { |entry| entry[1] == :initialized }
       assert_equal [[:outer, :consume, 1], [:outer, :consume, 2], [:consume, 0], [:behind, :consume]], told.first(4)
     end
 
     rule "[piping] headers, key and order are kept, and where it comes from is added" do
       topic, target = [unique("topic"), unique("target")].each { |name| create_topic(name, 1) }
-      produce_keyed(topic, [%w[k 0], %w[k 1], [nil, "2"]])
+      produce_keyed(topic, [%w[k 0], %w[k 1], [nil, "2"]], headers: {"from" => "web"})
       seen = queue
       consuming(topic) { pipe_many_sync(topic: target, messages: messages) }
       assert_equal 3, committed_at(topic, 3)
       consuming(target) do
-        messages.each { |message| seen << [message.raw_payload, message.raw_key, message.raw_headers["source_offset"]] }
+        messages.each do |message|
+          seen << [message.raw_payload, message.raw_key, *message.raw_headers.values_at("from", "source_offset")]
+        end
       end
 
-      assert_equal [%w[0 k 0], %w[1 k 1], ["2", nil, "2"]], take(seen, 3)
+      assert_equal [%w[0 k web 0], %w[1 k web 1], ["2", nil, "web", "2"]], take(seen, 3)
     end
 
     rule "user code of every kind runs on workers and for hooks, never on a poll loop" do
@@ -163,7 +165,7 @@ module Penstock
       @running.first.stop
       kinds += %i[shutdown]
 
-      found = names.transform_values { |all| Array.new(all.size) { all.pop }.uniq }
+      found = names.transform_values { |kind| all(kind).uniq }
       assert_equal kinds.sort, found.keys.sort
       assert_empty found.values.flatten.grep_v(/\Apenstock (worker \d+|hooks)\z/), found
     end
@@ -187,9 +189,9 @@ module Penstock
         seen << [messages.first.offset, Thread.current.name[/\A[a-z ]+/]]
       end
 
-      all = take(seen, 40)
-      assert_equal [(0...40).to_a, 30], [all.map(&:first).sort, most]
-      assert_equal ["penstock fibers "], all.map(&:last).uniq
+      runs = take(seen, 40)
+      assert_equal [(0...40).to_a, 30], [runs.map(&:first).sort, most]
+      assert_equal ["penstock fibers "], runs.map(&:last).uniq
     end
 
     rule "metadata of others, cut, newer, of another topic or offset: the offset counts and nothing else, nothing is lost" do

@@ -117,7 +117,7 @@ module Penstock
 
     test "[piping] what is piped in a transaction is seen with its mark, or not at all, with headers, key and order" do
       source, target = topics
-      produce_keyed(source, [%w[k a], %w[k b], [nil, "c"]])
+      produce_keyed(source, [%w[k a], %w[k b], [nil, "c"]], headers: {"from" => "web"})
       copying(source, ->(_route) { manual_offset_management true }) do
         [AbortTransaction, nil].each do |ends|
           transaction do
@@ -131,9 +131,9 @@ module Penstock
       assert_equal %w[a b c], seen_until(target, "c")
       await_offset(source, 3)
       rows = @members.last.batches.values.flatten.flat_map do |batch|
-        Array.new(batch.size) { |index| [batch.key(index), batch.headers(index)["source_offset"]] }
+        Array.new(batch.size) { |index| [batch.key(index), *batch.headers(index).values_at("from", "source_offset")] }
       end
-      assert_equal [%w[k 0], %w[k 1], [nil, "2"]], rows
+      assert_equal [%w[k web 0], %w[k web 1], [nil, "web", "2"]], rows
     end
 
     test "[mixed marking] with manual offsets a mark outside is refused once records were marked in a transaction" do
