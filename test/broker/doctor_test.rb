@@ -2,6 +2,8 @@
 
 require "test_helper"
 require "json"
+require "penstock/native/producer"
+require_relative "../support/child"
 require_relative "../support/command_line"
 require_relative "../support/free_port"
 require_relative "../support/kafka_server"
@@ -11,7 +13,7 @@ class DoctorOnBrokerTest < Penstock::TestCase
   include Penstock::TestSupport::CommandLine
 
   class << self
-    attr_reader :port
+    attr_reader :port, :server
 
     def before_all
       return if Penstock::TestSupport::KafkaServer.obstacle
@@ -60,6 +62,18 @@ class DoctorOnBrokerTest < Penstock::TestCase
     assert_includes group["hint"], "READ"
   end
 
+  test "dead letters are read with rights on their topic and on penstock-dead, and on no other group" do
+    make("letters")
+    grant("--topic", "letters", "--group", "penstock-dead")
+    doctor("right") # whose boot file is used
+    [%w[dead list letters], %w[dead drop letters --everything --yes], %w[dead list letters --all]].each do |command|
+      result = penstock(*command, "--timeout", "20")
+
+      assert_equal 0, result.code, "#{command.join(" ")}: #{result.out} #{result.err}"
+      assert_match(/^dropped 1|^ +0 +0 /, result.out)
+    end
+  end
+
   test "a plain connection to a SASL listener fails at Kafka and asks for the protocol" do
     result = penstock("doctor", "--connect", "--json", "--bootstrap", "127.0.0.1:#{self.class.port}")
 
@@ -85,6 +99,26 @@ class DoctorOnBrokerTest < Penstock::TestCase
       end
     RUBY
     penstock("doctor", "--connect", "--json")
+  end
+
+  # A topic with one message, by who may do everything.
+  def make(topic)
+    producer = Penstock::Native::Producer.new({"bootstrap.servers" => self.class.server.bootstrap_servers})
+    producer.produce(topic, "1", partition: 0, handle: false)
+
+    assert producer.flush(30_000)
+  ensure
+    producer&.close(5_000)
+  end
+
+  # As an administrator grants it.
+  def grant(*what)
+    command = ["java", "-Xmx128m", "-XX:TieredStopAtLevel=1", "-cp",
+      File.join(Penstock::TestSupport::KafkaServer.home, "libs/*"), "org.apache.kafka.tools.AclCommand", "--bootstrap-server",
+      self.class.server.bootstrap_servers, "--add", "--force", "--allow-principal", "User:app", "--operation", "READ", *what]
+    result = Penstock::TestSupport::Child.run(command, timeout: 60, out: File::NULL, err: File::NULL)
+
+    assert_predicate result, :success?
   end
 
   def steps(result, *names)

@@ -129,6 +129,23 @@ class SecurityTest < Penstock::TestCase
       end
   end
 
+  test "commands that read records, and that write down what was done, ask the application's listener for a token" do
+    write_boot_file(cluster.oauth_settings, <<~RUBY)
+      listener = Object.new
+      listener.define_singleton_method(:on_oauthbearer_token_refresh) { |event| event[:bearer].oauthbearer_set_token(**#{token.inspect}) }
+      config.oauth.token_provider_listener = listener
+    RUBY
+    @from = @known
+    produce("1")
+    [%W[why #{@known} 0 0], %W[dead list #{@known}], %W[dead show #{@known} 0 0], %W[dead drop #{@known} --everything --yes]]
+      .each do |command|
+        result = penstock(*command, "--timeout", "20")
+
+        assert_equal 0, result.code, "#{command.join(" ")}: #{result.out} #{result.err}"
+      end
+    assert_includes penstock("dead", "list", @known, "--timeout", "20").out, "no dead letters"
+  end
+
   test "a key that its password doesn't open is refused before any connection, without the password" do
     write_boot_file(cluster.mtls_settings("ssl.key.password": WRONG))
     result = penstock("server")

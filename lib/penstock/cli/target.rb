@@ -43,6 +43,11 @@ module Penstock
         @kafka ||= base.merge(extra)
       end
 
+      # @return [Hash{Symbol => Object}] the same for what administers: with the application's `config.admin.kafka`
+      def administration
+        kafka.merge(application ? application.config.admin.kafka : {}, extra)
+      end
+
       # @return [Application, nil] nil where the address came from elsewhere
       def application
         return if @options[:bootstrap]
@@ -78,10 +83,19 @@ module Penstock
       # @return [Object] what the block returns
       # @raise [KafkaError]
       def admin(&block)
-        settings = kafka
+        settings = administration
         require_relative "../admin"
 
         Admin.open(settings, timeout_ms: @options.fetch(:timeout, LIMIT_S) * 1_000, token_provider: token_provider, &block)
+      end
+
+      # A client that reads for a command, with a token where logging in takes one.
+      #
+      # @param settings [Hash{String => String}] librdkafka's, of a consumer
+      # @return [Native::Consumer] whoever asks for it closes it
+      def consumer(settings)
+        require_relative "../native/consumer"
+        Native::Consumer.new(settings).tap { |consumer| bring_token(consumer) }
       end
 
       # @return [#on_oauthbearer_token_refresh, nil] what the application brings OAuth tokens with
@@ -90,6 +104,18 @@ module Penstock
       end
 
       private
+
+      def bring_token(consumer)
+        return unless token_provider
+
+        require_relative "../instrumentation/event"
+        require_relative "../native/bearer"
+        event = Instrumentation::Event.new("oauthbearer.token_refresh", {bearer: Native::Bearer.new(consumer)})
+        token_provider.on_oauthbearer_token_refresh(event)
+      rescue
+        consumer.close(2_000)
+        raise
+      end
 
       def base
         return {"bootstrap.servers": @options[:bootstrap]} if @options[:bootstrap]

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "penstock/cli/dead/reader"
+require "penstock/native/consumer"
 require "penstock/processing/failure/provenance"
 require "support/consuming"
 
@@ -10,6 +11,9 @@ module Penstock
     RULES = []
     def self.rule(name, &body) = RULES << [name, body]
     def self.add_to(base) = RULES.each { |name, body| base.test(name, &body) }
+
+    # When records say they were written: lately, for a broker deletes what is older than it keeps.
+    SENT_MS = (Time.now.to_f * 1_000).round - 3_600_000
 
     rule "[DLQ retries] a bad record goes to the dead letters byte by byte, with where it came from; the others are served" do
       topic, dead, seen = letters_topics, unique("dead"), queue
@@ -22,7 +26,7 @@ module Penstock
       end
 
       letter = letters(dead, 1).first
-      assert_equal ["bad\xFF\x00".b, "k\xFE".b, 1_700_000_000_001], [letter.raw_payload, letter.raw_key, letter.timestamp_ms]
+      assert_equal ["bad\xFF\x00".b, "k\xFE".b, SENT_MS + 1], [letter.raw_payload, letter.raw_key, letter.timestamp_ms]
       assert_equal ["web", topic, "0", "1", group, "2", "ArgumentError", "no", "failed"],
         letter.raw_headers.values_at("from", "source_topic", "source_partition", "source_offset", "source_consumer_group",
           "source_attempts", "penstock_error_class", "penstock_error_message", "penstock_reason")
@@ -298,8 +302,7 @@ module Penstock
       producer = Native::Producer.new(native.merge("linger.ms" => "0"))
       rows.each_with_index do |(payload, key), index|
         headers = (index == 1) ? {"from" => "web"} : nil
-        producer.produce(topic, payload, key, partition: 0, handle: false, timestamp_ms: 1_700_000_000_000 + index,
-          headers: headers)
+        producer.produce(topic, payload, key, partition: 0, handle: false, timestamp_ms: SENT_MS + index, headers: headers)
       end
       producer.flush(10_000) or raise "not delivered"
     ensure
@@ -309,11 +312,15 @@ module Penstock
     # All that lies in a topic of dead letters, when there are so many.
     # @return [Array<Message>] in order
     def letters(topic, count)
-      wait_until(30, "#{count} letters", state: -> { state_of_all }) { ends_of(topic).each_value.sum >= count }
-      found = []
-      CLI::Dead::Reader.new(native.merge("group.id" => unique("reader")), 10_000).each(topic, ends_of(topic)) { |one| found << one }
+      found, ends = [], nil
+      wait_until(30, "#{count} letters", state: -> { state_of_all }) { (ends = ends_of(topic)).each_value.sum >= count }
+      settings = native.merge("group.id" => unique("reader"))
+      CLI::Dead::Reader.new(self, settings, 10_000).each(topic, ends) { |one| found << one }
       found.sort_by(&:timestamp_ms)
     end
+
+    # As commands of the command line open one.
+    def consumer(settings) = Native::Consumer.new(settings)
 
     def ends_of(topic)
       Admin.open(kafka) do |admin|
@@ -331,7 +338,5 @@ module Penstock
     end
 
     def state_of_all = (@running || []).map { |one| [all(one.errors).last(2), one.application.snapshot] }
-
-    def all(queue) = Array.new(queue.size) { queue.pop }
   end
 end

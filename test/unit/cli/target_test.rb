@@ -3,6 +3,7 @@
 require "test_helper"
 require "tmpdir"
 require "fileutils"
+require "penstock/application"
 require "penstock/cli/context"
 require "penstock/cli/target"
 require "penstock/cli/table"
@@ -37,6 +38,19 @@ class TargetTest < Penstock::TestCase
 
     assert_equal "a:1", settings["bootstrap.servers"]
     assert_equal "10000", settings["queued.min.messages"]
+  end
+
+  test "what administers goes with the application's config.admin.kafka, and -X goes before both" do
+    target = target({properties: {"client.rack" => "b"}})
+    application = Penstock::Application.new("admin") do |config|
+      config.kafka = {"bootstrap.servers": "a:1", "sasl.username": "app"}
+      config.admin.kafka = {"bootstrap.servers": "a:2", "client.rack": "a"}
+    end
+    target.define_singleton_method(:application) { application }
+
+    assert_equal({"bootstrap.servers": "a:1", "sasl.username": "app", "client.rack": "b"}, target.kafka)
+    assert_equal({"bootstrap.servers": "a:2", "sasl.username": "app", "client.rack": "b"}, target.administration)
+    assert_equal "#<Penstock::Admin a:2>", target.admin(&:inspect)
   end
 
   test "a table's columns are as wide as they must be, numbers stand to the right, nothing is a dash" do

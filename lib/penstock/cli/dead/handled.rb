@@ -1,8 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "../../deadline"
 require_relative "../../errors"
-require_relative "../../native/consumer"
 require_relative "../../native/envelope"
 require_relative "../../native/ledger"
 require_relative "../failure"
@@ -36,17 +34,15 @@ module Penstock
         end
 
         # Writes down what was added.
-        # @param settings [Hash{String => String}] librdkafka's, of a consumer
+        # @param writer [OffsetWriter]
         # @raise [KafkaError, WaitTimeoutError]
-        def save(settings, timeout_ms)
+        def save(writer)
           return if @changed.empty?
 
-          consumer = Native::Consumer.new({**settings, "group.id" => GROUP, "enable.auto.commit" => "false"})
-          consumer.commit(1, @changed.map { |partition| row(partition) })
-          answered(consumer, Deadline.in(timeout_ms))
+          writer.call(GROUP, @changed.map { |partition| row(partition) })
           @changed = []
-        ensure
-          consumer&.close(2_000)
+        rescue WaitTimeoutError
+          raise WaitTimeoutError, "no answer to the commit of #{GROUP}: what was done may be shown as not done"
         end
 
         private
@@ -78,22 +74,6 @@ module Penstock
 
           raise Usage, "#{@topic}/#{partition}: what was done is too scattered to be remembered whole " \
             "(#{written.left_out_offsets} letters too many); begin with the oldest"
-        end
-
-        def answered(consumer, deadline)
-          until deadline.expired?
-            consumer.wait(100)
-            while (event = consumer.poll_event)
-              return checked(event) if event.first == :commit
-            end
-          end
-          raise WaitTimeoutError, "no answer to the commit of #{GROUP}: what was done may be shown as not done"
-        end
-
-        def checked(event)
-          number, rows = event.values_at(2, -1)
-          failed = number.zero? ? rows.map(&:last).find { |one| !one.zero? } : number
-          raise Native.error_for(failed, "what was done with the letters can't be written down for #{GROUP}") if failed
         end
       end
     end

@@ -4,7 +4,6 @@ require "securerandom"
 require_relative "../../deadline"
 require_relative "../../errors"
 require_relative "../../messages/message"
-require_relative "../../native/consumer"
 require_relative "../failure"
 
 module Penstock
@@ -99,7 +98,7 @@ module Penstock
           return @consumer.seek(@lane, offset) if @consumer && @place == place
 
           close
-          @consumer = Native::Consumer.new(@settings)
+          @consumer = @target.consumer(@settings)
           @lane = @consumer.lane(*place)
           refused = @consumer.assign([[*place, offset]])
           raise KafkaError.build(number: refused[0], name: "assign", message: refused[1]) if refused

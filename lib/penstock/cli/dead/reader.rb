@@ -3,7 +3,6 @@
 require_relative "../../deadline"
 require_relative "../../errors"
 require_relative "../../messages/message"
-require_relative "../../native/consumer"
 
 module Penstock
   module CLI
@@ -13,11 +12,15 @@ module Penstock
       class Reader
         MOST = 1_000
         BYTES = 4 * 1024 * 1024
-        private_constant :MOST, :BYTES
+        # Said with the partition, no group is asked where it stands, for which a right to it would be needed.
+        BEGINNING = -2
+        private_constant :MOST, :BYTES, :BEGINNING
 
+        # @param target [Target]
         # @param settings [Hash{String => String}] librdkafka's, of a consumer
         # @param timeout_ms [Integer] longest time without a record
-        def initialize(settings, timeout_ms)
+        def initialize(target, settings, timeout_ms)
+          @target = target
           @settings = {**settings, "auto.offset.reset" => "earliest", "enable.partition.eof" => "true",
                                    "enable.auto.commit" => "false", "enable.auto.offset.store" => "false"}
           @timeout_ms = timeout_ms
@@ -37,10 +40,10 @@ module Penstock
         private
 
         def opened(topic, partitions)
-          @consumer = Native::Consumer.new(@settings)
+          @consumer = @target.consumer(@settings)
           keys = partitions.map { |partition| [topic, partition] }
           @lanes = keys.map { |key| @consumer.lane(*key) }
-          refused = @consumer.assign(keys)
+          refused = @consumer.assign(keys.map { |key| [*key, BEGINNING] })
           raise KafkaError.build(number: refused[0], name: "assign", message: refused[1]) if refused
 
           yield

@@ -4,6 +4,7 @@ require "securerandom"
 require_relative "../../clock"
 require_relative "../../errors"
 require_relative "../../producer"
+require_relative "../offset_writer"
 require_relative "../target"
 require_relative "filter"
 require_relative "handled"
@@ -73,7 +74,7 @@ module Penstock
         # @return [void]
         def drop(letters)
           letters.each { |letter| @handled.add(letter) }
-          @handled.save(settings, @timeout_ms)
+          @handled.save(OffsetWriter.new(settings, @timeout_ms, @target.token_provider))
         end
 
         private
@@ -105,7 +106,7 @@ module Penstock
           @handled = Handled.new(admin, @topic, @bounds)
         end
 
-        def reader = Reader.new({**settings, "group.id" => "penstock-dead-#{SecureRandom.hex(6)}"}, @timeout_ms)
+        def reader = Reader.new(@target, {**settings, "group.id" => "penstock-dead-#{SecureRandom.hex(6)}"}, @timeout_ms)
 
         def settings = @settings ||= @target.consumer_settings.except("statistics.interval.ms")
 

@@ -2,7 +2,6 @@
 
 require_relative "../../deadline"
 require_relative "../../errors"
-require_relative "../../native/consumer"
 require_relative "../../native/envelope"
 require_relative "answer"
 
@@ -11,6 +10,10 @@ module Penstock
     module Why
       # Asks the cluster about one partition of one group, and a dump if there is one. One command's; runs on the main thread.
       class Question
+        # Said with the partition, no group is asked where it stands, for which a right to it would be needed.
+        BEGINNING = -2
+        private_constant :BEGINNING
+
         # @param target [Target]
         # @param group [String]
         # @param topic [String]
@@ -59,11 +62,11 @@ module Penstock
 
         # Reads what stands there; a group is neither joined nor changed.
         def exists?(offset)
-          consumer = Native::Consumer.new({**@target.consumer_settings.except("statistics.interval.ms"),
+          consumer = @target.consumer({**@target.consumer_settings.except("statistics.interval.ms"),
             "group.id" => "penstock-why", "enable.partition.eof" => "true", "enable.auto.commit" => "false",
             "auto.offset.reset" => "earliest"})
           lane = consumer.lane(@topic, @partition)
-          consumer.assign([[@topic, @partition]])
+          consumer.assign([[@topic, @partition, BEGINNING]])
           look(consumer, lane, offset, Deadline.in(@options.fetch(:timeout, Target::LIMIT_S) * 1_000))
         ensure
           consumer&.close(2_000)
