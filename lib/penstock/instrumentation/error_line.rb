@@ -10,7 +10,7 @@ module Penstock
     # catalogue, and writes one it doesn't know by its name.
     class ErrorLine
       # Types after which the process can't go on.
-      FATAL = %w[runner.call.error app.stopping.error app.forceful_stopping.error].freeze
+      FATAL = %w[runner.call.error app.stopping.error].freeze
       # Types that most often pass by themselves.
       PASSING = %w[librdkafka.error connection.client.poll.error].freeze
       CLIENT = "librdkafka.error"

@@ -5,7 +5,10 @@ require "penstock/instrumentation/catalogue"
 
 # Reads the sources: what is published somewhere must be in the catalogue, also where no test listens.
 class PublishedTest < Penstock::TestCase
-  SOURCES = Dir[File.expand_path("../../../lib/**/*.rb", __dir__)].map { |path| File.read(path, encoding: "UTF-8") }
+  FILES = Dir[File.expand_path("../../../lib/**/*.rb", __dir__)].to_h { |path| [path, File.read(path, encoding: "UTF-8")] }
+  SOURCES = FILES.values
+  # Those that only speak of types.
+  LISTS = %w[instrumentation/events/errors.rb instrumentation/error_line.rb].freeze
 
   test "every event that is published or asked for by name exists" do
     catalogue = Penstock::Instrumentation::Catalogue.standard
@@ -21,6 +24,16 @@ class PublishedTest < Penstock::TestCase
 
     assert_operator found.size, :>, 5
     assert_empty found - types.keys
+  end
+
+  test "every type of error that is listed is published: who waits for one isn't fooled" do
+    types = Penstock::Instrumentation::Events::Errors::TYPES.keys
+    actions = %w[consume revoked eofed shutdown tick].map { |action| "consumer.#{action}.error" }
+    commands = names(/\bcommand\("([a-z_]+)"\)/).map { |name| "transaction.#{name}" }
+    published = FILES.reject { |path, _text| path.end_with?(*LISTS) }.values.join
+
+    assert_operator commands.size, :>, 3
+    assert_empty (types - actions - commands).reject { |type| published.include?("\"#{type}\"") }
   end
 
   private

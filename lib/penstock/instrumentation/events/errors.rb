@@ -14,9 +14,8 @@ module Penstock
         # Every value of `type`, with what it means. Listeners must expect others too.
         TYPES = {
           "consumer.initialized.error" => "the hook `initialized` raised; it isn't called again",
-          "consumer.consume.error" => "`consume` raised; the records are tried again",
+          "consumer.consume.error" => "`consume`, or what is around it, raised; the records are tried again",
           "consumer.critical.error" => "`consume` raised an error that stops the process; its records are the next owner's",
-          "consumer.wrap.error" => "`wrap` raised or didn't yield",
           "consumer.revoked.error" => "the hook `revoked` raised",
           "consumer.eofed.error" => "the hook `eofed` raised",
           "consumer.shutdown.error" => "the hook `shutdown` raised",
@@ -36,17 +35,13 @@ module Penstock
           "connection.listener.fetch_loop.error" => "a poll loop failed; its connection is opened anew",
           "connection.client.poll.error" => "a client reported an error while it polled",
           "connection.client.rebalance_callback.error" => "the answer to a rebalance was refused",
-          "connection.client.unsubscribe.error" => "a group couldn't be left cleanly",
           "lag_compensation.refresher.error" => "the end of partitions that are paused or busy couldn't be asked for: their " \
             "lag stands still",
-          "offsets.commit.error" => "offsets could not be committed",
-          "offsets.read.error" => "committed offsets could not be read",
-          "effect.perform.error" => "an effect of a settled unit failed",
-          "runner.call.error" => "the process failed while it started",
+          "offsets.commit.error" => "offsets were not committed",
+          "runner.call.error" => "the application has ended by a defect, or an order to it failed",
           "swarm.supervisor.error" => "the supervisor of a swarm failed; its nodes stop with it",
           "app.critical.error" => "an error that concerns the whole process; it stops in order",
           "app.stopping.error" => "the process could not stop in time and ends by force",
-          "app.forceful_stopping.error" => "the end by force failed too",
           "librdkafka.error" => "a client reported an error; many pass by themselves",
           "librdkafka.idempotent_fatal_error" => "the client of an idempotent producer is lost and is replaced",
           "librdkafka.dispatch_error" => "a message was not delivered, for good",
@@ -66,7 +61,6 @@ module Penstock
           "producer.disconnect.error" => "a producer without work could not be disconnected",
           "producer.closed.error" => "the application's producer was closed by code of the application while it consumes; " \
             "another one takes its place",
-          "producer.close.error" => "a producer could not be closed cleanly",
           "connection_pool.reload.error" => "a producer of a pool could not be replaced when it was given back: it stays",
           "outbox.relay.error" => "a relay of the outbox can't reach the database or the cluster and goes on trying; a " \
             "configuration that can't be used ends it",
