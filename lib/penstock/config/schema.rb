@@ -51,7 +51,9 @@ module Penstock
 
       # Of commands of {Admin}.
       ADMIN = [
-        Setting.new("admin.kafka", Types::Map.new, {}.freeze, "Properties for admin calls; what lacks comes from `kafka`."),
+        Setting.new("admin.kafka", Types::Map.new, {}.freeze,
+          "Properties for commands called on `Penstock::Admin` itself, and for those of the command line that administer; what " \
+          "lacks comes from `kafka`."),
         Setting.new("admin.group_id", Types::Name.new, "penstock_admin",
           "Accepted, without effect: admin calls join no group."),
         Setting.new("admin.max_wait_time", Types::Milliseconds.new(min: 1), 60_000,
@@ -108,7 +110,8 @@ module Penstock
         Setting.new("window_bytes", Types::Whole.new(min: 1_024), 16 * MIB,
           "Most bytes of a partition taken at once, and at hand while keys run side by side."),
         Setting.new("revocation_drain", Types::Either.new(Types::Milliseconds.new, nil_allowed: true), nil,
-          "Time units of a revoked partition have to end; nil for 5 s under eager protocols and 30 s else."),
+          "Time units of a revoked partition have to end; nil for 30 s, 5 s under eager protocols, 2 s with a librdkafka " \
+          "without our patches."),
         Setting.new("static_membership", Types::Either.new(Types::Flag.new, Types::Name.new), false,
           "Keeps partitions over a restart. true takes the host's name, a String is the id to use."),
         Setting.new("lag_compensation.interval", Types::Milliseconds.new, 30_000,

@@ -40,9 +40,10 @@ module Penstock
 
         librdkafka's properties, with Symbols as keys. One Hash serves consumers, producer and admin: each gets what it takes.
         librdkafka itself is asked whether names and values are right. Ours where you say nothing: see
-        `lib/penstock/config/kafka_map.rb`. Refused are `enable.auto.commit` and `enable.auto.offset.store` (offsets are
-        committed by Penstock) and, with `group.protocol: "consumer"` (KIP-848), what the broker then settles:
-        `partition.assignment.strategy`, `session.timeout.ms`, `heartbeat.interval.ms`.
+        `lib/penstock/config/kafka_map.rb`. Refused are `group.id` (it is `config.group_id`, or the name of a
+        `consumer_group`), `enable.auto.commit` and `enable.auto.offset.store` (offsets are committed by Penstock) and, with
+        `group.protocol: "consumer"` (KIP-848), what the broker then settles: `partition.assignment.strategy`,
+        `session.timeout.ms`, `heartbeat.interval.ms`.
 
         ## Memory for what is fetched ahead
 
