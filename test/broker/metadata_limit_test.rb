@@ -61,9 +61,5 @@ module Penstock
       assert_empty again.select { |offset| written.completed.any? { |from, to| (from...to).cover?(offset) } }
       refute_empty written.completed
     end
-
-    private
-
-    def all(queue) = Array.new(queue.size) { queue.pop }
   end
 end

@@ -62,7 +62,7 @@ module Penstock
       end
 
       # A test group starts at once and may have short sessions; internal topics stay small, as each of their partitions
-      # costs files and start-up time.
+      # costs files and start-up time. Nothing is deleted for its age: records of tests say what they like of their time.
       def quick
         {
           "group.initial.rebalance.delay.ms" => 0,
@@ -76,6 +76,7 @@ module Penstock
           "share.coordinator.state.topic.num.partitions" => 4,
           "auto.create.topics.enable" => true,
           "num.partitions" => 1,
+          "log.retention.ms" => -1,
           "log.cleaner.dedupe.buffer.size" => 4 * 1024 * 1024
         }
       end

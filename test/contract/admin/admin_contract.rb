@@ -163,7 +163,8 @@ module Penstock
     # @return [Array<Integer>] times of the records, in ms
     def produce(topic, count)
       producer = Native::Producer.new({"bootstrap.servers" => bootstrap_servers})
-      times = Array.new(count) { |index| 1_700_000_000_000 + (index * 1_000) }
+      first = (Time.now.to_i - 3_600) * 1_000 # lately, for a broker deletes what is older than it keeps
+      times = Array.new(count) { |index| first + (index * 1_000) }
       times.each { |time| producer.produce(topic, "payload", partition: 0, timestamp_ms: time, handle: false) }
       producer.flush(10_000)
       times

@@ -57,10 +57,10 @@ module Penstock
 
     test "[list_offsets] the offset of the latest time can be asked for" do
       with_topic(1) do |admin, name|
-        produce(name, 3)
+        times = produce(name, 3)
         row = admin.read_partition_offsets({name => [{partition: 0, offset: :max_timestamp}]}).first
 
-        assert_equal [2, 1_700_000_002_000], row.values_at(:offset, :timestamp)
+        assert_equal [2, times.last], row.values_at(:offset, :timestamp)
       end
     end
   end
