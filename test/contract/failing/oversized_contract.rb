@@ -59,21 +59,23 @@ module Penstock
         "whole first, then without"
     end
 
-    rule "what a consumer puts away by itself goes without its payload too" do
-      topic, dead, told, listens = letters_topics, unique("dead"), queue, queue
-      send_records(topic, [[PAYLOAD, "key"]])
-      config = ->(one) { one.producer(&LIMITS.fetch("message.max.bytes")) }
-      options = ->(_) { dead_letter_queue(topic: dead, oversized: :reference, dispatch_method: :produce_sync) }
-      running = consuming(topic, options, config: config) do
-        listens.pop
-        messages.each { |message| dispatch_to_dlq(message) }
-      end
-      running.application.monitor.subscribe("dead_letter_queue.dispatched") { |event| told << event[:omitted] }
-      listens << true
+    LIMITS.each do |name, limit|
+      rule "what a consumer puts away by itself goes without its payload beyond #{name} too" do
+        topic, dead, told, listens = letters_topics, unique("dead"), queue, queue
+        send_records(topic, [[PAYLOAD, "key"]])
+        options = ->(_) { dead_letter_queue(topic: dead, oversized: :reference, dispatch_method: :produce_sync) }
+        running = consuming(topic, options, config: ->(one) { one.producer(&limit) }) do
+          listens.pop
+          messages.each { |message| dispatch_to_dlq(message) }
+        end
+        running.application.monitor.subscribe("dead_letter_queue.dispatched") { |event| told << event[:omitted] }
+        listens << true
 
-      assert_equal [["", "payload"]], letters(dead, 1).map { |one| [one.raw_payload, one.raw_headers["penstock_omitted"]] }
-      await_committed(topic, 1)
-      assert_equal ["payload"], all(told)
+        assert_equal [["", "payload", "dispatched"]],
+          letters(dead, 1).map { |one| [one.raw_payload, *one.raw_headers.values_at("penstock_omitted", "penstock_reason")] }
+        await_committed(topic, 1)
+        assert_equal ["payload"], all(told)
+      end
     end
 
     rule "left to wait, it is sent again, told each time, and nothing moves" do

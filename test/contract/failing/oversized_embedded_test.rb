@@ -13,7 +13,6 @@ module Penstock
     include TestSupport::RealBroker
     include TestSupport::Consuming
     include TestSupport::EmbeddedBroker
-    include FailingContract
     include OversizedContract
 
     OversizedContract.add_to(self)

@@ -11,7 +11,6 @@ module Penstock
   class OversizedOnRealBrokerTest < TestCase
     include TestSupport::RealBroker
     include TestSupport::Consuming
-    include FailingContract
     include OversizedContract
 
     OversizedContract.add_to(self)
@@ -71,14 +70,18 @@ module Penstock
 
     test "letters that fit, but not into one batch, all arrive whole, with or without a wish to leave something out" do
       %i[wait reference].each do |oversized|
-        topic, dead = letters_topics, dead_topic
+        topic, dead, begun = letters_topics, dead_topic, queue
         send_records(topic, Array.new(6) { |index| [noise(40_000), "k#{index}"] })
         config = ->(one) { one.producer { |own| own.kafka = {**own.kafka, "linger.ms": 300} } }
         options = lambda do |_|
           [parallel(by: :key, max_partitions: 6), breaker(false),
             dead_letter_queue(topic: dead, max_retries: 0, oversized: oversized)]
         end
-        running = consuming(topic, options, concurrency: 6, config: config) { raise "no" }
+        running = consuming(topic, options, concurrency: 6, config: config) do
+          begun << true
+          TestSupport::Wait.wait_until(30, "the others, so that all fail at once") { begun.size == 6 }
+          raise "no"
+        end
 
         assert_equal [40_000], letters(dead, 6).map { |one| one.raw_payload.bytesize }.uniq
         await_committed(topic, 6)

@@ -32,7 +32,7 @@ module Penstock
       topic, dead, seen = letters_topics, unique("dead"), queue
       bad = [0, 21, 37, 3, 38]
       send_records(topic, Array.new(40) { |index| [bad.include?(index) ? "bad #{index}" : index.to_s, "k#{index % 5}"] })
-      failing(topic, seen, {topic: dead, max_retries: 1}, [:parallel, :key], concurrency: 4)
+      failing(topic, seen, {topic: dead, max_retries: 1}, [:parallel, :key], concurrency: 4, max_messages: 3)
 
       assert_equal bad.sort.map { |offset| "bad #{offset}" }, letters(dead, 5).map(&:raw_payload)
       await_committed(topic, 40)
