@@ -145,7 +145,7 @@ module Penstock
 
       # @return [String] a line that user code has logged
       def told(seconds = 10)
-        assert @reader.wait_readable(seconds), "user code has told nothing for #{seconds} s"
+        assert wait_until(seconds, "word of user code") { @reader.wait_readable(0) }
         @reader.gets&.chomp
       end
 
