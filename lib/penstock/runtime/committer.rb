@@ -46,11 +46,14 @@ module Penstock
       def leaving(lanes) = @commits.leaving(lanes)
 
       # Commits these lanes as soon as no other commit is in flight.
-      # @param clean [Boolean] the owner ends in order: said in the metadata, even when no offset moved
+      # @param clean [Boolean] the owner ends in order: said in the metadata, even when no offset moved. What threads of the user's
+      #   mark from here on is in no commit, and isn't answered true
       def want(lanes, clean: false)
         lanes.each do |lane|
           @wanted << lane unless @wanted.include?(lane)
-          @clean[lane] ||= :wanted if clean
+          next unless clean
+          @clean[lane] ||= :wanted
+          lane.marks.cut_off!
         end
         run
       end
@@ -112,8 +115,9 @@ module Penstock
       # Says which offsets go uncommitted: their records run again.
       # @param lanes [Array<Processing::Lane>] about to be given up
       def abandon(lanes)
-        lanes.select { |lane| lane.owned? && lane.position && lane.uncommitted? }
-          .each { |lane| report(@commits.entry(lane), :illegal_generation) }
+        code = hopeless?(lanes) ? :illegal_generation : :timed_out
+        lanes.select { |lane| lane.owned? && lane.position && lane.uncommitted? && !lane.doubtful? }
+          .each { |lane| report(@commits.entry(lane), code) }
       end
 
       # @return [Boolean] whether somebody waits for an acknowledgement, or something is about to be sent
@@ -248,7 +252,8 @@ module Penstock
       end
 
       def report(entry, code)
-        error = error_of(code, "commit of #{entry.lane.topic_name}/#{entry.lane.partition} at #{entry.offset} was refused")
+        fate = (code == :timed_out) ? "wasn't acknowledged in time: what it completes runs again" : "was refused"
+        error = error_of(code, "commit of #{entry.lane.topic_name}/#{entry.lane.partition} at #{entry.offset} #{fate}")
         @session.emit("error.occurred", {type: "offsets.commit.error", error: error,
           topic: entry.lane.topic_name, partition: entry.lane.partition})
       end

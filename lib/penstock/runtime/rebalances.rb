@@ -201,9 +201,10 @@ module Penstock
       end
 
       def committed?(lanes) = @committer.done_with?(lanes) || @committer.hopeless?(lanes)
+      def unacknowledged?(lanes) = !@committer.done_with?(lanes) || @committer.hopeless?(lanes)
 
       def finish
-        @committer.abandon(@revocation.lanes) if @committer.hopeless?(@revocation.lanes)
+        @committer.abandon(@revocation.lanes) if unacknowledged?(@revocation.lanes)
         revocation, @revocation = @revocation, nil
         revocation.unfinished.each { |lane| left_running(lane, revocation) }
         revocation.lanes.each { |lane| give_up(lane, late: revocation.lost? || !revocation.hooked?) }

@@ -131,7 +131,9 @@ module Penstock
           @committing = true
           @committer.want(@session.all, clean: true)
         end
-        return unless @committer.done_with?(@session.all) || over?
+        acknowledged = @committer.done_with?(@session.all)
+        return unless acknowledged || over?
+        @committer.abandon(@session.all) unless acknowledged
         @unfinished |= unended
         enter(:done)
       end

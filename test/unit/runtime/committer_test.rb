@@ -135,6 +135,27 @@ module Penstock
       assert_equal [[[0, 0, "clean"]]] * 2, sent
     end
 
+    test "what nobody has acknowledged when its partition is given up is told, and that it runs again" do
+      move(@lanes[0], 3)
+      @committer.want([@lanes[0]], clean: true)
+      @committer.abandon(@lanes)
+      name, payload = @session.events.last
+      assert_equal ["error.occurred", "offsets.commit.error", "orders", 0], [name, *payload.values_at(:type, :topic, :partition)]
+      assert_equal [1, :timed_out], [@session.events.size, payload[:error].code]
+      assert_includes payload[:error].message, "orders/0 at 3 wasn't acknowledged in time"
+    end
+
+    test "with an owner's last commit marks are over: what was answered true is in it" do
+      move(@lanes[0], 1)
+      @committer.want([@lanes[0]])
+      @lanes[0].ledger.admit(1, 9, nil)
+      assert @lanes[0].marks.mark(3)
+      @committer.want([@lanes[0]], clean: true)
+      refute @lanes[0].marks.mark(5)
+      2.times { answer }
+      assert_equal [[[0, 1, ""]], [[0, 4, "clean"]]], sent
+    end
+
     test "who waits hears of the commit that holds what was marked, not of one before" do
       move(@lanes[0], 3)
       @committer.want([@lanes[0]])

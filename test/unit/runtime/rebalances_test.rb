@@ -18,13 +18,14 @@ module Penstock
     # Session, its driver, its pool and the hooks in one: the clock stands, hooks are over at once.
     class Session
       attr_accessor :now
-      attr_reader :all, :sent, :answered, :settings
+      attr_reader :all, :sent, :answered, :settings, :events
 
       def initialize(lanes)
         @all = lanes
         @now = 0
         @sent = []
         @answered = 0
+        @events = []
         @settings = Settings.new(30_000)
       end
 
@@ -40,7 +41,7 @@ module Penstock
       def call_back(_lane) = nil
       def touch(_sources) = nil
       def commit(token, rows) = @sent << [token, rows]
-      def emit(_name, _payload) = nil
+      def emit(name, payload) = @events << [name, payload[:type], payload[:error]&.code]
       def subscribed?(_name) = false
       def run(_hook, _lanes) = nil
 
@@ -66,6 +67,14 @@ module Penstock
       @committer.answered([:commit, @session.sent.last.first, 0, nil, [["orders", 0, 3, 0]]])
       @rebalances.run
       assert_equal [1, true, []], [@session.answered, @lane.source.closed, @session.all]
+    end
+
+    test "one whose last commit nobody acknowledges is answered when its time is over, and says so" do
+      @lane.complete_through(3)
+      @rebalances.happened([:revoke, [@lane.key], false])
+      @session.now = 30_000
+      @rebalances.run
+      assert_equal [1, [["error.occurred", "offsets.commit.error", :timed_out]]], [@session.answered, @session.events]
     end
 
     test "it doesn't wait for a partition that is being read again: of that nothing can be committed" do

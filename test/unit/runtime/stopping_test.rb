@@ -14,14 +14,15 @@ module Penstock
 
     # Everything that a stop asks, in one: nothing runs, hooks and commits are done at once.
     class Around
-      attr_accessor :feeding
-      attr_reader :all, :left_running, :events
+      attr_accessor :feeding, :done
+      attr_reader :all, :left_running, :events, :abandoned
 
       def initialize(clock, lanes)
         @clock = clock
         @all = lanes
         @left_running = Runtime::LeftRunning.new
         @events = []
+        @done = true
       end
 
       def now = @clock.monotonic_ms
@@ -35,7 +36,8 @@ module Penstock
       def hurry(_deadline_ms) = nil
       def pending? = false
       def want(*, **) = nil
-      def done_with?(_lanes) = true
+      def done_with?(_lanes) = @done
+      def abandon(lanes) = @abandoned = lanes
     end
 
     def setup
@@ -72,6 +74,19 @@ module Penstock
     test "with nothing out a stop is done at once" do
       stop
       assert_equal [true, []], [@stopping.done?, @stopping.unfinished]
+    end
+
+    test "offsets that nobody has acknowledged when the time is over are told" do
+      @around.done = false
+      stop
+      assert_equal [:committing, nil], [@stopping.stage, @around.abandoned]
+      go_on
+      assert_equal [[@lane], []], [@around.abandoned, @stopping.unfinished]
+    end
+
+    test "what was acknowledged in time is told by nobody" do
+      stop
+      assert_equal [true, nil], [@stopping.done?, @around.abandoned]
     end
 
     test "a unit whose outcome waits for its transaction's end is named, and isn't finished when the time is over" do
