@@ -23,6 +23,10 @@ module Penstock
     # Every call ends within this time unless told otherwise.
     TIMEOUT_MS = 30_000
 
+    # What is said beside a cluster's properties.
+    OPTIONS = %i[timeout_ms token_provider visible_ms pause_ms].freeze
+    private_constant :OPTIONS
+
     # Commands that may be called on the class.
     COMMANDS = %i[
       create_topic delete_topic create_partitions topics topic_info cluster_info read_watermark_offsets
@@ -54,12 +58,16 @@ module Penstock
 
       # Connects, yields, disconnects.
       #
-      # @param kafka [Hash] librdkafka's properties
+      # @param kafka [Hash] librdkafka's properties, with braces or without
       # @param options as for {#initialize}
       # @yieldparam admin [Admin]
       # @return what the block returns
-      def open(kafka, **options)
-        admin = new(kafka: kafka, **options)
+      def open(kafka = {}, **options)
+        more, bare = options.partition { |name, _value| OPTIONS.include?(name) }.map(&:to_h)
+        kafka = kafka.merge(bare)
+        raise ArgumentError, "which cluster? Penstock::Admin.open(\"bootstrap.servers\": \"…\") { |admin| … }" if kafka.empty?
+
+        admin = new(kafka: kafka, **more)
         yield admin
       ensure
         admin&.close
