@@ -46,14 +46,14 @@ module Penstock
 
     test "what runs and what might begin are counted, for events that hand the queue on" do
       queue = Queue.new
-      a, b = slot, slot
-      [[a, :a1], [a, :a2], [b, :b1]].each { |lane, name| queue.push(lane, unit(name)) }
+      a, b, c = slot, slot, wide(2)
+      [[a, :a1], [a, :a2], [b, :b1], [c, :c1], [c, :c2], [c, :c3]].each { |lane, name| queue.push(lane, unit(name)) }
 
-      assert_equal [{busy: 0, enqueued: 2}, 2], [queue.statistics, queue.size]
+      assert_equal [{busy: 0, enqueued: 4}, 4], [queue.statistics, queue.size]
       taken, first = take(queue)
-      assert_equal [{busy: 1, enqueued: 1}, 1], [queue.statistics, queue.size]
+      assert_equal [{busy: 1, enqueued: 3}, 3], [queue.statistics, queue.size]
       queue.finished(taken, first, false)
-      assert_equal({busy: 0, enqueued: 2}, queue.statistics)
+      assert_equal({busy: 0, enqueued: 4}, queue.statistics)
     end
 
     test "units of one lane run one after another, those of others meanwhile" do
