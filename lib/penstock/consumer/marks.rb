@@ -100,7 +100,8 @@ module Penstock
       # Called by the poll loop: user loops see it through `stopping?`.
       def leave! = @leaving = true
 
-      # Called by the poll loop, at the end of a stop's time: marks answer false from here, those that were made before count.
+      # Called by the poll loop, at the end of a stop's time and with an owner's last commit: marks answer false from here, those
+      # that were made before count.
       def cut_off!
         @lock.synchronize { @owned = false }
         @leaving = true

@@ -46,8 +46,8 @@ module Penstock
       def leaving(lanes) = @commits.leaving(lanes)
 
       # Commits these lanes as soon as no other commit is in flight.
-      # @param clean [Boolean] the owner ends in order: said in the metadata, even when no offset moved. What threads of the user's
-      #   mark from here on is in no commit, and isn't answered true
+      # @param clean [Boolean] the owner ends in order: said in the metadata, even when no offset moved. What threads of the
+      #   user's mark from here on is in no commit, and isn't answered true
       def want(lanes, clean: false)
         lanes.each do |lane|
           @wanted << lane unless @wanted.include?(lane)

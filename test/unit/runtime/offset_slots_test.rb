@@ -96,12 +96,22 @@ module Penstock
     end
 
     test "while a commit of the lane is under way none is granted" do
-      @committer.want([@lane], clean: true)
+      @lane.complete_through(1)
+      @committer.want([@lane])
       waiting = claim(3)
       assert_nil answer(waiting)
-      @committer.answered([:commit, @session.sent.last.first, 0, nil, [["orders", 0, 0, 0]]])
+      @committer.answered([:commit, @session.sent.last.first, 0, nil, [["orders", 0, 1, 0]]])
       @slots.run
       assert_equal 4, answer(waiting).row[2]
+    end
+
+    test "beside an owner's last commit none is granted, nor behind it" do
+      waiting = claim(3)
+      told(waiting, :aborted)
+      @committer.want([@lane], clean: true)
+      assert_equal :refused, answer(claim(3))
+      @committer.answered([:commit, @session.sent.last.first, 0, nil, [["orders", 0, 0, 0]]])
+      assert_equal :refused, answer(claim(3))
     end
 
     test "what isn't ours any more is refused, whoever has the slot" do
