@@ -171,11 +171,9 @@ module Penstock
     # No new work; the process stays in its groups. Any thread, traps included.
     def quiet! = (@supervisor || @server)&.quiet!
 
-    # Stops in order. Any thread, traps included; {#run!} then returns, at once if it has not begun.
-    def stop!
-      @stopped = true
-      (@supervisor || @server)&.stop!
-    end
+    # Stops in order. Any thread, traps included; {#run!} then returns, at once if it has not begun. Said again it changes
+    # nothing, for code that says it in each of its calls mustn't end the process; signals and `penstock stop` hurry a stop.
+    def stop! = @stopped ? nil : told_to_stop
 
     # @return [Hash{Routing::Topic => Array<Integer>}] partitions this process has now, also those it is about to give back; what
     #   was lost, or read over a connection that is gone, isn't among them. Any thread
@@ -223,6 +221,11 @@ module Penstock
     def inspect = "#<Penstock::Application #{@name} #{@lifecycle.state}>"
 
     private
+
+    def told_to_stop
+      @stopped = true
+      (@supervisor || @server)&.stop!
+    end
 
     # The topic as {#routes} has it; one that a pattern discovered is in none.
     def routed(topic)

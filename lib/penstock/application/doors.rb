@@ -50,7 +50,7 @@ module Penstock
       end
 
       def commands
-        common = {"status" => method(:status), "quiet" => -> { quiet! && nil }, "stop" => -> { stop! && nil },
+        common = {"status" => method(:status), "quiet" => -> { quiet! && nil }, "stop" => -> { told_to_stop && nil },
                   "dump" => -> { dump! && nil }}
         @supervisor ? {**common, "restart" => -> { restart! && nil }} : common
       end
