@@ -15,12 +15,14 @@ module Penstock
       # ms a revocation may be kept waiting; the unpatched library stops every lane of the member meanwhile.
       DRAIN_MS = {eager: 5_000, cooperative: 30_000, unpatched: 2_000}.freeze
 
+      # So long before the end of a drain, and at most a quarter of it, what is done by then is committed.
+      EARLY_MS = 1_000
       # Under KIP-848 nobody tells a member that it gets nothing: after so long that is what it got.
       JOINED_MS = 10_000
       # Between two looks whether a unit on another connection of the process has ended.
       LOOK_MS = 50
       GIVEN_BACK = "the partition was given back and the time for this job is over"
-      private_constant :GIVEN_BACK, :JOINED_MS, :LOOK_MS
+      private_constant :EARLY_MS, :GIVEN_BACK, :JOINED_MS, :LOOK_MS
 
       # @param session [Session]
       # @param committer [Committer]
@@ -76,13 +78,14 @@ module Penstock
       end
 
       # @return [Integer, nil] when to be run again, whatever happens
-      def next_due = [@revocation&.deadline_ms, (@session.now + LOOK_MS if @waiting.any?)].compact.min
+      def next_due = [@revocation&.deadline_ms, @early_at, (@session.now + LOOK_MS if @waiting.any?)].compact.min
 
       # A stop has less time than the drain.
       # @param deadline_ms [Integer]
       def hurry(deadline_ms)
         return unless @revocation && deadline_ms < @revocation.deadline_ms
         @revocation.deadline_ms = deadline_ms
+        @early_at &&= [@early_at, deadline_ms - EARLY_MS].min
       end
 
       # Goes on as far as it can.
@@ -174,8 +177,9 @@ module Penstock
         lanes = partitions.filter_map { |key| @session.lane(key) }
         lanes.each { |lane| leave(lane, lost) }
         @committer.leaving(lanes)
-        @revocation = Assignment::Revocation.new(lanes, partitions: partitions, lost: lost,
-          deadline_ms: @session.now + drain_ms)
+        drain_ms = self.drain_ms
+        @revocation = Assignment::Revocation.new(lanes, partitions: partitions, lost: lost, deadline_ms: @session.now + drain_ms)
+        @early_at = @session.now + drain_ms - [EARLY_MS, drain_ms / 4].min unless lost
       end
 
       def leave(lane, lost)
@@ -191,6 +195,7 @@ module Penstock
 
       # @return [Boolean] whether there may be more to do at once
       def step
+        commit_early if @early_at && @session.now >= @early_at
         case @revocation.step(@session.now, committed: committed?(@revocation.lanes))
         when :hooks then @hooks.run(:revoked, @revocation.lanes)
         when :commit then @committer.want(@revocation.lanes, clean: true)
@@ -200,12 +205,20 @@ module Penstock
         true
       end
 
+      # Where a unit, or a hook, outlasts the drain there is no last commit: what others have done, and what it has marked itself,
+      # would run again.
+      def commit_early
+        @early_at = nil
+        @committer.want(@revocation.lanes) unless @revocation.lost?
+      end
+
       def committed?(lanes) = @committer.done_with?(lanes) || @committer.hopeless?(lanes)
       def unacknowledged?(lanes) = !@committer.done_with?(lanes) || @committer.hopeless?(lanes)
 
       def finish
         @committer.abandon(@revocation.lanes) if unacknowledged?(@revocation.lanes)
         revocation, @revocation = @revocation, nil
+        @early_at = nil
         revocation.unfinished.each { |lane| left_running(lane, revocation) }
         revocation.lanes.each { |lane| give_up(lane, late: revocation.lost? || !revocation.hooked?) }
         answer

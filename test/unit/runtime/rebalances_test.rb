@@ -44,6 +44,7 @@ module Penstock
       def emit(name, payload) = @events << [name, payload[:type], payload[:error]&.code]
       def subscribed?(_name) = false
       def run(_hook, _lanes) = nil
+      def late(_hook, _lane) = nil
 
       def answer
         @answered += 1
@@ -75,6 +76,31 @@ module Penstock
       @session.now = 30_000
       @rebalances.run
       assert_equal [1, [["error.occurred", "offsets.commit.error", :timed_out]]], [@session.answered, @session.events]
+    end
+
+    def another_lane
+      assembly.lane("orders", 1, 1, Source.new(2)).tap do |lane|
+        lane.adopt(0)
+        @session.all << lane
+      end
+    end
+
+    test "where a unit outlasts the drain, what is done by then is committed before: of its partition, and of the others" do
+      other = another_lane
+      @lane.next_unit
+      @lane.marks.mark(1)
+      other.ledger.admit(0, 5, nil)
+      other.complete_through(4)
+      @rebalances.happened([:revoke, [@lane.key, other.key], false])
+      assert_empty @session.sent
+      @session.now = @rebalances.next_due
+      @rebalances.run
+      assert_equal [["orders", 0, 2], ["orders", 1, 4]], @session.sent.last.last.map { |row| row.first(3) }
+      assert_equal 0, @session.answered
+      assert_operator @session.now, :<, 30_000
+      @session.now = @rebalances.next_due
+      @rebalances.run
+      assert_equal [30_000, 1, 1], [@session.now, @session.sent.size, @session.answered]
     end
 
     test "it doesn't wait for a partition that is being read again: of that nothing can be committed" do
