@@ -173,7 +173,7 @@ module Penstock
 
     # Stops in order. Any thread, traps included; {#run!} then returns, at once if it has not begun. Said again it changes
     # nothing, for code that says it in each of its calls mustn't end the process; signals and `penstock stop` hurry a stop.
-    def stop! = @stopped ? nil : told_to_stop
+    def stop! = (@stopped || stopping? || stopped? || terminated?) ? nil : told_to_stop
 
     # @return [Hash{Routing::Topic => Array<Integer>}] partitions this process has now, also those it is about to give back; what
     #   was lost, or read over a connection that is gone, isn't among them. Any thread

@@ -24,6 +24,18 @@ module Penstock
       assert_equal 1, @server.stops
     end
 
+    test "an application that stops because of a signal isn't hurried by its own code; one that is quiet is stopped" do
+      application = running
+      application.lifecycle.enter(:quieting)
+      application.lifecycle.enter(:stopping)
+      application.stop!
+      assert_nil @server.stops
+      quiet = running
+      quiet.lifecycle.enter(:quieting)
+      quiet.stop!
+      assert_equal 1, @server.stops
+    end
+
     test "who tells it from outside hurries it each time, as a signal does" do
       application = running
       application.stop!
