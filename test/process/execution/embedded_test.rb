@@ -70,9 +70,12 @@ module Penstock
       false
     end
 
+    # Those that stay would compute for ever.
     def gone(pids)
       wait_until(20, "the end of #{pids}", state: -> { pids.select { |pid| alive?(pid) } }) { pids.none? { |pid| alive?(pid) } }
       assert(pids.none? { |pid| alive?(pid) })
+    ensure
+      pids.each { |pid| ::Process.kill(:KILL, pid) if alive?(pid) }
     end
 
     # @return [Hash{String => String}] environment of a host, whose records are there

@@ -189,6 +189,8 @@ module Penstock
 
       wait_until(6, "the end of #{pids}", state: -> { pids.select { |pid| alive?(pid) } }) { pids.none? { |pid| alive?(pid) } }
       assert_equal 2, pids.size
+    ensure
+      pids&.each { |pid| ::Process.kill(:KILL, pid) if alive?(pid) } # what stays would compute for ever
     end
 
     private
