@@ -33,6 +33,23 @@ module Penstock
         refute_nil chosen, lines.drop(let_go).join("\n")
         assert_empty lines[let_go, chosen].grep(/still suppressed/)
       end
+
+      test "whose connection breaks while he joins is waited for as the same member, not as two" do
+        skip "needs the patched librdkafka" unless Native.patched?
+        own = MockCluster.new
+        own.create_topic("orders", 2)
+        own.group_initial_rebalance_delay = 1_000
+        own.track_requests
+        one = TestSupport::NativeMember.new(own, "orders", session_timeout_ms: 120_000)
+        one.turn_until(10, "request to join") { own.requests.any? { |_broker, kind, _time| kind == :join_group } }
+        own.broker_down(1)
+        own.broker_up(1)
+
+        assert one.await_assignment(2, 15)
+      ensure
+        one&.close(500)
+        own&.close
+      end
     end
   end
 end

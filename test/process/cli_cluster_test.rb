@@ -114,8 +114,6 @@ class CommandLineClusterTest < Penstock::TestCase
     names.map { |name| steps[name] }
   end
 
-  # A member whose request to join was overtaken by one of its own leaves a name behind in the group (librdkafka#5569), which
-  # waits for it as long as a session lasts: 45 s.
   JOINED_S = 75
 
   def run_server_until(line, env: {})
