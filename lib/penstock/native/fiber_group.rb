@@ -18,11 +18,19 @@ module Penstock
       # A fiber that waits: whether its number came, and whether the scheduler was told to wake it, which it hasn't taken in.
       Entry = Struct.new(:fiber, :told, :roused)
 
+      # What is told, and who leads, is told whole: an interrupt of the thread waits for that. (A kill isn't an Exception.)
+      # By identity Ruby takes it as it is, without a copy.
+      WHOLE = {Object => :never}.compare_by_identity.freeze
+
+      # Seconds in which a scheduler comes round to whom it was told to wake. Whether it did can't be known where an interrupt
+      # comes as that one awakes.
+      ROUND = 1
+
       # What the leader waits for. Schedulers ask an IO for its time limit, which Ruby's own have from 3.2 on.
       class Descriptor < IO
         def timeout = nil
       end
-      private_constant :Entry, :Descriptor
+      private_constant :Entry, :WHOLE, :ROUND, :Descriptor
 
       def initialize
         @watched = Watched.new
@@ -58,10 +66,11 @@ module Penstock
         @inside += 1
         number = @last += 1
         entry = @waiting[number] = Entry.new(Fiber.current, false, false)
-        rest(entry) if @watched.watch(delivery, number, timeout_ms, urgent)
+        watching = @watched.watch(delivery, number, timeout_ms, urgent)
+        rest(entry) if watching
         delivery.done?
       ensure
-        leave(delivery, number, entry)
+        leave(delivery, number, entry, watching)
       end
 
       private
@@ -73,7 +82,7 @@ module Penstock
         end
       end
 
-      # Numbers may lie here of which a leader was told whom an exception has ended.
+      # Numbers may lie here of which a leader was told whom an exception of the scheduler has ended.
       def lead(entry)
         tell_all
         return if entry.told
@@ -83,16 +92,15 @@ module Penstock
         tell_all
       end
 
-      def follow(entry)
-        @scheduler.block(self, nil)
+      def follow(entry, limit = nil)
+        @scheduler.block(self, limit)
         entry.roused = false
       end
 
-      # Where an exception comes in between, the next leader finds what is left.
       def tell_all
-        while (number = @numbers.shift)
-          tell(number)
-        end
+        return if @numbers.empty?
+
+        Thread.handle_interrupt(WHOLE) { tell(@numbers.shift) until @numbers.empty? }
       end
 
       def tell(number)
@@ -101,7 +109,6 @@ module Penstock
         rouse(entry) unless entry.equal?(@leader)
       end
 
-      # The scheduler is told last: Ruby raises what interrupts the thread at the end of its method at the earliest.
       def rouse(entry)
         return if entry.roused
 
@@ -109,19 +116,27 @@ module Penstock
         @scheduler.unblock(self, entry.fiber)
       end
 
-      # Whoever was roused but isn't awake yet waits for that.
-      def leave(delivery, number, entry)
+      # What a child's fiber couldn't watch is its parent's, whose locks it must not take.
+      def leave(delivery, number, entry, watching)
         @waiting.delete(number)
         pass_on if @leader.equal?(entry)
-        @watched.unwatch(delivery, number) unless entry.told
-        follow(entry) if entry.roused
+        @watched.unwatch(delivery, number) if watching && !entry.told
+      ensure
+        awake(entry)
+      end
+
+      # Whoever was roused but isn't awake yet waits for that.
+      def awake(entry)
+        follow(entry, ROUND) if entry.roused
       ensure
         @inside -= 1
       end
 
       def pass_on
-        _, @leader = @waiting.first
-        rouse(@leader) if @leader
+        Thread.handle_interrupt(WHOLE) do
+          _, @leader = @waiting.first
+          rouse(@leader) if @leader
+        end
       end
     end
   end
