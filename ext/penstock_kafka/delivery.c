@@ -93,8 +93,11 @@ static void wait_crossing(wait_args *args) {
   pk_delivery_wait_close(&args->wait);
 }
 
+/* What is below 0 is over. */
 static int64_t deadline_of(VALUE timeout_ms) {
-  return NIL_P(timeout_ms) ? PK_NO_DEADLINE : pk_deadline(NUM2LL(timeout_ms));
+  int64_t limit_ms = NIL_P(timeout_ms) ? 0 : NUM2LL(timeout_ms);
+
+  return NIL_P(timeout_ms) ? PK_NO_DEADLINE : pk_deadline(limit_ms > 0 ? limit_ms : 0);
 }
 
 /* What its parent's producer promised, nobody will tell the child. */
@@ -129,16 +132,10 @@ static VALUE delivery_wait(VALUE self, VALUE timeout_ms) {
   return pk_delivery_await(self, timeout_ms, false);
 }
 
-static int64_t time_limit(VALUE timeout_ms) {
-  int64_t limit_ms = NIL_P(timeout_ms) ? -1 : NUM2LL(timeout_ms);
-
-  return NIL_P(timeout_ms) || limit_ms > 0 ? limit_ms : 0;
-}
-
 /* False when there is nothing to wait for. */
 VALUE pk_delivery_watch_by(VALUE self, pk_watched_t *watched, uint64_t number, VALUE timeout_ms, bool urgent) {
   pk_delivery_t *delivery = delivery_get(self);
-  int64_t deadline_ms = pk_deadline(time_limit(timeout_ms));
+  int64_t deadline_ms = deadline_of(timeout_ms);
 
   check_process(delivery);
   return pk_producer_watch(delivery_producer(delivery)->core, delivery, watched, number, deadline_ms, urgent) ? Qtrue
@@ -146,7 +143,10 @@ VALUE pk_delivery_watch_by(VALUE self, pk_watched_t *watched, uint64_t number, V
 }
 
 void pk_delivery_unwatch_by(VALUE self, const pk_watched_t *watched, uint64_t number) {
-  pk_delivery_unwatch(delivery_get(self), watched, number);
+  pk_delivery_t *delivery = delivery_get(self);
+
+  if (delivery_producer(delivery)->core->generation != pk_fork_generation()) return;
+  pk_delivery_unwatch(delivery, watched, number);
 }
 
 /* client → the Native::Producer it was given to. */

@@ -41,8 +41,8 @@ VALUE pk_delivery_new(VALUE producer, pk_topic_t *topic, VALUE label, pk_deliver
 /* delivery.c: waits interruptibly; `urgent` keeps a flush open meanwhile. */
 VALUE pk_delivery_await(VALUE delivery, VALUE timeout_ms, bool urgent);
 
-/* delivery.c: as await, for a fiber, whose wait has a number. unwatch only in the
- * process that watches. */
+/* delivery.c: as await, for a fiber, whose wait has a number. In a fork's child
+ * unwatch does nothing, for the parent's locks may be held for ever. */
 VALUE pk_delivery_watch_by(VALUE delivery, pk_watched_t *watched, uint64_t number, VALUE timeout_ms, bool urgent);
 void pk_delivery_unwatch_by(VALUE delivery, const pk_watched_t *watched, uint64_t number);
 

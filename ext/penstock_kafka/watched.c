@@ -20,6 +20,7 @@ typedef struct watched_object {
 static watched_object_t *objects;
 
 static void enlist(watched_object_t *object) {
+  object->prev = NULL; /* it may have been closed before */
   object->next = objects;
   if (objects) objects->prev = object;
   objects = object;

@@ -221,6 +221,23 @@ class NativeFiberWaitsTest < Penstock::TestCase
     assert_nil watched.close
   end
 
+  test "a list that is set up anew behind its close has nothing of what it was" do
+    first, second = Array.new(2) { Penstock::Native::Watched.new }
+    2.times do
+      first.close
+      first.send(:initialize)
+    end
+    pid = fork { exit!(0) } # which looks through all of them
+    watcher = ::Process.detach(pid)
+
+    assert watcher.join(20 * Penstock::TestSupport::Wait::TIME_FACTOR), "a child goes round and round"
+    assert_operator second.fd, :>=, 0
+  ensure
+    ::Process.kill(:KILL, pid) if watcher.alive?
+    watcher.join
+    [first, second].each(&:close)
+  end
+
   private
 
   def descriptors = ObjectSpace.each_object(Penstock::Native::Watched).count { |watched| open?(watched) }

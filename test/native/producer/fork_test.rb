@@ -91,6 +91,18 @@ class NativeProducerForkTest < Penstock::TestCase
     Dir["/proc/self/fd/*"].count { |path| File.symlink?(path) && File.readlink(path).include?("eventfd") }
   end
 
+  # A thread that isn't there may hold them for ever.
+  test "who can't wait in a child for what is the parent's takes none of its locks" do
+    native = stranded_producer
+    pending = dispatch(native)
+
+    assert_equal "Penstock::ForkedHandleError []", in_child {
+      locked = []
+      Penstock::Native::Watched.prepend(Module.new { define_method(:unwatch) { |*arguments| locked << arguments } })
+      "#{attempt { pending.wait_in_fiber(10) }} #{locked.map(&:last)}"
+    }
+  end
+
   test "a child can't hurt: close, dispatch and questions do nothing" do
     native = producer
     dispatch(native).wait(10_000)

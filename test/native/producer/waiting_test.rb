@@ -35,6 +35,17 @@ class ProducerWaitingTest < Penstock::TestCase
     assert_equal [:delivered] * 3, long.map(&:value)
   end
 
+  test "a time that is over before the wait begins is no time, for a thread as for a fiber" do
+    handle = api.produce_async(thing)
+    outcomes = Queue.new
+    waits = [Thread.new { outcomes << await(handle, -1) }, Thread.new { in_fibers { outcomes << await(handle, -1) } }]
+
+    assert(waits.all? { |thread| thread.join(40) }, "a wait for -1 ms doesn't end")
+    assert_equal [:timed_out] * 2, all_of(outcomes)
+  ensure
+    waits.each(&:kill)
+  end
+
   test "a thousand deliveries are waited for with one call" do
     sender = slow_api
     handles = Array.new(1_000) { |index| sender.produce_async(thing(index.to_s)) }
