@@ -56,7 +56,7 @@ module Penstock
         @lock = Mutex.new
         @wants = 0
         @reports = []
-        @broken = @raised = false
+        @broken = @raised = @telling_end = false
         refresh
       end
 
@@ -93,7 +93,7 @@ module Penstock
           @thread.join(limit_ms && (deadline.remaining_ms / 1_000.0))
           break if !@broken || @raised || deadline.expired?
 
-          @lock.synchronize { succeed } # a listener has ended it
+          @lock.synchronize { succeed if @broken } # a listener has ended it
         end
       end
 
@@ -127,7 +127,7 @@ module Penstock
 
       # @param again [Boolean] whether another one was ended before its time
       def lead(again)
-        tell_trouble(ENDED) if again
+        tell_end if again
         @raised = false
         run
         over = true
@@ -146,6 +146,15 @@ module Penstock
           tell_reports
           tell_events
         end
+      end
+
+      # Not again when that is what ended the thread: a listener may end whatever thread it is told an error on.
+      def tell_end
+        return @telling_end = false if @telling_end
+
+        @telling_end = true
+        tell_trouble(ENDED)
+        @telling_end = false
       end
 
       def tell_trouble(text)
