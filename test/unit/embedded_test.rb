@@ -79,7 +79,8 @@ module Penstock
       without_threads { assert_raises(ThreadError) { Embedded.start(Application.new(mold: mold)) } }
       Embedded.start(application = Application.new(mold: mold), boot_file: "app.rb")
 
-      assert_equal [true, "app.rb", [false, mold]], [closed.pop, application.molds.pop, application.runs.pop]
+      wait_until(20, "a run") { application.runs.size == 1 }
+      assert_equal [1, "app.rb", [false, mold]], [closed.size, application.molds.pop, application.runs.pop]
     end
 
     def without_threads
