@@ -98,7 +98,7 @@ class NativeFiberInterruptsTest < Penstock::TestCase
       ended = seen.dup
     end
     thread.report_on_exception = false
-    assert thread.join(40), "who waits isn't woken when an interrupt comes at place #{number}"
+    assert thread.join(40 * Penstock::TestSupport::Wait::TIME_FACTOR), "who waits isn't woken: interrupt at place #{number}"
     [ended, came]
   end
 

@@ -43,7 +43,7 @@ class NativeFiberWaitsTest < Penstock::TestCase
   end
 
   def assert_ends(*threads)
-    assert(threads.all? { |thread| thread.join(40) }, "a fiber is never woken")
+    assert(threads.all? { |thread| thread.join(40 * Penstock::TestSupport::Wait::TIME_FACTOR) }, "a fiber is never woken")
   ensure
     threads.each(&:kill)
   end

@@ -31,7 +31,7 @@ class ProducerFibersTest < Penstock::TestCase
   end
 
   def assert_ends(*threads)
-    assert(threads.all? { |thread| thread.join(40) }, "a reactor doesn't end")
+    assert(threads.all? { |thread| thread.join(40 * Penstock::TestSupport::Wait::TIME_FACTOR) }, "a reactor doesn't end")
   ensure
     threads.each(&:kill)
   end

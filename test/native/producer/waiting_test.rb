@@ -40,7 +40,7 @@ class ProducerWaitingTest < Penstock::TestCase
     outcomes = Queue.new
     waits = [Thread.new { outcomes << await(handle, -1) }, Thread.new { in_fibers { outcomes << await(handle, -1) } }]
 
-    assert(waits.all? { |thread| thread.join(40) }, "a wait for -1 ms doesn't end")
+    assert(waits.all? { |thread| thread.join(40 * Penstock::TestSupport::Wait::TIME_FACTOR) }, "a wait for -1 ms doesn't end")
     assert_equal [:timed_out] * 2, all_of(outcomes)
   ensure
     waits.each(&:kill)
