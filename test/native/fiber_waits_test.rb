@@ -123,8 +123,9 @@ class NativeFiberWaitsTest < Penstock::TestCase
     native = held
     delivery = dispatch(native)
     seen = []
+    short_ms = (400 * Penstock::TestSupport::Wait::TIME_FACTOR).ceil # all wait before it is over
     thread = with_scheduler do |scheduler|
-      {long: nil, short: 30, none: 0, before: -1, longer: 60}.each do |name, timeout_ms|
+      {long: nil, short: short_ms, none: 0, before: -1, longer: 2 * short_ms}.each do |name, timeout_ms|
         wait_in_fiber(scheduler, delivery, seen, name, timeout_ms)
       end
       scheduler.turn until seen.size == 4
