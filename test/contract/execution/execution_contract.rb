@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "support/executing"
+require "support/rules"
 
 module Penstock
   # What user code may rely on wherever it runs: on a thread, in a fiber, in a process of its own. Whoever includes it says
@@ -24,9 +25,7 @@ module Penstock
       end
     end
 
-    def self.rule(name, &body) = RULES << [name, body]
-    RULES = []
-    def self.add_to(base) = RULES.each { |name, body| base.test(name, &body) }
+    extend TestSupport::Rules
 
     rule "records come as they were taken, and success is an outcome without an error" do
       executing do

@@ -4,13 +4,12 @@ require "penstock/cli/dead/reader"
 require "penstock/native/consumer"
 require "penstock/processing/failure/provenance"
 require "support/consuming"
+require "support/rules"
 
 module Penstock
   # What becomes of records that fail, on any broker. Whoever includes it says `kafka` and `create_topic`.
   module FailingContract
-    RULES = []
-    def self.rule(name, &body) = RULES << [name, body]
-    def self.add_to(base) = RULES.each { |name, body| base.test(name, &body) }
+    extend TestSupport::Rules
 
     # When records say they were written: lately, for a broker deletes what is older than it keeps.
     SENT_MS = (Time.now.to_f * 1_000).round - 3_600_000

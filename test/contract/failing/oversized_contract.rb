@@ -9,9 +9,7 @@ module Penstock
   module OversizedContract
     include FailingContract
 
-    RULES = []
-    def self.rule(name, &body) = RULES << [name, body]
-    def self.add_to(base) = RULES.each { |name, body| base.test(name, &body) }
+    extend TestSupport::Rules
 
     PAYLOAD = "0123456789" * 400
 

@@ -8,9 +8,7 @@ module Penstock
   module LettersContract
     include FailingContract
 
-    RULES = []
-    def self.rule(name, &body) = RULES << [name, body]
-    def self.add_to(base) = RULES.each { |name, body| base.test(name, &body) }
+    extend TestSupport::Rules
 
     LATE = {"auto.commit.interval.ms": 600_000}.freeze
 

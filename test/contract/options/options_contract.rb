@@ -4,13 +4,12 @@ require "penstock/native/envelope"
 require "penstock/native/ledger"
 require "support/consuming"
 require "support/native_member"
+require "support/rules"
 
 module Penstock
   # What routes may say that needs neither keys nor dead letters, and where user code runs; on any broker.
   module OptionsContract
-    def self.rule(name, &body) = RULES << [name, body]
-    RULES = []
-    def self.add_to(base) = RULES.each { |name, body| base.test(name, &body) }
+    extend TestSupport::Rules
 
     rule "[granular backoff] a topic with 100 ms constant, and another pause for one class of errors" do
       topic, waits = topic_with(1), queue

@@ -7,15 +7,14 @@ require "penstock/native/admin"
 require "penstock/producer"
 require "support/embedded_broker"
 require "support/real_broker"
+require "support/rules"
 require "support/ruby_program"
 
 module Penstock
   # Applications whose units run in fibers or in other processes, on any broker. Whoever includes it says `kafka` and
   # `create_topic`.
   module ExecutionApplication
-    RULES = []
-    def self.rule(name, &body) = RULES << [name, body]
-    def self.add_to(base) = RULES.each { |name, body| base.test(name, &body) }
+    extend TestSupport::Rules
 
     # An application whose main thread runs it, in a process of its own, on the class's broker. It is stopped by signal when
     # as many records as asked for have been told.
