@@ -24,7 +24,7 @@ module Penstock
           "seek with units waiting", "repeats after a rebalance", "log cut",
           "retention passed the lane", "gap at the end", "compaction", "manual mode", "mark with acknowledgement",
           "rejoin as another member", "static member came back", "unit of several calls",
-          "unit of several calls: failed behind others", "unit of several calls: called back",
+          "unit of several calls: failed behind others", "unit of several calls: called back", "mark behind its unit",
           "trouble in a transaction", "transaction: end not known",
           "transaction: read again", "transaction: no longer ours", "transaction committed after the hand-over"
         ].freeze

@@ -32,12 +32,13 @@ module Penstock
         # `killer`: number of the record that kills its process; `budget`: bytes of a commit's metadata; `batch`: records that
         # units wait for; `calls`: `eofed` and `tick`; `burst_ms`: records come that often; `tiers`: delays of retry topics, at
         # whose end `letter_topic` is; `connections`: how many a process has at first; `run_on`: :processes or :fibers;
-        # `pool_trouble`: how often its processes die, or can't be reached; `quick`: units are over at once, nearly all of them.
+        # `pool_trouble`: how often its processes die, or can't be reached; `quick`: units are over at once, nearly all of them;
+        # `late`: a thread of the user's marks some of what units leave, when they are long over.
         FEATURES = {letters: nil, letter_topic: "dead", letter_trouble: 0, at_once: false, breaker: nil, killer: nil,
                     filter: nil, partitioner: false, expire_ms: nil, delay_ms: nil, throttle: nil, budget: nil, batch: nil,
                     calls: false, interruptible: false, burst_ms: 1, transactions: false, transaction_trouble: 0,
                     static: false, isolate: true, tiers: nil, connections: nil, run_on: nil, pool_trouble: 0,
-                    time_limit: nil, quick: false}.freeze
+                    time_limit: nil, quick: false, late: false}.freeze
         # What makes it right that a record is copied twice, or that nobody knows what was.
         UNFAIR = %i[seek truncate recreate damage metadata_limit].freeze
         attr_reader :style, :mode, :manual, :faults, *NUMBERS, *FEATURES.keys
@@ -111,8 +112,19 @@ module Penstock
             multiplexed(values) unless values[:transactions] || values[:tiers]
             elsewhere(values) unless values[:transactions]
             quickly(values) unless values[:run_on] || values[:tiers]
+            marked_late(values) if values[:manual] && !values[:run_on] && !values[:transactions]
             values
           end
+
+          # Nobody goes back: whether a mark comes before that or behind it, nobody could say.
+          def marked_late(values)
+            return unless one_of(true, false)
+            values.merge!(late: true, seek_percent: 0)
+            values[:filter] &&= :block
+            values[:faults].each { |fault| fault.kind, fault.value = :ambush, :job if goes_back?(fault) }
+          end
+
+          def goes_back?(fault) = UNFAIR.include?(fault.kind) || fault.value == :seek
 
           # A unit has several calls where little is to be decided between two of them, and much is at hand.
           def quickly(values)
@@ -173,9 +185,7 @@ module Penstock
           def transacted(values)
             values.merge!(letters: nil, killer: nil, seek_percent: 0, mark_percent: 0, budget: nil,
               transaction_trouble: one_of(0, 5, 15))
-            values[:faults].each do |fault|
-              fault.kind, fault.value = :ambush, :transaction if UNFAIR.include?(fault.kind) || fault.value == :seek
-            end
+            values[:faults].each { |fault| fault.kind, fault.value = :ambush, :transaction if goes_back?(fault) }
           end
 
           # What comes up too seldom by itself.

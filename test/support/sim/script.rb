@@ -150,12 +150,23 @@ module Penstock
 
         def mark_perhaps(consumer, work, truth, message)
           last = message.offset == work.truths.last.offset
+          return mark_later(consumer, work, truth, message) if last && @plan.late && chance(truth.uid, :late) % 3 == 0
           roll = chance(truth.uid, truth.tries, :mark) % 100
           return if roll >= @plan.mark_percent && !(@plan.manual && (last ? !gathers?(truth) : @world.healed?))
           wait = roll < @plan.mark_percent / 5 && !@world.healed?
           return @checker.marked(work, truth, consumer.mark_as_consumed(message)) unless wait
           @checker.marks(work, truth)
           @checker.waited(work, truth, consumer.mark_as_consumed!(message))
+        end
+
+        # By a thread of the user's, which says nothing to anybody.
+        def mark_later(consumer, work, truth, message)
+          work.instance.aside do |nap|
+            nap.call(50 + (chance(truth.uid, :later) % 3_000))
+            answer = consumer.mark_as_consumed(message)
+            @world.coverage.hit("mark behind its unit") if answer
+            @checker.marked(work, truth, answer)
+          end
         end
 
         # With manual offsets some units are left unmarked: a mark that follows stands for them too.
