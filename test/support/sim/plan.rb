@@ -119,7 +119,8 @@ module Penstock
           # Nobody goes back: whether a mark comes before that or behind it, nobody could say.
           def marked_late(values)
             return unless one_of(true, false)
-            values.merge!(late: true, seek_percent: 0)
+            values[:late] = true
+            values[:seek_percent] = 0
             values[:filter] &&= :block
             values[:faults].each { |fault| fault.kind, fault.value = :ambush, :job if goes_back?(fault) }
           end

@@ -35,7 +35,8 @@ module Penstock
               running = running_on(connection, key)
               next gone_otherwise(key) if lost
               left_running(connection, driver, key, running) if running && running.begun_at > @taken_at[[driver, key]]
-              handed_over(connection, driver, key, running || over_drain?(driver, connection))
+              next given_up_late(connection, driver, key, running) if running || over_drain?(driver, connection)
+              handed_over(connection, driver, key, false)
             end
           end
 
@@ -93,15 +94,35 @@ module Penstock
             @coverage.hit("preparing + revoke") if lanes.any? { |lane| lane.intake.preparing }
           end
 
+          # The drain was over before everything had ended: what was done well before is committed all the same.
+          def given_up_late(connection, driver, key, running)
+            left = first_left(driver, key, committed(key)) { |truth| truth.done_at < early(driver) }
+            return gone_otherwise(key) if left.nil? || hampered?(connection, driver, key)
+            fail("I5", "#{connection.name} gives up #{key.join("/")} when the drain is over#{" and a unit runs" if running}, " \
+              "committed at #{committed(key)}, but #{left.offset} is done since #{left.done_at} ms")
+          end
+
+          def early(driver) = @revoked_at.fetch(driver, 0) + (@plan.drain_ms * 3 / 4)
+
+          # Its commit can't have been sent, or answered, in time.
+          def hampered?(connection, driver, key)
+            instance = connection.instance
+            connection.stopping? || driver.commits.outstanding? || @trouble.any? || @reduced[[driver, key]] || @plan.budget ||
+              @back.key?(key) || @plan.run_on || instance.slow_until >= early(driver) || instance.stood_ms.positive?
+          end
+
+          def first_left(driver, key, from)
+            @of_place[key].find do |truth|
+              done_here?(truth, driver, key) && truth.offset >= from && !mapped?(key, truth) && (!block_given? || yield(truth))
+            end
+          end
+
           # In order: what is done is committed; else it may run again.
           def handed_over(connection, driver, key, forced)
             from = committed(key)
             return gone_otherwise(key) if forced
             return excuse(key, from, 1) if @reduced[[driver, key]] # also what a former owner's map said isn't known any more
-            left = @of_place[key].find do |truth|
-              done_here?(truth, driver, key) && truth.offset >= from && !mapped?(key, truth)
-            end
-            return unless left
+            left = first_left(driver, key, from) or return
             return excuse(key, from, 1) if @plan.budget || refused?(driver) || @back.key?(key)
             fail("I5", "#{connection.name} gives up #{key.join("/")} in order, committed at #{from}, but #{left.offset} is done")
           end
