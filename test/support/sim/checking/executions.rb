@@ -193,11 +193,14 @@ module Penstock
 
           def again(work, truth)
             return unless @world.group.owner(work.place).equal?(work.driver)
-            return if truth.redo
+            return if truth.redo || left_over?(work)
             truth.redo = true
             return truth.licences -= 1 if truth.licences.positive?
             fail("I5", "#{work.instance.name} runs #{truth.place.join("/")}/#{truth.offset} again, which is done")
           end
+
+          # Begun in an assignment that was lost, and still at it when the partition has come back.
+          def left_over?(work) = work.begun_step < @taken_step[[work.driver, work.place]]
 
           def done(work, truth)
             here = work.begun_at >= @taken_at[[work.driver, work.place]]
