@@ -8,7 +8,8 @@ module Penstock
         # is committed when a partition is given up in order; else it gets a licence to run again). Part of {Checker}.
         module Ownership
           STYLES = {eager: "eager", cooperative: "cooperative", consumer: "KIP-848"}.freeze
-          private_constant :STYLES
+          OUTCOME_MS = 50
+          private_constant :STYLES, :OUTCOME_MS
 
           # Called when a revocation's event was handed to the loop.
           def revocation_begins(driver, keys, lost)
@@ -102,7 +103,8 @@ module Penstock
               "committed at #{committed(key)}, but #{left.offset} is done since #{left.done_at} ms")
           end
 
-          def early(driver) = @revoked_at.fetch(driver, 0) + (@plan.drain_ms * 3 / 4)
+          # When the early commit is due, less the way of an outcome to the loop.
+          def early(driver) = @revoked_at.fetch(driver, 0) + (@plan.drain_ms * 3 / 4) - OUTCOME_MS
 
           # Its commit can't have been sent, or answered, in time.
           def hampered?(connection, driver, key)
