@@ -76,6 +76,15 @@ static VALUE ledger_incomplete_offsets(int argc, VALUE *argv, VALUE self) {
   return rows;
 }
 
+static VALUE ledger_incomplete_between(VALUE self, VALUE from, VALUE to) {
+  const pk_ledger_t *ledger = pk_ledger_of(self);
+  int64_t at = NUM2LL(from), end = NUM2LL(to);
+  VALUE rows = rb_ary_new();
+
+  while (at < end && pk_ledger_next_incomplete(ledger, at, &at) && at < end) rb_ary_push(rows, LL2NUM(at++));
+  return rows;
+}
+
 /* The walk stands still while Ruby allocates: nothing of Ruby's can reach the
  * ledger meanwhile, but a collection may run, and that moves no cells. */
 typedef struct {
@@ -116,6 +125,7 @@ void pk_define_ledger_readers(VALUE cLedger) {
   rb_define_method(cLedger, "complete?", ledger_complete_p, 1);
   rb_define_method(cLedger, "first_incomplete", ledger_first_incomplete, 0);
   rb_define_method(cLedger, "incomplete_offsets", ledger_incomplete_offsets, -1);
+  rb_define_method(cLedger, "incomplete_between", ledger_incomplete_between, 2);
   rb_define_method(cLedger, "ranges", ledger_ranges, -1);
   rb_define_method(cLedger, "map_bound", ledger_map_bound, 1);
 }

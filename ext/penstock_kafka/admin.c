@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/crash.h"
 #include "error.h"
 #include "nogvl.h"
 #include "token.h"
@@ -233,6 +234,7 @@ VALUE pk_admin_run(VALUE self, const pk_admin_request_t *request, VALUE input, V
   call.admin = admin_get(self);
   if (call.timeout_ms < 0) rb_raise(rb_eArgError, "timeout_ms must not be negative");
   pk_enter(&call.admin->handle, WHAT);
+  pk_crash_note("%s: admin request %d", rd_kafka_name(call.admin->handle.rk), (int)request->op);
   pk_admin_wait_begin(call.admin, &call.wait);
   return rb_ensure(admin_body, (VALUE)&call, admin_cleanup, (VALUE)&call);
 }

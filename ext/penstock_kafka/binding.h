@@ -54,6 +54,8 @@ VALUE pk_failure_value(const pk_failure_t *failure);
 
 /* consumer_event.c: the event as an Array; runs inside the loop. */
 VALUE pk_event_value(pk_consumer_t *consumer, rd_kafka_event_t *event);
+/* The oldest answer of fetch_committed as an Array, or nil. */
+VALUE pk_next_committed_value(pk_consumer_t *consumer);
 
 /* consumer_list.c: lists of librdkafka from and to Arrays. The caller destroys
  * the list. The first raises before it allocates: it reads everything first. */

@@ -3,8 +3,12 @@
 #include <string.h>
 
 #include "binding.h"
+#include "core/committed.h"
 #include "core/consumer_stats.h"
+#include "core/crash.h"
 #include "nogvl.h"
+
+#define PK_LOG_WARNING 4 /* of syslog */
 
 static VALUE symbol(const char *name) {
   return ID2SYM(rb_intern(name));
@@ -22,6 +26,8 @@ static VALUE topic_of(const char *topic) {
 static VALUE rebalance_value(pk_consumer_t *consumer, rd_kafka_event_t *event) {
   VALUE partitions = pk_list_values(rd_kafka_event_topic_partition_list(event));
 
+  pk_crash_note("%s: rebalance, %s %ld partitions", rd_kafka_name(consumer->handle.rk),
+                rd_kafka_err2name(rd_kafka_event_error(event)), RARRAY_LEN(partitions));
   if (rd_kafka_event_error(event) == RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS) {
     return rb_ary_new_from_args(2, symbol("assign"), partitions);
   }
@@ -32,6 +38,7 @@ static VALUE rebalance_value(pk_consumer_t *consumer, rd_kafka_event_t *event) {
 static VALUE error_value(rd_kafka_event_t *event) {
   rd_kafka_resp_err_t err = rd_kafka_event_error(event);
 
+  pk_crash_note("error %s: %s", rd_kafka_err2name(err), rd_kafka_event_error_string(event));
   return rb_ary_new_from_args(5, symbol("error"), INT2NUM(err), pk_utf8(rd_kafka_err2name(err)),
                               pk_utf8(rd_kafka_event_error_string(event)),
                               rd_kafka_event_error_is_fatal(event) ? Qtrue : Qfalse);
@@ -58,28 +65,31 @@ static VALUE committed_partition(const rd_kafka_topic_partition_t *it) {
                               INT2NUM(rd_kafka_topic_partition_get_leader_epoch(it)), INT2NUM(it->err));
 }
 
-static VALUE committed_answer(rd_kafka_event_t *event, int number, const char *message,
-                              const rd_kafka_topic_partition_list_t *list) {
-  VALUE partitions = rb_ary_new();
+static VALUE committed_rows(VALUE ptr) {
+  const rd_kafka_topic_partition_list_t *list = ((pk_committed_t *)ptr)->list;
+  VALUE rows = rb_ary_new_capa(list->cnt);
 
-  for (int i = 0; list && i < list->cnt; i++) rb_ary_push(partitions, committed_partition(&list->elems[i]));
-  return rb_ary_new_from_args(5, symbol("committed"), token_of(event), INT2NUM(number), pk_utf8(message), partitions);
+  for (int i = 0; i < list->cnt; i++) rb_ary_push(rows, committed_partition(&list->elems[i]));
+  return rows;
 }
 
-static VALUE committed_value(rd_kafka_event_t *event) {
-  const rd_kafka_ListConsumerGroupOffsets_result_t *result = rd_kafka_event_ListConsumerGroupOffsets_result(event);
-  const rd_kafka_group_result_t **groups;
-  const rd_kafka_error_t *error;
-  size_t count = 0;
+static VALUE committed_value(VALUE ptr) {
+  const pk_committed_t *answer = (pk_committed_t *)ptr;
+  rd_kafka_resp_err_t err = answer->query.err;
 
-  if (rd_kafka_event_error(event)) {
-    return committed_answer(event, rd_kafka_event_error(event), rd_kafka_event_error_string(event), NULL);
-  }
-  groups = rd_kafka_ListConsumerGroupOffsets_result_groups(result, &count);
-  if (!count) return committed_answer(event, 0, NULL, NULL);
-  error = rd_kafka_group_result_error(groups[0]);
-  return committed_answer(event, error ? rd_kafka_error_code(error) : 0, error ? rd_kafka_error_string(error) : NULL,
-                          rd_kafka_group_result_partitions(groups[0]));
+  return rb_ary_new_from_args(5, symbol("committed"), LL2NUM((long long)answer->token), INT2NUM(err),
+                              err ? pk_utf8(rd_kafka_err2str(err)) : Qnil, err ? rb_ary_new() : committed_rows(ptr));
+}
+
+static VALUE committed_end(VALUE ptr) {
+  pk_query_unref(&((pk_committed_t *)ptr)->query);
+  return Qnil;
+}
+
+VALUE pk_next_committed_value(pk_consumer_t *consumer) {
+  pk_committed_t *answer = pk_consumer_next_committed(consumer);
+
+  return answer ? rb_ensure(committed_value, (VALUE)answer, committed_end, (VALUE)answer) : Qnil;
 }
 
 static VALUE log_value(rd_kafka_event_t *event) {
@@ -87,6 +97,7 @@ static VALUE log_value(rd_kafka_event_t *event) {
   int level = 0;
 
   rd_kafka_event_log(event, &facility, &text, &level);
+  if (level <= PK_LOG_WARNING) pk_crash_note("log %s: %s", facility, text);
   return rb_ary_new_from_args(4, symbol("log"), INT2NUM(level), pk_utf8(facility), pk_utf8(text));
 }
 
@@ -136,8 +147,6 @@ VALUE pk_event_value(pk_consumer_t *consumer, rd_kafka_event_t *event) {
     return error_value(event);
   case RD_KAFKA_EVENT_OFFSET_COMMIT:
     return commit_value(event);
-  case RD_KAFKA_EVENT_LISTCONSUMERGROUPOFFSETS_RESULT:
-    return committed_value(event);
   case RD_KAFKA_EVENT_STATS:
     return rb_ary_new_from_args(2, symbol("stats"), stats_value(consumer, event));
   case RD_KAFKA_EVENT_OAUTHBEARER_TOKEN_REFRESH:

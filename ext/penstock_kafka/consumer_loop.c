@@ -1,5 +1,6 @@
 /* Consumer: the calls of the poll loop's round: events, lanes, takes, offsets. */
 #include "binding.h"
+#include "core/committed.h"
 #include "nogvl.h"
 
 typedef struct {
@@ -25,7 +26,7 @@ static VALUE poll_event_body(VALUE ptr) {
   inside_t *call = (inside_t *)ptr;
   rd_kafka_event_t *event = pk_consumer_poll_event(call->core);
 
-  return event ? pk_event_value(call->core, event) : Qnil;
+  return event ? pk_event_value(call->core, event) : pk_next_committed_value(call->core);
 }
 
 static VALUE consumer_poll_event(VALUE self) {
@@ -84,24 +85,19 @@ static VALUE consumer_commit(VALUE self, VALUE token, VALUE offsets) {
   return inside(self, rb_ary_new_from_args(2, token, offsets), commit_body);
 }
 
-/* [token, list or nil, require_stable, timeout_ms] */
+/* [token, list, timeout_ms] */
 static VALUE fetch_committed_body(VALUE ptr) {
   inside_t *call = (inside_t *)ptr;
   intptr_t token = (intptr_t)NUM2LL(rb_ary_entry(call->argument, 0));
-  int timeout_ms = NUM2INT(rb_ary_entry(call->argument, 3));
-  VALUE values = rb_ary_entry(call->argument, 1);
-  rd_kafka_topic_partition_list_t *list = NIL_P(values) ? NULL : pk_list_from_values(values);
-  pk_failure_t failure = {0};
+  int timeout_ms = NUM2INT(rb_ary_entry(call->argument, 2));
+  rd_kafka_topic_partition_list_t *list = pk_list_from_values(rb_ary_entry(call->argument, 1));
 
-  pk_consumer_fetch_committed(call->core, list, RTEST(rb_ary_entry(call->argument, 2)), timeout_ms, (void *)token,
-                              &failure);
-  if (list) rd_kafka_topic_partition_list_destroy(list);
-  if (failure.number) pk_raise(failure.number, failure.text);
+  pk_loop_check(pk_consumer_fetch_committed(call->core, list, timeout_ms, token), call->core);
   return Qtrue;
 }
 
-static VALUE consumer_fetch_committed(VALUE self, VALUE token, VALUE list, VALUE stable, VALUE timeout_ms) {
-  return inside(self, rb_ary_new_from_args(4, token, list, stable, timeout_ms), fetch_committed_body);
+static VALUE consumer_fetch_committed(VALUE self, VALUE token, VALUE list, VALUE timeout_ms) {
+  return inside(self, rb_ary_new_from_args(3, token, list, timeout_ms), fetch_committed_body);
 }
 
 /* ---- taking ---- */
@@ -230,5 +226,5 @@ void Init_pk_consumer_loop(VALUE cConsumer) {
   rb_define_method(cConsumer, "take", consumer_take, 1);
   rb_define_method(cConsumer, "touch", consumer_touch, 1);
   rb_define_method(cConsumer, "commit", consumer_commit, 2);
-  rb_define_private_method(cConsumer, "request_committed", consumer_fetch_committed, 4);
+  rb_define_private_method(cConsumer, "request_committed", consumer_fetch_committed, 3);
 }

@@ -1,6 +1,7 @@
 #include "penstock_kafka.h"
 
 #include "core/consumer.h"
+#include "core/crash.h"
 #include "core/exit.h"
 #include "producing.h"
 #include "turn.h"
@@ -111,8 +112,18 @@ static void (*const inits[])(VALUE) = {
     Init_pk_group_metadata, Init_pk_delivery, Init_pk_watched, Init_pk_producer, Init_pk_admin, Init_pk_mock,
 };
 
+/* Ruby's own: declared in no public header. */
+int ruby_native_thread_p(void);
+
+/* What the last line of a crashing process begins with. */
+static VALUE native_identity(VALUE self, VALUE text) {
+  pk_crash_identity(StringValueCStr(text));
+  return Qnil;
+}
+
 RUBY_FUNC_EXPORTED void Init_penstock_kafka(void) {
   pk_guard_exit();
+  pk_crash_ruby_threads(ruby_native_thread_p);
   Init_pk_turn();
   pk_mPenstock = rb_define_module("Penstock");
   pk_mNative = rb_define_module_under(pk_mPenstock, "Native");
@@ -124,5 +135,6 @@ RUBY_FUNC_EXPORTED void Init_penstock_kafka(void) {
   rb_define_module_function(pk_mNative, "thread_count", native_thread_count, 0);
   rb_define_module_function(pk_mNative, "handle_count", native_handle_count, 0);
   rb_define_module_function(pk_mNative, "forked!", native_forked, 0);
+  rb_define_module_function(pk_mNative, "crash_identity=", native_identity, 1);
   for (size_t i = 0; i < sizeof inits / sizeof *inits; i++) inits[i](pk_mNative);
 }

@@ -1,5 +1,7 @@
 #include "admin.h"
 
+#include "crash.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -64,7 +66,7 @@ pk_admin_t *pk_admin_new(rd_kafka_conf_t *conf, char *error, size_t size) {
   rd_kafka_t *rk;
 
   admin_settings(conf);
-  rk = admin ? rd_kafka_new(grouped ? RD_KAFKA_CONSUMER : RD_KAFKA_PRODUCER, conf, error, size) : NULL;
+  rk = admin ? pk_client_new(grouped ? RD_KAFKA_CONSUMER : RD_KAFKA_PRODUCER, conf, error, size) : NULL;
   if (!rk) {
     rd_kafka_conf_destroy(conf);
     free(admin);

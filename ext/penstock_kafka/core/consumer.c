@@ -1,4 +1,5 @@
-#include "consumer.h"
+#include "committed.h"
+#include "crash.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -78,7 +79,7 @@ static rd_kafka_t *pk_consumer_make(rd_kafka_conf_t *conf, pk_failure_t *failure
   if (fetches) rd_kafka_conf_enable_sasl_queue(conf, 1);
   pk_consumer_patched(conf);
   rd_kafka_conf_set(conf, "log.queue", "true", text, sizeof text);
-  rk = rd_kafka_new(RD_KAFKA_CONSUMER, conf, text, sizeof text);
+  rk = pk_client_new(RD_KAFKA_CONSUMER, conf, text, sizeof text);
   if (rk && fetches) rd_kafka_error_destroy(rd_kafka_sasl_background_callbacks_enable(rk));
   if (rk) return rk;
   pk_failure_set(failure, rd_kafka_last_error(), text);
@@ -117,15 +118,18 @@ static pk_consumer_t *pk_consumer_alloc(void) {
 
 static void pk_consumer_free(pk_consumer_t *consumer) {
   pk_handle_destroy(&consumer->handle);
+  pk_consumer_drop_committed(consumer);
   free(consumer->pending);
-  free(consumer->group_id);
   free(consumer);
 }
 
 /* Without a group librdkafka makes a handle that has no consumer queue. */
 static bool pk_consumer_start(pk_consumer_t *consumer, rd_kafka_conf_t *conf, pk_failure_t *failure) {
-  consumer->group_id = pk_conf_value(conf, "group.id");
-  if (!consumer->group_id) {
+  char *group_id = pk_conf_value(conf, "group.id");
+  bool grouped = group_id != NULL;
+
+  free(group_id);
+  if (!grouped) {
     rd_kafka_conf_destroy(conf);
     pk_failure_set(failure, RD_KAFKA_RESP_ERR__INVALID_ARG, "a consumer needs a group.id");
     return false;

@@ -35,9 +35,9 @@ typedef struct pk_consumer {
   pk_wake_t wake;
   pk_hub_t hub;
   rd_kafka_queue_t *queue;   /* the consumer queue: events, logs, errors */
-  rd_kafka_queue_t *replies; /* answers of commits and reads of offsets */
-  char *group_id;
-  int queries; /* guarded by handle.lock; handle.idle tells when 0 */
+  rd_kafka_queue_t *replies; /* answers of commits */
+  int queries;                    /* guarded by handle.lock; handle.idle is signalled at 0 */
+  struct pk_committed *committed; /* answers of committed.h, oldest first; guarded by handle.lock */
   _Atomic int in_loop;
   _Atomic int hurry; /* set by an interrupt of close: leave the group alone */
   /* From here on the loop thread's, or the closer's. */
@@ -94,8 +94,6 @@ void pk_consumer_seek(pk_consumer_t *consumer, pk_lane_t *lane, int64_t offset, 
                       pk_failure_t *failure);
 rd_kafka_resp_err_t pk_consumer_commit(pk_consumer_t *consumer, const rd_kafka_topic_partition_list_t *offsets,
                                        void *token);
-void pk_consumer_fetch_committed(pk_consumer_t *consumer, const rd_kafka_topic_partition_list_t *partitions,
-                                 bool require_stable, int timeout_ms, void *token, pk_failure_t *failure);
 void pk_consumer_close_begin(pk_consumer_t *consumer, pk_failure_t *failure);
 
 /* ---- any thread, outside ---- */

@@ -1,6 +1,8 @@
 /* How a consumer ends: in good order, in a hurry, or by nobody's doing. */
 #include "consumer_parts.h"
 
+#include "crash.h"
+
 /* Longest wait between two looks at rd_kafka_consumer_closed: the end is told by
  * an operation that isn't an event, whose edge may be missed. */
 #define PK_CLOSE_SLICE_MS 100
@@ -12,6 +14,7 @@
 void pk_consumer_close_begin(pk_consumer_t *consumer, pk_failure_t *failure) {
   if (consumer->close_begun) return;
   consumer->close_begun = true;
+  pk_crash_note("%s: leaves its group", rd_kafka_name(consumer->handle.rk));
   consumer->leaving = !pk_failure_take(failure, rd_kafka_consumer_close_queue(consumer->handle.rk, consumer->queue));
 }
 

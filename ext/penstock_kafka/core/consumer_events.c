@@ -1,5 +1,5 @@
 /* What comes out of the consumer's queues, and what goes back: answers of
- * rebalances, commits, reads of committed offsets. */
+ * rebalances and commits. */
 #include "consumer_parts.h"
 
 #include <string.h>
@@ -98,33 +98,4 @@ void pk_consumer_assign(pk_consumer_t *consumer, const rd_kafka_topic_partition_
 rd_kafka_resp_err_t pk_consumer_commit(pk_consumer_t *consumer, const rd_kafka_topic_partition_list_t *offsets,
                                        void *token) {
   return rd_kafka_commit_queue(consumer->handle.rk, offsets, consumer->replies, NULL, token);
-}
-
-static rd_kafka_AdminOptions_t *pk_committed_options(pk_consumer_t *consumer, bool require_stable, int timeout_ms,
-                                                     void *token, pk_failure_t *failure) {
-  rd_kafka_AdminOptions_t *options =
-      rd_kafka_AdminOptions_new(consumer->handle.rk, RD_KAFKA_ADMIN_OP_LISTCONSUMERGROUPOFFSETS);
-  char text[PK_TEXT_BYTES];
-  rd_kafka_resp_err_t err = rd_kafka_AdminOptions_set_request_timeout(options, timeout_ms, text, sizeof text);
-
-  rd_kafka_AdminOptions_set_opaque(options, token);
-  if (!err) {
-    if (!pk_failure_take(failure, rd_kafka_AdminOptions_set_require_stable_offsets(options, require_stable))) return options;
-  } else {
-    pk_failure_set(failure, err, text);
-  }
-  rd_kafka_AdminOptions_destroy(options);
-  return NULL;
-}
-
-void pk_consumer_fetch_committed(pk_consumer_t *consumer, const rd_kafka_topic_partition_list_t *partitions,
-                                 bool require_stable, int timeout_ms, void *token, pk_failure_t *failure) {
-  rd_kafka_AdminOptions_t *options = pk_committed_options(consumer, require_stable, timeout_ms, token, failure);
-  rd_kafka_ListConsumerGroupOffsets_t *request;
-
-  if (!options) return;
-  request = rd_kafka_ListConsumerGroupOffsets_new(consumer->group_id, partitions);
-  rd_kafka_ListConsumerGroupOffsets(consumer->handle.rk, &request, 1, options, consumer->replies);
-  rd_kafka_ListConsumerGroupOffsets_destroy(request);
-  rd_kafka_AdminOptions_destroy(options);
 }

@@ -1,5 +1,7 @@
 #include "mock.h"
 
+#include "crash.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -10,7 +12,7 @@ static rd_kafka_t *mock_rk(char *error, size_t size) {
   rd_kafka_t *rk;
 
   rd_kafka_conf_set_log_cb(conf, NULL);
-  rk = rd_kafka_new(RD_KAFKA_PRODUCER, conf, error, size);
+  rk = pk_client_new(RD_KAFKA_PRODUCER, conf, error, size);
   if (!rk) rd_kafka_conf_destroy(conf);
   return rk;
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "crash.h"
 #include "producer_events.h"
 #include "producer_topics.h"
 #include "thread.h"
@@ -95,7 +96,7 @@ rd_kafka_resp_err_t pk_producer_open(pk_producer_t *producer, rd_kafka_conf_t *c
   pk_producer_prepare(conf, tokens && !fetches);
   /* The first request for a token comes before anybody could say so. */
   if (tokens) atomic_store(&producer->reports.wants, PK_WANT_TOKENS);
-  if (!(rk = rd_kafka_new(RD_KAFKA_PRODUCER, conf, error, error_size))) {
+  if (!(rk = pk_client_new(RD_KAFKA_PRODUCER, conf, error, error_size))) {
     rd_kafka_conf_destroy(conf);
     return RD_KAFKA_RESP_ERR__INVALID_ARG;
   }

@@ -4,6 +4,9 @@
 #include <string.h>
 
 #include "../../penstock_core/core/stats_trim.h"
+#include "crash.h"
+
+#define PK_LOG_WARNING 4 /* of syslog */
 
 static void pk_report(pk_producer_t *producer, const rd_kafka_message_t *message, const pk_delivery_t *delivery) {
   int want = message->err ? PK_WANT_FAILED : PK_WANT_DELIVERED;
@@ -29,21 +32,25 @@ static void pk_stripe_let_go(pk_stripe_t *stripe, pk_watched_t **bell) {
   pk_watched_ring(bell);
 }
 
+/* Before the outcome is told: whoever was woken by it may ask for the counts. The
+ * thread of reports alone writes them. */
+static void pk_count_delivery(pk_producer_t *producer, bool failed) {
+  _Atomic uint64_t *count = failed ? &producer->failed : &producer->delivered;
+
+  atomic_store_explicit(count, atomic_load_explicit(count, memory_order_relaxed) + 1, memory_order_relaxed);
+}
+
 /* One lock a run of messages of the same stripe. */
 static void pk_serve_deliveries(pk_producer_t *producer, rd_kafka_event_t *event) {
   const rd_kafka_message_t *message;
   pk_stripe_t *held = NULL;
   pk_watched_t *bell = NULL;
-  uint64_t count = 0, failed = 0;
 
   while ((message = rd_kafka_event_message_next(event))) {
     pk_delivery_t *delivery = message->_private;
 
-    count++;
-    if (message->err) {
-      failed++;
-      pk_leftovers_add(&producer->leftovers, message);
-    }
+    pk_count_delivery(producer, message->err);
+    if (message->err) pk_leftovers_add(&producer->leftovers, message);
     pk_report(producer, message, delivery);
     if (!delivery) continue;
     if (held != delivery->stripe) {
@@ -54,8 +61,6 @@ static void pk_serve_deliveries(pk_producer_t *producer, rd_kafka_event_t *event
     pk_delivery_report_locked(delivery, message, &producer->flush.urgency, &bell);
   }
   pk_stripe_let_go(held, &bell);
-  atomic_fetch_add_explicit(&producer->failed, failed, memory_order_relaxed);
-  atomic_fetch_add_explicit(&producer->delivered, count - failed, memory_order_relaxed);
 }
 
 static void pk_serve_log(pk_reports_t *reports, rd_kafka_event_t *event) {
@@ -64,6 +69,7 @@ static void pk_serve_log(pk_reports_t *reports, rd_kafka_event_t *event) {
 
   if (rd_kafka_event_log(event, &facility, &text, &level) == 0) {
     pk_reports_notice(reports, PK_WANT_LOGS, level, false, facility, text);
+    if (level <= PK_LOG_WARNING) pk_crash_note("log %s: %s", facility, text);
   }
 }
 
@@ -76,6 +82,8 @@ static void pk_serve_error(pk_producer_t *producer, rd_kafka_event_t *event) {
   if (fatal) err = rd_kafka_fatal_error(producer->handle.rk, text, sizeof text);
   pk_reports_notice(&producer->reports, PK_WANT_ERRORS, err, fatal, NULL,
                     fatal ? text : rd_kafka_event_error_string(event));
+  pk_crash_note("%s: error %s: %s", rd_kafka_name(producer->handle.rk), rd_kafka_err2name(err),
+                fatal ? text : rd_kafka_event_error_string(event));
 }
 
 /* Without topics and partitions, whose numbers grow with the cluster and tell of
