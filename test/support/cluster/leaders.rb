@@ -1,0 +1,64 @@
+# frozen_string_literal: true
+
+module Penstock
+  module TestSupport
+    # Who leads what in a {KafkaCluster}, and how it is moved: leaders of partitions, and through those of the internal topics the
+    # coordinators of groups and transactional ids. Asked of Kafka's own client.
+    module ClusterLeaders
+      OFFSETS = "__consumer_offsets"
+      TRANSACTIONS = "__transaction_state"
+
+      # Creates a topic and returns when each partition has a leader and all replicas in sync.
+      def create_topic(name, partitions: 6, config: {})
+        agent.call(:create_topic, topic: name, partitions: partitions, config: config)
+        wait_until(30, "topic #{name}", every: 0.02) do
+          rows = agent.call(:topic, topic: name)
+          rows.size == partitions && rows.all? { |row| row["leader"] > 0 && row["isr"].size == row["replicas"].size }
+        rescue ClusterAgent::Error
+          false
+        end
+        name
+      end
+
+      # @return [Hash{Integer => Integer}] the leader of each partition; -1: none
+      def leaders(topic)
+        agent.call(:topic, topic: topic).to_h { |row| row.values_at("partition", "leader") }
+      end
+
+      def leader(topic, partition) = leaders(topic).fetch(partition)
+
+      # Makes a broker the leader of a partition whose replica it has, and waits until it is. It stays so until the next move.
+      def move_leader(topic, partition, to:, seconds: 30)
+        row = agent.call(:topic, topic: topic).find { |one| one["partition"] == partition }
+        replicas = [to, *(row.fetch("replicas") - [to])]
+        agent.call(:reassign, partitions: [{topic: topic, partition: partition, replicas: replicas}])
+        wait_until(seconds, "broker #{to} as leader of #{topic}/#{partition}", every: 0.05) do
+          agent.call(:elect, topic: topic, partition: partition)
+          leader(topic, partition) == to
+        rescue ClusterAgent::Error
+          false
+        end
+      end
+
+      # Preferred leaders lead again, everywhere.
+      def elect_preferred = agent.call(:elect)
+
+      # Which partition of an internal topic stands for a group or a transactional id: Java's hash of the name.
+      def place_of(name, topic)
+        count = (@place_counts ||= {})[topic] ||= agent.call(:topic, topic: topic).size
+        hash = name.encode("UTF-16BE").unpack("n*").inject(0) { |sum, unit| (sum * 31 + unit) & 0xFFFFFFFF }
+        (hash & 0x7FFFFFFF) % count
+      end
+
+      # @return [Integer] the broker that coordinates a group
+      def coordinator(group) = leader(OFFSETS, place_of(group, OFFSETS))
+
+      # @return [Integer] the broker that coordinates a transactional id
+      def transaction_coordinator(id) = leader(TRANSACTIONS, place_of(id, TRANSACTIONS))
+
+      def move_coordinator(group, to:) = move_leader(OFFSETS, place_of(group, OFFSETS), to: to)
+
+      def move_transaction_coordinator(id, to:) = move_leader(TRANSACTIONS, place_of(id, TRANSACTIONS), to: to)
+    end
+  end
+end

@@ -1,0 +1,87 @@
+# frozen_string_literal: true
+
+require_relative "member"
+
+module Penstock
+  module TestSupport
+    module FaultRuns
+      # An application of a fault run: what it consumes and how, and the processes that do. Whoever makes it says what differs
+      # from the defaults (programs/consumer.rb lists what there is).
+      class Application
+        COMMIT_MS = 5_000
+        PROTOCOLS = {
+          cooperative: {}, # the default
+          eager: {"partition.assignment.strategy": "range"},
+          consumer: {"group.protocol": "consumer"}
+        }.freeze
+        # For cases in which members die: short enough that it is noticed, long enough for a busy machine. Else it is the default.
+        SHORT_MS = 10_000
+
+        attr_reader :name, :group, :topic, :members, :plan
+
+        # @param run [Run]
+        # @param name [String]
+        # @param topic [String]
+        # @param protocol [Symbol] of PROTOCOLS
+        # @param kafka [Hash] more of librdkafka's properties
+        # @param plan [Hash] see programs/consumer.rb
+        # @param short_session [Boolean] whether a member that has died is soon missed
+        def initialize(run, name, topic:, protocol: :cooperative, short_session: false, kafka: {}, **plan)
+          @run = run
+          @name = name
+          @topic = topic
+          @group = "#{run.id}-#{name}"
+          @kafka = {"bootstrap.servers": run.bootstrap_servers, **PROTOCOLS.fetch(protocol), **kafka}
+          shorten_session(protocol) if short_session
+          @plan = {mode: "whole", offsets: "automatic", **plan}
+          @members = []
+        end
+
+        # @return [Member] one process more
+        # @param more [Hash] of its plan
+        # @param place [Integer] of its transactional id; its own number, unless it takes another's place
+        def start(env: {}, kafka: {}, place: nil, **more)
+          member = (@count = @count.to_i + 1)
+          (@places ||= {})["#{@name}-#{member}"] = place ||= member
+          own = @plan[:transactional] ? {"transactional.id": "#{@group}-#{place}"} : {}
+          plan = {application: @name, member: member, group: @group, topic: @topic, folder: @run.folder,
+                  kafka: {**@kafka, **own, **kafka}, **@plan, **more}
+          @run.spawn("#{@name}-#{member}", "consumer.rb", plan, env: env).tap { |one| @members << one }
+        end
+
+        # @param member [Member] that has ended
+        # @return [Hash] for {#start}, so that another one ends what it has left open
+        def replacing(member) = {place: @places.fetch(member.name)}
+
+        # @return [Array<Member>]
+        def alive = @members.select(&:alive?)
+
+        # The topics that must be read to their end: its own and those it makes for retries.
+        # @return [Array<String>]
+        def topics = [@topic, *retry_topics]
+
+        def retry_topics
+          separator = @topic[/[._-]/] || "."
+          Array.new(@plan[:retries].to_a.size) { |tier| [@topic, "retry", tier + 1].join(separator) }
+        end
+
+        def dead = @plan[:dead]
+
+        # With KIP-848 it is the group's, on the brokers.
+        def shorten_session(protocol)
+          return @kafka.merge!("session.timeout.ms": SHORT_MS, "heartbeat.interval.ms": 1_000) unless protocol == :consumer
+
+          @run.agent.call(:alter_group, group: @group, config: {"consumer.session.timeout.ms" => SHORT_MS})
+        end
+
+        # @return [Hash] for {Database#add_application}
+        def to_row
+          {name: @name, consumer_group: @group, topic: @topic, lane: @plan.fetch(:mode), offsets: @plan.fetch(:offsets),
+           failing: !!@plan[:failing], transactional: !!@plan[:transactional], out_topic: @plan[:out], dead_topic: dead,
+           attempts: dead && ((@plan[:retries]&.size || @plan.fetch(:max_retries, 2)) + 1),
+           commit_us: @kafka.fetch(:"auto.commit.interval.ms", COMMIT_MS) * 1_000, retries: retry_topics}
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,57 @@
+# frozen_string_literal: true
+
+module Penstock
+  module TestSupport
+    module FaultRuns
+      # Whether processes grow: resident memory, descriptors and threads over time, of those that live long enough to say. What a
+      # process takes in its first minutes is warm-up.
+      class Growth
+        WARM_UP_S = 120
+        ENOUGH_S = 240
+        # An hour's, each beyond what a young process takes while its heap settles.
+        LIMITS = {rss: 24 << 20, fds: 10, threads: 6}.freeze
+
+        def initialize
+          @samples = Hash.new { |hash, name| hash[name] = [] }
+        end
+
+        # @param members [Array<Member>]
+        def sample(members)
+          at = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC)
+          members.each { |member| member.usage&.then { |usage| @samples[member.name] << [at, usage] } }
+        end
+
+        # @return [Hash{String => Hash}] by member: slopes an hour, and what it took at last
+        def to_h
+          @samples.filter_map { |name, samples| [name, describe(samples)] if old?(samples) }.to_h
+        end
+
+        # @return [Array<String>]
+        def problems
+          to_h.flat_map do |name, one|
+            LIMITS.filter_map { |what, limit|
+              "#{name}: #{what} grows by #{one[:an_hour][what]} an hour" if one[:an_hour][what] > limit
+            }
+          end
+        end
+
+        private
+
+        def old?(samples) = samples.last[0] - samples.first[0] > WARM_UP_S + ENOUGH_S
+
+        def describe(samples)
+          warm = samples.drop_while { |at, _usage| at < samples.first[0] + WARM_UP_S }
+          {an_hour: LIMITS.keys.to_h { |what| [what, (slope(warm.map { |at, usage| [at, usage[what]] }) * 3_600).round] },
+           last: samples.last[1]}
+        end
+
+        # Least squares.
+        def slope(points)
+          mean_x = points.sum(&:first) / points.size
+          mean_y = points.sum(&:last).to_f / points.size
+          points.sum { |x, y| (x - mean_x) * (y - mean_y) } / points.sum { |x, _y| (x - mean_x)**2 }
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,149 @@
+# frozen_string_literal: true
+
+require "json"
+require_relative "../cluster/known_process"
+require_relative "../ruby_program"
+require_relative "../wait"
+require_relative "journal"
+
+module Penstock
+  module TestSupport
+    module FaultRuns
+      # A process of a fault run, with what it forks: a server, a swarm, a producer. It is started and ended by the run, known
+      # by number and start time; every signal goes to the run's {Chronicle} first, so that an end nobody ordered is told from
+      # others.
+      class Member
+        include Wait
+
+        PROGRAMS = File.join(__dir__, "programs")
+        MARK = "PENSTOCK_TEST_MEMBER"
+        # The environment of whoever runs the tests is no part of a scenario.
+        CLEAN = ENV.keys.grep(/\APENSTOCK_/).to_h { |name| [name, nil] }.freeze
+        # How a process ends that was not told to: what librdkafka and Ruby leave in its log.
+        CRASHES = /\[BUG\]|Assertion| assert: |SIGABRT|SIGSEGV|Segmentation fault|double free|corrupted|stack smashing/
+
+        # @return [Array<String>] ends that are in order besides "exit 0"
+        attr_reader :expected_ends
+        attr_reader :name, :plan, :pid, :log_path, :status, :started_at, :ended_at
+
+        # @param name [String]
+        # @param program [String] of PROGRAMS
+        # @param plan [Hash]
+        # @param folder [String]
+        # @param chronicle [Chronicle]
+        def initialize(name, program:, plan:, folder:, chronicle:, env: {})
+          @name = name
+          @plan = plan
+          @chronicle = chronicle
+          @expected_ends = ["exit 0"]
+          @log_path = File.join(folder, "#{name}.log")
+          @mark = "#{folder}/#{name}/#{Journal.now}"
+          @input, @cord = IO.pipe
+          env = {**CLEAN, **env, MARK => @mark, "PENSTOCK_PLAN" => JSON.generate(plan)}
+          @started_at = Journal.now
+          @pid = ::Process.spawn(env, *RubyProgram.command(File.join(PROGRAMS, program)), :in => @input, :pgroup => true,
+            %i[out err] => [@log_path, "a"])
+          @input.close
+          @process = KnownProcess.new(@pid)
+        end
+
+        def alive?
+          reap
+          @status.nil?
+        end
+
+        # @param pid [Integer] its own, or one of {#descendants}
+        def signal(name, pid = @pid)
+          @chronicle.signal(pid, name)
+          ::Process.kill(name, pid)
+          true
+        rescue Errno::ESRCH
+          false
+        end
+
+        # kill -9; returns when it is gone.
+        def kill
+          # What it has forked goes with it; when, is needed for their journals.
+          descendants.each { |process| @chronicle.signal(process.pid, "KILL") }
+          signal("KILL")
+          await_end(20)
+        end
+
+        # In order. What comes after the time is over is a kill, and an end that isn't 0.
+        # @return [Numeric] seconds it took
+        def stop(seconds = 40)
+          began = Journal.now
+          signal("CONT")
+          signal("TERM")
+          await_end(seconds)
+          (Journal.now - began) / 1e6
+        rescue TimeoutError
+          @late = true
+          kill
+          seconds
+        end
+
+        def await_end(seconds)
+          wait_until(seconds, "the end of #{name}", state: -> { tail }, every: 0.02) { !alive? }
+          @status
+        end
+
+        # @param ending [String] as {#ending} says it
+        def may_end(ending) = @expected_ends << ending
+
+        # The end of what it reads from, which tells a producer to come to its end.
+        def hang_up = @cord.close
+
+        # @return [Array<KnownProcess>] what it has forked and what that has forked
+        def descendants = KnownProcess.marked("#{MARK}=#{@mark}").reject { |process| process.pid == @pid }
+
+        # @return [Array<Integer>] processes of a swarm's nodes
+        def nodes
+          log.scan(/node (\d+): forked \(pid (\d+)\)/).to_h.values.map { |pid| Integer(pid) }
+            .select { |pid| KnownProcess.started_at(pid) }
+        end
+
+        # Whether its program had begun: before, a signal ends it as any Ruby.
+        def begun? = Dir[File.join(File.dirname(@log_path), "*-#{@pid}.journal")].any?
+
+        # @return [String, nil] how it ended: "exit 0", "signal KILL"; nil: it runs
+        def ending
+          return "late" if @late
+          return if alive?
+          @status.signaled? ? "signal #{Signal.signame(@status.termsig)}" : "exit #{@status.exitstatus}"
+        end
+
+        # @return [Array<String>] lines of its log that tell of a crash
+        def crashes = log.lines.grep(CRASHES)
+
+        def log = File.exist?(@log_path) ? File.read(@log_path).scrub : ""
+        def tail(lines = 20) = log.lines.last(lines).join
+
+        # @return [Hash{Symbol => Integer}, nil] resident bytes, descriptors and threads
+        def usage(pid = @pid)
+          {rss: KnownProcess.new(pid).rss, fds: Dir.children("/proc/#{pid}/fd").size,
+           threads: Dir.children("/proc/#{pid}/task").size}
+        rescue SystemCallError
+          nil
+        end
+
+        # Ends everything of it that is left.
+        # @return [Array<Integer>] what was left although its process had ended
+        def close
+          hang_up
+          left = alive? ? [] : descendants.map(&:pid)
+          signal("KILL") if alive?
+          await_end(20)
+          wait_until(20, "the end of what #{name} has forked") { descendants.each { |process| process.signal(:KILL) }.empty? }
+          left
+        end
+
+        private
+
+        def reap
+          @status ||= ::Process.wait2(@pid, ::Process::WNOHANG)&.last&.tap { @ended_at = Journal.now }
+        end
+      end
+    end
+  end
+end
