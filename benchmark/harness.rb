@@ -2,6 +2,7 @@
 
 require_relative "harness/broker"
 require_relative "harness/c_programs"
+require_relative "harness/cluster"
 require_relative "harness/machine"
 require_relative "harness/options"
 require_relative "harness/peers"
@@ -16,6 +17,8 @@ Dir[File.join(__dir__, "workloads/*.rb")].sort.each { |file| require file }
 module Bench
   ROOT = File.expand_path("..", __dir__)
   RESULT = File.join(__dir__, "results/reference.json")
+  # The workloads on three brokers.
+  FAILOVER = File.join(__dir__, "results/failover.json")
   # The same workloads with Ruby's compiler: a column of its own in docs/performance.md.
   COMPILED = File.join(__dir__, "results/yjit.json")
 
@@ -40,22 +43,28 @@ module Bench
   end
 
   def measure(classes, options)
+    on_one, on_several = classes.partition { |workload| workload::BROKERS == 1 }
+    outcomes, brokers = [[Broker, on_one], [Cluster, on_several]].reject { |_brokers, some| some.empty? }
+      .map { |brokers, some| measure_on(brokers, some, options) }.transpose
+    Report.new(outcomes.flatten, {runs: options.runs, switches: RubySide.switches,
+         **Machine.facts(broker: brokers.join("; "), peers: Peers.versions, penstock: penstock)})
+  end
+
+  # @return [Array(Array<Outcome>, String)] and the version of the brokers
+  def measure_on(brokers, classes, options)
     c_programs = CPrograms.new
-    Broker.open do |broker|
+    brokers.open do |broker|
       topics = Topics.new(broker, c_programs)
-      topics.warm_up
+      broker.respond_to?(:warm_up) ? broker.warm_up : topics.warm_up
       workloads = classes.map do |workload|
         workload.new(broker: broker, topics: topics, c_programs: c_programs, options: options)
       end
-      outcomes = workloads.map { |workload| Runner.new(workload, options).run }
-      Report.new(outcomes,
-        {runs: options.runs, switches: RubySide.switches,
-         **Machine.facts(broker: broker, peers: Peers.versions, penstock: penstock)})
+      [workloads.map { |workload| Runner.new(workload, options).run }, broker.version]
     end
   end
 
   def chosen(options)
-    return Workload.all if options.names.empty?
+    return Workload.all.select { |workload| workload::BROKERS == 1 } if options.names.empty?
 
     by_name = Workload.all.flat_map { |workload| workload.names.map { |name| [name, workload] } }.to_h
     unknown = options.names - by_name.keys
@@ -73,8 +82,11 @@ module Bench
 
   def document(options)
     require_relative "harness/document"
+    files = (options.docs == true) ? [RESULT, FAILOVER] : [options.docs]
     compiled = COMPILED if File.exist?(COMPILED)
-    Document.new((options.docs == true) ? RESULT : options.docs, compiled).write(File.join(ROOT, "docs/performance.md"))
+    files.select { |file| File.exist?(file) }.each do |file|
+      Document.new(file, compiled).write(File.join(ROOT, "docs/performance.md"))
+    end
     0
   end
 end

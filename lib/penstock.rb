@@ -74,9 +74,8 @@ module Penstock
 
     # One that other frameworks have is told with what takes its place.
     def missing_constant(name)
-      require "penstock/config/former_constants"
-      way_out = Config::FormerConstants.hint(name) or return yield
-      text = "there is no Penstock::#{name}: #{way_out}. docs/coming-from-karafka.md has the rest"
+      require "penstock/compat/karafka/constants"
+      text = Compat::Karafka::Constants.message(name) or return yield
       error = NameError.new(text, name, receiver: self)
       error.set_backtrace(caller(2)) # without, Ruby's own hint would point at this line
       raise error

@@ -39,8 +39,12 @@ module Bench
       (fields[11].to_i + fields[12].to_i) / 100.0
     end
 
-    def version
-      jar = Dir[File.join(libs, "kafka-server-[0-9]*.jar")].first
+    def version = self.class.version_of(home)
+
+    # @param home [String] KAFKA_HOME
+    # @return [String]
+    def self.version_of(home)
+      jar = Dir[File.join(home, "libs/kafka-server-[0-9]*.jar")].first
       jar ? "Apache Kafka #{File.basename(jar)[/\d[\d.]*\d/]}" : "unknown"
     end
 

@@ -4,28 +4,35 @@ require "json"
 require_relative "statistics"
 
 module Bench
-  # Puts the figures of a JSON that bin/bench wrote into docs/performance.md, between its two marks, so that no number
-  # there is typed by hand.
+  # Puts the figures of a JSON that bin/bench wrote into docs/performance.md, between two marks, so that no number there is
+  # typed by hand. Workloads on three brokers have marks of their own.
   class Document
-    OPENING = "<!-- figures begin, written by bin/bench -->"
-    CLOSING = "<!-- figures end -->"
+    MARKS = {one: ["<!-- figures begin, written by bin/bench -->", "<!-- figures end -->"],
+             several: ["<!-- figures of three brokers begin, written by bin/bench -->",
+               "<!-- figures of three brokers end -->"]}.freeze
     VERDICTS = {"holds" => "holds", "misses" => "**misses**", "seen" => "", "absent" => "not run"}.freeze
 
     # @param json [String] file
     # @param compiled [String, nil] file of a run with Ruby's compiler: its figures come beside
     def initialize(json, compiled = nil)
       @result = JSON.parse(File.read(json))
-      @compiled = compiled ? figures_of(JSON.parse(File.read(compiled))) : {}
+      @compiled = (compiled && !several_brokers?) ? figures_of(JSON.parse(File.read(compiled))) : {}
     end
 
     def write(page)
       text = File.read(page)
-      before, rest = text.split(OPENING, 2)
-      after = rest.to_s.split(CLOSING, 2)[1] or raise "#{page} has no place for figures: #{OPENING} … #{CLOSING}"
-      File.write(page, [before, OPENING, "\n\n", body, "\n", CLOSING, after].join)
+      opening, closing = MARKS.fetch(several_brokers? ? :several : :one)
+      before, rest = text.split(opening, 2)
+      after = rest.to_s.split(closing, 2)[1] or raise "#{page} has no place for figures: #{opening} … #{closing}"
+      File.write(page, [before, opening, "\n\n", body, "\n", closing, after].join)
     end
 
     private
+
+    def several_brokers?
+      names = Workload.all.select { |workload| workload::BROKERS > 1 }.map { |workload| workload::NAME }
+      @result["workloads"].all? { |workload| names.include?(workload["name"]) }
+    end
 
     def body
       pages = @result["workloads"].flat_map { |workload| sides(workload) }

@@ -12,7 +12,7 @@ module Bench
         machine: {
           cpu: cpu, cpus: Etc.nprocessors, memory_mb: memory_mb, system: system_name, kernel: Etc.uname[:release]
         },
-        ruby: RUBY_DESCRIPTION, java: java, broker: broker.version, penstock: penstock, peers: peers
+        ruby: RUBY_DESCRIPTION, java: java, broker: broker, penstock: penstock, peers: peers
       }
     end
 

@@ -16,6 +16,7 @@ module Bench
     def self.parser(options)
       OptionParser.new do |parser|
         parser.banner = "usage: bin/bench [NAME…] [--peers] [--runs N] [--quick] [--side TEXT] [--yjit] [--json FILE]"
+        parser.separator "Without NAME: all workloads but ROLLING and COORDINATOR, which restart or kill three brokers."
         parser.on("--peers",
           "measure the other libraries in the same run (installs them into benchmark/peers/vendor)") {
           options.peers = true

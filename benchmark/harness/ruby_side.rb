@@ -38,11 +38,12 @@ module Bench
     # @param program [String] file below benchmark/sides, "karafka/consume.rb"
     # @param parameters [Hash] handed over as JSON in BENCH_PARAMETERS
     # @param arguments [Array<String>] instead of the program: another executable with its arguments
+    # @param log [String] file for what it prints
     # @return [Child]
-    def self.spawn(program, parameters, arguments: nil)
+    def self.spawn(program, parameters, arguments: nil, log: log_for(program))
       base, ruby = program.start_with?("penstock/", "ruby/") ? ours : peer
       env = base.merge("BENCH_PARAMETERS" => JSON.generate(parameters))
-      Child.new([*ruby, *(arguments || [File.join(SIDES, program)])], env: env, chdir: ROOT, log: log_for(program))
+      Child.new([*ruby, *(arguments || [File.join(SIDES, program)])], env: env, chdir: ROOT, log: log)
     end
 
     def self.log_for(name)

@@ -18,6 +18,9 @@ module Bench
       def names = [self::NAME, *(self::ALSO if const_defined?(:ALSO))]
     end
 
+    # How many brokers it runs on; workloads of several run when they are named only.
+    BROKERS = 1
+
     attr_reader :broker, :topics, :c_programs, :options
 
     def initialize(broker:, topics:, c_programs:, options:)

@@ -1,10 +1,10 @@
 # frozen_string_literal: true
 
+require_relative "compat/karafka/admin"
 require_relative "admin/session"
 require_relative "admin/topics"
 require_relative "admin/offsets"
 require_relative "admin/groups"
-require_relative "admin/signposts"
 
 module Penstock
   # Plain commands for a cluster: topics, offsets, groups. Each does one thing, waits until it is done *and visible*, and
@@ -18,7 +18,7 @@ module Penstock
   # called on the class connect to the application's cluster, for that one call. It neither joins groups nor commits nor
   # creates topics by asking for them. With an embedded broker it does what that one can do.
   class Admin
-    include Signposts
+    include Compat::Karafka::Admin
 
     # Every call ends within this time unless told otherwise.
     TIMEOUT_MS = 30_000
@@ -34,7 +34,7 @@ module Penstock
     ].freeze
 
     class << self
-      include Signposts
+      include Compat::Karafka::Admin
 
       # Where the class's commands go: librdkafka's properties, or something that answers them when called. The
       # application sets it.
@@ -51,7 +51,7 @@ module Penstock
 
       # @api private
       def const_missing(name)
-        error = Signposts.constant(self, name) or return super
+        error = Compat::Karafka::Admin.constant(self, name) or return super
         error.set_backtrace(caller)
         raise error
       end

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "application"
+require_relative "compat/karafka/application"
 require_relative "instrumentation/proctitle_listener"
 
 module Penstock
@@ -14,17 +15,6 @@ module Penstock
   # The first subclass is {Penstock.app}; a second one says `default false`, or boot names both places. Asked itself,
   # `Penstock::App` answers for {Penstock.app}, so that code needn't know what the application is called.
   class App
-    # What the incumbent's applications can be told and Penstock's can't, with what to do instead.
-    FORMER = {
-      declaratives: "say config(partitions:, replication_factor:, …) in a topic's route",
-      warmup: "a swarm warms up by itself before it forks, see config.swarm.mold",
-      initialized!: "states are entered by run!, swarm! and Embedded.start",
-      run: "say run!",
-      stop: "say stop!",
-      quiet: "say quiet!"
-    }.freeze
-    private_constant :FORMER
-
     class << self
       # @return [Application]
       # @raise [ConfigurationError] of `Penstock::App` itself, when no application is defined
@@ -61,8 +51,8 @@ module Penstock
       end
 
       # @!method running?
-      #   @return [Boolean] whether the process is in this state, one of {ServerProcess::Lifecycle::STATES}; each has its method
-      ServerProcess::Lifecycle::STATES.each { |state| define_method(:"#{state}?") { application.public_send(:"#{state}?") } }
+      #   @return [Boolean] whether the process is in this state, one of {Server::Lifecycle::STATES}; each has its method
+      Server::Lifecycle::STATES.each { |state| define_method(:"#{state}?") { application.public_send(:"#{state}?") } }
 
       # @api private
       def inherited(subclass)
@@ -78,11 +68,11 @@ module Penstock
       end
 
       def method_missing(name, *)
-        way_out = FORMER[name] or return super
-        raise NoMethodError, "a Penstock application has no #{name}: #{way_out}", caller
+        text = Compat::Karafka::Application.message(name) or return super
+        raise NoMethodError, text, caller
       end
 
-      # What is only refused isn't there.
+      # A method that is only refused doesn't exist.
       def respond_to_missing?(name, all = false) = super
     end
   end

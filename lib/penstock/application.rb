@@ -2,26 +2,29 @@
 
 require "logger"
 require "monitor"
-require_relative "application/doors"
-require_relative "application/former_variables"
-require_relative "application/molding"
-require_relative "application/producing"
-require_relative "application/service"
-require_relative "application/swarming"
+require_relative "application/assigned_partitions"
+require_relative "application/control_endpoints"
+require_relative "application/own_producer"
+require_relative "application/preflight"
+require_relative "application/process_mold"
+require_relative "application/producer_factory"
+require_relative "application/swarm_runner"
+require_relative "application/topic_selection"
 require_relative "clock"
+require_relative "compat/karafka/environment"
 require_relative "config/builder"
 require_relative "config/kafka_map"
 require_relative "config/validator"
 require_relative "errors"
 require_relative "execution/middleware"
 require_relative "instrumentation/logger_listener"
+require_relative "instrumentation/safe_logger"
 require_relative "instrumentation/monitor"
 require_relative "instrumentation/statistics"
-require_relative "instrumentation/token_provider"
 require_relative "native"
-require_relative "process/lifecycle"
-require_relative "process/server"
-require_relative "process/signals"
+require_relative "server/lifecycle"
+require_relative "server/launcher"
+require_relative "server/signals"
 require_relative "routing/builder"
 require_relative "runtime/commit_codec"
 require_relative "runtime/connector"
@@ -30,21 +33,15 @@ require_relative "runtime/multiplexer"
 require_relative "runtime/poll_loop"
 
 module Penstock
-  # One application: its settings, routes, monitor and producer, and the way to run it. The composition root: the only place
-  # that puts everything together; nothing below knows that there is an application.
+  # One application: its settings, routes, monitor and producer, and the way to run it. The composition root: the only class that
+  # puts everything together; no layer above it knows that there is an application. Its parts are in application/.
   #
   # Built at boot by one thread. {#run!} blocks the thread that calls it until the process is told to stop.
   class Application
-    include Doors
-    include Molding
-    include Producing
-    include Service
-    include Swarming
-
     # @return [String]
     attr_reader :name
 
-    # @return [ServerProcess::Lifecycle]
+    # @return [Server::Lifecycle]
     attr_reader :lifecycle
 
     # @param name [String] for messages
@@ -53,9 +50,10 @@ module Penstock
       @name = name
       @builder = Config::Builder.new
       @routes_builder = Routing::Builder.new
-      @lifecycle = ServerProcess::Lifecycle.new(->(state) { announce(state) })
+      @lifecycle = Server::Lifecycle.new(->(state) { announce(state) })
       @middleware = Execution::Middleware.new
       @lock = ::Monitor.new
+      put_together
       setup(&block) if block
     end
 
@@ -86,11 +84,14 @@ module Penstock
     # @return [Logger]
     def logger = @lock.synchronize { @logger ||= config.logger || default_logger }
 
-    # A producer with the application's settings that isn't the application's. Who asks for it closes it.
-    # @yieldparam config [Producer::Settings] what has the last word
+    # @return [Producer] connects on first use, is closed with the application
+    def producer = @own_producer.get
+
+    # A producer with the application's settings that isn't the application's: the caller closes it.
+    # @yieldparam config [Producer::Settings] set last
     # @return [Producer]
     # @api private
-    def separate_producer(&) = build_producer(&)
+    def separate_producer(&) = @producer_factory.build(&)
 
     # Changes what is put around every call of user code, see {Execution::Middleware}; before {#run!}.
     # @return [Execution::Middleware]
@@ -109,16 +110,16 @@ module Penstock
       self
     end
 
-    # Checks settings and routes, and what a block given to `config.producer` says: not the first message is to find that out.
+    # Checks settings and routes, and the block given to `config.producer`, so that not the first message finds a mistake there.
     # @raise [ConfigurationError] with all problems at once
     # @return [self]
     def validate!
       Config::Validator.check!(config, routes)
-      @producer_checked ||= config.producer_blocks.empty? || producer_fits?
+      @producer_checked ||= config.producer_blocks.empty? || !@producer_factory.settings.nil?
       self
     end
 
-    # How commands called on {Admin} go about it.
+    # Options for commands called on {Admin}.
     # @api private
     def admin_options
       admin = config.admin
@@ -126,7 +127,7 @@ module Penstock
        token_provider: config.oauth.token_provider_listener}
     end
 
-    # @param active [Boolean] whether those that aren't consumed are left out
+    # @param active [Boolean] whether to leave out topics that aren't consumed
     # @return [Hash{String => Array<String>}] names of topics by group, without patterns
     # @api private
     def routed_topics(active:)
@@ -137,57 +138,78 @@ module Penstock
     # Runs until a signal or {#stop!} stops it.
     # @param filters [#take?, nil] which routed topics this process consumes
     # @param traps [Boolean] whether to handle signals
-    # @param signals [ServerProcess::Signals]
+    # @param signals [Server::Signals]
     # @param boot_file [String, nil] what defines the application, for processes of `run_on :processes` when this isn't the main
-    #   thread; found as the command line finds it where it isn't said
+    #   thread; found as the command line finds it if it isn't given
     # @param mold [Execution::Processes::MoldHandle, nil] from which they are forked then, if it is there already
     # @return [Integer] exit code
     # @raise [ConfigurationError]
-    def run!(filters: nil, traps: true, signals: ServerProcess::Signals.new, boot_file: nil, mold: nil)
-      Molding.refuse_to_run
+    def run!(filters: nil, traps: true, signals: Server::Signals.new, boot_file: nil, mold: nil)
+      ProcessMold.refuse_to_run
       @signals = signals
       @mold = mold
       validate!
       log_by_default
-      FormerVariables.warn_of(ENV, logger) unless node
-      faults
-      ask_for_tokens
+      Compat::Karafka::Environment.warn_of(ENV, log) unless node
+      @preflight.install_faults
+      @preflight.subscribe_token_provider
       @lifecycle.enter(:initialized)
       groups = consumed(filters)
       raise ConfigurationError.new([Problem.new("routes", "No topics to subscribe to")]) if groups.empty?
-      letter_topics(groups)
+      @preflight.check_letter_topics(groups)
       @mold ||= spawned_mold(filters: filters, boot_file: boot_file) unless Thread.current == Thread.main
       server(groups)
       @server.stop! if @stopped
-      ServerProcess::Compiler.switch_on if config.yjit && (traps || node)
-      with_doors do
-        tell_service_manager if traps
-        @server.run(traps: traps)
-      end
+      Server::Compiler.switch_on if config.yjit && (traps || node)
+      @endpoints.open(notify: traps) { @server.run(traps: traps) }
     ensure
       @mold&.close
     end
 
-    # No new work; the process stays in its groups. Any thread, traps included.
-    def quiet! = (@supervisor || @server)&.quiet!
+    # Runs as a swarm: forks `config.swarm.nodes` nodes and supervises them until a signal or {#stop!} stops them. Call it on the
+    # main thread.
+    # @param filters [#take?, nil] which routed topics the nodes consume
+    # @return [Integer] exit code
+    # @raise [ConfigurationError]
+    def swarm!(filters: nil)
+      ProcessMold.refuse_to_run
+      validate!
+      log_by_default
+      Compat::Karafka::Environment.warn_of(ENV, log)
+      @swarm.run(filters) { |supervisor| @endpoints.open(notify: true) { supervisor.run } }
+    end
 
-    # Stops in order. Any thread, traps included; {#run!} then returns, at once if it has not begun. Said again it changes
-    # nothing, for code that says it in each of its calls mustn't end the process; signals and `penstock stop` hurry a stop.
+    # Lets the user's commands (`penstock status`, `stop`…) reach this application once it runs.
+    # @return [self]
+    def controllable!
+      @endpoints.enable_control_socket
+      self
+    end
+
+    # Takes no new work; the process stays in its groups. Any thread, traps included.
+    def quiet! = running_part&.quiet!
+
+    # Replaces the nodes of a swarm, one after another. In the supervisor, any thread; does nothing in other processes.
+    def restart! = @swarm.supervisor&.restart!
+
+    # Lets the process, and all its nodes, write to the log what their threads do. Any thread.
+    def dump! = running_part&.dump!
+
+    # Ends the holds of all open breakers, in a supervisor those of its nodes: records are retried and dead-lettered as usual.
+    # @return [Array<Hash>, nil] the breakers that were open; nil in a supervisor, whose nodes know
+    def close_breakers! = health&.breakers.tap { running_part&.close_breakers! }
+
+    # Stops in order. Any thread, traps included; {#run!} then returns, at once if it has not begun. Further calls change
+    # nothing, because code that calls it for each batch mustn't end the process; signals and `penstock stop` hurry a stop.
     def stop! = (@stopped || stopping? || stopped? || terminated?) ? nil : told_to_stop
 
     # @return [Hash{Routing::Topic => Array<Integer>}] partitions this process has now, also those it is about to give back; what
     #   was lost, or read over a connection that is gone, isn't among them. Any thread
-    def assignments
-      rows = (@server ? @server.assigned : []).group_by { |topic, _partition| routed(topic) }
-      rows.transform_values { |pairs| pairs.map(&:last).uniq.sort }
-    end
+    def assignments = @partitions.by_topic(@server ? @server.assigned : [])
 
     # @return [Hash{Routing::Topic => Hash{Integer => Integer}}] how often each partition was assigned since {#run!}: one more
     #   each time it comes back. Any thread
-    def generations
-      rows = (@host ? @host.generations.to_a : []).group_by { |topic, *| routed(topic) }
-      rows.transform_values { |triples| triples.to_h { |_topic, partition, count| [partition, count] } }
-    end
+    def generations = @partitions.counts_by_topic(@host ? @host.generations.to_a : [])
 
     # @param topic [Routing::Topic]
     # @param partition [Integer]
@@ -205,150 +227,173 @@ module Penstock
       @server.scale(workers)
     end
 
+    # How this process does; nil before it runs, and in a supervisor. Any thread.
+    # @return [Server::Health, nil]
+    def health = @server&.health
+
+    # How the process does, in one Hash with `:live` and `:ready`; in a supervisor how all its nodes do. Any thread.
+    # @return [Hash]
+    def vitals
+      found = @swarm.supervisor ? @swarm.supervisor.vitals : health&.to_h
+      {state: @lifecycle.state.to_s, live: true, ready: false, **found.to_h}
+    end
+
+    # The nodes, in their supervisor: number, state, process id, what they last reported. Empty in other processes. Any thread.
+    # @return [Array<Hash>]
+    def nodes = @swarm.nodes
+
+    # @return [Integer, nil] which node of a swarm this process is
+    def node = config.node
+
     # @return [Array<Hash>] what the poll loops hold
     def snapshot = @server ? @server.snapshot : []
 
-    ServerProcess::Lifecycle::STATES.each { |state| define_method(:"#{state}?") { @lifecycle.state == state } }
+    Server::Lifecycle::STATES.each { |state| define_method(:"#{state}?") { @lifecycle.state == state } }
 
-    # @return [Boolean] whether it is coming to rest or at rest
+    # @return [Boolean] whether it is quieting or quiet, stopping or stopped
     def done? = @lifecycle.done?
 
     # @return [String] this process, in events
     # @api private
     def server_id = @server_id ||= "#{config.client_id}:#{::Process.pid}"
 
+    # Spawns the process that others are forked from, if a route runs on processes and this isn't the main thread's application.
+    # @param filters [#take?, nil] which routed topics this process consumes
+    # @param boot_file [String, nil]
+    # @return [Execution::Processes::MoldHandle, nil]
+    # @raise [ConfigurationError] there is no boot file, it can't be loaded, or its routes differ
+    # @api private
+    def spawned_mold(filters: nil, boot_file: nil)
+      mold = process_mold(filters)
+      return unless mold.needed?
+      log_by_default # events it listens to are sent from there
+      mold.spawn(boot_file: boot_file)
+    end
+
+    # In the process that others are forked from, for the application that was loaded there.
+    # @param order [Hash{Symbol => Object}] see {ProcessMold#child_context}
+    # @return [Execution::Processes::ChildContext]
+    # @raise [ConfigurationError] the routes differ
+    # @api private
+    def mold_context(order) = process_mold.child_context(order, critical: config.critical_errors, child_setup: child_setup)
+
+    # Loads what `require "penstock"` loads on first use, before nodes are forked; not what is for other servers' processes and
+    # for tests.
+    # @api private
+    def eager_load = Penstock.load_on_demand(except: %i[Embedded Lint])
+
+    # In a mold, before anything else.
+    # @api private
+    def become_mold
+      @endpoints.forget
+      @swarm.forget_supervisor
+    end
+
+    # In a node, before anything else.
+    # @param index [Integer]
+    # @api private
+    def become_node(index)
+      become_mold
+      @server_id = nil
+      @stopped = false # the supervisor's stop comes as a signal
+      @settings = config.for_node(index)
+      logger.progname = "penstock node #{index}" if config.logger.nil?
+      @own_producer.reconfigure
+    end
+
+    # In a node.
+    # @param signals [Swarm::NodeSignals] installed
+    # @return [Integer] exit code
+    # @api private
+    def run_as_node(signals) = run!(filters: @swarm.filters, traps: false, signals: signals)
+
+    # In a node whose supervisor is gone. Any thread.
+    # @api private
+    def orphaned! = @server ? @server.orphaned! : exit!(Server::ExitCodes::ORPHANED)
+
     # @return [String]
     def inspect = "#<Penstock::Application #{@name} #{@lifecycle.state}>"
 
     private
 
+    # The parts of the application, each with what it needs of it. Settings are built on first use, so they are handed in to be
+    # called.
+    def put_together
+      @endpoints = ControlEndpoints.new(config: method(:config), vitals: method(:vitals), commands: method(:commands),
+        log: method(:log), monitor: method(:monitor))
+      @producer_factory = ProducerFactory.new(config: method(:config), logger: method(:logger), monitor: method(:monitor),
+        debug: -> { @debug })
+      @own_producer = OwnProducer.new(config: method(:config), monitor: method(:monitor), factory: @producer_factory)
+      @preflight = Preflight.new(config: method(:config), log: method(:log), monitor: method(:monitor))
+      @partitions = AssignedPartitions.new(method(:routes))
+      @swarm = SwarmRunner.new(self, consumed: method(:consumed), stopped: -> { @stopped })
+    end
+
+    # What quiet, dump and stop are for.
+    def running_part = @swarm.supervisor || @server
+
     def told_to_stop
       @stopped = true
-      (@supervisor || @server)&.stop!
+      running_part&.stop!
     end
 
-    # The topic as {#routes} has it; one that a pattern discovered is in none.
-    def routed(topic)
-      routes.topics.find { |one| one.id == topic.id } || (@discovered ||= {})[topic.id] ||= topic
+    # What the command line may ask and order over the control socket.
+    def commands
+      common = {"status" => method(:status), "quiet" => -> { quiet! && nil }, "stop" => -> { told_to_stop && nil },
+                "dump" => -> { dump! && nil }, "breaker close" => method(:close_breakers!)}
+      @swarm.supervisor ? {**common, "restart" => -> { restart! && nil }} : common
     end
 
-    # For tests that kill a process at a named place.
-    def faults
-      specification = ENV["PENSTOCK_FAULTS"] or return
-      require_relative "runtime/faults"
-      Runtime::Faults.install(specification)
-      logger.warn("PENSTOCK_FAULTS is set: this process is made to fail (#{specification})")
+    def status = {pid: ::Process.pid, kind: @swarm.supervisor ? "swarm" : "server", client_id: config.client_id, **vitals}
+
+    def process_mold(filters = nil)
+      ProcessMold.new(name: name, routes: routes, middleware: @middleware, monitor: monitor,
+        topics: consumed(filters).flat_map(&:topics))
     end
 
-    # An application that listens to nothing still says what goes wrong.
+    # An application without a listener for errors still logs them.
     def log_by_default
       return if monitor.subscribed?("error.occurred")
       monitor.subscribe(Instrumentation::LoggerListener.new(logger))
     end
 
-    # Consumers ask by an event; the producer asks by itself.
-    def ask_for_tokens
-      listener = config.oauth.token_provider_listener or return
-      @token_provider ||= monitor.subscribe(Instrumentation::TokenProvider.new(listener, monitor))
-    end
-
-    # Records that die must find their topic.
-    def letter_topics(groups)
-      topics = groups.flat_map(&:topics).select { |topic| topic.features.values_at(:dead_letter_queue, :retry_topics).any? }
-      return if topics.empty?
-      require_relative "runtime/letter_topics" # brings the admin client along
-      Runtime::LetterTopics.of(config.kafka, logger, token_provider: config.oauth.token_provider_listener || nil).check!(topics)
-    end
-
-    def consumed(filters, node = config.node)
-      groups = routes.subscription_groups.map do |group|
-        group.keep(node) { |topic| wanted?(topic, group, filters, node) }.join(group.consumer_group)
-      end
-      groups.reject { |group| group.topics.empty? }
-    end
-
-    def wanted?(topic, group, filters, node)
-      nodes = topic.features[:swarm]
-      topic.active? && (filters.nil? || filters.take?(topic, group)) && (nodes.nil? || nodes.take?(node))
-    end
+    def consumed(filters, node = config.node) = TopicSelection.new(routes).groups(filters, node)
 
     def server(groups)
-      @consuming = true
+      @own_producer.consuming
       @host = host = host(groups)
       connect = Runtime::Connector.new(host, method(:properties)).method(:call)
       multiplexer = Runtime::Multiplexer.new(clock: host.clock, reporter: host.reporter,
         make: ->(group) { Runtime::PollLoop.new(group, host, connect) })
-      @server = ServerProcess::Server.new(host: host, loops: groups.flat_map { |group| multiplexer.loops(group) },
-        lifecycle: @lifecycle, signals: @signals, close_producer: method(:close_producer),
+      @server = Server::Launcher.new(host: host, loops: groups.flat_map { |group| multiplexer.loops(group) },
+        lifecycle: @lifecycle, signals: @signals, close_producer: @own_producer.method(:close),
         multiplexer: multiplexer)
     end
 
     def host(groups)
-      Runtime::Host.new(settings: config, monitor: monitor, logger: logger, clock: Clock::SYSTEM,
+      Runtime::Host.new(settings: config, monitor: monitor, logger: log, clock: Clock::SYSTEM,
         codec: Runtime::CommitCodec.new, layers: @middleware.to_a, producer: method(:producer), topics: groups.flat_map(&:topics),
-        producer_behind: method(:producer_behind),
-        properties: method(:properties), stop: ->(error) { @server.stop!(error) }, home: {**home, mold: @mold})
+        producer_behind: @own_producer.method(:replacement),
+        properties: method(:properties), stop: ->(error) { @server.stop!(error) }, child_setup: {**child_setup, mold: @mold})
     end
 
     def properties(group)
       (@properties ||= {})[group.id] ||= Config::KafkaMap.consumer(config, group).merge(@debug || {})
     end
 
-    # What processes that are forked from this one work with.
-    def home = {producer: method(:producer), close_producer: method(:close_producer), adopt: method(:adopt)}
+    # What processes that are forked from this one take from the application.
+    def child_setup
+      {producer: method(:producer), close_producer: @own_producer.method(:close), adopt: method(:adopt)}
+    end
 
-    # Called in such a process: what is told there goes home with what it has done.
+    # Called in such a process: its events go back to this one with its results.
     # @param monitor [#instrument]
-    def adopt(monitor)
-      @monitor = monitor
-    end
+    def adopt(monitor) = (@monitor = monitor)
 
-    # @param heard [Boolean] whether its monitor is one whose errors are told already
-    def build_producer(heard: false, &last)
-      require_relative "producer" # not at boot: a tenth of the framework, and many applications only consume
-      told_of_producer { Producer.new { |own| set_up(own, &last) } }.tap { |producer| tell_errors_of(producer) unless heard }
-    end
+    # The logger for what Penstock itself writes.
+    def log = Instrumentation::SafeLogger.of(logger)
 
-    def set_up(own, &last)
-      own.kafka = Config::KafkaMap.producer(config).merge(@debug || {}).transform_keys(&:to_sym)
-      own.logger = logger
-      own.oauth.token_provider_listener = config.oauth.token_provider_listener || false
-      [*config.producer_blocks, *last].each { |block| block.call(own) }
-    end
-
-    # Without making one: who forks would hand it on.
-    def producer_fits? = !producer_settings.nil?
-
-    # @return [Producer::Settings] complete
-    def producer_settings
-      require_relative "producer"
-      told_of_producer do
-        own = Producer::Settings.new
-        set_up(own)
-        own.logger = ::Logger.new(nil) # its warnings come when a producer is made
-        own.finish!
-      end
-    end
-
-    def told_of_producer
-      yield
-    rescue ConfigurationError => error
-      raise ConfigurationError, error.problems.map { |problem| of_producer(problem) }
-    end
-
-    # What a block says is `config` there too, and isn't the application's.
-    def of_producer(problem)
-      Problem.new("config.producer, #{problem.path.to_s.delete_prefix("config.")}", problem.message, problem.hint)
-    end
-
-    # Its other events stay on its own monitor, as those of every producer.
-    def tell_errors_of(producer)
-      producer.monitor.subscribe("error.occurred") { |event| monitor.instrument("error.occurred", event.payload) }
-    end
-
-    def default_logger
-      ::Logger.new($stdout, level: ::Logger::INFO, progname: "penstock")
-    end
+    def default_logger = ::Logger.new($stdout, level: ::Logger::INFO, progname: "penstock")
 
     def announce(state) = monitor.instrument("app.#{state}", {server_id: server_id})
   end

@@ -9,12 +9,15 @@ module Penstock
     # @return [Integer, nil] monotonic milliseconds; nil when there is no limit
     attr_reader :at_ms
 
+    # @return [Integer, nil] milliseconds between its making and its end, where they are known
+    attr_reader :length_ms
+
     class << self
       # @param timeout_ms [Integer, nil] milliseconds from now; nil for no limit
       # @param clock [Clock]
       # @return [Deadline]
       def in(timeout_ms, clock: Clock::SYSTEM)
-        new(timeout_ms && (clock.monotonic_ms + timeout_ms), clock: clock)
+        new(timeout_ms && (clock.monotonic_ms + timeout_ms), clock: clock, length_ms: timeout_ms)
       end
 
       # @return [Deadline] one that never expires
@@ -24,8 +27,9 @@ module Penstock
     end
 
     # @param at_ms [Integer, nil] monotonic milliseconds; nil for no limit
-    def initialize(at_ms, clock: Clock::SYSTEM)
+    def initialize(at_ms, clock: Clock::SYSTEM, length_ms: nil)
       @at_ms = at_ms
+      @length_ms = length_ms
       @clock = clock
       freeze
     end

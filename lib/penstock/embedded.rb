@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "application/molding"
+require_relative "application/process_mold"
 require_relative "errors"
 require_relative "runtime/threads"
 
@@ -34,7 +34,7 @@ module Penstock
       # @return [void]
       # @raise [ConfigurationError] what is wrong with settings, routes and the boot file, before anything starts
       def start(app = Penstock.app, boot_file: nil)
-        return if Application::Molding.inside?
+        return if Application::ProcessMold.inside?
         raise ConfigurationError, "no application is defined: load your boot file first" unless app
         @starting.synchronize { @run = begin_with(app, boot_file) unless run_here }
         nil

@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require_relative "printable"
+
 # Runs Ruby code on the records of Apache Kafka: many threads, many processes, in order, nothing lost.
 module Penstock
   # Tags every error Penstock raises, so `rescue Penstock::Error` catches all of them, whatever class they inherit from.
@@ -100,6 +102,7 @@ module Penstock
     def initialize(message = nil, code: :unknown, number: -1, fatal: false, retriable: false, abortable: false)
       @code = code
       @number = number
+      message &&= Printable.utf8(message.to_s) # a broker's words may be in it
       @broker_message = message
       @fatal = fatal
       @retriable = retriable
@@ -134,6 +137,11 @@ module Penstock
   # Another client with the same identity (transactional id or static member id) has taken over. Don't reopen at once:
   # the two would take it from each other in turns.
   class FencedError < FatalError
+  end
+
+  # A transaction was open for longer than `transaction.timeout.ms`, so the coordinator has aborted it. Nothing of it is
+  # visible; it may be run again. The producer has a new client.
+  class TransactionTimeoutError < RetriableError
   end
 
   # The producer's queue holds as many messages as it may. Wait for deliveries, then produce again.
@@ -294,11 +302,7 @@ module Penstock
     private
 
     def quote(reason)
-      return unless reason
-
-      text = reason.respond_to?(:message) ? "#{reason.class}: #{reason.message}" : reason.to_s
-      text = text.dup.force_encoding(Encoding::UTF_8).scrub("?")
-      (text.length > QUOTED) ? "#{text[0, QUOTED]}…" : text
+      Printable.error(reason, QUOTED) if reason
     end
   end
 

@@ -14,3 +14,6 @@ end
 require "penstock/penstock_kafka"
 require_relative "native/kafka_error"
 require_relative "native/fork"
+require_relative "version"
+
+Penstock::Native.crash_identity = "penstock #{Penstock::VERSION}, #{RUBY_DESCRIPTION}"

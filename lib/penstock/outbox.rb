@@ -3,7 +3,7 @@
 require_relative "clock"
 require_relative "errors"
 require_relative "outbox/database"
-require_relative "outbox/desk"
+require_relative "outbox/writer"
 require_relative "outbox/settings"
 require_relative "outbox/store"
 
@@ -32,7 +32,7 @@ module Penstock
         yield settings
         settings.finish!
         @lock.synchronize do
-          @desk = @database = nil
+          @writer = @database = nil
           @settings = settings
         end
       end
@@ -50,14 +50,14 @@ module Penstock
       # @raise [MessageInvalidError] with everything that is wrong with it, and before anything is written
       # @raise [ConfigurationError] the table isn't there
       # @raise [ActiveRecord::ActiveRecordError]
-      def enqueue(**message) = desk.enqueue([message]).first
+      def enqueue(**message) = writer.enqueue([message]).first
 
       # Puts messages into the table, all or none.
       #
       # @param messages [Array<Hash>] as {enqueue} takes one
       # @return [Array<Integer>] ids of their rows, in the order of the messages
       # @raise (see #enqueue)
-      def enqueue_many(messages) = desk.enqueue(messages)
+      def enqueue_many(messages) = writer.enqueue(messages)
 
       # @yieldreturn [Producer] makes the relay's producer; without a block it is as the settings say
       # @return [Relay] a new one, which does nothing yet
@@ -71,7 +71,7 @@ module Penstock
       #
       # @return [Relay] {Relay#stop} ends it
       # @raise [ConfigurationError] the table can't keep an order, or isn't there
-      def start = relay.start.tap { |relay| desk.relay = relay }
+      def start = relay.start.tap { |relay| writer.relay = relay }
 
       # @return [Store::Lag] how many rows wait, and for how long
       def lag = database.telling { store.lag }
@@ -105,8 +105,8 @@ module Penstock
         @lock.synchronize { @database ||= Database.new(settings) }
       end
 
-      def desk
-        @desk || (made = Desk.new(database, config)) && @lock.synchronize { @desk ||= made }
+      def writer
+        @writer || (made = Writer.new(database, config)) && @lock.synchronize { @writer ||= made }
       end
 
       def store = Store.new(database, config, Clock::SYSTEM)

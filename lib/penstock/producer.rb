@@ -1,27 +1,24 @@
 # frozen_string_literal: true
 
-require_relative "deadline"
 require_relative "errors"
-require_relative "native/producer"
-require_relative "producer/aside"
 require_relative "producer/buffer"
 require_relative "producer/buffering"
-require_relative "producer/connecting"
+require_relative "producer/connection"
+require_relative "producer/consumed_offset"
 require_relative "producer/delivery/handle"
 require_relative "producer/delivery/report"
-require_relative "producer/disconnecting"
-require_relative "producer/dispatching"
+require_relative "producer/message_builder"
 require_relative "producer/message_rules"
-require_relative "producer/operations"
+require_relative "producer/off_thread"
 require_relative "producer/partition_counts"
-require_relative "producer/preparation"
-require_relative "producer/reloading"
+require_relative "producer/pending_work"
+require_relative "producer/pipeline"
 require_relative "producer/settings"
-require_relative "producer/shutdown"
-require_relative "producer/status"
 require_relative "producer/tombstones"
-require_relative "producer/transacting"
-require_relative "producer/variants"
+require_relative "producer/transactional_sender"
+require_relative "producer/transactions"
+require_relative "producer/variant"
+require_relative "producer/variant_scope"
 
 module Penstock
   # Sends messages to Kafka.
@@ -32,49 +29,36 @@ module Penstock
   #     handle.wait(timeout_ms: 5_000)                                    # => Delivery::Report
   #     producer.close
   #
-  # One is enough for a process: any number of threads may use it. Its client, with the client's threads, is made by the
-  # first call that needs it, so a producer that was only set up may be inherited by forked children, each of which gets a
-  # client of its own. One that was used can't: {ForkedHandleError}. It ends with {#close}; messages still queued when a
-  # process ends without it are lost.
+  # One producer is enough for a process: any number of threads may use it. The first call that needs a client opens it, and
+  # starts its threads. So a producer that was only set up may be inherited by forked children, each of which gets a client of
+  # its own; one that was used raises {ForkedHandleError} in a child. It ends with {#close}; messages that are still queued
+  # when a process ends without it are lost.
   #
   # A message is a Hash: `topic` (String or Symbol), `payload` (String or nil), and optionally `key`, `partition`,
   # `partition_key`, `timestamp` (Time or ms), `headers` (values String, nil or Array of them), `label` (any object,
-  # handed back with the report), `handle` (false: nobody will ask what became of it, which is cheaper).
+  # handed back with the report), `handle` (false: no handle is needed, which costs less).
   #
   # There are three outcomes. A call that raises {MessageInvalidError} or, from `*_async`, {ProduceError} has not sent the
-  # message. A delivery error is final. A wait that times out says *unknown*: the message may still arrive.
+  # message. A delivery error is final. A wait that times out means *unknown*: the message may still arrive.
   class Producer
     include Buffering
-    include Connecting
-    include Disconnecting
-    include Dispatching
-    include Reloading
-    include Shutdown
     include Tombstones
-    include Transacting
-    include Variants
 
-    # @return [Status]
-    attr_reader :status
-    # @return [Settings, nil] nil before setup
-    attr_reader :config
+    # @return [Instrumentation::Monitor, nil] nil before setup
+    attr_reader :monitor
+    # @return [Middleware, nil] steps may be added until the first message
+    attr_reader :middleware
 
     # @yieldparam config [Settings]
     # @raise [ConfigurationError] with everything that is wrong
     def initialize(&block)
-      @status = Status::INITIAL
-      @lock = Mutex.new
-      @ended = ConditionVariable.new
+      @connection = Connection.new(self)
       @buffer = Buffer.new
-      @operations = Operations.new
-      @revival = Mutex.new
-      @reloads = 0
-      @varied = false
-      @variant_key = :"penstock_variant_#{object_id}"
+      @variants = VariantScope.new
       setup(&block) if block
     end
 
-    # Configures it, once. Connects to nothing.
+    # Configures it, once. Opens no connection.
     #
     # @yieldparam config [Settings]
     # @return [void]
@@ -84,26 +68,17 @@ module Penstock
 
       settings = Settings.new
       yield settings
-      @config = settings.finish!
-      @monitor = config.monitor
-      @middleware = config.middleware
-      @counts = PartitionCounts.new
-      @rules = MessageRules.new(max_payload_bytes: config.max_payload_size)
-      make_transactions
-      @preparation = Preparation.new(@rules, partitioner: config.kafka[:partitioner]) { |topic| partition_count(topic) }
-      @status = Status::CONFIGURED
+      assemble(settings.finish!)
     end
+
+    # @return [Status]
+    def status = @connection.status
+
+    # @return [Settings, nil] nil before setup
+    def config = @connection.config
 
     # @return [String, nil] nil before setup
-    def id
-      config&.id
-    end
-
-    # @return [Instrumentation::Monitor, nil]
-    attr_reader :monitor
-
-    # @return [Middleware] steps may be added until the first message
-    attr_reader :middleware
+    def id = config&.id
 
     # Hands a message to the client and returns at once.
     #
@@ -113,13 +88,14 @@ module Penstock
     # @raise [ProduceError] the client refused it, for example because its queue stayed full: it isn't sent
     # @raise [ProducerClosedError, ForkedHandleError, ConfigurationError] the producer can't be used
     def produce_async(message)
-      return in_transaction { produce_async(message) } if outside?
-
-      quick(message) || produce_async_carefully(message)
+      fast = @middleware&.empty? && (@transactions.nil? || @transactions.current) && !@variants.current &&
+        !@monitor.subscribed?("message.produced_async")
+      # The fast path reads, checks and queues in C. It sends nothing, and returns nil, when there is any doubt.
+      (@connection.dispatch(message) if fast) || pipeline.produce_async(message)
     end
 
-    # Produces a message and waits for its report, without paying `linger.ms`. (While somebody waits, nothing this producer
-    # sends lingers: for throughput next to synchronous calls, use a second producer.)
+    # Produces a message and waits for its report, without paying `linger.ms`. (While a call waits, nothing this producer
+    # sends lingers: for throughput alongside synchronous calls, use a second producer.)
     #
     # @param message [Hash] see {Producer}
     # @return [Delivery::Report]
@@ -127,29 +103,19 @@ module Penstock
     # @raise [ProduceError] `cause` is the KafkaError, or a WaitTimeoutError when the outcome is unknown
     # @raise [ProducerClosedError, ForkedHandleError, ConfigurationError] the producer can't be used
     def produce_sync(message)
-      return in_transaction { produce_sync(message) } if outside?
-
-      message = step_through(message)
-      with_client do |sending|
-        message = checked(message, sending)
-        message = message.merge(handle: true) if message[:handle] == false
-        instrument("message.produced_sync", message: message) do
-          handle = sending.one(message, "message.produce_sync")
-          sending.settle(handle, message, "message.produce_sync", wait_deadline)
-        end
-      end
+      pipeline.produce_sync(message)
     end
 
     # Hands messages to the client, all of which are checked before the first is sent.
     #
     # @param messages [Array<Hash>]
-    # @param handle [Boolean] false: nobody will ask what became of them
+    # @param handle [Boolean] false: no handles are needed
     # @return [Array<Delivery::Handle>] in the order of the messages; true instead of each without handles
     # @raise [MessageInvalidError] none was sent
     # @raise [ProduceManyError] some were accepted: `dispatched`
     # @raise [ProducerClosedError, ForkedHandleError, ConfigurationError] the producer can't be used
     def produce_many_async(messages, handle: true)
-      produce_many_prepared(messages, run: true, handle: handle)
+      pipeline.produce_many(messages, handle: handle)
     end
 
     # Produces messages and waits for all their reports.
@@ -158,66 +124,234 @@ module Penstock
     # @return [Array<Delivery::Handle>] resolved, in the order of the messages
     # @raise [MessageInvalidError] none was sent
     # @raise [ProduceManyError] of the first failure, after all have been waited for; `dispatched` are the handles of those
-    #   the client accepted: ask each what became of it
+    #   the client accepted: each knows its outcome
     # @raise [ProducerClosedError, ForkedHandleError, ConfigurationError] the producer can't be used
     def produce_many_sync(messages)
-      produce_many_prepared(messages, run: true, sync: true)
+      pipeline.produce_many(messages, sync: true)
     end
 
-    # @return [Integer] messages queued or in flight in the client; the buffer is not counted
-    def queue_size
-      connected = @client if @sending
-      (connected && !status.closed?) ? connected.queue_size : 0
-    rescue HandleClosedError
-      0
+    # @return [Array<Hash>] a copy of the buffer
+    def messages = @buffer.to_a
+
+    # Waits until everything handed to the client was reported. The buffer is not touched.
+    #
+    # @param timeout_ms [Integer]
+    # @return [Boolean] false when the time limit was reached first
+    def flush(timeout_ms = config.max_wait_timeout)
+      @connection.use { |_, client| OffThread.call { client.flush(timeout_ms) } }
     end
+
+    # Discards the buffer, and what is queued or in flight: those deliveries end with an error.
+    #
+    # @return [void]
+    def purge
+      @connection.use do |_, client|
+        messages = @buffer.take
+        client.purge
+        OffThread.call { client.flush(config.max_wait_timeout) }
+        @connection.instrument("buffer.purged", messages: messages.to_a) unless messages.empty?
+      end
+    end
+
+    # -- transactions: messages, and offsets, that become visible together or not at all --
+
+    # Runs the block in a transaction and commits it at the end of the block. One transaction runs at a time: other threads and
+    # fibers wait for their turn, also those that only produce. A block inside another's block belongs to that one's transaction.
+    # What the block raises aborts the transaction and is raised again, except {AbortTransaction}.
+    #
+    # A producer with a `transactional.id` sends nothing outside of a transaction: a call outside of a block is a transaction of
+    # its own, and waits for its commit.
+    #
+    # @yieldparam transaction [Transaction] takes messages too, in this block alone
+    # @return [Object, nil] what the block returns; nil when it was left by {AbortTransaction}
+    # @raise [ProducerNotTransactionalError] it has no `transactional.id`
+    # @raise [EarlyTransactionExitNotAllowedError] the block was left by return, break or throw: it is aborted
+    # @raise [KafkaError] it could not begin, or was not committed; {FencedError} when another has taken over the id
+    # @raise [WaitTimeoutError] the commit was not answered: it may be committed or not
+    # @raise [ProducerClosedError, ForkedHandleError, ConfigurationError] the producer can't be used
+    def transaction(&block)
+      @connection.ensure_configured
+      unless transactional?
+        raise ProducerNotTransactionalError, "the producer #{id} has no transactions: give it a transactional.id in its " \
+          "config.kafka"
+      end
+
+      open = @transactions.current
+      open ? yield(open) : @transactions.run(&block)
+    end
+
+    # @return [Boolean] whether the caller is inside of a transaction of this producer
+    def transaction?
+      @transactions ? !@transactions.current.nil? : false
+    end
+
+    # Makes the offset after a record part of the transaction: it is committed for the group with the messages, or not.
+    #
+    # @param consumer [#group_metadata, Native::GroupMetadata] the one that consumed the record
+    # @param message [#topic, #partition, #offset]
+    # @param offset_metadata [String, nil] kept with the offset
+    # @return [void]
+    # @raise [TransactionRequiredError] outside of a transaction
+    # @raise [TransactionalOffsetInvalidError] the message has no offset, or the consumer no group
+    # @raise [KafkaError] the group's coordinator refused it: the transaction can only be aborted
+    def transaction_mark_as_consumed(consumer, message, offset_metadata = nil)
+      unless transaction?
+        raise TransactionRequiredError, "offsets are marked inside of a transaction: wrap it in `transaction { … }`"
+      end
+
+      row = [*ConsumedOffset.after(message), offset_metadata]
+      @transactions.send_offsets([row], ConsumedOffset.group_of(consumer))
+      @connection.instrument("transaction.marked_as_consumed", message: message, offset_metadata: offset_metadata)
+    end
+
+    # Makes offsets, with their metadata, part of the transaction; for callers that keep track of offsets themselves.
+    #
+    # @api private
+    # @param rows [Array<Array>] topic, partition, offset, metadata, leader epoch
+    # @param group [Native::GroupMetadata]
+    # @return [void]
+    # @raise [KafkaError]
+    def send_offsets(rows, group) = @transactions.send_offsets(rows, group)
+
+    # @api private
+    # @param transaction [Transaction]
+    # @return [Symbol] what became of it, as far as that can be found out now: see {Transaction#fate}
+    def settle_transaction(transaction) = @transactions.settle(transaction)
+
+    # Ends what a former owner of its id has left open, without waiting for its first transaction.
+    #
+    # @api private
+    # @return [void]
+    def prepare_transactions = @transactions&.prepare
+
+    # -- variants --
+
+    # Settings of some messages that differ from the producer's.
+    #
+    # @param changes [Hash]
+    # @option changes [Integer] :max_wait_timeout ms a synchronous call waits for its report
+    # @option changes [Hash{Symbol => Object}] :topic_config librdkafka's properties of the topics it sends to, of
+    #   {Variant::TOPIC_PROPERTIES}. librdkafka has one configuration per topic and client: a topic that is in use with others
+    #   is refused by the first message, with {VariantInvalidError}
+    # @return [Variant] shares client and buffer with this producer
+    # @raise [VariantInvalidError] with all that is wrong
+    # @raise [ConfigurationError] the producer isn't set up
+    def with(**changes)
+      @connection.ensure_configured
+      @variants.use
+      Variant.new(self, **changes)
+    end
+    alias_method :variant, :with
+
+    # @return [Variant] whose settings hold for the calling fiber: the producer's own outside of any, also in listeners of
+    #   delivery events
+    def current_variant
+      @variants.current || (@own_variant ||= Variant.new(self))
+    end
+
+    # @api private
+    # @param variant [Variant] holds for the block, in this fiber
+    def as(variant, &block) = @variants.within(variant, &block)
+
+    # -- producing in two steps, for a thread that must never wait --
+
+    # Does everything that may take time, on any thread: runs middleware, checks the message, looks up the number of partitions
+    # where a `partition_key` needs it, connects.
+    #
+    # @param message [Hash] see {Producer}
+    # @return [Hash] what {#dispatch} takes
+    # @raise [MessageInvalidError] it can't be sent
+    # @raise [ProducerClosedError, ForkedHandleError, ConfigurationError] the producer can't be used
+    def ready(message) = pipeline.prepare(message)
+
+    # Hands a message over. Runs neither user code nor listeners; waits only for a new client when the last one was replaced.
+    # With a transactional producer another thread sends it in a transaction of its own: an open transaction belongs to another
+    # caller and may be aborted.
+    #
+    # @param message [Hash] as {#ready} returned it
+    # @param around [#call, nil] yields in a transaction, which the message then belongs to: called by that thread
+    # @return [Delivery::Handle, TransactionalSender::Handle, nil] nil when the queue is full. Every handle is resolved in the
+    #   end, when the producer is closed at the latest
+    # @raise [KafkaError] the client refused it
+    # @raise [ProducerClosedError] the producer is closed, or was never connected
+    def dispatch(message, around: nil)
+      return @connection.try_dispatch(message) unless @transactional_sender
+      raise ProducerClosedError, "the producer #{id} is #{status}" unless status.active?
+
+      @transactional_sender.take(message, around)
+    end
+
+    # -- client --
+
+    # @return [Native::Producer, DryClient, Object] what messages are handed to; opened when there is none
+    # @raise [ProducerClosedError, ForkedHandleError, ConfigurationError] the producer can't be used
+    def client = @connection.use { |_, client| client }
+
+    # Changes the properties of the first client. After a fork: what the parent made, this process is to use as its own.
+    #
+    # @api private
+    # @param kafka [Config::KafkaHash] complete
+    # @return [Boolean] false when a client was opened already: nothing has changed
+    def reconfigure(kafka) = @connection.reconfigure(kafka)
+
+    # @return [Integer] messages queued or in flight in the client; the buffer is not counted
+    def queue_size = @connection.queue_size
     alias_method :queue_length, :queue_size
 
     # @param topic [String, Symbol]
     # @return [Integer] how many partitions it has, -1 when that isn't known; kept for 30 s
     def partition_count(topic)
       topic = topic.to_s
-      with_client do
-        @counts.fetch(topic) { ask_partitions(topic) }
-      end
-    end
-
-    # Waits until everything handed to the client was reported. The buffer is not touched.
-    #
-    # @param timeout_ms [Integer]
-    # @return [Boolean] false when the time was over first
-    def flush(timeout_ms = config.max_wait_timeout)
-      with_client { Aside.call { @client.flush(timeout_ms) } }
-    end
-
-    # Throws away the buffer, and what is queued or in flight: those deliveries end with an error.
-    #
-    # @return [void]
-    def purge
-      with_client do
-        messages = @buffer.take
-        @client.purge
-        Aside.call { @client.flush(config.max_wait_timeout) }
-        instrument("buffer.purged", messages: messages.ready + messages.fresh) unless messages.empty?
-      end
+      @connection.use { |_, client| @counts.fetch(topic) { PartitionCounts.query(client, topic) } }
     end
 
     # @return [Boolean]
-    def idempotent?
-      transactional? || config.kafka[:"enable.idempotence"].to_s == "true"
-    end
+    def idempotent? = config.idempotent?
 
     # @return [Boolean]
-    def transactional?
-      !config.kafka[:"transactional.id"].nil?
-    end
+    def transactional? = config.transactional?
 
     # @return [(Integer, String), nil] number and text of the error that ended the client for good
-    def fatal_error
-      @client.fatal_error if @sending && !closed?
-    rescue HandleClosedError
-      nil
+    def fatal_error = @connection.fatal_error
+
+    # Closes the client, if no message, call or transaction is under way and the buffer is empty. Settings, middleware and
+    # listeners stay; the next call connects again.
+    #
+    # @return [Boolean] whether it did
+    def disconnect = @connection.disconnect
+
+    # @return [Boolean] whether {#disconnect} would do it now
+    def disconnectable? = @connection.disconnectable?
+
+    # Sends the buffer, waits for what is queued or in flight, then closes the client. What isn't delivered by then is
+    # discarded; a handle whose message may or may not have arrived ends as *unknown*. What wasn't delivered is counted, emitted
+    # as `producer.undelivered`, and offered to `config.undelivered`. It takes about a second longer than its time limit at most;
+    # afterwards every delivery is resolved.
+    #
+    # May be called again, by any thread, by a listener, in `at_exit` and in a signal handler. In a forked child it only
+    # forgets its parent's client. A transaction that runs may end within the time; no other begins.
+    #
+    # @param timeout_ms [Integer] milliseconds, `max_wait_timeout` unless given
+    # @param force [Boolean] Karafka's; what is late is discarded in any case
+    # @return [void]
+    # @raise [ProducerTransactionalCloseAttemptError] inside a transaction of its own
+    def close(timeout_ms: nil, force: false)
+      if transaction?
+        raise ProducerTransactionalCloseAttemptError, "the producer #{id} can't be closed inside of its own transaction: " \
+          "close it after the block"
+      end
+
+      @connection.close(timeout_ms || config&.max_wait_timeout || 0)
     end
+
+    # Karafka's name for a {#close} with a time limit; {#close} always has one.
+    #
+    # @param timeout_ms [Integer]
+    # @return [void]
+    def close!(timeout_ms: nil) = close(timeout_ms: timeout_ms)
+
+    # @return [Boolean]
+    def closed? = status.closed?
 
     # @return [String] never waits, never connects, shows no secret
     def inspect
@@ -226,98 +360,34 @@ module Penstock
 
     private
 
-    # The way of a message nobody has to look at: read, checked and queued in C. nil when there is any doubt.
-    def quick(message)
-      return if @client.nil? || @reporter.stale? || !middleware.empty? || varied? ||
-        @monitor.subscribed?("message.produced_async")
-
-      @client.dispatch(message)
+    def assemble(settings)
+      @monitor = settings.monitor
+      @middleware = settings.middleware
+      @counts = PartitionCounts.new
+      @transactions = transactions_of(settings) if settings.transactional?
+      @pipeline = Pipeline.new(@connection, middleware: middleware, builder: builder_of(settings), variants: @variants,
+        buffer: @buffer, transactions: @transactions)
+      @transactional_sender = sender_of(@pipeline) if settings.transactional?
+      @connection.configure(settings, PendingWork.new(transactions: @transactions, buffer: @buffer, pipeline: @pipeline))
     end
 
-    def produce_async_carefully(message)
-      message = step_through(message)
-      with_client do |sending|
-        message = checked(message, sending)
-        instrument("message.produced_async", message: message) { sending.one(message, "message.produce_async") }
+    def transactions_of(settings)
+      Transactions.new(settings, Transactions::Port.new(client: method(:client), reload: @connection.method(:reload),
+        sender: self))
+    end
+
+    def sender_of(pipeline)
+      TransactionalSender.new do |messages|
+        pipeline.produce_many(messages, middleware: false, sync: true).map(&:create_result)
       end
     end
 
-    # Once a message, however often it is offered to a client.
-    def step_through(message)
-      connect unless @sending && usable?
-      middleware.run(message)
-    rescue ProducerClosedError, ForkedHandleError, ConfigurationError
-      raise
-    rescue => error
-      instrument("error.occurred", type: "producer.middleware.error", error: error, message: message)
-      raise
+    def builder_of(settings)
+      rules = MessageRules.new(max_payload_bytes: settings.max_payload_size)
+      MessageBuilder.new(rules, partitioner: settings.kafka[:partitioner]) { |topic| partition_count(topic) }
     end
 
-    # Ruby looks closer only at what the client has doubts about.
-    def checked(message, sending)
-      sending.plain_message?(message) ? message : @preparation.call(message)
-    end
-
-    # @param run [Boolean] whether middleware is still to be run
-    def produce_many_prepared(messages, run:, sync: false, handle: true)
-      return together { produce_many_prepared(messages, run: run, sync: sync, handle: handle) } if outside?
-
-      connect unless @sending && usable?
-      messages = messages.map { |message| step_through(message) } if run && !middleware.empty?
-      with_client do |sending|
-        messages = checked_all(messages, sending)
-        sync ? send_and_settle(sending, messages) : send_all(sending, messages, handle)
-      end
-    end
-
-    def checked_all(messages, sending)
-      return messages if sending.plain?(messages)
-
-      @preparation.call_all(messages).each { |message| sending.open_topic(message[:topic]) }
-    end
-
-    def send_all(sending, messages, handle)
-      instrument("messages.produced_async", messages: messages) do
-        sending.many(messages, "messages.produce_many_async", handles: handle)
-      end
-    end
-
-    # What was accepted before an error is waited for all the same, so that `dispatched` are resolved.
-    def send_and_settle(sending, messages)
-      type = "messages.produce_many_sync"
-      deadline = wait_deadline
-      instrument("messages.produced_sync", messages: messages) do
-        sending.many(messages, type).tap { |handles| sending.settle_all(handles, messages, type, deadline) }
-      rescue ProduceManyError => error
-        sending.await_all(error.dispatched, deadline)
-        raise
-      end
-    end
-
-    def wait_deadline
-      Deadline.in(varied? ? current_variant.max_wait_timeout : config.max_wait_timeout)
-    end
-
-    def instrument(event, **payload, &block)
-      monitor.instrument(event, {producer_id: id, **payload}, &block)
-    end
-
-    # Whatever properties a variant has opened it with.
-    def open_for_question(client, topic)
-      client.open_topic(topic)
-    rescue KafkaError => error
-      raise unless error.code == :conflict
-    end
-
-    # A query can't be interrupted; who waits for this thread can. A client that is replaced meanwhile says that it is closed.
-    def ask_partitions(topic)
-      client = @client
-      open_for_question(client, topic)
-      asking = Thread.new do
-        Thread.current.report_on_exception = false
-        client.query_partitions(topic, PartitionCounts::QUERY_TIMEOUT_MS)
-      end
-      asking.value
-    end
+    # Before setup it raises.
+    def pipeline = @pipeline || @connection.ensure_open
   end
 end

@@ -47,7 +47,7 @@ module Penstock
       File.write(File.join(@folder, "penstock.rb"), BOOT)
       settings = Outbox::Settings.new.finish!
       @database = Outbox::Database.new(settings)
-      @desk = Outbox::Desk.new(@database, settings)
+      @writer = Outbox::Writer.new(@database, settings)
     end
 
     def teardown
@@ -94,7 +94,7 @@ module Penstock
 
     def put(numbers)
       ActiveRecord::Base.transaction do
-        @desk.enqueue(numbers.map { |number| {topic: @topic, payload: number.to_s, key: "key#{number % KEYS}"} })
+        @writer.enqueue(numbers.map { |number| {topic: @topic, payload: number.to_s, key: "key#{number % KEYS}"} })
       end
     end
 

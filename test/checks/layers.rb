@@ -8,12 +8,12 @@ module Penstock
     # The layers of lib/penstock: a folder uses only folders above it, files form no ring, leaves use no other leaf, and
     # every file can be loaded alone.
     class Layers < Check
-      BASE = %w[errors clock deadline nearest version].freeze
+      BASE = %w[errors clock deadline nearest printable version].freeze
       ORDER = %w[
-        base native instrumentation config messages serialization routing producer admin consumer assignment processing
-        execution runtime process swarm application
+        base compat native instrumentation config messages serialization routing producer admin consumer assignment processing
+        execution runtime server swarm application
       ].freeze
-      LEAVES = %w[monitors outbox iterator scheduling rails active_job cli web testing lint compat].freeze
+      LEAVES = %w[monitors outbox iterator scheduling rails active_job cli web testing lint].freeze
       # Files that belong to a layer by another name.
       ALIASES = {"app" => "application", "embedded" => "application"}.freeze
 
@@ -73,14 +73,12 @@ module Penstock
         raise ArgumentError, "#{path}: #{name} is no layer; architecture and test/checks/layers.rb list them"
       end
 
-      # Only qualified names tell a layer: a bare `Process` is Ruby's.
+      # Only qualified names show a layer: a bare `Server` may be a class of the file's own module.
       def layer_of_constant(name)
         first, second = name.delete_prefix("::").delete_prefix("Penstock::").split("::")
         return nil if second.nil? && !name.start_with?("Penstock::")
 
         layer = first.gsub(/(?<=[a-z])(?=[A-Z])/, "_").downcase
-        return nil if layer == "process" && !name.start_with?("Penstock::")
-
         layer if ORDER.include?(layer) || LEAVES.include?(layer)
       end
 

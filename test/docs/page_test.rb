@@ -25,6 +25,14 @@ class DocsPageTest < Penstock::TestCase
     assert_equal "a = 1\nb = 2", examples("<!-- before\na = 1\nb = 2\n-->\n```ruby\n1\n```\n").first.directive("before")
   end
 
+  test "an example whose write fails is run once more, with other code before it" do
+    plain, twice = examples("```ruby\n1\n```\n" \
+                            "<!-- before\na = 1\n-->\n<!-- after\nb\n-->\n<!-- failing\na = 2\n-->\n```ruby\na\n```\n")
+
+    assert_nil plain.failing
+    assert_equal [["a = 1"], ["a = 2"], ["b"]], [twice.all("before"), twice.failing.all("before"), twice.failing.all("after")]
+  end
+
   test "no-run stands above the fence or behind its language, and needs a reason" do
     above, behind, bare = examples("<!-- no-run: dear -->\n```sh\n1\n```\n" \
                                    "```sh no-run (slow)\n1\n```\n<!-- no-run: -->\n```sh\n1\n```\n")

@@ -236,6 +236,24 @@ module Penstock
         assert_nil one.consumer.answer
         assert_equal 0, one.consumer.pending_rebalances
       end
+
+      test "a member that has no partition tells its group that it leaves, as any other" do
+        skip "needs the patched librdkafka" unless Native.patched?
+        name = topic(1)
+        one = member(name)
+        one.await_assignment(1)
+        idle = member(name)
+        turn_together(one, idle) { idle.events.any? { |event| event.first == :assign } }
+        assert_empty idle.lanes
+        cluster.track_requests
+        closing = Thread.new { idle.close(5_000) }
+        one.turn_until(10, "the end of the one without partitions") { !closing.alive? }
+        closing.join
+
+        assert_equal 1, cluster.requests.count { |_broker, kind, _time| kind == :leave_group }
+      ensure
+        cluster.track_requests(false)
+      end
     end
   end
 end

@@ -1,7 +1,9 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "io/wait"
 require "json"
+require "penstock/producer"
 require_relative "../support/command_line"
 require "support/embedded_broker"
 
@@ -33,6 +35,56 @@ class CommandLineClusterTest < Penstock::TestCase
     assert_equal 0, seen.code, seen.err
     assert_equal [["one", "k", {"a" => "b"}], ["two", "k", {"a" => "b"}]],
       seen.out.lines.map { |line| JSON.parse(line).values_at("payload", "key", "headers") }
+  end
+
+  test "tail prints every record, also one whose key, header and payload aren't UTF-8, and those after it" do
+    self.class.cluster.create_topic("binary", partitions: 1)
+    hostile = "\xFF\xFE\e[2J\n".b
+    producing do |producer|
+      producer.produce_sync(topic: "binary", payload: "first")
+      producer.produce_sync(topic: "binary", payload: hostile, key: hostile, headers: {"bin" => hostile, "text" => "a"})
+      producer.produce_sync(topic: "binary", payload: "last")
+    end
+    seen = on_cluster("tail", "binary", "--from-beginning", "--count", "3", "--json")
+    rows = seen.out.lines.map { |line| JSON.parse(line) }
+
+    assert_equal [0, ["first", nil, "last"]], [seen.code, rows.map { |row| row["payload"] }], seen.err
+    assert_equal [hostile] * 3, [rows[1]["payload_base64"], rows[1]["key_base64"], rows[1]["headers_base64"]["bin"]]
+      .map { |text| text.unpack1("m") }
+    assert_equal({"text" => "a"}, rows[1]["headers"])
+    seen = on_cluster("tail", "binary", "--from-beginning", "--count", "3")
+    assert_equal "0@0 first\n0@1 \\xFF\\xFE\\e[2J\\n: \\xFF\\xFE\\e[2J\\n\n0@2 last\n", seen.out
+  end
+
+  test "tail ends when nobody reads it any more" do
+    self.class.cluster.create_topic("headed", partitions: 1)
+    producing { |producer| 20_000.times { producer.produce_async(topic: "headed", payload: "x" * 100) } }
+    reader, writer = IO.pipe
+    pid = spawn(CLEAN, RbConfig.ruby, EXECUTABLE, "tail", "headed", "--from-beginning", "--bootstrap",
+      self.class.cluster.bootstrap_servers, out: writer, in: File::NULL, chdir: @dir)
+    writer.close
+    reader.gets
+    reader.close
+
+    status = wait_until(40, "its end") { ::Process.wait2(pid, ::Process::WNOHANG)&.last }
+    assert_equal 0, status.exitstatus
+  ensure
+    [reader, writer].compact.each(&:close)
+    ::Process.kill(:KILL, pid) && ::Process.wait(pid) if pid && !status
+  end
+
+  test "tail says what goes wrong on the error stream" do
+    pid = nil
+    reader, writer = IO.pipe
+    pid = spawn(CLEAN, RbConfig.ruby, EXECUTABLE, "tail", "orders", "--bootstrap", "127.0.0.1:1", out: File::NULL, err: writer,
+      in: File::NULL, chdir: @dir)
+    writer.close
+
+    assert reader.wait_readable(40), "nothing came"
+    assert_match(/\Apenstock: .*no connection to 127.0.0.1:1, TCP failed/, reader.gets)
+  ensure
+    [reader, writer].compact.each(&:close)
+    ::Process.kill(:KILL, pid) && ::Process.wait(pid) if pid
   end
 
   test "a server consumes, commits on TERM with exit code 0, and groups lag then shows nothing left" do
@@ -104,6 +156,13 @@ class CommandLineClusterTest < Penstock::TestCase
   end
 
   private
+
+  def producing
+    producer = Penstock::Producer.new { |config| config.kafka = self.class.cluster.kafka }
+    yield producer
+  ensure
+    producer&.close
+  end
 
   def on_cluster(*argv, input: "")
     penstock(*argv, "--bootstrap", self.class.cluster.bootstrap_servers, input: input)

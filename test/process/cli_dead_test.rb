@@ -103,6 +103,66 @@ class CommandLineDeadTest < Penstock::TestCase
     assert_equal [1], listed.map { |one| one["offset"] }
   end
 
+  test "letters that can't be sent back are named and stay on the list; all others are sent, and the exit code is 1" do
+    source = "source-#{object_id}"
+    self.class.cluster.create_topic(source, partitions: 1)
+    bury(0, "good", IOError.new("y"), topic: source)
+    raw("bad", {"source_topic" => "no\e[2J topic"})
+    raw("worse", {"source_topic" => "\xFF\xFE".b, "penstock_omitted" => "\xFF,".b, "penstock_failed_at" => "9" * 400,
+      "penstock_error_class" => "\e\xFF".b, "bin\xFF".b => "\xFF".b})
+    raw("stray", {})
+    bury(1, "fine", IOError.new("y"), topic: source)
+
+    dry = on_cluster("dead", "replay", @topic, "--everything", "--dry-run")
+    assert_equal [1, 2], [dry.code, dry.out.scan("#{source}/0/").size], dry.out
+    done = on_cluster("dead", "replay", @topic, "--everything", "--yes")
+    assert_equal [1, "replayed 2 messages to #{source}\n"], [done.code, done.out], done.err
+    assert_match(/#{@topic}\/0\/1 wasn't replayed: it comes from "no\\e\[2J topic", which can't be a topic's name/, done.err)
+    assert_match(/#{@topic}\/0\/2 wasn't replayed: it comes from "\\xFF\\xFE"/, done.err)
+    assert_match(/#{@topic}\/0\/3 wasn't replayed: it doesn't say where it came from: name a topic with --to/, done.err)
+    assert_includes done.err, "3 letters stay on the list\n"
+    refute_match(/[[:cntrl:]&&[^\n]]/, done.err + dry.err)
+    sent = on_cluster("tail", source, "--from-beginning", "--count", "2", "--json").out.lines
+    assert_equal %w[good fine], sent.map { |line| JSON.parse(line)["key"] }
+    assert_equal [1, 2, 3], listed.map { |one| one["offset"] }
+    assert_equal 1, on_cluster("dead", "replay", @topic, "--everything", "--yes").code
+    elsewhere = on_cluster("dead", "replay", @topic, "--everything", "--yes", "--to", source)
+    assert_equal [1, "replayed 2 messages to #{source}\n"], [elsewhere.code, elsewhere.out]
+    assert_match(/0\/2 wasn't replayed: its \\xFF was left out/, elsewhere.err)
+  end
+
+  test "a letter that the broker refuses keeps no other one back" do
+    good, bad = "good-#{object_id}", "bad-#{object_id}"
+    [good, bad].each { |name| self.class.cluster.create_topic(name, partitions: 1) }
+    self.class.cluster.topic_error(bad, :topic_authorization_failed)
+    bury(0, "a", IOError.new("y"), topic: good)
+    bury(0, "b", IOError.new("y"), topic: bad)
+    bury(1, "c", IOError.new("y"), topic: good)
+    done = on_cluster("dead", "replay", @topic, "--everything", "--yes")
+
+    assert_equal [1, "replayed 2 messages to #{good}\n"], [done.code, done.out], done.err
+    assert_match(/#{@topic}\/0\/1 wasn't replayed: .*topic_authorization_failed/, done.err)
+    assert_equal [1], listed.map { |one| one["offset"] }
+  ensure
+    self.class.cluster.topic_error(bad, nil)
+  end
+
+  test "list and show print any letter, as lines and as JSON, and no byte that drives the terminal" do
+    hostile = "\xFF\e[2J\u202E\n".b
+    raw(hostile, {"source_topic" => hostile, "penstock_error_class" => hostile, "penstock_error_message" => hostile,
+      hostile => hostile, "text" => "a"}, payload: hostile)
+    outputs = [%w[list], %w[list --json], %w[show 0 0], %w[show 0 0 --json]].map do |name, *rest|
+      on_cluster("dead", name, @topic, *rest).tap { |one| assert_equal 0, one.code, one.err }.out
+    end
+    outputs.each { |out| refute_match(/[[:cntrl:]&&[^\n]]|\u202E/, out) }
+    shown = JSON.parse(outputs.last)
+
+    assert_nil shown["key"]
+    assert_equal [hostile] * 2, shown.values_at("key_base64", "payload_base64").map { |text| text.unpack1("m") }
+    assert_equal [{"text" => "a"}, 4], [shown["headers"], shown["headers_base64"].size]
+    assert_equal 1, JSON.parse(outputs[1]).size
+  end
+
   test "a message that doesn't say where it came from is sent back only where one says" do
     assert_equal 0, on_cluster("produce", @topic, "strange").code
     assert_includes on_cluster("dead", "replay", @topic, "--everything", "--yes").err, "--to"
@@ -138,6 +198,11 @@ class CommandLineDeadTest < Penstock::TestCase
     times.times { message = Penstock::Processing::Failure::Oversized.reduced(message, record) }
     report = producing { |producer| producer.produce_sync({**message.except(:partition_key), partition: 0}) }
     keys[[0, report.offset]] = key
+  end
+
+  # A message in the dead letter topic that no worker of ours has made.
+  def raw(key, headers, payload: "p")
+    producing { |producer| producer.produce_sync(topic: @topic, partition: 0, key: key, payload: payload, headers: headers) }
   end
 
   def record(topic, offset, key, payload)

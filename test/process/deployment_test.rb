@@ -77,6 +77,7 @@ module Penstock
         %w[startupProbe livenessProbe readinessProbe].map { |kind| container.dig(kind, "httpGet", "path") }
       assert_equal container["ports"].first["containerPort"].to_s,
         container["env"].find { |one| one["name"] == "HEALTH_PORT" }["value"]
+      assert_equal "0.0.0.0", container["env"].find { |one| one["name"] == "HEALTH_HOST" }["value"], "kubelet asks from outside"
       assert_command(container["args"])
     end
 

@@ -135,6 +135,25 @@ module Penstock
         end
       end
 
+      test "wrong types, nobody who reads, silence and a thousand connections don't end the broker, nor keep a command waiting" do
+        Cluster.start(topics: {"t" => 1}) do |cluster|
+          port = cluster.instance_variable_get(:@control).instance_variable_get(:@port)
+          ['{"command":"errors","api":"produce","errors":5}', '{"command":"errors","api":[],"errors":[]}', '{"command":7}',
+            '{"command":"create","topic":{}}', '{"command":"rtt","rtt_ms":"x"}', '{"command":"delete_records"}',
+            '{"command":"track","on":"\xFF\e"}', '{"command":"group_times","session_timeout_ms":[],"heartbeat_interval_ms":{}}',
+            "[" * 10_000, "a" * 1_100_000].each do |line|
+            assert_match(/"error"|"result"/, ask(port, "#{line}\n"), line[0, 60])
+          end
+          silent = Array.new(1_000) { TCPSocket.new("127.0.0.1", port) }
+          cluster.request(:track, on: true)
+          deaf = Array.new(20) { TCPSocket.new("127.0.0.1", port).tap { |socket| socket.write(%({"command":"requests"}\n)) } }
+
+          assert_equal({"t" => 1}, cluster.topics)
+        ensure
+          [*silent, *deaf].each(&:close)
+        end
+      end
+
       test "many clients may use the control socket at once" do
         Cluster.start do |cluster|
           threads = Array.new(8) { |number| Thread.new { cluster.create_topic("t#{number}", partitions: 1) } }
@@ -179,6 +198,8 @@ module Penstock
       def ask(port, line)
         TCPSocket.open("127.0.0.1", port) do |socket|
           socket.write(line)
+          socket.gets.to_s
+        rescue Errno::EPIPE, Errno::ECONNRESET # it has read enough
           socket.gets.to_s
         end
       end

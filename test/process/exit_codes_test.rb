@@ -4,7 +4,7 @@ require "test_helper"
 require "json"
 require "penstock/cli/exit_codes"
 require "penstock/producer"
-require "penstock/process/exit_codes"
+require "penstock/server/exit_codes"
 require "support/embedded_broker"
 require "support/ruby_program"
 require "support/served"
@@ -33,7 +33,7 @@ module Penstock
     end
 
     test "every code that there is is in the tables, and is run here" do
-      ours = ServerProcess::ExitCodes.constants.map { |name| ServerProcess::ExitCodes.const_get(name) }
+      ours = Server::ExitCodes.constants.map { |name| Server::ExitCodes.const_get(name) }
       theirs = CLI::ExitCodes::MEANINGS.keys
 
       assert_equal ours.sort, self.class.rows("docs/operations.md").sort

@@ -131,6 +131,26 @@ module Penstock
       assert_empty session.running
     end
 
+    test "hostile clients of the supervisor end and delay nothing, and no node keeps a connection of theirs open" do
+      run = controlled
+      path = File.join(run.dir, "penstock-#{::Process.uid}", "#{run.pid}.sock")
+      run.await("a ready swarm") { probe("/ready") == "200" }
+      UNIXSocket.open(path) { |socket| socket.write("\xFF\xFE\n") && assert_match(/"ok":false/, socket.read) }
+      silent = Array.new(100) { [TCPSocket.new("127.0.0.1", @port), UNIXSocket.new(path)] }.flatten
+      run.signal(:KILL, run.node(0)) # the next one is forked while they are open
+      run.await("another node") { run.pids_of(0).size == 2 }
+
+      assert_equal "200", probe("/live")
+      assert_match(/^ *#{run.pid} +swarm /, command(run, "status"))
+      run.await("the end of all silent connections") do
+        silent.all? { |socket| socket.wait_readable(0) && socket.read_nonblock(1, exception: false).nil? }
+      end
+      assert_match(/process #{run.pid} stops/, command(run, "stop"))
+      assert_equal 0, run.await_end, run.tail
+    ensure
+      silent&.each(&:close)
+    end
+
     def controlled
       @port = TestSupport::FreePort.take.first
       dir = Dir.mktmpdir("penstock-run")

@@ -1,14 +1,15 @@
 # frozen_string_literal: true
 
 require "penstock/consumer/flow"
+require "penstock/runtime/breaker_registry"
 require "penstock/runtime/breakers"
 require "penstock/runtime/dead_letters"
 require "penstock/runtime/feeder"
 require "penstock/runtime/hooks"
-require "penstock/runtime/left_running"
+require "penstock/runtime/orphaned_units"
 require "penstock/runtime/mailbox"
 require "penstock/runtime/ports"
-require "penstock/runtime/run_queue"
+require "penstock/execution/run_queue"
 require "penstock/runtime/session"
 require "penstock/runtime/settler"
 require "penstock/routing/features/batch"
@@ -18,6 +19,7 @@ require "penstock/routing/features/filter"
 require "penstock/routing/features/parallel"
 require "penstock/routing/features/throttle"
 require_relative "assembled/doubles"
+require_relative "assembled/forgetting"
 require_relative "assembled/rules"
 require_relative "failing"
 require_relative "virtual_clock"
@@ -32,7 +34,12 @@ module Penstock
       # A rule was broken; the message says which, with the way to run it again.
       class Violation < StandardError; end
 
+      include Forgetting
       include Rules
+
+      # What users read of a record; a payload may be read with its headers' help.
+      READERS = Lanes::Raw.new(->(message) { [message.raw_payload, message.headers] }, ->(message) { [message.raw_key] },
+        ->(message) { message.raw_headers.merge("read" => "yes") })
 
       attr_reader :lane, :clock
 
@@ -44,7 +51,7 @@ module Penstock
         @seed = seed
         @random = Random.new(seed)
         @clock = VirtualClock.new(monotonic_ms: 0)
-        @allowed, @ran, @units, @busy, @outbox = {}, {}, [], [], []
+        @allowed, @ran, @written, @units, @busy, @outbox = {}, {}, {}, [], [], []
         @poison = {}
         write(count)
         assemble
@@ -71,7 +78,8 @@ module Penstock
         offset = pick(3)
         @rows = Array.new(count) do
           at = @clock.wall_ms - pick(400)
-          row = Messages::MemoryBatch::Row.new(offset: offset, payload: "p", key: ["a", "b", "c", nil][pick(4)], timestamp: at)
+          row = Messages::MemoryBatch::Row.new(offset: offset, payload: "p#{offset}", key: ["a", "b", "c", nil][pick(4)],
+            headers: {"number" => offset.to_s}, timestamp: at)
           @poison[offset] = true if @random.rand < 0.12
           offset += 1 + ((@random.rand < 0.2) ? pick(3) : 0)
           row
@@ -81,7 +89,7 @@ module Penstock
       end
 
       def topic
-        @topic ||= route(name: "orders", max_messages: 4, manual: @names[:manual], features: features,
+        @topic ||= route(name: "orders", max_messages: 4, manual: @names[:manual], features: features, deserializers: READERS,
           pause: Lanes::Pause.new(20, 160, true)).tap { |route| ends(route) }
       end
 
@@ -98,20 +106,21 @@ module Penstock
           throttle: @names[:throttle] ? Routing::Throttle.new(6, 100) : nil,
           filter: @names[:filter] ? [Routing::Filter.new(->(_topic, _partition) { Whim.new(world) }, nil)] : nil,
           dead_letter_queue: @names[:dead_letters] ? Routing::DeadLetterQueue.new(topic: "dead", max_retries: pick(3)) : nil,
-          breaker: @names[:breaker] ? Routing::Breaker.new(3, 3, []) : false,
+          breaker: @names[:breaker] ? breaking(after: 3) : false,
           batch: @names[:batch] ? Routing::Batch.new(3, 80) : nil
         }.compact
       end
 
       def assemble
-        @queue = Runtime::RunQueue.new
-        @session = Runtime::Session.new(group: Group.new("group", [topic]), driver: self, left_running: Runtime::LeftRunning.new,
+        @queue = Execution::RunQueue.new
+        @session = Runtime::Session.new(group: Group.new("group", [topic]), driver: self, orphaned_units: Runtime::OrphanedUnits.new,
           mailbox: Runtime::Mailbox.new, host: host)
-        @assembly = Processing::Assembly.new(topic, critical_errors: [], concurrency: 3, clock: @clock)
+        @assembly = Processing::Assembly.new(topic, critical_errors: [], concurrency: 3, clock: @clock,
+          breaker: Runtime::BreakerRegistry.new(@clock).of(topic))
         parts
         @lane = @assembly.lane("orders", 0, 1, self)
-        @lane.slot = Runtime::RunQueue::Slot.new("orders", nil, nil, width: @assembly.width)
-        @lane.prepare_slot = Runtime::RunQueue::Slot.new("orders", nil, nil) if @lane.prepare
+        @lane.slot = Execution::RunQueue::Slot.new("orders", nil, nil, width: @assembly.width)
+        @lane.prepare_slot = Execution::RunQueue::Slot.new("orders", nil, nil) if @lane.prepare
         @lane.suspects = nil
         @lane.adopt(@cursor)
         @session.add(@lane)
@@ -125,7 +134,7 @@ module Penstock
         @ports = Runtime::Ports.new(@session, Commits.new, ->(error) { broken("a stop because of #{error.inspect}") })
         @letters = @ports.dead_letters = Runtime::DeadLetters.new(@session, Commits.new, @ports)
         @breakers = Runtime::Breakers.new(@session, ->(lane, unit) { @queue.push(lane.slot, unit) })
-        @breakers.add(topic, @assembly.breaker) if @assembly.breaker
+        @breakers.add(@assembly.breaker) if @assembly.breaker
         @feeder = Runtime::Feeder.new(@session, assemblies, @ports, ->(_topic) { 3 }, Unsuspecting.new)
         @settler = Runtime::Settler.new(@session, assemblies, @ports, Runtime::Hooks.new(@queue, nil), nil)
       end
@@ -173,7 +182,8 @@ module Penstock
       end
 
       def settle_outcomes
-        @outbox.shift(@outbox.size).each do |outcome|
+        arrived, @outbox = @outbox.partition { !@lane.rolling? || !chance(0.2) } # those of several workers overtake each other
+        arrived.each do |outcome|
           foresee(outcome)
           current = current?(outcome.unit)
           @settler.call(outcome)
@@ -191,6 +201,8 @@ module Penstock
 
       def begin_unit(slot, unit)
         in_order(unit) if unit.consume?
+        not_buried(unit) if current?(unit)
+        take_instance(unit)
         [slot, unit]
       end
 
@@ -250,11 +262,14 @@ module Penstock
         remember(unit)
         messages = chance(0.1) ? unit.messages.to_a : unit.messages
         messages.each do |message|
+          as_written(message)
           raise IOError, "no" if chance(@poison[message.offset] ? 0.9 : 0.05)
-          mark(unit, message) if @healed || chance(@names[:manual] ? 0.6 : 0.05)
+          mark(unit, message) if !gathers? && (@healed || chance(@names[:manual] ? 0.6 : 0.05))
         end
+        gather(unit) if gathers?
         nil
       rescue IOError => error
+        forget(unit) if gathers?
         error
       end
 
@@ -262,13 +277,6 @@ module Penstock
         @units << unit
         return unless current?(unit) && @names[:manual]
         unit.messages.offsets.each { |offset| @ran[offset] = true }
-      end
-
-      def mark(unit, message)
-        return unless (message.mark_cell || unit.lane.marks).mark(message.offset)
-        return unless current?(unit)
-        marked = (@names[:parallel] == :none) ? @rows.map(&:offset) : unit.messages.offsets
-        marked.each { |offset| @allowed[offset] = true if offset <= message.offset }
       end
 
       def flow(unit)
@@ -299,6 +307,7 @@ module Penstock
       def advised(unit, blamed, error)
         offset = @names[:isolate] ? blamed : unit.messages.first_offset
         record = unit.messages.from_offset(offset).slice(0, 1).first
+        as_written(record)
         attempt = (unit.messages.first_offset == offset) ? unit.attempt : 1
         letter = Processing::Failure::Letter.new(record: record, dispatch: {topic: "dead"}, kind: :dead_letter, attempt: attempt,
           producer: Producer.new(self), error: error)
@@ -331,9 +340,7 @@ module Penstock
       def follow
         return if @life == @lane.incarnation
         @life = @lane.incarnation
-        @allowed.clear
-        @listener.buried.clear
-        @ran.clear
+        [@allowed, @listener.buried, @ran, @written].each(&:clear)
         @begins = @lane.ledger.base
       end
 
@@ -362,7 +369,7 @@ module Penstock
         @healed = true
         600.times do
           @assembly.ask(@lane, Consumer::Flow::Resume.new, @clock.monotonic_ms).each { |effect| effect.perform(@lane, @ports) }
-          mark_all if @names[:manual]
+          (gathers? ? write_all : mark_all) if @names[:manual]
           turn(100)
           return if done?
         end
@@ -372,7 +379,8 @@ module Penstock
       # What a unit left that paused is complete with the next one that ends, if there is one.
       def done?
         return false unless @rows.last.offset < @cursor && @lane.idle? && places.empty?
-        @lane.ledger.base == @cursor || (!@names[:manual] && @lane.ledger.incomplete_offsets.all? { |offset| @ran[offset] })
+        left = @lane.ledger.incomplete_offsets # with manual offsets what was put away is complete with a later mark
+        left.empty? || left.all? { |offset| @names[:manual] ? @listener.buried[offset] : @ran[offset] }
       end
 
       # What ran before and was not marked then.

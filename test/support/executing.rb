@@ -5,13 +5,13 @@ require "penstock/clock"
 require "penstock/consumer/base_consumer"
 require "penstock/consumer/marks"
 require "penstock/consumer/pool"
-require "penstock/execution/onion"
+require "penstock/execution/middleware_stack"
 require "penstock/execution/unit_runner"
 require "penstock/instrumentation/monitor"
 require "penstock/messages/memory_batch"
 require "penstock/messages/messages"
 require "penstock/processing/unit"
-require "penstock/runtime/run_queue"
+require "penstock/execution/run_queue"
 require "penstock/runtime/threads"
 require "penstock/serialization/deserializers"
 
@@ -27,7 +27,7 @@ module Penstock
         def manual_offset_management? = false
       end
 
-      Lane = Struct.new(:topic, :partition, :marks, :incarnation, keyword_init: true) do
+      Lane = Struct.new(:topic, :partition, :marks, :incarnation, :breaker, keyword_init: true) do
         def topic_name = topic.name
         def key = [topic_name, partition]
         def adopted_metadata = "adopted"
@@ -84,7 +84,7 @@ module Penstock
         @link = Link.new
         @mailbox = Mailbox.new
         @threads = Runtime::Threads.new(->(name, error) { @errors << {type: name, error: error} })
-        @queue = Runtime::RunQueue.new
+        @queue = Execution::RunQueue.new
       end
 
       def after_teardown
@@ -97,17 +97,28 @@ module Penstock
       def executing(consumer_class = nil, layers: [], size: 2, persistence: true, **options, &block)
         @topic = Topic.new(name: "orders", consumer: consumer_class || consumer(&block), consumer_persistence: persistence,
           deserializers: Serialization::Deserializers::DEFAULT)
-        @executor = executor(Execution::Onion.new(layers), size, **options)
+        @executor = executor(Execution::MiddlewareStack.new(layers), size, **options)
       end
 
-      def runner(onion, monitor = @monitor)
-        Execution::UnitRunner.new(monitor: monitor, onion: onion, clock: Clock::SYSTEM, critical: [SystemExit], queue: @queue)
+      # Starts the executor for a consumer that logs when it begins, and returns when the process stops.
+      def executing_until_stopping
+        executing do
+          define_method(:consume) do
+            log("began", partition)
+            until_stopping
+          end
+        end
+      end
+
+      def runner(middleware, monitor = @monitor)
+        Execution::UnitRunner.new(monitor: monitor, middleware: middleware, clock: Clock::SYSTEM, critical: [SystemExit],
+          queue: @queue)
       end
 
       def lane(partition = 0) = Lane.new(topic: @topic, partition: partition, marks: Consumer::Marks.new, incarnation: 0)
 
       def slot(lane, width: 1)
-        Runtime::RunQueue::Slot.new("orders", Consumer::Pool.new { Consumer::Context.new(lane, @link) }, @mailbox, width: width)
+        Execution::RunQueue::Slot.new("orders", Consumer::Pool.new { Consumer::Context.new(lane, @link) }, @mailbox, width: width)
       end
 
       # @param offsets [Enumerable<Integer>]

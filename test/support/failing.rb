@@ -6,10 +6,12 @@ require "penstock/processing/failure/breaker"
 require "penstock/processing/settlement/breaker"
 require "penstock/processing/settlement/dead_letter_after"
 require "penstock/processing/settlement/skip"
+require "penstock/runtime/shared_breaker"
 require "penstock/routing/features/backoff_for"
 require "penstock/routing/features/dead_letter_queue"
 require "penstock/routing/features/retry_topics"
 require_relative "lanes"
+require_relative "virtual_clock"
 
 module Penstock
   module TestSupport
@@ -40,6 +42,11 @@ module Penstock
         }
       end
 
+      # @return [Routing::Breaker] that opens when all of so many fresh records fail alike
+      def breaking(after: 20, share: 1, outage_after: 3, outage_errors: [], limit: 300_000)
+        Routing::Breaker.new(after, share, outage_after, outage_errors, limit)
+      end
+
       # @param keys [Array<String>] of the records
       def rolling(keys, features, **options)
         division = Processing::Division::Rolling.new(max: 1, width: 8, window_records: 100, window_bytes: 1 << 20)
@@ -54,7 +61,8 @@ module Penstock
 
       def breaker_of(lane)
         (@breakers ||= {}.compare_by_identity)[lane.topic] ||=
-          Processing::Failure::Breaker.new(policy_of(lane).breaker, Processing::Backoff.new(1_000, 30_000, true))
+          Runtime::SharedBreaker.new(Processing::Failure::Breaker.new(policy_of(lane).breaker,
+            Processing::Backoff.new(1_000, 30_000, true), policy_of(lane).family), @clock || VirtualClock.new)
       end
 
       def policy_of(lane) = (@policies ||= {}.compare_by_identity)[lane.topic] ||= Processing::Failure::Policy.new(lane.topic)
@@ -64,7 +72,7 @@ module Penstock
         policy = policy_of(lane)
         settlement = Processing::Settlement
         [settlement::Lost.new, settlement::Interrupt.new, settlement::Critical.new, settlement::Hooked.new,
-          settlement::Skip.new(policy), (settlement::Breaker.new(breaker_of(lane)) if policy.breaker),
+          settlement::Skip.new(policy), (settlement::Breaker.new(breaker_of(lane), policy) if policy.breaker),
           settlement::DeadLetterAfter.new(policy), settlement::Retry.new(policy), settlement::FlowRequested.new,
           settlement::Advance.new].compact
       end
@@ -98,8 +106,8 @@ module Penstock
         Processing::Failure::Advice.new(offset: offset, answer: answer, letter: letter)
       end
 
-      def acknowledge(lane, burial, now:)
-        burial.acknowledged(lane, now).each { |effect| effect.perform(lane, Ports.new) }
+      def acknowledge(lane, burial)
+        burial.acknowledged(lane).each { |effect| effect.perform(lane, Ports.new) }
       end
 
       # Runs everything that is at hand, well.
@@ -126,7 +134,7 @@ module Penstock
 
           fail_at(lane, unit, bad, now: now).each do |burial|
             letters << [burial.letter.offset, burial.letter.attempt]
-            acknowledge(lane, burial, now: now + 2_000)
+            acknowledge(lane, burial)
           end
         end
         [letters, ran]

@@ -6,7 +6,7 @@ require "tmpdir"
 require "penstock/clock"
 require "penstock/instrumentation/monitor"
 require "penstock/outbox/database"
-require "penstock/outbox/desk"
+require "penstock/outbox/writer"
 require "penstock/outbox/migration"
 require "penstock/outbox/relay"
 require "penstock/outbox/settings"
@@ -128,7 +128,7 @@ module Penstock
         @settings.finish!
         @database = Penstock::Outbox::Database.new(@settings)
         @store = Penstock::Outbox::Store.new(@database, @settings, @clock)
-        @desk = Penstock::Outbox::Desk.new(@database, @settings, clock: @clock)
+        @writer = Penstock::Outbox::Writer.new(@database, @settings, clock: @clock)
       end
 
       def monitor
@@ -142,7 +142,7 @@ module Penstock
       # @param payloads [Array<String>] each becomes a message of this key
       def put(*payloads, key: "k", topic: "orders", **rest)
         ActiveRecord::Base.transaction do
-          payloads.map { |payload| @desk.enqueue([{topic: topic, payload: payload, key: key, **rest}.compact]).first }
+          payloads.map { |payload| @writer.enqueue([{topic: topic, payload: payload, key: key, **rest}.compact]).first }
         end
       end
 

@@ -13,7 +13,7 @@ module Penstock
 
       test "a message is put in with the transaction, and with it only" do
         ActiveRecord::Base.transaction do
-          @desk.enqueue([{topic: "orders", payload: "undone", key: "1"}])
+          @writer.enqueue([{topic: "orders", payload: "undone", key: "1"}])
           raise ActiveRecord::Rollback
         end
         put("kept")
@@ -24,12 +24,12 @@ module Penstock
 
       test "a savepoint that is rolled back takes its messages with it" do
         ActiveRecord::Base.transaction do
-          @desk.enqueue([{topic: "orders", payload: "1", key: "k"}])
+          @writer.enqueue([{topic: "orders", payload: "1", key: "k"}])
           ActiveRecord::Base.transaction(requires_new: true) do
-            @desk.enqueue([{topic: "orders", payload: "undone", key: "k"}])
+            @writer.enqueue([{topic: "orders", payload: "undone", key: "k"}])
             raise ActiveRecord::Rollback
           end
-          @desk.enqueue([{topic: "orders", payload: "2", key: "k"}])
+          @writer.enqueue([{topic: "orders", payload: "2", key: "k"}])
         end
         relay.drain
 
@@ -39,7 +39,7 @@ module Penstock
       test "what comes out is what was put in, byte by byte" do
         message = {topic: "orders", payload: "\x00\xFF".b, key: "\xFE".b, partition: 3, timestamp: 1_600_000_000_000,
                    headers: {"text" => "ü", "bytes" => "\xFD".b, "none" => nil, "two" => %w[a b]}}
-        id = ActiveRecord::Base.transaction { @desk.enqueue([message]).first }
+        id = ActiveRecord::Base.transaction { @writer.enqueue([message]).first }
         relay.drain
         sent = @log.stored.first
 
@@ -50,9 +50,9 @@ module Penstock
 
       test "messages put in together are put in all or none, in their order" do
         error = assert_raises(Penstock::MessageInvalidError) do
-          ActiveRecord::Base.transaction { @desk.enqueue([{topic: "a", payload: "1"}, {topic: "a b", payload: 2}]) }
+          ActiveRecord::Base.transaction { @writer.enqueue([{topic: "a", payload: "1"}, {topic: "a b", payload: 2}]) }
         end
-        ids = ActiveRecord::Base.transaction { @desk.enqueue(%w[1 2 3].map { |payload| {topic: "a", payload: payload} }) }
+        ids = ActiveRecord::Base.transaction { @writer.enqueue(%w[1 2 3].map { |payload| {topic: "a", payload: payload} }) }
 
         assert_includes error.message, "message 1 of the list: :topic"
         assert_equal ids.sort, ids
@@ -60,9 +60,9 @@ module Penstock
       end
 
       test "outside of a transaction is an error, unless it is allowed" do
-        error = assert_raises(Penstock::MessageInvalidError) { @desk.enqueue([{topic: "a b", payload: "1"}]) }
+        error = assert_raises(Penstock::MessageInvalidError) { @writer.enqueue([{topic: "a b", payload: "1"}]) }
         use(require_transaction: false)
-        @desk.enqueue([{topic: "a", payload: "1", key: "k"}])
+        @writer.enqueue([{topic: "a", payload: "1", key: "k"}])
 
         assert_includes error.message, ":topic"
         assert_includes error.message, "there is no transaction"

@@ -70,6 +70,8 @@ module Penstock
 
       def incomplete_offsets(limit = nil) = limit ? @incomplete.first(limit) : @incomplete.dup
 
+      def incomplete_between(from, to) = @incomplete.select { |offset| offset >= from && offset < to }
+
       def first_incomplete = @incomplete.first
 
       def committable

@@ -25,7 +25,7 @@ module Penstock
       def running(count, **settings)
         swarm(count, **settings)
         decide
-        count.times { |index| born(index) && healthy(index) }
+        count.times { |index| spawned(index) && healthy(index) }
       end
 
       def decide
@@ -34,7 +34,7 @@ module Penstock
         end
       end
 
-      def born(index) = @registry.forked(index, 1_000 + index, @now)
+      def spawned(index) = @registry.forked(index, 1_000 + index, @now)
       def heard(index, message) = @registry.heard(index, message, @now)
       def healthy(index) = heard(index, Swarm::Message::Healthy.new({member: true})) || true
       def ended(index, how = "killed") = @registry.ended(index, how, @now, from_outside: how == "killed")
@@ -52,14 +52,14 @@ module Penstock
       def renewed(index)
         ended(index)
         decide
-        born(index)
+        spawned(index)
         healthy(index)
       end
 
       # One more death at boot, until it is held down.
       def hold_down(index)
         return if state(index) == :held_down
-        born(index)
+        spawned(index)
         ended(index)
       end
     end

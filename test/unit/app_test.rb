@@ -72,15 +72,6 @@ class AppTest < Penstock::TestCase
       "your boot file first", error.message
   end
 
-  test "what the incumbent's can be told beyond that is refused with the way out" do
-    error = assert_raises(NoMethodError) { app.declaratives.draw }
-
-    assert_equal "a Penstock application has no declaratives: say config(partitions:, replication_factor:, …) in a topic's route",
-      error.message
-    refute_respond_to app, :declaratives
-    assert_match(/undefined method/, assert_raises(NoMethodError) { app.nobody }.message)
-  end
-
   test "what a block given to the producer says wrongly is told with settings and routes, not by the first message" do
     mine = app { |config| config.producer { |own| own.max_payload_sise = 5 } }
     mine.routes.draw { topic(:orders) { consumer Consumer } }
@@ -112,15 +103,6 @@ class AppTest < Penstock::TestCase
 
     assert_equal({"app" => %w[orders], "reports" => %w[orders]}, mine.application.routed_topics(active: true))
     assert_equal({"app" => %w[orders old], "reports" => %w[orders]}, mine.application.routed_topics(active: false))
-  end
-
-  test "variables of the incumbent's that mean nothing are told, unless ours is set too" do
-    told = []
-    logger = Object.new.tap { |one| one.define_singleton_method(:warn) { |line| told << line } }
-    Penstock::Application::FormerVariables.warn_of({"KARAFKA_ENV" => "production", "KARAFKA_BOOT_FILE" => "a.rb",
-      "PENSTOCK_BOOT_FILE" => "b.rb", "KARAFKA_ROOT_DIR" => ""}, logger)
-
-    assert_equal ["KARAFKA_ENV is set and has no effect: it is PENSTOCK_ENV here"], told
   end
 
   test "a node's producer is the node's, also where the boot file had it already, to listen to it" do

@@ -5,7 +5,7 @@ require "penstock/application"
 
 module Penstock
   class ApplicationTest < TestCase
-    # Counts what it is told.
+    # Counts stops.
     class Server
       attr_reader :stops
 
@@ -18,13 +18,13 @@ module Penstock
       application
     end
 
-    test "an application that its own code stops in every call of consume is stopped once: nothing hurries that, nor ends the process" do
+    test "an application that its own code stops in every call of consume stops once: further calls don't hurry it" do
       application = running
       5.times { application.stop! }
       assert_equal 1, @server.stops
     end
 
-    test "an application that stops because of a signal isn't hurried by its own code; one that is quiet is stopped" do
+    test "an application that stops because of a signal isn't hurried by its own code; a quiet one is stopped by it" do
       application = running
       application.lifecycle.enter(:quieting)
       application.lifecycle.enter(:stopping)
@@ -36,7 +36,7 @@ module Penstock
       assert_equal 1, @server.stops
     end
 
-    test "who tells it from outside hurries it each time, as a signal does" do
+    test "each stop command of the control socket hurries the stop, as a signal does" do
       application = running
       application.stop!
       2.times { application.__send__(:commands).fetch("stop").call }

@@ -46,11 +46,19 @@ class ErrorsTest < Penstock::TestCase
     assert_equal "text (msg_timed_out)", error.message
   end
 
+  test "what a broker said is valid text, whatever it sent" do
+    error = Penstock::KafkaError.build(number: 1, name: "X", message: "no\xFF".b)
+
+    assert_equal ['no\xFF (x)', 'no\xFF'], [error.message, error.broker_message]
+    assert_nil Penstock::KafkaError.build(number: 1, name: "X").broker_message
+  end
+
   test "a deserialization error names its record and quotes little of it" do
     error = Penstock::DeserializationError.new(topic: "orders", partition: 3, offset: 42,
       reason: RuntimeError.new("\xFF#{"x" * 500}"))
 
-    assert_match %r{\Aorders/3 at offset 42: the payload can't be deserialized: RuntimeError: \?x+…\z}, error.message
+    assert_match(%r{\Aorders/3 at offset 42: the payload can't be deserialized: RuntimeError: \\xFFx+… \(501 bytes\)\z},
+      error.message)
     assert_operator error.message.length, :<, 200
   end
 

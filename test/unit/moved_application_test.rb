@@ -4,7 +4,7 @@ require "test_helper"
 require "penstock"
 require "support/moved_application"
 
-# An application that comes from the incumbent, with everything it used.
+# An application written for Karafka, with everything it used.
 class MovedApplicationTest < Penstock::TestCase
   def setup
     @app = Class.new(Penstock::App)

@@ -26,7 +26,7 @@ class ProducerTest < Penstock::TestCase
     assert_predicate producer.status, :configured?
   end
 
-  test "it can be set up after it was made, and not used before" do
+  test "a producer can be set up later, and not used before" do
     late = Penstock::Producer.new
     assert_predicate late.status, :initial?
     [-> { late.produce_sync(record) }, -> { late.produce_async(record) }, -> { late.buffer(record) },
@@ -36,7 +36,7 @@ class ProducerTest < Penstock::TestCase
     late.close
   end
 
-  test "a setup that raises leaves it to be set up again" do
+  test "a setup that raises can be repeated" do
     late = Penstock::Producer.new
     assert_raises(Penstock::ConfigurationError) { late.setup { |config| config.id = 1 } }
 
@@ -44,7 +44,7 @@ class ProducerTest < Penstock::TestCase
     assert_predicate late.status, :configured?
   end
 
-  test "it goes from configured to connected to closed" do
+  test "the status goes from configured to connected to closed" do
     assert_predicate producer.status, :configured?
     producer.produce_sync(record)
     assert_predicate producer.status, :connected?
@@ -52,7 +52,7 @@ class ProducerTest < Penstock::TestCase
     assert_predicate producer, :closed?
   end
 
-  test "a closed producer takes nothing" do
+  test "a closed producer refuses every call" do
     producer.close
     [-> { producer.produce_sync(record) }, -> { producer.produce_async(record) }, -> { producer.buffer(record) },
       -> { producer.produce_many_sync([record]) }, -> { producer.flush_async }, -> { producer.partition_count("a") },
@@ -60,7 +60,7 @@ class ProducerTest < Penstock::TestCase
     assert_equal 0, producer.queue_size
   end
 
-  test "without delivery offsets count up a partition, and the label is handed back" do
+  test "a producer with deliver = false counts offsets per partition and returns the label" do
     reports = [record, record(partition: 3), record(label: :mine)].map { |each| producer.produce_sync(each) }
 
     assert_equal [[0, 0], [3, 0], [0, 1]], reports.map { |report| [report.partition, report.offset] }
@@ -68,7 +68,7 @@ class ProducerTest < Penstock::TestCase
     assert_equal true, producer.produce_async(record(handle: false))
   end
 
-  test "[many_sync invalid one] one invalid message, and nothing is sent" do
+  test "[many_sync invalid one] one invalid message prevents the whole batch" do
     seen = events("messages.produced_sync")
     assert_raises(Penstock::MessageInvalidError) { producer.produce_many_sync([record, message(key: "")]) }
 
@@ -76,7 +76,7 @@ class ProducerTest < Penstock::TestCase
     assert_empty seen
   end
 
-  test "[many_sync return type] the handles, resolved, in the order of the messages" do
+  test "[many_sync return type] produce_many_sync returns resolved handles in the order of the messages" do
     handles = producer.produce_many_sync([record("a"), record("b")])
 
     assert_equal [0, 1], handles.map(&:offset)
@@ -93,7 +93,7 @@ class ProducerTest < Penstock::TestCase
     assert_equal :orders, given.first[:topic]
   end
 
-  test "middleware runs once a message, also for those that were buffered" do
+  test "middleware runs once for each message, also for buffered ones" do
     seen = []
     producer.middleware.append(->(given) { given.merge(payload: given[:payload] + "!").tap { |made| seen << made } })
     producer.produce_sync(record("a"))
@@ -118,12 +118,12 @@ class ProducerTest < Penstock::TestCase
       seen.map(&:id)
   end
 
-  test "a flush of an empty buffer connects to nothing" do
+  test "a flush of an empty buffer opens no connection" do
     assert_equal [[], []], [producer.flush_sync, producer.flush_async]
     assert_predicate producer.status, :configured?
   end
 
-  test "[Flush failure] what wasn't sent is back in order, before what came since" do
+  test "[Flush failure] unsent messages return to the buffer in order, before newer ones" do
     given = [record("a"), record("b", key: ""), record("c")]
     producer.buffer_many(given)
     assert_raises(Penstock::MessageInvalidError) { producer.flush_async }
@@ -150,14 +150,14 @@ class ProducerTest < Penstock::TestCase
     assert_operator seen.last[:time], :>=, 0
   end
 
-  test "close of an unused producer makes no client; closing again does nothing" do
+  test "closing an unused producer opens no client; closing again does nothing" do
     seen = events("producer.connected", "producer.closed")
     3.times { producer.close }
 
     assert_equal %w[producer.closed], seen.map(&:id)
   end
 
-  test "purge throws the buffer away" do
+  test "purge discards the buffer" do
     seen = events("buffer.purged")
     producer.buffer(record)
     producer.purge
@@ -166,7 +166,7 @@ class ProducerTest < Penstock::TestCase
     assert_equal [[record]], seen.map { |event| event[:messages] }
   end
 
-  test "each way to produce is told with its message, once" do
+  test "each produce call emits its event once, with its message" do
     seen = events("message.produced_sync", "message.produced_async", "messages.produced_sync",
       "messages.produced_async", "producer.connected")
     producer.produce_sync(record)
@@ -192,16 +192,18 @@ class ProducerTest < Penstock::TestCase
   end
 
   test "idempotence and transactions are read from the properties" do
-    refute_predicate producer, :idempotent?
-    assert_predicate Penstock::Producer.new { |config|
-      config.kafka = {"bootstrap.servers": "127.0.0.1:1", "enable.idempotence": true}
-    }, :idempotent?
+    idempotent = lambda do |**kafka|
+      Penstock::Producer.new { |config| config.kafka = {"bootstrap.servers": "127.0.0.1:1", **kafka} }.idempotent?
+    end
+    assert_predicate producer, :idempotent?
+    refute idempotent.call("enable.idempotence": false)
+    assert idempotent.call("enable.idempotence": true)
     assert_predicate Penstock::Producer.new { |config|
       config.kafka = {"bootstrap.servers": "127.0.0.1:1", "transactional.id": "t"}
     }, :transactional?
   end
 
-  test "tombstones are sent one by one and many at once" do
+  test "tombstones are sent one at a time and in batches" do
     tombstone = {topic: "orders", key: "k", partition: 1}
 
     assert_equal 0, producer.tombstone_sync(tombstone).offset
@@ -210,8 +212,29 @@ class ProducerTest < Penstock::TestCase
     assert_equal [3], producer.tombstone_many_async([tombstone]).map(&:offset)
   end
 
-  test "handle: false is for one message and for many" do
+  test "handle: false applies to one message and to many" do
     assert_equal true, producer.produce_async(record(handle: false))
     assert_equal [true, true], producer.produce_many_async([record, record], handle: false)
+  end
+
+  test "a message made ready on one thread is dispatched on another, without middleware or checks" do
+    runs = 0
+    producer.middleware.append(->(message) { (runs += 1) && message.merge(key: "k") })
+    ready = producer.ready({topic: :dead, payload: "p", label: 1, handle: false, headers: {"a" => "b"}})
+
+    handle = Thread.new { producer.dispatch(ready) }.value
+    assert_equal ["dead", true, 1], [handle.topic, handle.done?, runs]
+    assert_predicate handle.create_result, :delivered?
+  end
+
+  test "ready refuses an invalid message" do
+    assert_raises(Penstock::MessageInvalidError) { producer.ready({topic: "dead", payload: 5}) }
+  end
+
+  test "dispatch raises at once when the producer isn't connected or is closed" do
+    assert_raises(Penstock::ProducerClosedError) { producer.dispatch({topic: "dead", payload: "p"}) }
+    ready = producer.ready({topic: "dead", payload: "p"})
+    producer.close
+    assert_raises(Penstock::ProducerClosedError) { producer.dispatch(ready) }
   end
 end

@@ -52,8 +52,10 @@ module Penstock
       private
 
       def rows(wanted, committed: false)
-        @session.call(:list_offsets, wanted, extra: [committed]).each do |topic, partition, *, number|
-          raise Native.error_for(number, "#{topic}/#{partition}") unless number.zero?
+        @session.call(:list_offsets, wanted, extra: [committed]) do |found|
+          found.each do |topic, partition, *, number|
+            raise Native.error_for(number, "#{topic}/#{partition}") unless number.zero?
+          end
         end
       end
 

@@ -4,13 +4,13 @@ require "socket"
 require_relative "../../penstock"
 require_relative "../app"
 require_relative "../errors"
-require_relative "../execution/onion"
-require_relative "../execution/processes/kit"
+require_relative "../execution/middleware_stack"
+require_relative "../execution/processes/child_context"
 require_relative "../execution/processes/mold"
 require_relative "../native/death_pipe"
-require_relative "../process/exit_codes"
+require_relative "../server/exit_codes"
 require_relative "../runtime/threads"
-require_relative "molding"
+require_relative "process_mold"
 
 module Penstock
   class Application
@@ -41,11 +41,11 @@ module Penstock
       # Never returns.
       def run
         settle_in
-        kit = kit(order)
+        child_context = child_context(order)
         Native::DeathPipe.disarm # from here on no code of the user's keeps it from hearing its socket
         @death.close
         @channel.send_value(:loaded, nil)
-        Execution::Processes::Mold.new(kit, @socket).run
+        Execution::Processes::Mold.new(child_context, @socket).run
       rescue ConfigurationError => error
         refuse(error.problems)
       rescue Exception => error # rubocop:disable Lint/RescueException -- root of the process, and a boot file may raise anything
@@ -62,25 +62,25 @@ module Penstock
         [@socket, @death].each { |io| io.close_on_exec = true }
         Native::DeathPipe.watch(@death, grace_ms: ORPHANED_MS)
         ::Process.setproctitle("penstock mold of #{::Process.ppid}, loading")
-        Molding.inside!
+        ProcessMold.inside!
       end
 
       def order
         found = nil
         until found
           more = @channel.read { |_type, body| found = Execution::Processes::Frame.value(body) }
-          exit!(ServerProcess::ExitCodes::ORPHANED) unless more
+          exit!(Server::ExitCodes::ORPHANED) unless more
         end
         @file = found[:file]
         found
       end
 
-      def kit(order)
+      def child_context(order)
         require @file
-        kit = application(order[:name]).mold_kit(order)
+        child_context = application(order[:name]).mold_context(order)
         problems = Execution::Processes::Mold.obstacles
         raise ConfigurationError.new(problems) if problems.any?
-        kit
+        child_context
       end
 
       # One that isn't the process's own (`default false`) is known by the name of its class.

@@ -115,7 +115,9 @@ module Penstock
       # @param lane [Processing::Lane]
       def went(lane)
         return unless lane.ledger.budget >= LEAST_BUDGET
-        unwritten(lane) if @bare.delete(lane) # what it could not say the next one does
+        return unless @bare.delete(lane)
+        unwritten(lane) # what it could not say the next one does
+        lane.suspects&.refused!
       end
 
       # @param entries [Array<Entry>] just handed to the driver
@@ -163,9 +165,11 @@ module Penstock
         acknowledged = sorted.fetch(:ok, [])
         acknowledged.each do |entry|
           went(entry.lane)
+          entry.lane.suspects&.acknowledged!
           entry.lane.committed!(entry.offset, entry.version) if entry.incarnation == entry.lane.incarnation
         end
         (entries - acknowledged).each { |entry| unwritten(entry.lane) }
+        sorted.fetch(:refused, []).each { |entry| entry.lane.suspects&.refused! }
         again(sorted.fetch(:again, []), now)
         {acknowledged: acknowledged, again: sorted.fetch(:again, []),
          refused: sorted.fetch(:refused, []).map { |entry| [entry, results[entry.lane.key]] }}

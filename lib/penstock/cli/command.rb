@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../printable"
 require_relative "arguments"
 require_relative "exit_codes"
 require_relative "failure"
@@ -115,18 +116,25 @@ module Penstock
         raise Usage, "#{self.class.command_name}: #{text}"
       end
 
+      # All that commands print goes this way: names and texts of others must not drive the terminal. What may hold line breaks of
+      # others is made one line where it is put together.
       def say(*lines)
-        context.stdout.puts(*lines)
+        context.stdout.puts(*lines.flatten.map { |line| Printable.lines(line, nil) })
       end
 
       def warn_user(*lines)
-        context.stderr.puts(*lines)
+        context.stderr.puts(*lines.flatten.map { |line| Printable.lines(line) })
       end
 
       def say_json(value)
-        require "json"
+        context.stdout.puts(Printable.json(value, pretty: true))
+      end
 
-        say JSON.pretty_generate(value)
+      # @return [Boolean] whether somebody typed yes
+      def confirmed?(question)
+        context.stdout.print("#{Printable.line(question)} Type yes: ")
+        context.stdout.flush
+        context.stdin.gets.to_s.strip == "yes"
       end
     end
   end

@@ -53,8 +53,10 @@ module Penstock
         # Without an application, for the defaults.
         def deployment
           require_relative "../config/builder"
-          settings = @target.application&.config || Config::Builder.new.settings
-          Deployment.new(@deploy, dir: @dir, shutdown_timeout_ms: settings.shutdown_timeout).steps
+          application = @target.application
+          settings = application&.config || Config::Builder.new.settings
+          Deployment.new(@deploy, dir: @dir, shutdown_timeout_ms: settings.shutdown_timeout,
+            health_host: (application.config.health.host if application)).steps
         end
 
         def network

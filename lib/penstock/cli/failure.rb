@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../errors"
+require_relative "../printable"
 require_relative "exit_codes"
 
 module Penstock
@@ -33,19 +34,21 @@ module Penstock
       private
 
       def print_error
-        if mendable? && !@context.env[BACKTRACE]
-          @context.stderr.puts "penstock: #{text}"
-        else
-          @context.stderr.puts @error.full_message(highlight: false)
-        end
+        text = (mendable? && !@context.env[BACKTRACE]) ? "penstock: #{message}" : whole
+        @context.stderr.puts(Printable.lines(text))
       end
 
       def mendable?
         @error.is_a?(Usage) || (@error.is_a?(Error) && !@error.is_a?(InternalError))
       end
 
-      def text
-        @error.message.strip
+      # Of lines: a configuration has a line for each of its problems.
+      def message = Printable.lines(@error.message).strip
+
+      def whole
+        @error.full_message(highlight: false)
+      rescue # a class of the application's, whose message fails
+        [Printable.error(@error), *@error.backtrace].join("\n")
       end
     end
 

@@ -2,7 +2,7 @@
 
 require_relative "../errors"
 require_relative "failure"
-require_relative "former_commands"
+require_relative "../compat/karafka/commands"
 require_relative "../nearest"
 
 module Penstock
@@ -91,7 +91,7 @@ module Penstock
       end
 
       def refuse(name, hint)
-        raise UnknownCommandError, "there is no command #{name.inspect}. #{FormerCommands.hint(name) || hint}"
+        raise UnknownCommandError, "there is no command #{name.inspect}. #{Compat::Karafka::Commands.hint(name) || hint}"
       end
     end
   end

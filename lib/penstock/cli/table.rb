@@ -1,9 +1,14 @@
 # frozen_string_literal: true
 
+require_relative "../printable"
+
 module Penstock
   module CLI
-    # Rows under a heading, columns as wide as they must be; numbers to the right.
+    # Rows under a heading, columns as wide as they must be; numbers to the right. A cell is one line, whatever is in it.
     class Table
+      CELL_BYTES = 500
+      private_constant :CELL_BYTES
+
       # @param heading [Array<String>]
       # @param rows [Array<Array>] `nil` shows as a dash
       def initialize(heading, rows)
@@ -12,7 +17,7 @@ module Penstock
       end
 
       def to_s
-        texts = @rows.map { |row| row.map { |cell| cell.nil? ? "-" : cell.to_s } }
+        texts = @rows.map { |row| row.map { |cell| cell.nil? ? "-" : Printable.line(cell, CELL_BYTES) } }
         widths = [@heading, *texts].transpose.map { |column| column.map(&:size).max }
         right = numeric_columns
         [@heading, *texts].map { |row| line(row, widths, right) }.join("\n")

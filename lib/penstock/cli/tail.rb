@@ -1,25 +1,29 @@
 # frozen_string_literal: true
 
-require "json"
 require "logger"
 require "securerandom"
 require_relative "../../penstock"
+require_relative "../printable"
+require_relative "record_fields"
 
 module Penstock
   module CLI
-    # The application behind `penstock tail`: one topic, one thread, a printer instead of a consumer of the user's.
+    # The application of `penstock tail`: one topic, one thread, a printer instead of a consumer of the user's. What goes wrong
+    # is a line on the error stream; a record that can't be printed ends the command, for it would be tried again without an end.
     class Tail
       # @param topic [String]
       # @param kafka [Hash] librdkafka's settings
-      # @param out [#puts]
+      # @param out [#puts] for messages
+      # @param err [IO] for what goes wrong
       # @param from [String] "earliest" or "latest"
       # @param limit [Integer, nil] ends after so many messages
       # @param json [Boolean]
       # @param token_provider [#on_oauthbearer_token_refresh, nil]
-      def initialize(topic:, kafka:, out:, from:, limit: nil, json: false, token_provider: nil)
+      def initialize(topic:, kafka:, out:, from:, err: $stderr, limit: nil, json: false, token_provider: nil)
         @topic = topic
         @kafka = kafka
         @out = out
+        @err = err
         @from = from
         @left = limit
         @json = json
@@ -29,8 +33,12 @@ module Penstock
       # Prints until told to stop.
       #
       # @return [Integer] exit code
+      # @raise [Errno::EPIPE] nobody reads the output any more
       def run
-        application.run!
+        code = application.run!
+        raise @error if @error
+
+        code
       end
 
       # Called on the worker thread.
@@ -39,13 +47,16 @@ module Penstock
       # @return [void]
       def print(messages)
         messages.each do |message|
-          break if @left&.zero?
+          break if @left&.zero? || @error
 
-          @out.puts(@json ? JSON.generate(to_h(message)) : line(message))
+          @out.puts(@json ? Printable.json(to_h(message)) : line(message))
           @left -= 1 if @left
         end
         @out.flush
         application.stop! if @left&.zero?
+      rescue => error # nobody reads, or a defect
+        @error ||= error
+        application.stop!
       end
 
       private
@@ -66,8 +77,13 @@ module Penstock
           config.initial_offset = @from
           config.concurrency = 1
           config.oauth.token_provider_listener = @token_provider
-          config.logger = Logger.new(nil) # the output is for messages
+          config.logger = complaints
         end
+      end
+
+      # The output is for messages.
+      def complaints
+        Logger.new(@err, level: Logger::WARN, formatter: ->(_level, _time, _name, text) { "penstock: #{text}\n" })
       end
 
       def draw(application)
@@ -92,25 +108,13 @@ module Penstock
 
       def line(message)
         place = "#{message.partition}@#{message.offset}"
-        key = message.raw_key ? " #{text(message.raw_key)}:" : ""
-        "#{place}#{key} #{message.raw_payload.nil? ? "(no payload)" : text(message.raw_payload)}"
+        key = message.raw_key ? " #{Printable.line(message.raw_key, nil)}:" : ""
+        "#{place}#{key} #{message.raw_payload.nil? ? "(no payload)" : Printable.line(message.raw_payload, nil)}"
       end
 
       def to_h(message)
-        {
-          topic: message.topic, partition: message.partition, offset: message.offset,
-          timestamp: message.timestamp.to_s, key: text(message.raw_key), headers: message.headers,
-          payload: text(message.raw_payload)
-        }
-      end
-
-      # Bytes that are no text are shown as escapes, so no payload can drive the terminal.
-      def text(bytes)
-        return unless bytes
-
-        text = bytes.dup.force_encoding(Encoding::UTF_8)
-        text = bytes.inspect[1..-2] unless text.valid_encoding?
-        text.gsub(/[[:cntrl:]&&[^\t]]/) { |character| character.inspect[1..-2] }
+        {topic: message.topic, partition: message.partition, offset: message.offset, timestamp: message.timestamp.to_s,
+         **RecordFields.of(message)}
       end
     end
   end

@@ -1,14 +1,14 @@
 # frozen_string_literal: true
 
+require_relative "../compat/karafka/settings"
 require_relative "../errors"
 require_relative "../nearest"
 require_relative "environment"
 require_relative "kafka_hash"
-require_relative "replay"
+require_relative "tolerant_block"
 require_relative "schema"
 require_relative "section"
 require_relative "settings"
-require_relative "signposts"
 
 module Penstock
   module Config
@@ -31,11 +31,11 @@ module Penstock
       # @yieldparam config [Section] has a setter and a getter for every setting
       # @return [self]
       def record(&block)
-        Replay.new.run do |replay|
+        TolerantBlock.new.run do |tolerant_block|
           values = @values.transform_values { |value| value.is_a?(Hash) ? value.dup : value }
           unknown = []
           producer_blocks = @producer_blocks.dup
-          recorder = Recorder.new(values, unknown, producer_blocks, replay)
+          recorder = Recorder.new(values, unknown, producer_blocks, tolerant_block)
           block&.call(Section.new(nil, recorder))
           keep(values, unknown, producer_blocks)
         end
@@ -83,7 +83,8 @@ module Penstock
         return section_problem(plain) if section.nil? && Schema::SECTIONS.include?(plain)
 
         known = Schema::BY_PATH.keys + Schema::SECTIONS
-        Problem.new("config.#{path}", "there is no such setting", Signposts.setting(path) || nearest(section, plain, known))
+        hint = Compat::Karafka::Settings.instead(path) || nearest(section, plain, known)
+        Problem.new("config.#{path}", "there is no such setting", hint)
       end
 
       def nearest(section, name, known)

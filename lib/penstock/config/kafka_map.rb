@@ -12,8 +12,14 @@ module Penstock
     # Keys and values are Strings; what belongs to another kind of client is left out, so one Hash of the user's serves
     # consumers, producer and admin. Without state.
     module KafkaMap
-      # Where the user says nothing.
+      # Where the user says nothing. A broker that doesn't answer any more without closing its connections (frozen, or behind a
+      # cut network) is only noticed when requests time out, or when the others' metadata no longer name it: with librdkafka's
+      # own intervals (60 s, 5 minutes) its partitions rest for a minute and more. A broker that comes back is connected to
+      # within a second, as by Kafka's own clients, instead of ten.
       SHARED = {
+        "socket.timeout.ms" => "30000",
+        "topic.metadata.refresh.interval.ms" => "10000",
+        "reconnect.backoff.max.ms" => "1000",
         "socket.nagle.disable" => "true",
         "client.software.name" => "penstock",
         "client.software.version" => VERSION
@@ -26,14 +32,12 @@ module Penstock
         "max.poll.interval.ms" => "300000",
         "auto.commit.interval.ms" => "5000",
         "enable.partition.eof" => "true",
+        "coordinator.query.interval.ms" => "10000",
         "fetch.queue.backoff.ms" => "20",
         "fetch.wait.max.ms" => "500"
       }.freeze
 
       CLASSIC_GROUP = {"partition.assignment.strategy" => "cooperative-sticky"}.freeze
-
-      # Nodes of a swarm join one after another: a member hears of a rebalance with its next heartbeat.
-      NODE = {"heartbeat.interval.ms" => "1000"}.freeze
 
       # A wait for a delivery ends with a verdict: `message.timeout.ms` < `transaction.timeout.ms` < the producer's own.
       PRODUCER = {
@@ -43,6 +47,9 @@ module Penstock
       }.freeze
 
       ADMIN = {"statistics.interval.ms" => "0"}.freeze
+
+      # librdkafka's own.
+      PATTERN_REFRESH = 300_000
 
       # Outside of production topics come and go.
       DEVELOPMENT = {"topic.metadata.refresh.interval.ms" => "5000"}.freeze
@@ -58,6 +65,10 @@ module Penstock
       # librdkafka's own, above which `max.poll.interval.ms` must stay.
       SESSION_TIMEOUT = 45_000
 
+      # A member learns of a rebalance with its next heartbeat, and a partition that moves is nobody's until the last member has:
+      # 3 s with librdkafka's own interval. At most a third of the session.
+      HEARTBEAT_INTERVAL = 1_000
+
       class << self
         # @param settings [Settings]
         # @param group [Routing::SubscriptionGroup]
@@ -66,8 +77,8 @@ module Penstock
         # @return [KafkaHash{String => String}] frozen
         def consumer(settings, group, lanes: nil, patched: Native.patched?)
           user = strings(group.kafka, :consumer)
-          ours = [SHARED, CONSUMER, (DEVELOPMENT_CONSUMER unless settings.production?), identity(settings, group),
-            group_protocol(user, group), node(settings, group),
+          ours = [SHARED, CONSUMER, refresh(settings, group), identity(settings, group),
+            group_protocol(user, group),
             MemoryBudget.new(settings.prefetch_budget_bytes, lanes).properties]
           forced = [FORCED, (PATCHED if patched), static_membership(settings, group, user)]
           merge(ours, user, forced)
@@ -76,8 +87,10 @@ module Penstock
         # @param settings [Settings]
         # @return [KafkaHash{String => String}] frozen
         def producer(settings)
-          ours = [SHARED, PRODUCER, (DEVELOPMENT unless settings.production?), {"client.id" => settings.client_id}]
-          merge(ours, strings(settings.kafka, :producer), [transactional(settings)])
+          user = strings(settings.kafka, :producer)
+          own = {"client.id" => settings.client_id, **answer_time(user)}
+          ours = [SHARED, PRODUCER, (DEVELOPMENT unless settings.production?), own]
+          merge(ours, user, [transactional(settings)])
         end
 
         # @param settings [Settings]
@@ -116,7 +129,17 @@ module Penstock
           }
         end
 
-        def node(settings, group) = (settings.node && !group.consumer_protocol?) ? NODE : {}
+        # librdkafka wants an answer before a transaction is out of time.
+        def answer_time(user)
+          limit = Integer(user["transaction.timeout.ms"], exception: false)
+          (limit && limit < Integer(SHARED["socket.timeout.ms"])) ? {"socket.timeout.ms" => limit.to_s} : {}
+        end
+
+        # With a pattern the metadata of all topics of the cluster are read each time.
+        def refresh(settings, group)
+          return DEVELOPMENT_CONSUMER unless settings.production?
+          group.topics.any?(&:pattern?) ? {"topic.metadata.refresh.interval.ms" => PATTERN_REFRESH.to_s} : {}
+        end
 
         # Two producers with the same one would throw each other out.
         def transactional(settings)
@@ -128,10 +151,14 @@ module Penstock
         def group_protocol(user, group)
           return {} if group.consumer_protocol?
 
-          poll = Integer(user["max.poll.interval.ms"], exception: false)
-          return CLASSIC_GROUP if poll.nil? || poll >= SESSION_TIMEOUT
+          session = session_timeout(user)
+          shorter = {"session.timeout.ms" => session.to_s} if session < SESSION_TIMEOUT
+          {**CLASSIC_GROUP, **shorter.to_h, "heartbeat.interval.ms" => [HEARTBEAT_INTERVAL, session / 3].min.to_s}
+        end
 
-          {**CLASSIC_GROUP, "session.timeout.ms" => poll.to_s}
+        def session_timeout(user)
+          given = Integer(user["session.timeout.ms"], exception: false)
+          given || [Integer(user["max.poll.interval.ms"], exception: false), SESSION_TIMEOUT].compact.min
         end
 
         # One id a connection: two with the same would throw each other out. Without a group there is no member.

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../compat/karafka/settings"
 require_relative "../errors"
 require_relative "types"
 
@@ -26,7 +27,8 @@ module Penstock
       HEALTH = [
         Setting.new("health.port", Types::Either.new(Types::Whole.new(min: 1, max: 65_535), nil_allowed: true), nil,
           "Port on which a server or a supervisor answers `GET /live`, `/ready` and `/health`; nil for none."),
-        Setting.new("health.host", Types::Name.new, "0.0.0.0", "Address it listens on.")
+        Setting.new("health.host", Types::Host.new, "127.0.0.1",
+          "Address it listens on. Probes from elsewhere, as Kubernetes' are, need `\"0.0.0.0\"` (or `\"::\"`).")
       ].freeze
 
       # Of `penstock swarm`.
@@ -55,7 +57,7 @@ module Penstock
           "Properties for commands called on `Penstock::Admin` itself, and for those of the command line that administer; what " \
           "lacks comes from `kafka`."),
         Setting.new("admin.group_id", Types::Name.new, "penstock_admin",
-          "Accepted, without effect: admin calls join no group."),
+          Compat::Karafka::Settings.without_effect("admin.group_id")),
         Setting.new("admin.max_wait_time", Types::Milliseconds.new(min: 1), 60_000,
           "Time in which a request has ended that is made by a command called on `Penstock::Admin` itself."),
         Setting.new("admin.max_retries_duration", Types::Milliseconds.new(min: 1_000), 60_000,
@@ -63,7 +65,7 @@ module Penstock
         Setting.new("admin.retry_backoff", Types::Milliseconds.new(min: 10), 50,
           "Wait before such a command asks again."),
         Setting.new("admin.poll_timeout", Types::Milliseconds.new(min: 1), 50,
-          "Accepted, without effect: admin calls poll nothing.")
+          Compat::Karafka::Settings.without_effect("admin.poll_timeout"))
       ].freeze
 
       SETTINGS = [
@@ -80,7 +82,7 @@ module Penstock
           "Priority of worker threads. Below 0, poll loops get their turn first."),
         Setting.new("max_messages", Types::Whole.new(min: 1), 100, "Most messages of one call of `consume`."),
         Setting.new("max_wait_time", Types::Milliseconds.new(min: 1), 1_000,
-          "Accepted, without effect: a batch is what is there when a worker is free."),
+          Compat::Karafka::Settings.without_effect("max_wait_time")),
         Setting.new("shutdown_timeout", Types::Milliseconds.new(min: 1), 60_000, "Time in which a stop has ended."),
         Setting.new("yjit", Types::Flag.new, true,
           "Whether servers and nodes switch Ruby's compiler on, from Ruby 3.3; older ones need `RUBYOPT=--yjit` at their start."),
@@ -130,12 +132,8 @@ module Penstock
 
       BY_PATH = SETTINGS.to_h { |setting| [setting.path, setting] }.freeze
 
-      # Names the incumbent had before it nested them. Both are accepted.
-      FLAT = {
-        "pause_timeout" => "pause.timeout",
-        "pause_max_timeout" => "pause.max_timeout",
-        "pause_with_exponential_backoff" => "pause.with_exponential_backoff"
-      }.freeze
+      # Former names of settings, both are accepted.
+      FLAT = Compat::Karafka::Settings::FLAT
 
       SECTIONS = SETTINGS.filter_map(&:section).uniq.freeze
 

@@ -1,13 +1,13 @@
 # frozen_string_literal: true
 
-require_relative "elsewhere"
+require_relative "../compat/karafka/setting_tree"
 require_relative "kafka_hash"
 require_relative "schema"
 
 module Penstock
   module Config
     # Where a {Section} writes to: shared by the sections of one run of a setup block.
-    Recorder = Struct.new(:values, :unknown, :producer_blocks, :replay)
+    Recorder = Struct.new(:values, :unknown, :producer_blocks, :tolerant_block)
 
     # The object a setup block talks to, at the top level or in a section such as `config.pause`. Its methods are made from
     # the schema; a setter writes down, a getter answers what was written or the default.
@@ -19,7 +19,7 @@ module Penstock
         @recorder = recorder
         Schema.in_section(name).each { |setting| define(setting.name, setting) }
         top_level unless name
-        recorder.replay.teach(self)
+        recorder.tolerant_block.tolerate(self)
       end
 
       # Sets several at once: `config.pause.setup { |pause| … }` or `config.setup { … }`.
@@ -27,16 +27,16 @@ module Penstock
         yield self
       end
 
-      # What {Replay} tells kinds of objects apart by.
+      # Identifies this kind of object to {TolerantBlock}.
       # @api private
-      def replay_kind
+      def tolerated_kind
         "setting of #{@name || "the application"}"
       end
 
       # @api private
       def unknown(name)
         @recorder.unknown << [@name, name] unless @recorder.unknown.include?([@name, name])
-        @recorder.replay.void
+        @recorder.tolerant_block.void
       end
 
       # @return [String] names only: values may be secret
@@ -53,14 +53,14 @@ module Penstock
         end
         Schema::FLAT.each { |flat, path| define(flat, Schema::BY_PATH.fetch(path)) }
         with_block
-        inside
+        internal_settings
       end
 
-      # The incumbent's settings of its inside: a tree of them, of which only what is said is told.
-      def inside
-        told = @recorder.unknown
-        elsewhere = Elsewhere.new("internal") { |path| told << [nil, path] unless told.include?([nil, path]) }
-        define_singleton_method(:internal) { elsewhere }
+      # Karafka's internal settings: those that are set are reported as unknown.
+      def internal_settings
+        unknown = @recorder.unknown
+        tree = Compat::Karafka::SettingTree.new("internal") { |path| unknown << [nil, path] unless unknown.include?([nil, path]) }
+        define_singleton_method(:internal) { tree }
       end
 
       def define(name, setting)

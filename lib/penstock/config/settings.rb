@@ -2,7 +2,7 @@
 
 require_relative "kafka_hash"
 require_relative "schema"
-require_relative "signposts"
+require_relative "../compat/karafka/settings"
 
 module Penstock
   module Config
@@ -30,7 +30,7 @@ module Penstock
         # @raise [NoMethodError]
         # @api private
         def node
-          raise NoMethodError, "there is no config.swarm.node. #{Signposts::SETTINGS.fetch("swarm.node")}", caller
+          raise NoMethodError, Compat::Karafka::Settings.unreadable("swarm.node"), caller
         end
       end
 
@@ -82,12 +82,12 @@ module Penstock
           problems: @problems, producer_blocks: @producer_blocks, node: index)
       end
 
-      # The incumbent's settings of its inside.
+      # Karafka's internal settings don't exist here.
       # @raise [NoMethodError]
       # @api private
       def internal
-        raise NoMethodError, "there is no config.internal: #{Signposts::SETTINGS.fetch("internal")}. " \
-          "docs/coming-from-karafka.md has the rest", caller
+        text = Compat::Karafka::Settings.unreadable("internal")
+        raise NoMethodError, "#{text}. docs/coming-from-karafka.md has the rest", caller
       end
 
       # @return [Boolean]

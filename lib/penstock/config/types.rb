@@ -104,6 +104,17 @@ module Penstock
         end
       end
 
+      # Where something listens: an IP address, IPv6 included, or the name of one.
+      class Host
+        LEGAL = /\A[A-Za-z0-9._:%-]{1,253}\z/
+
+        def coerce(value)
+          (value.is_a?(String) && LEGAL.match?(value)) ? value.dup.freeze : INVALID
+        end
+
+        def to_s = "an IP address or a host name"
+      end
+
       # A folder that files can be written to.
       class Folder
         def coerce(value)

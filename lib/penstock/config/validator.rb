@@ -34,9 +34,6 @@ module Penstock
 
         def relations(settings)
           [
-            (settings.max_wait_time >= settings.shutdown_timeout) &&
-              Problem.new("config.max_wait_time", "(#{settings.max_wait_time}) must be below shutdown_timeout " \
-                "(#{settings.shutdown_timeout})", "Raise config.shutdown_timeout or lower it"),
             (settings.pause.timeout > settings.pause.max_timeout) &&
               Problem.new("config.pause.timeout", "(#{settings.pause.timeout}) must not be above pause.max_timeout " \
                 "(#{settings.pause.max_timeout})", "Raise config.pause.max_timeout or lower it"),

@@ -1,9 +1,9 @@
 # frozen_string_literal: true
 
+require_relative "../compat/karafka/consumer"
 require_relative "context"
 require_relative "marking_each"
 require_relative "pipe"
-require_relative "signposts"
 
 module Penstock
   # What an application's consumers inherit from: override {#consume}, and the hooks you need.
@@ -18,7 +18,7 @@ module Penstock
   # by two threads at once, but not always by the same one: keep state in instance variables, not in `Thread.current`. All
   # instance variables are yours, but for `@penstock_context`.
   class BaseConsumer
-    include Consumer::Signposts
+    include Compat::Karafka::Consumer
 
     # @!group Override these
 
@@ -147,7 +147,7 @@ module Penstock
 
     # Goes on at another place. Takes effect when {#consume} has returned; only what it marked is complete.
     # @param target [Integer, Time, :earliest, :latest] :latest waits for the next new record
-    # @param reset_offset [Boolean] accepted for the incumbent's callers; a seek always sets the committed offset
+    # @param reset_offset [Boolean] accepted for callers written for Karafka; a seek always sets the committed offset
     # @raise [InvalidTimeBasedOffsetError] when there is no record at or after the time
     # @raise [ArgumentError] for any other target; offsets aren't negative
     def seek(target, reset_offset: true) = @penstock_context.seek(target)

@@ -20,6 +20,9 @@ module Penstock
       attr_reader :lane, :link, :messages, :attempt, :tags
       attr_accessor :consumer
 
+      # @return [Integer] calls of its consumer that failed: what it was given before the last of them comes again
+      attr_reader :failures
+
       # @param lane [Processing::Lane] only its names and marks are touched from here
       # @param link [#commit, #request, #offset_at, #producer, #insights, #claim] the way to the poll loop
       # @param monitor [Monitor] one for all instances of the lane
@@ -31,6 +34,7 @@ module Penstock
         @messages = nil
         @attempt = 1
         @flow = @taken = nil
+        @failures = 0
         @running = false
         @used = false
         @collapsed = false
@@ -41,6 +45,9 @@ module Penstock
 
       # @return [ErrorsTracker]
       def errors = @errors ||= ErrorsTracker.new(@lane.topic_name, @lane.partition)
+
+      # Called by the worker when a call has failed, before another can begin.
+      def failed = @failures += 1
 
       # Called by the worker when a unit ended well.
       # @return [nil]

@@ -58,15 +58,18 @@ module Penstock
       # A mark in a cell of its own, under the lane's lock.
       # @param offset [Integer]
       # @param metadata [String, nil]
-      # @return [Boolean] whether the partition is still ours
+      # @yieldreturn [Boolean] whether the mark counts there
+      # @return [Boolean] whether it counts
       def within(offset, metadata)
         @lock.synchronize do
-          return false unless @owned
-          yield
+          return false unless @owned && yield
           keep(offset, metadata) if metadata
         end
         true
       end
+
+      # @yield under the lane's lock
+      def synchronize(&) = @lock.synchronize(&)
 
       # A mark of a process of a pool, which hears a moment later than the loop that marks are over: what it answered true till
       # then counts behind a {#cut_off!}.
@@ -112,6 +115,23 @@ module Penstock
         @lock.synchronize { @owned = @open = false }
         @leaving = true
       end
+
+      # Called by the poll loop after an error: records come again, as new messages that are marked in another cell. Marks of the
+      # old ones answer false from here; `through` says for good how far they had come.
+      # @return [Marks]
+      def renew
+        @lock.synchronize do
+          fresh = Marks.new(exact: !@ahead.nil?)
+          fresh.take_over(metadata: @metadata, ahead: @ahead, owned: @owned, open: @open, leaving: @leaving, carried: @carried)
+          @owned = @open = false
+          fresh
+        end
+      end
+
+      protected
+
+      # @param state [Hash] of the cell that this one follows: everything but how far it had come
+      def take_over(state) = state.each { |name, value| instance_variable_set(:"@#{name}", value) }
 
       private
 

@@ -116,7 +116,11 @@ module Penstock
         @carried = outcome == :committed
       end
 
-      def gone = "#{place} isn't ours any more: the transaction is aborted, its records are the next owner's"
+      def gone
+        "#{place} isn't ours any more, or the record has come again since, after an error: the transaction is aborted, and its " \
+          "records run again, here or elsewhere"
+      end
+
       def place = "#{@lane.topic_name}/#{@lane.partition}"
     end
   end

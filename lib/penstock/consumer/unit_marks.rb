@@ -15,22 +15,50 @@ module Penstock
       def initialize(lane_marks)
         @lane = lane_marks
         @through = -1
+        @closed = false
+        @holder = @others = nil
       end
 
-      # @return [Boolean] whether the partition is still ours
-      def owned? = @lane.owned?
+      # A consumer gets the unit. When it fails it may lose some of what it holds: from then on a mark of the rest doesn't count.
+      # There are several where a pause had the same records run again.
+      # @param context [Context]
+      def held_by(context)
+        return if held_by?(context) # what it was given first counts
+        return @others = [*@others, [context, context.failures]].freeze if @holder
+        @failures = context.failures
+        @holder = context
+      end
+
+      # @param context [Context]
+      # @return [Boolean] whether it was given these records
+      def held_by?(context)
+        return !@holder.nil? if context.equal?(@holder)
+        @others ? @others.any? { |other, _failures| context.equal?(other) } : false
+      end
+
+      # @return [Boolean] whether the partition is still ours, and the records needn't come again
+      def owned? = !over? && @lane.owned?
 
       # @param offset [Integer]
       # @param metadata [String, nil]
-      # @return [Boolean] whether the partition is still ours
+      # @return [Boolean] whether it counts
       def mark(offset, metadata = nil)
-        @lane.within(offset, metadata) { @through = offset if offset > @through }
+        @lane.within(offset, metadata) { over? ? false : @through = [offset, @through].max }
       end
 
       # @see Marks#reported
       def reported(offset)
-        @lane.while_open { @through = offset if offset > @through }
+        @lane.while_open { @through = offset if offset > @through && !@closed }
       end
+
+      # Called by the poll loop: its records come again, after an error, and are marked elsewhere. `through` says for good how far
+      # they had come.
+      def close = @lane.synchronize { @closed = true }
+
+      private
+
+      def over? = @closed || failed?(@holder, @failures) || (@others ? @others.any? { |each| failed?(*each) } : false)
+      def failed?(holder, count) = !holder.nil? && holder.failures != count
     end
   end
 end

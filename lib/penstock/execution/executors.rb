@@ -1,14 +1,17 @@
 # frozen_string_literal: true
 
+require_relative "executor"
+
 module Penstock
   module Execution
-    # Several executors behind the face of one: units go to the one that their topic's route names, hooks to threads.
+    # Several executors with the interface of one: units go to the executor that their topic's route names, hooks to threads.
     #
-    # Topics that a pattern discovers go where the pattern goes: whoever gives them out says so first ({#know}).
+    # A topic that a pattern discovers goes where the pattern goes: the poll loop announces it first ({#know}).
     #
-    # An executor has a run queue of its own and, for everything else, the methods of {Runtime::WorkerPool}: `grow`,
-    # `interrupt`, `running`, `size`, `close`. Made at boot where a route says `run_on`; used by poll loops, owns no thread.
+    # Made at boot by {Placement} if a route says `run_on`; used by poll loops, owns no thread.
     class Executors
+      include Executor
+
       # @param threads [Object] the executor of hooks, and of topics that say nothing
       # @param by_topic [Hash{Routing::Topic => Object}] the others, by the topics that go there
       def initialize(threads, by_topic)
@@ -29,11 +32,11 @@ module Penstock
       # @!group As a run queue
 
       # Pushes units, and lets the executor grow if it isn't the threads, which grow by what is answered.
-      # @return [Integer] threads that could be used beside those that wait
+      # @return [Integer] threads that could be used besides those that wait
       def push(slot, *units)
         executor = of(slot.topic)
         return @threads.queue.push(slot, *units) if executor.equal?(@threads)
-        slot.quick = false # elsewhere it is never cheaper to leave units to one
+        slot.quick = false # only on threads it is cheaper to leave quick units to one worker
         executor.grow(executor.queue.push(slot, *units))
         0
       end
@@ -61,7 +64,7 @@ module Penstock
       def running = @all.flat_map(&:running)
       def size = @all.sum(&:size)
 
-      # Lets all idle workers go at once, and waits for the others within one time.
+      # Lets all idle workers end at once, and waits for the others, all within the same time.
       # @param timeout_s [Float]
       # @return [Boolean] whether all have ended
       def close(timeout_s)

@@ -2,11 +2,12 @@
 
 require_relative "../consumer/context"
 require_relative "../errors"
+require_relative "../native/fork"
 require_relative "../processing/unit"
 
 module Penstock
   module Execution
-    # Runs one unit: finds or makes the lane's consumer, calls the right method of it inside the onion, and turns whatever
+    # Runs one unit: finds or creates the lane's consumer, calls the right method of it inside the middleware, and turns whatever
     # happened into an outcome. Errors of user code never leave it.
     #
     # Called on worker threads, for one lane by one worker at a time, with exceptions from outside masked but for user code.
@@ -25,17 +26,17 @@ module Penstock
       private_constant :EVENTS, :AROUND, :IN_USER_CODE, :STRETCH_US, :FROM_OUTSIDE
 
       # @param monitor [Instrumentation::Monitor]
-      # @param onion [#call] wraps the call of user code: `call(consumer, action) { }`
+      # @param middleware [#call] wraps the call of user code: `call(consumer, action) { }`
       # @param clock [Clock]
       # @param critical [Array<Class>] errors that stop the process: told as such
       # @param queue [#snapshot, nil] what listeners of workers get to see
       # @param adviser [Adviser, nil] asks user code about failures
-      def initialize(monitor:, onion:, clock:, critical: [], queue: nil, adviser: nil)
+      def initialize(monitor:, middleware:, clock:, critical: [], queue: nil, adviser: nil)
         @adviser = adviser
         @monitor = monitor
         @queue = queue
         @critical = [CriticalError, *critical]
-        @onion = onion
+        @middleware = middleware
         @clock = clock
         @unheard = nil
       end
@@ -48,6 +49,7 @@ module Penstock
         return quarantined(unit) if unit.crashes
         return on_all(slot, unit) unless unit.consume?
         context = slot.pool.take(unit)
+        unit.held_by(context)
         begin
           started = @clock.monotonic_us
           ended = worked_on(context, unit, started)
@@ -55,7 +57,7 @@ module Penstock
           through = true
           ended
         ensure
-          context.take_flow unless through # user code ended the thread: a wish from outside must not wait for the unit's end
+          left(context) unless through # user code ended the thread
           slot.pool.give_back(context)
         end
       end
@@ -83,6 +85,12 @@ module Penstock
 
       private
 
+      # The call counts as failed, and a wish from outside must not wait for the unit's end.
+      def left(context)
+        context.failed
+        context.take_flow
+      end
+
       # @return [Boolean] whether the next call of `consume` may begin without asking the loop
       def goes_on?(context, unit, ended)
         stretch = unit.stretch
@@ -104,10 +112,17 @@ module Penstock
 
       def worked_on(context, unit, started = @clock.monotonic_us)
         unit.messages.processing!(@clock.wall_ms)
+        number(unit) if unit.attempt == 1
         context.consumer = nil if unit.consume? && !unit.lane.topic.consumer_persistence
         context.begin_unit(unit)
         error = unheard?(unit) ? run(context, unit) : worked(unit) { run(context, unit, *EVENTS.fetch(unit.action)) }
         outcome(context, unit, error, started)
+      end
+
+      # A breaker wants to know in which order fresh records began.
+      def number(unit)
+        breaker = unit.lane.breaker
+        unit.begun = breaker.begun(unit.messages.size, unit) if breaker && unit.consume?
       end
 
       # Hooks, `eofed` and `tick` concern every instance of the lane that was used; where there is none yet, one is made.
@@ -184,7 +199,7 @@ module Penstock
         @monitor.instrument(before, payload(consumer, unit)) if before && @monitor.subscribed?(before)
         done = called = false
         Thread.handle_interrupt(IN_USER_CODE) do
-          @onion.call(consumer, unit.action) do
+          @middleware.call(consumer, unit.action) do
             called = true
             perform(consumer, unit, after)
           end
@@ -208,10 +223,27 @@ module Penstock
         "consumer.#{unit.action}.error"
       end
 
-      # Hooks may be private methods.
       def perform(consumer, unit, event)
-        return consumer.__send__(unit.action) unless event && @monitor.subscribed?(event)
-        @monitor.instrument(event, payload(consumer, unit)) { consumer.__send__(unit.action) }
+        return user_code(consumer, unit) unless event && @monitor.subscribed?(event)
+        @monitor.instrument(event, payload(consumer, unit)) { user_code(consumer, unit) }
+      end
+
+      # Hooks may be private methods.
+      def user_code(consumer, unit)
+        generation = Native::Fork.generation
+        consumer.__send__(unit.action)
+      ensure
+        end_child(consumer, unit) unless generation == Native::Fork.generation
+      end
+
+      # User code forked, and the child came back from it instead of ending: it would go on as a second worker, with a copy of the
+      # queue and without a connection, and never end. Nothing of the application runs in it any more, no at_exit block either.
+      def end_child(consumer, unit)
+        warn "penstock: the process #{::Process.pid} was forked in #{consumer.class}##{unit.action} of #{unit.lane.topic_name}/" \
+          "#{unit.lane.partition} and came back from it. It is ended here, with code 1. End such a child where its work is " \
+          "done: `fork { … }` does, or `exit!`."
+      ensure
+        exit!(1)
       end
 
       def payload(consumer, unit)
@@ -233,6 +265,7 @@ module Penstock
 
       def advise(context, unit, error, blamed)
         return context.succeeded unless error
+        context.failed
         context.errors << error
         @adviser&.call(context.consumer, unit, error, blamed, context.errors)
       end

@@ -2,7 +2,7 @@
 
 require_relative "../errors"
 require_relative "../nearest"
-require_relative "former_events"
+require_relative "../compat/karafka/events"
 require_relative "events/keys"
 require_relative "events/application"
 require_relative "events/connection"
@@ -87,7 +87,7 @@ module Penstock
       private
 
       def unknown!(name)
-        way_out = FormerEvents.hint(name) || Nearest.hint(name, names) || "docs/events.md lists all events"
+        way_out = Compat::Karafka::Events.hint(name) || Nearest.hint(name, names) || "docs/events.md lists all events"
         raise UnknownEventError, "there is no event #{name.to_s.inspect}. #{way_out}"
       end
     end

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../errors"
+require_relative "../printable"
 require_relative "client_trouble"
 require_relative "repeats"
 
@@ -48,12 +49,19 @@ module Penstock
       # @param level [Integer] syslog's
       # @return [Integer, nil] the level it is worth; nil: it was written lately
       def line(level, facility, message, now)
+        message = Printable.utf8(message) # a broker's words may be in it
         @failure = message.sub(/\A\[thrd:[^\]]*\]: /, "") if facility == "FAIL"
         return unless @lines.tell([facility, message.gsub(/\d+ ?ms|\d+ identical/, "")], now)
-        (facility == "FAIL") ? 7 : level
+        quiet?(facility, message) ? 7 : level
       end
 
       private
+
+      # A failed connection is told as an error. A producer id that a coordinator can't give yet is asked for again: on a new
+      # cluster this is the first thing an idempotent producer hears.
+      def quiet?(facility, message)
+        facility == "FAIL" || (facility == "GETPID" && message.match?(/Coordinator (?:load in progress|not available): retrying/))
+      end
 
       def kind(error) = ClientTrouble.of(error)&.step || [error.code, error.broker_message.to_s.gsub(/\d+/, "")]
 

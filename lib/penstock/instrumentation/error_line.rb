@@ -2,18 +2,22 @@
 
 require_relative "client_trouble"
 require_relative "events/errors"
+require_relative "../printable"
 require_relative "lines"
 
 module Penstock
   module Instrumentation
     # Turns an `error.occurred` into text: what failed, where, why, and the backtrace below. Knows every type of the
-    # catalogue, and writes one it doesn't know by its name.
+    # catalogue, and writes one it doesn't know by its name. What the error says is one bounded line, and so is each line of its
+    # backtrace, of which there are at most {FRAMES}: a stack that was too deep has 10,000.
     class ErrorLine
       # Types after which the process can't go on.
       FATAL = %w[runner.call.error app.stopping.error].freeze
       # Types that most often pass by themselves.
       PASSING = %w[librdkafka.error connection.client.poll.error].freeze
       CLIENT = "librdkafka.error"
+      FRAMES = 100
+      FRAME_BYTES = 500
       CONTEXT = %i[offset seek_offset attempt producer_id subscription_group_id consumer_group_id client hook inside
         listener failures to omitted].freeze
 
@@ -51,34 +55,32 @@ module Penstock
 
         known = ClientTrouble.of(@error) or return
         again = " (#{@event[:repeated]} times since the last line)" if @event[:repeated].to_i > 1
-        ["#{known} Tried until it works#{again}"]
+        ["#{Printable.line(known)} Tried until it works#{again}"]
       end
 
       def what
         Events::Errors::TYPES.fetch(@event[:type].to_s) { "error of the type #{@event[:type].inspect}" }
       end
 
-      def cause
-        return @error.to_s unless @error.is_a?(Exception)
-
-        "#{@error.class}: #{@error.message}"
-      end
+      def cause = Printable.error(@error)
 
       def context
-        known = CONTEXT.filter_map { |key| "#{key} #{@event[key]}" unless @event[key].nil? }
+        known = CONTEXT.filter_map { |key| "#{key} #{Printable.line(@event[key], FRAME_BYTES)}" unless @event[key].nil? }
         known << Lines.offsets(@event) if @event[:first_offset]
         known.empty? ? "" : " [#{known.join(", ")}]"
       end
 
       # What kept a stop from ending, one a line.
       def held
-        Array(@event[:jobs]).map { |job| "  still running: #{job}" }
+        Array(@event[:jobs]).map { |job| "  still running: #{Printable.line(job, FRAME_BYTES)}" }
       end
 
       def backtrace
         return [] unless @error.is_a?(Exception) && @error.backtrace && !PASSING.include?(@event[:type])
 
-        @error.backtrace.map { |line| "  #{line}" }
+        frames = @error.backtrace
+        shown = frames.first(FRAMES).map { |line| "  #{Printable.line(line, FRAME_BYTES)}" }
+        (frames.size > FRAMES) ? [*shown, "  … #{frames.size - FRAMES} more"] : shown
       end
     end
   end

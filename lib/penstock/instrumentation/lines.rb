@@ -1,10 +1,16 @@
 # frozen_string_literal: true
 
+require_relative "../printable"
+
 module Penstock
   module Instrumentation
     # The parts log lines are put together from. Each takes an {Event} or a value of one, and answers a String; none fails
     # on a payload that lacks something, because a log line must never be the reason why something stops.
     module Lines
+      # Of an error's message, in a line about something else.
+      FAILURE_BYTES = 250
+      private_constant :FAILURE_BYTES
+
       module_function
 
       # @return [String] "orders/3"
@@ -23,9 +29,12 @@ module Penstock
       end
 
       # @return [String] "ArgumentError: no total, attempt 4"
-      def failure(event)
-        error = event[:error]
-        "#{error.class}: #{error&.message.to_s.lines.first.to_s.strip[0, 200]}#{attempt(event)}"
+      def failure(event) = "#{Printable.error(event[:error], FAILURE_BYTES)}#{attempt(event)}"
+
+      # @return [String] "orders/3: after an error 12 messages from offset 7 on come again, which were never marked …"
+      def redelivery(event)
+        "#{lane(event)}: after an error #{count(event[:count], "message")} from offset #{event[:offset]} on come again, which " \
+          "were never marked as consumed"
       end
 
       # @return [String] name of the subscription group
@@ -53,6 +62,12 @@ module Penstock
       # @return [String] "12.3 ms", "4.1 s"
       def took(event)
         duration(event[:time])
+      end
+
+      # @param event [Event] `offsets.unavailable`
+      def unavailable(event)
+        "not consumed for #{duration(event[:waited_ms])} now: its committed offset can't be read (#{event[:reason]}); " \
+          "the request is repeated until it can"
       end
 
       def duration(milliseconds)

@@ -1,9 +1,11 @@
 # frozen_string_literal: true
 
+require_relative "breaker_lines"
 require_relative "error_line"
 require_relative "lines"
 require_relative "outbox_lines"
 require_relative "producer_lines"
+require_relative "safe_logger"
 require_relative "swarm_lines"
 
 module Penstock
@@ -12,8 +14,12 @@ module Penstock
     #
     #     monitor.subscribe(Penstock::Instrumentation::LoggerListener.new(logger))
     #
-    # Runs on the thread that publishes. Holds no state but the logger.
+    # Names, messages and errors come from outside, so every entry is made safe to print on its way ({SafeLogger}).
+    #
+    # Runs on the thread that publishes. Holds no state but the logger, and which breakers it has
+    # mentioned lately.
     class LoggerListener
+      include BreakerLines
       include OutboxLines
       include ProducerLines
       include SwarmLines
@@ -30,8 +36,9 @@ module Penstock
       # @param log_polling [Boolean] accepted, without effect: nothing is polled in turns
       # @raise [ArgumentError] there is neither a logger nor an application
       def initialize(logger = nil, log_messages: false, log_polling: true)
-        @logger = logger || LoggerListener.default&.call
-        raise ArgumentError, "LoggerListener.new needs a logger: there is no application whose own it could take" unless @logger
+        logger ||= LoggerListener.default&.call
+        raise ArgumentError, "LoggerListener.new needs a logger: there is no application whose own it could take" unless logger
+        @logger = SafeLogger.of(logger)
         @log_messages = log_messages
       end
 
@@ -175,9 +182,9 @@ module Penstock
         end
       end
 
-      def on_filtering_seek(event)
-        @logger.info { "#{Lines.lane(event)}: a filter seeks to offset #{event[:offset]}" }
-      end
+      def on_filtering_seek(event) = @logger.info { "#{Lines.lane(event)}: a filter seeks to offset #{event[:offset]}" }
+
+      def on_consumer_redelivery(event) = @logger.info { Lines.redelivery(event) }
 
       def on_filtering_dropped(event)
         @logger.debug do
@@ -262,8 +269,9 @@ module Penstock
 
       def on_consumer_suspected(event)
         @logger.warn do
-          "#{event[:topic]}/#{event[:partition]}: the last #{event[:unclean]} owners ended without a word. In case a record " \
-            "kills the process, those from offset #{event[:offset]} on run one by one"
+          "#{event[:topic]}/#{event[:partition]}: the last #{Lines.count(event[:unclean], "owner")} ended without a word. In " \
+            "case a record kills the process, those from offset #{event[:offset]} on run in small groups, and those that were " \
+            "under way when it died run one by one"
         end
       end
 
@@ -273,17 +281,6 @@ module Penstock
         end
       end
 
-      def on_breaker_opened(event)
-        @logger.error do
-          "#{event[:topic]}: #{event[:count]} different records in a row failed with #{event[:error].class}, which looks like " \
-            "an outage. The topic waits; one record at a time is tried, the first in #{Lines.duration(event[:timeout])}"
-        end
-      end
-
-      def on_breaker_closed(event)
-        @logger.info { "#{event[:topic]}: a record succeeded, the topic goes on" }
-      end
-
       # @!group Offsets
 
       def on_offsets_committed(event)
@@ -291,7 +288,7 @@ module Penstock
       end
 
       def on_offsets_commit_retried(event)
-        @logger.info { "#{event[:subscription_group_id]}: the commit is made again: #{event[:error].message}" }
+        @logger.info { "#{event[:subscription_group_id]}: the commit is made again: #{Printable.message(event[:error])}" }
       end
 
       def on_offsets_metadata_ignored(event)
@@ -302,10 +299,8 @@ module Penstock
         @logger.warn { "#{Lines.lane(event)}: #{event[:bytes]} bytes of commit metadata are too many; committed without" }
       end
 
-      def on_offsets_opened_without_ledger(event)
-        @logger.warn do
-          "#{Lines.lane(event)}: opened without its ledger after #{Lines.duration(event[:waited_ms])}: #{event[:reason]}"
-        end
+      def on_offsets_unavailable(event)
+        @logger.warn { "#{Lines.lane(event)}: #{Lines.unavailable(event)}" }
       end
 
       def on_offsets_reopened(event)
@@ -341,28 +336,12 @@ module Penstock
 
       # @!group Producer
 
-      def on_producer_connected(event)
-        @logger.debug { "producer #{event[:producer_id]}: connected" }
-      end
-
-      def on_producer_closed(event)
-        @logger.info { "producer #{event[:producer_id]}: closed in #{Lines.took(event)}" }
-      end
-
-      def on_producer_reload(event)
-        @logger.warn { "producer #{event[:producer_id]}: its client is lost and replaced (#{event[:error]&.message})" }
-      end
-
       def on_transaction_finished(event)
         @logger.debug { "producer #{event[:producer_id]}: a transaction in #{Lines.took(event)}" }
       end
 
       def on_transaction_aborted(event)
         @logger.info { "producer #{event[:producer_id]}: a transaction was aborted" }
-      end
-
-      def on_producer_queue_full(event)
-        @logger.warn { "producer #{event[:producer_id]}: the queue is full, waiting for deliveries" }
       end
 
       def on_message_produced_sync(event)

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../errors"
+require_relative "../printable"
 require_relative "catalogue"
 require_relative "event"
 require_relative "on_demand"
@@ -112,7 +113,7 @@ module Penstock
         @subscriptions.keys
       end
 
-      # The incumbent's way to {#register_event}.
+      # Karafka's name for {#register_event}.
       # @return [Monitor]
       def notifications_bus
         self
@@ -158,8 +159,8 @@ module Penstock
 
       def complain(subscription, event, error)
         place = error.backtrace&.first
-        warn("penstock: #{subscription.description} raised in #{event.id}: " \
-          "#{error.class}: #{error.message} (#{place})")
+        text = "penstock: #{subscription.description} raised in #{event.id}: #{Printable.error(error)} (#{place})"
+        warn(Printable.line(text, Printable::TEXT_BYTES))
       end
 
       def subscribe_object(listener)
@@ -167,7 +168,7 @@ module Penstock
           raise ArgumentError, "subscribe(#{listener.inspect}) needs a block that takes the event"
         end
 
-        FormerEvents.in(listener).each { |name| @catalogue.fetch(name) unless @catalogue.include?(name) }
+        Compat::Karafka::Events.in(listener).each { |name| @catalogue.fetch(name) unless @catalogue.include?(name) }
         add(available_events.filter_map do |name|
           method = "on_#{name.tr(".", "_")}"
           [name, Subscription.new(listener, listener.method(method))] if listener.respond_to?(method)

@@ -1,19 +1,14 @@
 # frozen_string_literal: true
 
+require_relative "../compat/karafka/constants"
+
 module Penstock
   module Instrumentation
-    # Listeners that few programs need, loaded when they are named; and names of the incumbent's, told with what takes their
-    # place.
+    # Listeners that few programs need, loaded when their constant is referenced.
     LISTENERS = {
       LoggerListener: "penstock/instrumentation/logger_listener", ProctitleListener: "penstock/instrumentation/proctitle_listener"
     }.freeze
-    FORMER = {
-      AssignmentsTracker: "PenstockApp.assignments and PenstockApp.generations tell it",
-      Notifications: "Penstock::Instrumentation::Monitor is the bus, register_event adds events to it",
-      Vendors: "Penstock::Monitors::DatadogProducer (require \"penstock/monitors/datadog_producer\") has a producer's metrics; " \
-        "config.health.port is what Kubernetes asks. Others are a listener of a few lines"
-    }.freeze
-    private_constant :LISTENERS, :FORMER
+    private_constant :LISTENERS
 
     # @api private
     def self.const_missing(name)
@@ -21,8 +16,8 @@ module Penstock
         require LISTENERS.fetch(name)
         return const_get(name, false)
       end
-      way_out = FORMER[name] or return super
-      error = NameError.new("there is no Penstock::Instrumentation::#{name}: #{way_out}", name, receiver: self)
+      text = Compat::Karafka::Constants.instrumentation_message(name) or return super
+      error = NameError.new(text, name, receiver: self)
       error.set_backtrace(caller)
       raise error
     end

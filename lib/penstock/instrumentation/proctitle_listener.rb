@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require_relative "../printable"
+
 module Penstock
   module Instrumentation
     # Shows a process's state where `ps` shows its name: `penstock server shop (running)`. `penstock server` and `penstock swarm`
@@ -10,6 +12,8 @@ module Penstock
     # Runs on the thread that publishes.
     class ProctitleListener
       STATES = %w[supervising running quieting quiet stopping stopped terminated].freeze
+      NAME_BYTES = 200
+      private_constant :NAME_BYTES
 
       class << self
         # Answers the name where none is given. Who knows an application sets it.
@@ -26,8 +30,13 @@ module Penstock
 
       STATES.each do |state|
         # @param _event [Event]
-        define_method(:"on_app_#{state}") { |_event| ::Process.setproctitle("#{@name.call} (#{state})") }
+        define_method(:"on_app_#{state}") { |_event| show(state) }
       end
+
+      private
+
+      # The system refuses a NUL, and a terminal that runs `ps` obeys what else would be in it.
+      def show(state) = ::Process.setproctitle("#{Printable.line(@name.call, NAME_BYTES)} (#{state})")
     end
   end
 end

@@ -1,17 +1,36 @@
 # frozen_string_literal: true
 
+require_relative "../printable"
+require_relative "lines"
+
 module Penstock
   module Instrumentation
-    # What {LoggerListener} writes of producers' clients and pools; part of it.
+    # The log lines of {LoggerListener} for producers' clients and pools; part of it.
     module ProducerLines
+      def on_producer_connected(event)
+        @logger.debug { "producer #{event[:producer_id]}: connected" }
+      end
+
+      def on_producer_closed(event)
+        @logger.info { "producer #{event[:producer_id]}: closed in #{Lines.took(event)}" }
+      end
+
+      def on_producer_reload(event)
+        @logger.warn { "producer #{event[:producer_id]}: its client is replaced (#{Printable.message(event[:error])})" }
+      end
+
+      def on_producer_queue_full(event)
+        @logger.warn { "producer #{event[:producer_id]}: the queue is full, waiting for deliveries" }
+      end
+
       def on_producer_disconnected(event)
-        @logger.debug { "producer #{event[:producer_id]}: without work, disconnected" }
+        @logger.debug { "producer #{event[:producer_id]}: idle, disconnected" }
       end
 
       def on_producer_undelivered(event)
         @logger.warn do
           "producer #{event[:producer_id]}: closed with #{event[:count]} messages undelivered: #{event[:failed]} are certainly " \
-            "not stored, of #{event[:unknown]} it isn't known"
+            "not stored, #{event[:unknown]} may be stored"
         end
       end
 

@@ -1,23 +1,24 @@
 # frozen_string_literal: true
 
+require_relative "../execution/executor"
 require_relative "violation"
 
 module Penstock
   module Lint
-    # An executor that is watched: what runs units beside threads. It must have a run queue's and a pool's methods, answer what
-    # poll loops go on with, and never hand out two units of one key at once. Behaves as the executor does.
+    # Wraps an executor and checks it: it must have the methods of {Execution::Executor} and a run queue, return what poll loops
+    # work with, and never run two units of one key at once. Behaves like the executor it wraps.
     class Executor
-      METHODS = %i[queue grow interrupt running size close].freeze
-      QUEUE = %i[push withdraw waiting idle close snapshot].freeze
+      METHODS = Execution::Executor::METHODS
+      QUEUE = Execution::Executor::QUEUE_METHODS
       private_constant :METHODS, :QUEUE
 
       # @param executor [Object]
-      # @raise [Violation] when it lacks something
+      # @raise [Violation] a method is missing
       def initialize(executor)
         @executor = executor
         missing = METHODS.reject { |name| executor.respond_to?(name) }
         missing += QUEUE.reject { |name| executor.queue.respond_to?(name) }.map { |name| "queue.#{name}" } if missing.empty?
-        wrong("has no #{missing.join(", ")}", "see Runtime::WorkerPool and Runtime::RunQueue") unless missing.empty?
+        wrong("has no #{missing.join(", ")}", "see Execution::Executor and Execution::RunQueue") unless missing.empty?
       end
 
       def queue = @executor.queue
@@ -37,8 +38,8 @@ module Penstock
       # @raise [Violation]
       def interrupt(lanes)
         units = @executor.interrupt(lanes)
-        strangers = units.reject { |unit| lanes.include?(unit.lane) }
-        wrong("interrupted units of other lanes", "look at unit.lane") if strangers.any?
+        others = units.reject { |unit| lanes.include?(unit.lane) }
+        wrong("interrupted units of other lanes", "look at unit.lane") if others.any?
         units
       end
 

@@ -42,6 +42,8 @@ module Penstock
         slice(skip, @size - skip)
       end
 
+      def again(cell) = Listed.new(@views.map { |message| message.again(cell) }, @batch, scheduled_ms: @scheduled_ms)
+      def marked_in?(cell) = @views.all? { |message| cell.equal?(message.mark_cell) }
       def afresh = Listed.new(@views.map(&:afresh), @batch, scheduled_ms: @scheduled_ms)
       def slice(start, count) = Listed.new(@views[start, count], @batch, scheduled_ms: @scheduled_ms)
       def pick(positions) = Listed.new(@views.values_at(*positions), @batch, scheduled_ms: @scheduled_ms)

@@ -6,17 +6,19 @@ module Penstock
     # their arena, and for sources other than a connection.
     class MemoryBatch
       # One record as plain values; `timestamp` in ms, `headers` a frozen Hash, `bytes` what it is reckoned as, where that isn't
-      # payload and key.
-      Row = Struct.new(:offset, :payload, :key, :headers, :timestamp, :leader_epoch, :timestamp_type, :bytes, keyword_init: true)
+      # payload and key, `received_ms` when it was taken, where that isn't the context's.
+      Row = Struct.new(:offset, :payload, :key, :headers, :timestamp, :leader_epoch, :timestamp_type, :bytes, :received_ms,
+        keyword_init: true)
 
       # @param batch [Object]
       # @param index [Integer]
       # @return [MemoryBatch] that one record, with bytes of its own; of the same size, so that what was counted in is counted out
       def self.copy(batch, index)
+        eof = batch.eof if index + 1 == batch.size
         row = Row.new(offset: batch.offset(index), payload: batch.payload(index), key: batch.key(index),
           headers: batch.headers(index), timestamp: batch.timestamp(index), leader_epoch: batch.leader_epoch(index),
-          timestamp_type: batch.timestamp_type(index), bytes: batch.bytesize(index))
-        new(batch.topic, batch.partition, [row]).tap { |copy| copy.context = batch.context }
+          timestamp_type: batch.timestamp_type(index), bytes: batch.bytesize(index), received_ms: batch.received_ms(index))
+        new(batch.topic, batch.partition, [row], eof: eof).tap { |copy| copy.context = batch.context }
       end
 
       attr_reader :topic, :partition, :from, :to, :eof, :error
@@ -51,6 +53,7 @@ module Penstock
       def timestamp(index) = @rows[index].timestamp || -1
       def timestamp_type(index) = @rows[index].timestamp_type || :create
       def leader_epoch(index) = @rows[index].leader_epoch || -1
+      def received_ms(index) = @rows[index].received_ms || @context&.received_ms || 0
       def bytesize(index) = @rows[index].bytes || [payload(index), key(index)].sum { |bytes| bytes.to_s.bytesize }
 
       # Yields views one after another and keeps the owner's cursor on the record being looked at.

@@ -5,8 +5,9 @@ require_relative "../errors"
 module Penstock
   # One Kafka record as user code sees it: a thin view onto a batch whose bytes live in native memory.
   #
-  # A view has three instance variables and nothing else, so that a million of them cost a million small slots; whatever is
-  # looked at less often (key, headers) is deserialized on first touch and remembered beside the batch. Views may be read from
+  # A view has three instance variables, so that a million of them cost a million small slots; two more are added when the
+  # deserialized key or headers are read. What a view has deserialized it keeps to itself: another view, also one of the same
+  # record (a copy, a retry), never sees it, so no view can be given what belongs to another record. Views may be read from
   # any thread and stay valid as long as they are referenced, also after the lane, the consumer or the connection is gone.
   class Message
     # @param batch [#payload, #offset, #context] native or in-memory batch
@@ -25,7 +26,10 @@ module Penstock
       return remembered(memo) unless memo.nil?
 
       value = @batch.context.payload.call(self)
-      @memo = value.nil? ? NIL_PAYLOAD : value
+      begin
+        @memo = value.nil? ? NIL_VALUE : value
+      rescue FrozenError # by its user: deserialized each time. A rescue costs nothing where nothing is raised, `frozen?` does
+      end
       value
     end
 
@@ -47,14 +51,29 @@ module Penstock
       @batch.text(@index)
     end
 
-    # @return [Object, nil] the deserialized key, computed once
-    def key = @batch.context.key_of(self, @index)
+    # @return [Object, nil] the deserialized key, computed once on first touch
+    def key
+      known = @key
+      return NIL_VALUE.equal?(known) ? nil : known unless known.nil?
+
+      value = deserializers.key.call(self)
+      @key = value.nil? ? NIL_VALUE : value unless frozen?
+      value
+    end
 
     # @return [String, nil] the key's bytes, frozen, binary
     def raw_key = @batch.key(@index)
 
-    # @return [Hash{String => String, Array<String, nil>, nil}] headers as the deserializer gives them, computed once
-    def headers = @batch.context.headers_of(self, @index)
+    # @return [Hash{String => String, Array<String, nil>, nil}] headers as the deserializer gives them, computed once on first
+    #   touch
+    def headers
+      known = @headers
+      return NIL_VALUE.equal?(known) ? nil : known unless known.nil?
+
+      value = deserializers.headers.call(self)
+      @headers = value.nil? ? NIL_VALUE : value unless frozen?
+      value
+    end
 
     # @return [Hash{String => String, Array<String, nil>, nil}] headers as Kafka carries them, frozen; a name that
     #   occurs more than once has an Array (KIP-82). A record without headers has an empty Hash
@@ -76,7 +95,11 @@ module Penstock
     def timestamp_ms = @batch.timestamp(@index)
 
     # @return [Time] when the batch was taken from the connection
-    def received_at = @batch.context.received_at
+    def received_at = Time.at(0, received_ms, :millisecond)
+
+    # @return [Integer] the same, in milliseconds since the epoch
+    # @api private
+    def received_ms = @batch.received_ms(@index)
 
     # @return [Integer] leader epoch of the record, -1 when unknown
     def leader_epoch = @batch.leader_epoch(@index)
@@ -105,7 +128,7 @@ module Penstock
     # @return [nil]
     def clean!(metadata: true)
       @memo = CLEARED
-      @batch.context.forget(@index) if metadata
+      forget_metadata if metadata
       nil
     end
 
@@ -125,6 +148,11 @@ module Penstock
     # @api private
     def afresh = Message.new(@batch, @index)
 
+    # @param cell [Consumer::Marks] where it is marked, instead of where its batch says
+    # @return [KeyedMessage] the same record, as if user code had never had it
+    # @api private
+    def again(cell) = keyed.tap { |view| view.join(cell) }
+
     # Whether the end of the partition came right behind it.
     # @api private
     def at_end? = !@batch.eof.nil? && @index + 1 == @batch.size
@@ -132,17 +160,23 @@ module Penstock
     # @return [String] coordinates only, never the payload
     def inspect = "#<Penstock::Message #{uid}>"
 
-    # What `@memo` holds for a payload that deserialized to nil, and for a cleaned message.
-    NIL_PAYLOAD = Object.new.freeze
+    # What is remembered of a payload, key or headers that deserialized to nil, and of the payload of a cleaned message.
+    NIL_VALUE = Object.new.freeze
     CLEARED = Object.new.freeze
     NO_HEADERS = {}.freeze
-    private_constant :NIL_PAYLOAD, :CLEARED, :NO_HEADERS
+    private_constant :NIL_VALUE, :CLEARED, :NO_HEADERS
 
     private
 
+    # Only what was read is there to be forgotten: setting a variable would add it.
+    def forget_metadata
+      @key = nil unless @key.nil?
+      @headers = nil unless @headers.nil?
+    end
+
     def remembered(memo)
       raise_cleared if memo.equal?(CLEARED)
-      memo.equal?(NIL_PAYLOAD) ? nil : memo
+      memo.equal?(NIL_VALUE) ? nil : memo
     end
 
     def raise_cleared

@@ -177,6 +177,20 @@ module Penstock
     # @api private
     def afresh = slice(0, @size)
 
+    # The same, as messages that are marked in another cell than those that user code had before.
+    # @param cell [Consumer::Marks]
+    # @return [Messages]
+    # @api private
+    def again(cell)
+      list = Array.new(@size) { |index| keyed(index).tap { |message| message.join(cell) } }
+      Listed.new(list, @batch, scheduled_ms: @scheduled_ms)
+    end
+
+    # @param cell [Consumer::Marks]
+    # @return [Boolean] whether all of them are marked there
+    # @api private
+    def marked_in?(cell) = empty? || cell.equal?(@batch.context&.marks)
+
     # @return [Messages] the records whose offset is at least +offset+
     # @api private
     def from_offset(offset)

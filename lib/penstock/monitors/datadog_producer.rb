@@ -5,7 +5,7 @@ require_relative "../errors"
 module Penstock
   # Bring what a process tells of itself to where it is watched. Loaded by whoever uses them.
   module Monitors
-    # Metrics of a producer for Datadog, or whatever else takes DogStatsD's calls; named as the incumbent's are.
+    # Metrics of a producer for Datadog, or whatever else takes DogStatsD's calls; named as Karafka's are.
     #
     #     require "penstock/monitors/datadog_producer"
     #     statsd = Datadog::Statsd.new("localhost", 8125)

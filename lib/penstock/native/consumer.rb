@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../native"
+require_relative "batch"
 require_relative "group_metadata"
 require_relative "handles"
 
@@ -28,15 +29,22 @@ module Penstock
         Handles.opened(self)
       end
 
-      # Asks for what the group has committed; the answer is a `:committed` event with the token.
+      # Stands for every partition of its topic in {#fetch_committed}.
+      ALL_PARTITIONS = -1
+
+      # Requests the offsets that the group has committed, from the coordinator that this member knows; when it moves or dies the
+      # next one is asked. The answer is a `:committed` event with the token.
+      #
+      # An offset that an open transaction holds comes with UNSTABLE_OFFSET_COMMIT as its error. (A librdkafka without our patches
+      # waits for it instead, and only when the connection reads committed records.)
       #
       # @param token [Integer] comes back with the answer
-      # @param partitions [Array<(String, Integer)>, nil] nil for all the group has
+      # @param partitions [Array<(String, Integer)>] topic and partition, or {ALL_PARTITIONS}
       # @param timeout_ms [Integer] ms until the answer is an error
-      # @param require_stable [Boolean] answer UNSTABLE_OFFSET_COMMIT while a transaction holds the offset
       # @return [true]
-      def fetch_committed(token, partitions, timeout_ms:, require_stable: true)
-        request_committed(token, partitions, require_stable, timeout_ms)
+      # @raise [KafkaError] the consumer is closed, or there can be no thread for the request
+      def fetch_committed(token, partitions, timeout_ms:)
+        request_committed(token, partitions, timeout_ms)
       end
 
       # What a {Bearer} calls with a token.

@@ -62,12 +62,12 @@ module Penstock
       private
 
       def read_line(socket, deadline)
-        buffer = +""
+        buffer = String.new(encoding: Encoding::BINARY) # a part may end within a character
         until buffer.end_with?("\n")
           socket.wait_readable(deadline.remaining_ms / 1000.0) or raise WaitTimeoutError, "the embedded broker is silent"
           buffer << socket.readpartial(65_536)
         end
-        buffer
+        buffer.force_encoding(Encoding::UTF_8)
       rescue EOFError
         raise Native.error_for(Native.error_number(:transport), "the embedded broker closed its control socket")
       end

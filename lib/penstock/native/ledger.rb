@@ -19,7 +19,7 @@ module Penstock
     #   Raises {LaneDiscontinuity} unless the span begins at the tail; ArgumentError for offsets that don't ascend within it.
     # * `complete(offset)` → whether it was incomplete; `complete_many(offsets)` → how many were; `complete_through(offset)` →
     #   whether the base moved
-    # * `complete?(offset)`, `first_incomplete`, `incomplete_offsets(limit = nil)`
+    # * `complete?(offset)`, `first_incomplete`, `incomplete_offsets(limit = nil)`, `incomplete_between(from, to)` (not `to`)
     # * `ranges(limit = nil)` → complete runs above what may be committed, `[[from, to], …]`, `to` exclusive. A stretch without
     #   a record (a gap of the log) is none.
     # * `restore(ranges)`: runs above the tail that a former owner completed. Records that turn up there are complete.

@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require_relative "../printable"
+
 module Penstock
   module Outbox
     # What has to be written at the end of a turn. Pure: made of what became of the chains.
@@ -96,9 +98,7 @@ module Penstock
         @told << Told.new(event, fate.failed["topic"], [fate.failed["id"]], fate.error, attempts, delay_ms)
       end
 
-      def text(error)
-        "#{error.class}: #{error.message}".force_encoding(Encoding::UTF_8).scrub("?").delete("\0")[0, ERROR_SIZE]
-      end
+      def text(error) = Printable.line(Printable.error(error), ERROR_SIZE)
     end
   end
 end

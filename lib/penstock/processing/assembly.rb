@@ -49,7 +49,7 @@ module Penstock
       # @return [Integer] workers there are
       attr_writer :concurrency
 
-      # @return [Failure::Breaker, nil]
+      # @return [Failure::Breaker, Runtime::SharedBreaker, nil]
       attr_reader :breaker
 
       # @param topic [Routing::Topic]
@@ -57,7 +57,8 @@ module Penstock
       # @param concurrency [Integer] workers there are
       # @param window [Hash{Symbol => Integer}] records and bytes a lane may have at hand
       # @param clock [Clock]
-      def initialize(topic, critical_errors:, concurrency: 1, window: WINDOW, clock: Clock::SYSTEM)
+      # @param breaker [Runtime::SharedBreaker, nil] the topic's; nil: one of its own, where the route has one
+      def initialize(topic, critical_errors:, concurrency: 1, window: WINDOW, clock: Clock::SYSTEM, breaker: nil)
         @topic = topic
         @critical_errors = critical_errors
         @concurrency = concurrency
@@ -66,10 +67,9 @@ module Penstock
         @admission = Admission::Take.new(clock)
         @backoff = Backoff.new(topic.pause.timeout, topic.pause.max_timeout, topic.pause.exponential)
         @policy = Failure::Policy.new(topic)
-        @breaker = Failure::Breaker.new(@policy.breaker, @backoff) if @policy.breaker
+        @breaker = breaker || (Failure::Breaker.new(@policy.breaker, @backoff, @policy.family) if @policy.breaker)
         @deciders = SETTLEMENT.filter_map { |decider| decider(decider) }.freeze
-        # Automatic offsets, and no decider that wants to hear of success.
-        @plain = !topic.manual_offset_management? && @breaker.nil?
+        @automatic = !topic.manual_offset_management?
       end
 
       # @param topic_name [String] name in Kafka
@@ -82,6 +82,7 @@ module Penstock
             lane.pipeline = Admission::Pipeline.for(@topic, **place)
             lane.prepare = Admission::Prepare.for(@topic, **place, backoff: @backoff)
             lane.suspects = suspects
+            lane.breaker = @breaker
           end
       end
 
@@ -112,6 +113,7 @@ module Penstock
         unit = outcome.unit
         return false unless ended_well?(outcome) && lane.owned? && unit.incarnation == lane.incarnation
         complete(lane, unit)
+        @breaker.passed(unit) if @breaker&.failing?
         true
       end
 
@@ -161,8 +163,10 @@ module Penstock
 
       private
 
-      # What nearly every outcome is: nobody has anything to say about it, so nobody is asked.
-      def ended_well?(outcome) = @plain && outcome.smooth? && outcome.unit.consume?
+      # What nearly every outcome is: automatic offsets, and no decider has anything to say about it, so none is asked.
+      def ended_well?(outcome)
+        @automatic && outcome.smooth? && outcome.unit.consume? && (@breaker.nil? || @breaker.at_rest?)
+      end
 
       # Marks of a whole lane may be ahead of the unit; side by side they say no more than that it has ended.
       def complete(lane, unit)
@@ -172,7 +176,7 @@ module Penstock
       end
 
       def decider(kind)
-        return @breaker && kind.new(@breaker) if kind == Settlement::Breaker
+        return @breaker && kind.new(@breaker, @policy) if kind == Settlement::Breaker
         BY_POLICY.include?(kind) ? kind.new(@policy) : kind.new
       end
 
@@ -203,7 +207,7 @@ module Penstock
       # worker has what the next one needs.
       def stretch?
         features = @topic.features
-        return false unless @plain && features[:batch].nil? && features[:time_limit].nil? && !narrows?
+        return false unless @automatic && @breaker.nil? && features[:batch].nil? && features[:time_limit].nil? && !narrows?
         features[:run_on].nil? || features[:run_on].threads?
       end
 

@@ -7,7 +7,7 @@ module Penstock
     class Backlog
       def initialize
         @runs = []
-        @isolate_through = nil
+        @isolate_from = @isolate_through = nil
       end
 
       def empty? = @runs.empty?
@@ -25,7 +25,9 @@ module Penstock
       end
 
       # @param offset [Integer] up to and including this one, records are cut one by one
-      def isolate_through(offset)
+      # @param from [Integer, nil] from there on; nil: from now on
+      def isolate_through(offset, from = nil)
+        @isolate_from = @isolate_through ? lower(@isolate_from, from) : from
         @isolate_through = [@isolate_through, offset].compact.max
       end
 
@@ -40,17 +42,28 @@ module Penstock
         run.slice(0, take)
       end
 
+      # Records come again as other messages.
+      # @param cell [Consumer::Marks] where those are marked
+      def rejoin(cell) = @runs.map! { |run| run.marked_in?(cell) ? run : run.again(cell) }
+
+      # The records are read again; how they are to be cut is still known.
+      def discard = @runs.clear
+
       def clear
         @runs.clear
-        @isolate_through = nil
+        @isolate_from = @isolate_through = nil
       end
 
       private
 
+      def lower(one, other) = (one && other) ? [one, other].min : nil
+
       def piece_size(run, max)
         return max unless @isolate_through
+        before = @isolate_from ? run.size - run.from_offset(@isolate_from).size : 0
+        return [before, max].min if before.positive?
         return 1 if run.first_offset <= @isolate_through
-        @isolate_through = nil
+        @isolate_from = @isolate_through = nil
         max
       end
     end

@@ -7,7 +7,7 @@ module Penstock
     class Holds
       # Every reason there is; a hold under another name is a mistake in our own code.
       REASONS = %i[opening previous_epoch other_connection user retry critical draining throttle delay window dead_letter prepare
-        breaker filter pressure suspect instances insights transaction].freeze
+        breaker filter pressure suspect instances insights transaction redelivery].freeze
 
       def initialize
         @due = {}
@@ -16,6 +16,9 @@ module Penstock
       def open? = @due.empty?
       def include?(reason) = @due.key?(reason)
       def reasons = @due.keys
+
+      # @return [Integer, nil] when that reason ends by itself
+      def due(reason) = @due[reason]
 
       # @return [Boolean] whether that reason is the only one
       def only?(reason) = @due.size == 1 && @due.key?(reason)

@@ -16,8 +16,11 @@ module Penstock
         clear
       end
 
-      # @return [Boolean] whether a worker is asking user code about records of this lane
+      # @return [Integer, false] offset of the first record about which a worker is asking user code
       attr_accessor :preparing
+
+      # @return [Boolean, nil] whether records come again that go before what waits here
+      attr_accessor :blocked
 
       # @return [Integer, nil] where a filter wants to go on, once all that was let in is done with
       attr_accessor :seek_to
@@ -34,8 +37,14 @@ module Penstock
       # @return [Boolean] whether nothing is here and nothing on its way
       def empty? = @entries.empty? && !@preparing && @seek_to.nil? && @due.nil?
 
+      # @return [Boolean] whether records may be taken: what waits here goes in first, but behind what comes again
+      def room? = @blocked || empty?
+
       # @return [Boolean] whether something could be let in now
-      def waiting? = !@preparing && due.nil? && (!@entries.empty? || !@seek_to.nil?)
+      def waiting? = !@preparing && !@blocked && due.nil? && (!@entries.empty? || !@seek_to.nil?)
+
+      # @return [Integer, nil] of the first record that wasn't let in yet
+      def first_offset = @preparing || @entries.first&.messages&.first_offset
 
       # @return [Integer] records
       def size = @entries.sum { |entry| entry.messages.size }
@@ -74,7 +83,7 @@ module Penstock
       # Nothing that waits counts any more; a worker's answer about older records is known by its incarnation.
       def clear
         @entries.clear
-        @preparing = false
+        @preparing = @blocked = false
         @seek_to = @due = @reason = nil
       end
     end

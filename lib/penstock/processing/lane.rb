@@ -7,6 +7,8 @@ require_relative "holds"
 require_relative "intake"
 require_relative "leader_epochs"
 require_relative "ledger"
+require_relative "probed"
+require_relative "redelivering"
 require_relative "transacted"
 require_relative "unit"
 
@@ -22,6 +24,8 @@ module Penstock
     # Life: opening (held until its committed offset is known) → open ⇄ held → leaving (revocation, stop: nothing new, what
     # runs may end and its marks count) → gone (lost or given up: nothing counts).
     class Lane
+      include Probed
+      include Redelivering
       include Transacted
 
       # Share of the room for the map in a commit's metadata that may be used.
@@ -66,8 +70,10 @@ module Penstock
         @holds = Holds.new
         @attempts = Attempts.new
         @leader_epochs = LeaderEpochs.new
+        @redelivery = Redelivery.new
         @marks = Consumer::Marks.for(topic)
         @out = @letters = 0
+        @fresh_records = !topic.features[:retry_topics]&.delayed?
         @owned = @ready = @fresh = true
         @leaving = @may_repeat = false
         @previous_from = @begin_at = @end = @map_committed = nil
@@ -116,7 +122,7 @@ module Penstock
 
       # @return [Integer] records to take from the source now, 0 for none
       def wanted
-        return 0 unless @ready && takes? && @intake.empty?
+        return 0 unless @ready && takes? && @intake.room?
         wanted = @division.wanted(self)
         return wanted unless rolling? && wanted.positive? && pressed?
         @ledger.incomplete.zero? ? [wanted, @topic.max_messages].min : 0 # a former owner left that much: else it stays as it is
@@ -130,17 +136,15 @@ module Penstock
         @pressed = @ledger.pressure(attempts: @attempts.size, user_bytes: user_bytes) >= PRESSURE
       end
 
+      # @return [Integer] bytes of a commit's metadata that are the user's
+      def user_bytes = [(@marks.metadata || @adopted_metadata).to_s.bytesize, Consumer::Marks::MAX_METADATA_BYTES].min
+
       # @return [Boolean]
       def waiting? = open? && @division.waiting?
 
       # With manual offsets and keys side by side a record that isn't marked fills the window.
       # @return [Integer, nil] the base, when the unit of its record has ended and left it unmarked
       def unmarked = (@ledger.base if rolling? && @ledger.known? && @division.unmarked?(@ledger.base))
-
-      # Records may go into units, behind all that went before.
-      # @param messages [Messages]
-      # @param keys [Array<Object>, nil]
-      def let_in(messages, keys = nil) = @division.push(messages, keys, self)
 
       # @return [Unit, nil] the next piece of work
       def next_unit
@@ -149,24 +153,13 @@ module Penstock
         @division.next_unit(self)
       end
 
-      # @return [Boolean] whether records may be taken and let in: behind an open breaker as long as there is none to try
-      def takes? = open? || (broken? && @division.empty?)
-
-      # @return [Boolean] whether a single record could be tried although the topic waits; not beside one that is to run alone
-      def probe? = broken? && @division.waiting? && (in_flight.zero? || !suspects&.alone?)
-
-      # @return [Unit] of one record, although the topic waits
-      def probe
-        @out += 1
-        @division.probe(self)
-      end
-
       # A worker is to ask user code about what waits first.
       # @return [Unit]
       def prepare_unit
-        @intake.preparing = true
+        messages = @intake.shift.messages
+        @intake.preparing = messages.first_offset
         @out += 1
-        Unit.new(self, :prepare, @intake.shift.messages, nil, 1, @incarnation)
+        Unit.new(self, :prepare, messages, nil, 1, @incarnation)
       end
 
       # What concerns all consumers of the lane: where keys run side by side nothing else may run meanwhile.
@@ -182,6 +175,7 @@ module Penstock
       # @param unit [Unit]
       def returned(unit)
         @out -= 1
+        came_back(unit)
         return @division.returned(unit) if unit.consume?
         @holds.release(:instances)
       end
@@ -199,6 +193,7 @@ module Penstock
         units.each { |unit| returned(unit) }
         units.each { |unit| unprepared(unit) if unit.prepare? && unit.incarnation == @incarnation }
         @division.take_back(units.select { |unit| unit.consume? && unit.incarnation == @incarnation })
+        units.each { |unit| settled(unit) }
       end
 
       # User code was not asked about these records after all.
@@ -295,11 +290,6 @@ module Penstock
         fresh
       end
 
-      # The source's cursor stands where the next take must begin: after repeats were dropped, or the end moved the tail.
-      def align
-        @source.cursor = @ledger.tail if @source && @ledger.known?
-      end
-
       # Starts over: nothing of the incarnation before counts from here.
       # @param offset [Integer, nil] where the ledger begins; nil when the source tells
       def reincarnate(offset)
@@ -309,9 +299,12 @@ module Penstock
         @ledger.reset(offset)
         @division.clear
         @intake.clear
+        @redelivery.clear
+        @holds.release(:redelivery)
         @pipeline&.reset
         @suspects&.clear
         @attempts = Attempts.new
+        forget_tried
         @leader_epochs.clear
         @previous_from = @end = nil
         @fresh = false
@@ -377,9 +370,6 @@ module Penstock
       def inspect = "#<#{self.class} #{@topic_name}/#{@partition} epoch #{@epoch}>"
 
       private
-
-      def broken? = @holds.only?(:breaker) && !@leaving && owned?
-      def user_bytes = [(@marks.metadata || @adopted_metadata).to_s.bytesize, Consumer::Marks::MAX_METADATA_BYTES].min
 
       def marked(unit, limit)
         through = unit.marks&.through || -1

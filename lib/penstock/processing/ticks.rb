@@ -11,7 +11,7 @@ module Penstock
     class Ticks
       # Not ours to run yet, or any more.
       NEVER = %i[opening previous_epoch other_connection critical draining suspect instances insights].freeze
-      RETRY = %i[retry dead_letter breaker].freeze
+      RETRY = %i[retry dead_letter breaker redelivery].freeze
       private_constant :NEVER, :RETRY
 
       # @param lane [Lane]

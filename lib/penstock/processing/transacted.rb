@@ -30,6 +30,10 @@ module Penstock
       # @return [Boolean] whether a transaction carries its offset
       def in_transaction? = @offset_slot ? @offset_slot.taken? : false
 
+      # @param cell [Object]
+      # @return [Boolean] whether a transaction that was granted the slot has marks in that cell
+      def carries?(cell) = in_transaction? && @offset_slot.holder.marks.any? { |each, _offset| each.equal?(cell) }
+
       # @return [Unit, nil] that ran to its end, but whose outcome waits for the end of its transaction
       def put_off_unit = @offset_slot&.holder&.outcome&.unit
 

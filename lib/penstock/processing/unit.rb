@@ -9,12 +9,32 @@ module Penstock
     # an earlier one counts no more. `key` and `marks` are those of a unit of one key: nothing else of the key runs meanwhile, and
     # marks are written into a cell of the unit's own. `crashes` says of the one record of a unit that it isn't run: so often has
     # the process died with it. `collapsed`: user code asked for one row. `stretch`: what follows in the same worker ({Stretch}).
-    Unit = Struct.new(:lane, :action, :messages, :upto, :attempt, :incarnation, :key, :marks, :crashes, :collapsed, :stretch) do
+    # `begun`: number of its first record among the fresh ones of its topic, from when it runs ({Failure::Window}). `probe`: one
+    # record that is tried while the topic's breaker is open. `instance`: whose consumer has it, where keys run side by side and
+    # records are marked by the user; nil again once its records have come again.
+    Unit = Struct.new(:lane, :action, :messages, :upto, :attempt, :incarnation, :key, :marks, :crashes, :collapsed, :stretch,
+      :begun, :probe, :instance) do
       def consume? = action == :consume
       def single? = messages.size == 1
       def prepare? = action == :prepare
       def hook? = action == :revoked || action == :shutdown
       def topic_name = lane.topic_name
+
+      # @return [Array, nil] equal for units of which one follows the other: those of one key, else those of one partition; nil
+      #   where its one record follows none
+      def sequence
+        return lane.key unless lane.rolling?
+        [*lane.key, key] unless key == messages.first_offset
+      end
+
+      # A consumer gets it, and may hold its records until it fails. One that is made for each call holds nothing.
+      # @param context [Consumer::Context]
+      def held_by(context)
+        topic = lane.topic
+        return unless marks && topic.manual_offset_management? && topic.consumer_persistence
+        self.instance = context
+        marks.held_by(context)
+      end
 
       # @return [Messages, nil] what hasn't begun behind the records it is at
       def rest = stretch&.rest
@@ -30,6 +50,15 @@ module Penstock
       def give_back_rest
         return unless rest && incarnation == lane.incarnation
         lane.division.requeue(key, rest.from_offset(lane.ledger.base || 0))
+      end
+
+      # Before it goes to a worker: what is beyond so many records is next again.
+      # @param count [Integer]
+      def shorten(count)
+        return if messages.size <= count
+        lane.division.requeue(key, messages.slice(count, messages.size - count))
+        self.messages = messages.slice(0, count)
+        self.upto = messages.last_offset + 1
       end
 
       # @param these [Array<Lane, Unit>]

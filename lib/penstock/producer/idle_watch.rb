@@ -5,13 +5,15 @@ require_relative "../errors"
 
 module Penstock
   class Producer
-    # Disconnects a producer that hasn't taken a message for a while. Owns a thread from the opening of the client to its end,
-    # which looks at how many messages the client has taken; statistics aren't needed for it.
+    # Disconnects a producer whose client has accepted no message for a while.
+    #
+    # Owned by an {OpenClient}. Its thread lives as long as the client and compares the number of accepted messages, for which no
+    # statistics are needed. Ends with {#stop}.
     class IdleWatch
-      # How often it looks within the time.
+      # How many times it compares within the timeout.
       LOOKS = 10
 
-      # @param producer [#disconnect]
+      # @param producer [Connection] with `disconnect`, `instrument`
       # @param client [Native::Producer]
       # @param timeout_ms [Integer]
       def initialize(producer, client, timeout_ms, clock: Clock::SYSTEM)
@@ -31,7 +33,7 @@ module Penstock
         self
       end
 
-      # Doesn't wait for its thread, which may be the caller.
+      # Doesn't wait for its thread, which may be the calling one.
       #
       # @return [void]
       def stop
@@ -41,8 +43,10 @@ module Penstock
         end
       end
 
-      # @return [Boolean] whether the client has taken nothing for the whole time
-      def idle?
+      # Compares the number of accepted messages with the last one.
+      #
+      # @return [Boolean] true when the client has accepted nothing for the whole timeout
+      def check
         accepted = @client.accepted
         now_ms = @clock.monotonic_ms
         @since_ms = now_ms unless accepted == @accepted
@@ -53,21 +57,20 @@ module Penstock
       private
 
       def run
-        until over?
-          @producer.disconnect if idle?
+        while await_next
+          @producer.disconnect if check
         end
       rescue HandleClosedError
-        nil # closed between two looks
+        nil # closed between two comparisons
       rescue => error
-        @producer.monitor.instrument("error.occurred", type: "producer.disconnect.error", error: error,
-          producer_id: @producer.id)
+        @producer.instrument("error.occurred", type: "producer.disconnect.error", error: error)
       end
 
-      # Waits for the next look.
-      def over?
+      # @return [Boolean] false when it was stopped or the client is closed
+      def await_next
         @lock.synchronize do
           @stop.wait(@lock, @timeout_ms / LOOKS / 1_000.0) unless @stopped
-          @stopped || @client.closed?
+          !@stopped && !@client.closed?
         end
       end
     end

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../nearest"
+require_relative "../printable"
 
 module Penstock
   class Producer
@@ -9,6 +10,13 @@ module Penstock
     class MessageRules
       KEYS = %i[topic payload key partition partition_key timestamp headers label handle].freeze
       TOPIC = /\A[\w.-]{1,249}\z/
+      # Of a value that an error shows.
+      SHOWN_BYTES = 80
+      private_constant :SHOWN_BYTES
+
+      # @param name [Object]
+      # @return [Boolean] whether a topic may be called so
+      def self.topic?(name) = (name.is_a?(String) || name.is_a?(Symbol)) && TOPIC.match?(name.to_s.b)
 
       # @param max_payload_bytes [Integer]
       def initialize(max_payload_bytes:)
@@ -41,18 +49,20 @@ module Penstock
 
       private
 
+      def shown(value) = Printable.inspect(value, SHOWN_BYTES)
+
       def unknown_keys(message)
         (message.keys - KEYS).map do |key|
           hint = Nearest.hint(key, KEYS)
-          "#{key.inspect} is unknown#{". #{hint}" if hint}"
+          "#{shown(key)} is unknown#{". #{hint}" if hint}"
         end
       end
 
       def topic(message)
         topic = message[:topic]
-        return if (topic.is_a?(String) || topic.is_a?(Symbol)) && TOPIC.match?(topic)
+        return if MessageRules.topic?(topic)
 
-        ":topic must be a name of letters, digits, dots, dashes and underscores, is #{topic.inspect[0, 80]}"
+        ":topic must be a name of letters, digits, dots, dashes and underscores, is #{shown(topic)}"
       end
 
       def payload(message)
@@ -68,7 +78,7 @@ module Penstock
         value = message[name]
         return if value.nil? || named?(value)
 
-        "#{name.inspect} must be a String that isn't empty, or nil, is #{value.inspect[0, 80]}"
+        "#{name.inspect} must be a String that isn't empty, or nil, is #{shown(value)}"
       end
 
       def named?(value)
@@ -81,14 +91,14 @@ module Penstock
         partition = message[:partition]
         return if partition.is_a?(Integer) && partition.between?(-1, 2**31 - 1)
 
-        ":partition must be an Integer of at least -1, is #{partition.inspect[0, 80]}"
+        ":partition must be an Integer of at least -1, is #{shown(partition)}"
       end
 
       def timestamp(message)
         timestamp = message[:timestamp]
         return if timestamp.nil? || timestamp.is_a?(Time) || (timestamp.is_a?(Integer) && timestamp >= 0)
 
-        ":timestamp must be a Time or Integer milliseconds since 1970, is #{timestamp.inspect[0, 80]}"
+        ":timestamp must be a Time or Integer milliseconds since 1970, is #{shown(timestamp)}"
       end
 
       def headers(message)
@@ -97,10 +107,10 @@ module Penstock
         return ":headers must be a Hash, is a #{headers.class}" unless headers.is_a?(Hash)
 
         headers.filter_map do |name, value|
-          next "the name of header #{name.inspect[0, 80]} must be a String" unless name.is_a?(String)
+          next "the name of header #{shown(name)} must be a String" unless name.is_a?(String)
           next if Array(value).all? { |part| part.nil? || part.is_a?(String) } && !value.is_a?(Hash)
 
-          "header #{name.inspect} must be a String, nil or an Array of them, is #{value.inspect[0, 80]}"
+          "header #{shown(name)} must be a String, nil or an Array of them, is #{shown(value)}"
         end
       end
 

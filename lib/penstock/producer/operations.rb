@@ -2,8 +2,8 @@
 
 module Penstock
   class Producer
-    # How many calls of a producer are under way that hand over more than one message, or wait. A client may be put away only
-    # while there are none: else a call would be done in halves.
+    # Counts the calls of a producer that are under way and hand over in several steps, or wait. An idle client is disconnected
+    # only while there are none; otherwise a disconnect could come between two steps of a call.
     class Operations
       def initialize
         @lock = Mutex.new

@@ -5,14 +5,41 @@ require_relative "../errors"
 
 module Penstock
   class Producer
-    # How many partitions topics have, asked of the cluster and kept for 30 s; what isn't known is kept too, so that a
-    # missing topic isn't asked for with every message. Any thread; two may ask at once, which costs a question.
+    # How many partitions topics have: queries the cluster and keeps the answer for 30 s. That a number isn't known is kept
+    # too, so that a missing topic isn't queried for each message. Any thread; two may query at the same time.
     class PartitionCounts
       TTL_MS = 30_000
       QUERY_TIMEOUT_MS = 5_000
       UNKNOWN = -1
 
       Entry = Struct.new(:count, :expires_at_ms)
+
+      class << self
+        # The native query can't be interrupted, a thread that waits for another can. A client that is replaced meanwhile
+        # raises that it is closed.
+        #
+        # @param client [Native::Producer, DryClient]
+        # @param topic [String]
+        # @return [Integer] -1 when it isn't known
+        # @raise [KafkaError]
+        def query(client, topic)
+          open_topic(client, topic)
+          query = Thread.new do
+            Thread.current.report_on_exception = false
+            client.query_partitions(topic, QUERY_TIMEOUT_MS)
+          end
+          query.value
+        end
+
+        private
+
+        # A topic that a variant has opened with other properties is open already.
+        def open_topic(client, topic)
+          client.open_topic(topic)
+        rescue KafkaError => error
+          raise unless error.code == :conflict
+        end
+      end
 
       # @param clock [Clock]
       def initialize(clock: Clock::SYSTEM)

@@ -16,8 +16,21 @@ module Penstock
         "statistics.interval.ms": 5_000,
         "message.timeout.ms": 150_000,
         "transaction.timeout.ms": 165_000,
-        "socket.nagle.disable": true
+        "socket.nagle.disable": true,
+        "socket.timeout.ms": 30_000,
+        "topic.metadata.refresh.interval.ms": 10_000,
+        "reconnect.backoff.max.ms": 1_000
       }.freeze
+
+      # The producer is idempotent, as Kafka's own clients are: a retry after a lost answer stores nothing twice and overtakes
+      # nothing. Only where the user sets one of these to a value that rules it out, and doesn't ask for it, it isn't.
+      RULED_OUT_BY = {
+        "request.required.acks" => ->(value) { !%w[all -1].include?(value) },
+        "max.in.flight.requests.per.connection" => ->(value) { value.to_i > 5 },
+        "message.send.max.retries" => ->(value) { value == "0" },
+        "queuing.strategy" => ->(value) { value == "lifo" }
+      }.freeze
+      private_constant :RULED_OUT_BY
 
       BROKERS = %w[bootstrap.servers metadata.broker.list test.mock.num.brokers].freeze
 
@@ -29,7 +42,8 @@ module Penstock
       # @return [Config::KafkaHash] the user's properties and our defaults; frozen
       def with_defaults
         given = @hash.keys.map { |name| canonical(name.to_s) }
-        missing = DEFAULTS.reject { |name, _| given.include?(canonical(name.to_s)) }
+        defaults = {**DEFAULTS, "enable.idempotence": idempotence_possible?, "socket.timeout.ms": answer_time}
+        missing = defaults.reject { |name, _| given.include?(canonical(name.to_s)) }
         Config::KafkaHash.from(missing).update(@hash).freeze
       end
 
@@ -56,6 +70,16 @@ module Penstock
       end
 
       private
+
+      # librdkafka wants an answer before a transaction is out of time.
+      def answer_time
+        limit = Integer(@hash[:"transaction.timeout.ms"], exception: false)
+        [limit, DEFAULTS[:"socket.timeout.ms"]].compact.min
+      end
+
+      def idempotence_possible?
+        @hash.none? { |name, value| RULED_OUT_BY[canonical(name.to_s)]&.call(text(value)) unless value.nil? }
+      end
 
       # Aliases mean the property they stand for.
       def canonical(name)

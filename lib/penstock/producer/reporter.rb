@@ -6,6 +6,7 @@ require_relative "../deadline"
 require_relative "../errors"
 require_relative "../instrumentation/client_errors"
 require_relative "../instrumentation/event"
+require_relative "../instrumentation/safe_logger"
 require_relative "../instrumentation/statistics"
 require_relative "../instrumentation/token_provider"
 require_relative "../native/bearer"
@@ -14,18 +15,18 @@ require_relative "delivery/report"
 
 module Penstock
   class Producer
-    # Tells listeners what the client reports: deliveries, errors, statistics, requests for tokens, log lines.
+    # Emits what the client reports as events: deliveries, errors, statistics, requests for tokens, log lines.
     #
-    # Owns one Ruby thread, started when the first listener is there to hear it. It takes reports from the driver in
-    # batches and publishes them; it ends when the client is closed and everything was told. Listeners run on it, so a slow
-    # one holds back the next event, and when 100,000 deliveries wait, producing. A listener may produce, and may close the
-    # producer: whoever joins the thread without a limit, or with a lock held that one of those calls takes, waits for ever.
-    # When a listener ends the thread itself, the next call of the producer starts another, which goes on where it stood.
+    # Belongs to an {OpenClient}. Owns one Ruby thread, started when the first listener is subscribed. The thread takes reports
+    # from the driver in batches and emits them; it ends when the client is closed and everything was emitted. Listeners run on
+    # it, so a slow one delays the next event, and, when 100,000 deliveries wait, producing. A listener may produce, and may close
+    # the producer: a caller that joins the thread without a limit, or while it holds a lock that one of those calls takes, waits
+    # for ever. If a listener ends the thread, the next call of the producer starts another, which continues where it ended.
     class Reporter
       BATCH = 256
       STATISTICS = "statistics.emitted"
 
-      # What the driver is asked to keep while somebody listens to an event.
+      # What the driver has to keep while a listener is subscribed to an event.
       WANTS = {
         "message.acknowledged" => Native::Producer::WANT_DELIVERED,
         "message.purged" => Native::Producer::WANT_FAILED,
@@ -33,9 +34,12 @@ module Penstock
         STATISTICS => Native::Producer::WANT_STATISTICS
       }.freeze
 
-      ENDED = "the thread that tells its listeners was ended by one of them: another one goes on. Listeners must not end the " \
-        "thread they are called on"
+      ENDED = "the thread that calls its listeners was ended by one of them, and another thread has taken over. Listeners must " \
+        "not end the thread they are called on"
       private_constant :ENDED
+
+      # Least time that listeners get to hear of the last deliveries when a client is closed, in ms. They also hear of them later.
+      LISTENERS_MS = 1_000
 
       PURGED = %i[purge_queue purge_inflight].freeze
 
@@ -47,7 +51,7 @@ module Penstock
       def initialize(client, settings)
         @client = client
         @monitor = settings.monitor
-        @logger = settings.logger
+        @logger = Instrumentation::SafeLogger.of(settings.logger)
         @id = settings.id
         @transactional = !settings.kafka[:"transactional.id"].nil?
         @token_provider = token_provider(settings.oauth.token_provider_listener)
@@ -56,19 +60,19 @@ module Penstock
         @lock = Mutex.new
         @wants = 0
         @reports = []
-        @broken = @raised = @telling_end = false
+        @broken = @raised = @emitting_end = false
         refresh
       end
 
       # Cheap: called for every message.
       #
-      # @return [Boolean] whether somebody listens who didn't when {#refresh} was called last, or its thread was ended
+      # @return [Boolean] whether listeners have changed since the last {#refresh}, or its thread was ended
       def stale?
         @broken || @acknowledged != @monitor.subscribed?("message.acknowledged") ||
           @errors != @monitor.subscribed?("error.occurred")
       end
 
-      # Looks at who listens now, and starts the thread when it is needed for the first time.
+      # Looks up which events have listeners now, and starts the thread when it is needed for the first time.
       #
       # @return [void]
       def refresh
@@ -84,7 +88,7 @@ module Penstock
       end
 
       # @param limit_ms [Integer, nil] nil waits for ever
-      # @return [void] once everything was told; at once when called by a listener
+      # @return [void] once everything was emitted; at once when called by a listener
       def join(limit_ms = nil)
         return if @thread.nil? || Thread.current.equal?(@thread)
 
@@ -125,59 +129,59 @@ module Penstock
         end
       end
 
-      # @param again [Boolean] whether another one was ended before its time
+      # @param again [Boolean] whether a listener has ended the thread before it
       def lead(again)
-        tell_end if again
+        emit_end if again
         @raised = false
         run
         over = true
-      rescue Exception # rubocop:disable Lint/RescueException -- it goes on; a client that can't be asked isn't asked for ever
+      rescue Exception # rubocop:disable Lint/RescueException -- it is raised again; after an error of the client no thread is started for ever
         @raised = true
         raise
       ensure
         @broken = !over
       end
 
-      # Listeners' exceptions stay inside the monitor; what else raises is our own mistake and may be seen.
+      # The monitor rescues listeners' exceptions; any other exception is a defect of ours and may be seen.
       def run
         loop do
           break unless @reports.any? || @client.wait_for_reports(nil)
 
-          tell_reports
-          tell_events
+          emit_reports
+          emit_events
         end
       end
 
-      # Not again when that is what ended the thread: a listener may end whatever thread it is told an error on.
-      def tell_end
-        return @telling_end = false if @telling_end
+      # Not again if that is what ended the thread: a listener may end every thread that it gets an error on.
+      def emit_end
+        return @emitting_end = false if @emitting_end
 
-        @telling_end = true
-        tell_trouble(ENDED)
-        @telling_end = false
+        @emitting_end = true
+        emit_trouble(ENDED)
+        @emitting_end = false
       end
 
-      def tell_trouble(text)
+      def emit_trouble(text)
         @monitor.instrument("error.occurred", type: "producer.reporter.error", error: ThreadError.new("producer #{@id}: #{text}"),
           producer_id: @id)
       end
 
-      # What was taken is told, whoever tells it.
-      def tell_reports
+      # Emits every report that was taken, also one that another thread has taken.
+      def emit_reports
         while (row = @reports.shift || (@reports = @client.take_reports(BATCH)).shift)
-          tell_report(row)
+          emit_report(row)
         end
       end
 
-      def tell_report(row)
+      def emit_report(row)
         report = Delivery::Report.new(row)
         payload = {producer_id: @id, topic: report.topic, partition: report.partition, offset: report.offset,
                    delivery_report: report, label: report.label}
-        report.error ? tell_failure(report.error, payload) : @monitor.instrument("message.acknowledged", payload)
+        report.error ? emit_failure(report.error, payload) : @monitor.instrument("message.acknowledged", payload)
       end
 
-      # That messages of an aborted transaction are thrown away is no error.
-      def tell_failure(error, payload)
+      # It is no error that messages of an aborted transaction are discarded.
+      def emit_failure(error, payload)
         purged = PURGED.include?(error.code)
         @monitor.instrument("message.purged", error: error, **payload) if purged
         return if purged && @transactional
@@ -185,38 +189,38 @@ module Penstock
         @monitor.instrument("error.occurred", type: "librdkafka.dispatch_error", error: error, **payload)
       end
 
-      def tell_events
+      def emit_events
         while (event = @client.poll_event)
           kind, *details = event
-          send(:"tell_#{kind}", *details)
+          send(:"emit_#{kind}", *details)
         end
       end
 
-      def tell_error(number, name, message, fatal)
+      def emit_error(number, name, message, fatal)
         error = KafkaError.build(number: number, name: name, message: message, fatal: fatal)
-        told = @client_errors.tell(error, Clock::SYSTEM.monotonic_ms) or return
-        @monitor.instrument("error.occurred", type: "librdkafka.error", error: told.error, producer_id: @id,
-          repeated: told.count)
+        worth = @client_errors.tell(error, Clock::SYSTEM.monotonic_ms) or return
+        @monitor.instrument("error.occurred", type: "librdkafka.error", error: worth.error, producer_id: @id,
+          repeated: worth.count)
       end
 
-      def tell_forgotten(count)
-        tell_trouble("#{count} errors of the client, the oldest, are forgotten: nobody took them while the thread that tells " \
-          "its listeners was gone, or held by one of them")
+      def emit_forgotten(count)
+        emit_trouble("#{count} errors of the client, the oldest, were dropped, because the thread that calls the " \
+          "listeners was ended, or blocked by one of them")
       end
 
-      def tell_stats(json)
+      def emit_stats(json)
         @monitor.instrument(STATISTICS, producer_id: @id, statistics: @statistics.call(json))
       rescue JSON::ParserError => error
         @monitor.instrument("error.occurred", type: "callbacks.statistics.error", error: error, producer_id: @id)
       end
 
-      def tell_token_refresh(_config)
+      def emit_token_refresh(_config)
         bearer = Native::Bearer.new(@client)
         event = Instrumentation::Event.new("oauthbearer.token_refresh", bearer: bearer, caller: self)
         @token_provider.on_oauthbearer_token_refresh(event)
       end
 
-      def tell_log(level, facility, text)
+      def emit_log(level, facility, text)
         worth = @client_errors.line(level, facility, text, Clock::SYSTEM.monotonic_ms) or return
         @logger.public_send(LOG_METHODS.fetch(worth, :info), "[#{@id}] librdkafka #{facility}: #{text}")
       end

@@ -20,7 +20,7 @@ module Penstock
       # @api private
       Types = Penstock::Config::Types
 
-      # Nothing, or long enough to be worth a new connection.
+      # 0, or long enough to be worth a new connection.
       #
       # @api private
       class IdleTime
@@ -70,38 +70,41 @@ module Penstock
           "Time a synchronous call waits for a report, and a close for everything."),
         Setting.new(:wait_on_queue_full, Types::Flag.new, true, "Whether producing waits when the queue is full."),
         Setting.new(:wait_backoff_on_queue_full, Types::Milliseconds.new, 100,
-          "Longest time between two tries; a try is made as soon as there is room."),
+          "Longest time between two attempts; an attempt is made as soon as there is room."),
         Setting.new(:wait_timeout_on_queue_full, Types::Milliseconds.new, 10_000,
           "Time without any room after which producing raises."),
         Setting.new(:instrument_on_wait_queue_full, Types::Flag.new, true,
-          "Whether a full queue is also told as `error.occurred`."),
+          "Whether a full queue is also emitted as `error.occurred`."),
         Setting.new(:wait_backoff_on_transaction_command, Types::Milliseconds.new, 500,
-          "Time before a command of a transaction is tried again, times the number of the try."),
+          "Base of the back-off: a transaction's command is retried after this time, multiplied by the attempt."),
         Setting.new(:max_attempts_on_transaction_command, Types::Whole.new(min: 1), 5,
-          "How often a command of a transaction is tried while it may help."),
+          "How many times a transaction's command is attempted if its error is retriable."),
         Setting.new(:reload_on_transaction_fatal_error, Types::Flag.new, true,
-          "Whether a client that a transaction's fatal error has ended is replaced."),
-        Setting.new(:wait_backoff_on_transaction_fatal_error, Types::Milliseconds.new, 1_000, "Time after it was replaced."),
+          "Whether the client is replaced after a fatal error in a transaction."),
+        Setting.new(:wait_backoff_on_transaction_fatal_error, Types::Milliseconds.new, 1_000,
+          "Wait after the client was replaced."),
         Setting.new(:max_attempts_on_transaction_fatal_error, Types::Whole.new(min: 1), 10,
-          "How often it is replaced without a commit between."),
+          "How many times the client is replaced without a commit in between."),
         Setting.new(:non_reloadable_errors, Types::Symbols.new, [:fenced].freeze,
-          "Codes of fatal errors after which it is not replaced."),
+          "Codes of fatal errors after which the client is not replaced."),
         Setting.new(:wait_timeout_on_transaction_abort, Types::Milliseconds.new, 5_000,
           "Longest time an abort waits for the first report of its transaction; 0 doesn't wait."),
-        Setting.new(:reload_on_idempotent_fatal_error, Types::Flag.new, false,
-          "Whether a client that a fatal error of an idempotent producer has ended is replaced."),
-        Setting.new(:wait_backoff_on_idempotent_fatal_error, Types::Milliseconds.new, 5_000, "Time after it was replaced."),
+        Setting.new(:reload_on_idempotent_fatal_error, Types::Flag.new, true,
+          "Whether the client of an idempotent producer is replaced after a fatal error."),
+        Setting.new(:wait_backoff_on_idempotent_fatal_error, Types::Milliseconds.new, 1_000,
+          "Wait after the client was replaced."),
         Setting.new(:max_attempts_on_idempotent_fatal_error, Types::Whole.new(min: 1), 5,
-          "How often it is replaced without a delivery between."),
+          "How many times the client is replaced without a delivery in between."),
         Setting.new(:idle_disconnect_timeout, IdleTime.new, 0,
-          "Time without a message after which the producer lets go of its connections; 0 never."),
+          "Time without a message after which the producer closes its connections; 0: never."),
         Setting.new(:undelivered, OrFalse.new(Types::Responding.new(:call)), false,
           "Called by a close with the messages that it could not deliver."),
         Setting.new(:client_class, OrFalse.new(Types::Responding.new(:new)), false,
-          "What takes the place of a client in tests."),
-        Setting.new(:deliver, Types::Flag.new, true, "false checks and instruments messages, and sends nothing."),
+          "Class of the object that replaces the client in tests."),
+        Setting.new(:deliver, Types::Flag.new, true,
+          "false: messages are checked and their events emitted, but nothing is sent."),
         Setting.new(:middleware, Types::Responding.new(:run, :append, :prepend), ->(*) { Middleware.new },
-          "Steps each message goes through before it is checked.")
+          "Steps that each message goes through before it is checked.")
       ].freeze
 
       # Gives OAuth tokens: `config.oauth.token_provider_listener = object`.
@@ -156,6 +159,28 @@ module Penstock
         native
       end
 
+      # @return [Boolean]
+      def transactional?
+        !kafka[:"transactional.id"].nil?
+      end
+
+      # @return [Boolean]
+      def idempotent?
+        transactional? || kafka[:"enable.idempotence"].to_s == "true"
+      end
+
+      # @return [Boolean] whether another client may take the messages that one has refused after a fatal error
+      def revivable?
+        reload_on_idempotent_fatal_error && idempotent? && !transactional?
+      end
+
+      # @param error [KafkaError]
+      # @return [Boolean] whether a client that this error has ended may be replaced. A fenced one would fence the other in turn
+      def reloadable?(error)
+        codes = non_reloadable_errors
+        !codes.include?(error.code) && !(error.is_a?(FencedError) && codes.include?(:fenced))
+      end
+
       # @param kafka [Config::KafkaHash] complete, as {#kafka} is
       # @return [Settings] a frozen copy with other properties
       def with_kafka(kafka)
@@ -200,13 +225,13 @@ module Penstock
           "or be false")]
       end
 
-      # With them the wrong way round a wait ends before the verdict is in.
+      # With a longer message timeout a wait may end before the outcome is known.
       def warn_of_timeouts
         timeout_ms = properties.message_timeout_ms
         return if timeout_ms.positive? && timeout_ms < @max_wait_timeout
 
         @logger.warn("[#{@id}] message.timeout.ms (#{timeout_ms}) should be below max_wait_timeout " \
-          "(#{@max_wait_timeout}): else a wait can end without knowing the outcome")
+          "(#{@max_wait_timeout}): otherwise a wait can end before the outcome is known")
       end
     end
   end

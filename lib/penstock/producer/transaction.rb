@@ -52,7 +52,7 @@ module Penstock
         own.produce_many_sync(messages)
       end
 
-      # @return [void] see {Transacting#transaction_mark_as_consumed}
+      # @return [void] see {Producer#transaction_mark_as_consumed}
       # @raise [TransactionRequiredError] it is over, or another thread's
       def mark_as_consumed(consumer, message, offset_metadata = nil)
         own.transaction_mark_as_consumed(consumer, message, offset_metadata)

@@ -2,17 +2,17 @@
 
 require_relative "../deadline"
 require_relative "../errors"
-require_relative "aside"
+require_relative "off_thread"
 
 module Penstock
   class Producer
-    # The calls that begin and end a transaction, tried again while librdkafka says that it may help, and told of as
-    # `error.occurred` each time they fail. Used by whoever has the transaction; keeps nothing but the end of the producer,
-    # beyond which it waits for nothing.
+    # Makes the calls that begin and end a transaction, retries them while librdkafka says that it may help, and emits
+    # `error.occurred` each time they fail. Used by the thread that has the transaction; keeps only the deadline of the producer's
+    # close, after which it waits for nothing.
     class TransactionCommands
       # @param settings [Settings]
       # @param clock [Clock]
-      # @param pause [#call] waits so many milliseconds
+      # @param pause [#call] waits for a number of milliseconds
       def initialize(settings, clock: Clock::SYSTEM, pause: ->(delay_ms) { sleep(delay_ms / 1_000.0) })
         @settings = settings
         @clock = clock
@@ -20,7 +20,7 @@ module Penstock
         @end = Deadline.never(clock: clock)
       end
 
-      # Nothing takes longer from here on.
+      # Limits every call from now on.
       #
       # @param deadline [Deadline]
       # @return [void]
@@ -36,10 +36,10 @@ module Penstock
         deadline = @end.within(@settings.max_wait_timeout)
         attempt = 1
         begin
-          Aside.call { yield(deadline.remaining_ms) }
+          OffThread.call { yield(deadline.remaining_ms) }
         rescue KafkaError => error
           again = again?(error, attempt, deadline)
-          tell(name, error, attempt, again)
+          report(name, error, attempt, again)
           raise unless again
 
           @pause.call(deadline.wait_ms(@settings.wait_backoff_on_transaction_command * attempt))
@@ -67,7 +67,7 @@ module Penstock
         error.retriable? && !error.abortable? && attempt < @settings.max_attempts_on_transaction_command && !deadline.expired?
       end
 
-      def tell(name, error, attempt, again)
+      def report(name, error, attempt, again)
         @settings.monitor.instrument("error.occurred", type: "transaction.#{name}", error: error, attempt: attempt,
           retry: again, producer_id: @settings.id)
       end

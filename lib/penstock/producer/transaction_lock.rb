@@ -5,11 +5,11 @@ require_relative "../errors"
 
 module Penstock
   class Producer
-    # Who has the transaction: one fiber at a time, the others wait in turn. librdkafka has one transaction a client, and
+    # Gives the transaction to one fiber at a time; the others wait for their turn. librdkafka has one transaction per client, and
     # what a second thread produces meanwhile would be part of it.
     #
-    # A fiber that has it may take it again. In a forked child nobody has it: the parent's threads don't exist there. It
-    # ends with {#shut}, after which only who shut it gets it.
+    # A fiber that has the lock may take it again. In a forked child no fiber has it, because the parent's threads don't exist
+    # there. It ends with {#shut}, after which only the fiber that shut it has it.
     class TransactionLock
       LOOK_AGAIN_MS = 1_000
       CLOSING = "the producer is closing: make a new one"
@@ -23,7 +23,7 @@ module Penstock
         @pid = ::Process.pid
       end
 
-      # Takes no lock: may be asked for every message, and in a signal's handler.
+      # Takes no mutex: it may be called for every message, and in a signal handler.
       #
       # @return [Boolean] whether this fiber has it
       def mine?
@@ -37,7 +37,7 @@ module Penstock
 
       # @return [Boolean] whether nobody has it
       def free?
-        @mutex.synchronize { !taken? }
+        synchronize { !taken? }
       end
 
       # @yield while this fiber has it
@@ -60,7 +60,7 @@ module Penstock
       # @return [Boolean] false when another has it
       # @raise [ProducerClosedError] it is shut
       def try
-        return false unless @mutex.synchronize { take_free }
+        return false unless synchronize { take_free }
 
         begin
           yield
@@ -70,12 +70,12 @@ module Penstock
         true
       end
 
-      # Lets nobody in any more and waits until the one inside has left. This fiber has it from then on.
+      # Admits no other fiber and waits until the one that has it has left. From then on this fiber has it.
       #
       # @param deadline [Deadline]
       # @return [Boolean, nil] false when the time was over first, nil when another has shut it
       def shut(deadline)
-        @mutex.synchronize do
+        synchronize do
           return if @shut
 
           @shut = true
@@ -89,7 +89,7 @@ module Penstock
       private
 
       def take
-        @mutex.synchronize do
+        synchronize do
           wait(Deadline.never) while taken? && !@shut
           raise ProducerClosedError, CLOSING if @shut
 
@@ -107,7 +107,7 @@ module Penstock
         true
       end
 
-      # First of all it is free, whatever interrupts what follows: who waits looks again by himself.
+      # Frees it first, so that an interrupt of what follows does no harm: waiting fibers look again after a second.
       def give_back
         @owner = nil
         @mutex.synchronize { @shut ? @freed.broadcast : @freed.signal }
@@ -119,10 +119,15 @@ module Penstock
       end
 
       # Must be called with the mutex held.
-      def taken?
-        @owner = nil unless @pid == ::Process.pid
-        @pid = ::Process.pid
-        !@owner.nil?
+      def taken? = !@owner.nil?
+
+      # In a forked child it forgets the parent's owner.
+      def synchronize
+        @mutex.synchronize do
+          @owner = nil unless @pid == ::Process.pid
+          @pid = ::Process.pid
+          yield
+        end
       end
     end
   end

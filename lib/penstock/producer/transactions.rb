@@ -2,17 +2,17 @@
 
 require_relative "../clock"
 require_relative "../errors"
-require_relative "reloading"
+require_relative "reporter"
 require_relative "transaction"
 require_relative "transaction_commands"
 require_relative "transaction_lock"
 
 module Penstock
   class Producer
-    # The transactions of a producer, one after the other: begins and ends them, and finds out what became of the last one
-    # before the next begins. Runs on the thread whose block it is; ends with {#shut}.
+    # Runs the transactions of a producer, one after the other: begins and ends them, and finds out the end of the last one
+    # before the next begins. Runs on the thread that called with the block; ends with {#shut}.
     #
-    # States of what the cluster may know of:
+    # States of the transaction that the cluster may know of:
     #
     # * none: left by begin, to beginning and, with its answer, to open
     # * open: left by the end of the block, to committing or aborting. An interrupt between two steps: to aborting, at the latest
@@ -23,18 +23,18 @@ module Penstock
     #
     # So what isn't known to have ended is never followed by another transaction.
     class Transactions
-      # What a transaction needs of its producer. `client` opens one when there is none; `reload` puts another in its place, and
-      # answers what has to be joined behind that, or nil.
+      # What a transaction needs of its producer. `client` opens one when there is none; `reload` replaces it, and returns the
+      # old client's {Reporter}, which has to be joined once no lock is held, or nil.
       Port = Struct.new(:client, :reload, :sender, keyword_init: true)
 
-      # There is no client any more that could be asked, or none of this process.
+      # The client is closed, or belongs to another process.
       GONE = [HandleClosedError, ForkedHandleError].freeze
 
       # What librdkafka takes for transaction.timeout.ms.
       LIBRARYS_TIMEOUT_MS = 60_000
       private_constant :LIBRARYS_TIMEOUT_MS
 
-      # How long to wait for reports at once before an abort.
+      # How long one wait for reports before an abort lasts at most, in ms.
       LOOK_MS = 50
 
       # @param settings [Settings]
@@ -60,10 +60,13 @@ module Penstock
       #
       # @yieldparam transaction [Transaction]
       # @return [Object, nil] what the block returns; nil when it was aborted on purpose
+      # @raise [TransactionTimeoutError] it was open for too long, and the coordinator has aborted it
       def run(&block)
         @lock.hold do
           make_ready
           timed_finish { perform(&block) }
+        rescue FencedError => error
+          raise out_of_time(error)
         ensure
           abort_left_open
         end
@@ -94,8 +97,9 @@ module Penstock
         command("store_offset") { |client, left_ms| client.send_offsets_to_transaction(offsets, group, left_ms) }
       end
 
-      # Finds out what became of a transaction whose end isn't known, unless somebody is at it: whoever begins the next one asks
-      # first. Where the client was lost the new one is made ready, with which the coordinator ends what was open.
+      # Finds out the end of a transaction whose end isn't known, unless another thread has the lock: that thread finds out
+      # before it begins the next one. If the client was lost, initializes the new one, with which the coordinator ends what was
+      # open.
       #
       # @param transaction [Transaction]
       # @return [Symbol] its {Transaction#fate}; :unknown while it runs
@@ -107,7 +111,7 @@ module Penstock
       rescue *GONE
         transaction.fate = :lost
       rescue KafkaError, WaitTimeoutError
-        transaction.fate # told as an event
+        transaction.fate # emitted as an event
       ensure
         join_listeners
       end
@@ -118,12 +122,12 @@ module Penstock
       def prepare
         @lock.try { make_ready }
       rescue KafkaError, WaitTimeoutError, *GONE
-        nil # told as an event; it is tried again before the first transaction
+        nil # emitted as an event; it is tried again before the first transaction
       ensure
         join_listeners
       end
 
-      # Lets the transaction that runs come to its end, and no other begin. What it leaves open is ended.
+      # Lets the running transaction end, and no other begin. Ends what it leaves open.
       #
       # @param deadline [Deadline]
       # @return [void]
@@ -131,7 +135,7 @@ module Penstock
         @commands.end_by(deadline) unless @lock.shut?
         find_out if @lock.shut(deadline)
       rescue KafkaError, WaitTimeoutError, *GONE
-        nil # told as an event, or there is nothing to be ended here
+        nil # emitted as an event, or there is nothing to be ended here
       ensure
         join_listeners
       end
@@ -149,7 +153,7 @@ module Penstock
         @ready = client
       end
 
-      # Ends what an interrupt or a silent coordinator left behind.
+      # Ends what an interrupt or an unanswered call left open.
       def find_out
         case @state
         when :committing then commit(again: true)
@@ -161,12 +165,14 @@ module Penstock
 
       def begin_transaction
         @state = :beginning
+        @begun_us = nil
+        @outlived = false
         recovering { command("begin") { |client, _| client.begin_transaction } }
         @state = :open
         @delivered = @port.client.call.counts.first
         @current = @last = Transaction.new(@port.sender)
         @begun_us = @clock.monotonic_us
-        tell("transaction.started")
+        emit("transaction.started")
       end
 
       # -- the block --
@@ -182,7 +188,7 @@ module Penstock
         leave
       end
 
-      # Aborts whatever way the block is left but by its end.
+      # Aborts if the block is left in any way except by its end.
       def guard
         ended = false
         result = yield @current
@@ -196,14 +202,14 @@ module Penstock
         leave_early unless ended
       end
 
-      # A thread that is killed leaves its blocks like a throw, but there is nobody left to be told.
+      # A killed thread leaves its blocks as a throw does, but no caller is left to get an error.
       def leave_early
         abort_because(nil)
         raise EarlyTransactionExitNotAllowedError unless Thread.current.status == "aborting"
       end
 
-      # What made it abort goes on to the caller, and is worth more than that aborting failed too, which was told. Unless it
-      # was aborted on purpose: then nil must mean that it was.
+      # The caller gets the error that caused the abort, not that of a failed abort, which was emitted as an event. Except after
+      # an abort on purpose: then nil must mean that it was aborted.
       def abort_because(error)
         abort(error)
       rescue KafkaError, *GONE
@@ -212,7 +218,7 @@ module Penstock
 
       # -- its end --
 
-      # @param again [Boolean] whether it may have been committed without our knowing
+      # @param again [Boolean] whether it may have been committed already, unknown to us
       def commit(again: false)
         @state = :committing
         @last.fate = :unknown
@@ -233,7 +239,7 @@ module Penstock
       end
 
       # @param cause [Exception, nil] what made it necessary
-      # @param again [Boolean] whether it may have ended, or never begun, without our knowing
+      # @param again [Boolean] whether it may have ended, or never begun, unknown to us
       def abort(cause = nil, again: false)
         begun = @state != :beginning
         await_first_report if begun && !lost?(cause)
@@ -247,7 +253,7 @@ module Penstock
         raise
       end
 
-      # An interrupt may have come between the client's answer and our taking note of it: then the call isn't valid any more.
+      # An interrupt may have come between the client's answer and our note of it: then the repeated call isn't valid any more.
       def unless_done(again = true)
         yield
       rescue KafkaError => error
@@ -271,7 +277,7 @@ module Penstock
         client.counts.first != @delivered || client.queue_size.zero?
       end
 
-      # Whether the client has given this transaction up itself.
+      # Whether the client itself has given up this transaction.
       def lost?(error)
         errors = [error, error&.cause].grep(KafkaError)
         errors.any? { |each| each.abortable? || each.fatal? } || !@port.client.call.fatal_error.nil?
@@ -282,7 +288,7 @@ module Penstock
         @state = :none
         @last.fate = how.to_sym
         leave
-        tell("transaction.#{how}")
+        emit("transaction.#{how}")
       end
 
       def leave
@@ -290,11 +296,11 @@ module Penstock
         @current = nil
       end
 
-      # Where no step of the above was at work when an exception came from outside.
+      # Needed if an exception came from outside while none of the steps above ran.
       def abort_left_open
         abort(again: true) if %i[beginning open].include?(@state)
       rescue KafkaError, *GONE
-        nil # told; it is tried again before the next
+        nil # emitted as an event; it is tried again before the next
       end
 
       # -- errors --
@@ -314,36 +320,43 @@ module Penstock
         raise
       end
 
-      # Puts a new client in the place of one that is lost. What can neither be tried again nor aborted counts as lost.
+      # Replaces a client that is lost. An error that can neither be retried nor aborted means that it is lost.
       def recover(error)
         @state = :none
-        return unless recoverable?(error)
+        return unless @settings.reload_on_transaction_fatal_error && @reloads < @settings.max_attempts_on_transaction_fatal_error
+
+        @outlived = open_too_long? unless @settings.reloadable?(error)
+        return unless @outlived || @settings.reloadable?(error)
 
         @reloads += 1
         @left.push(*@port.reload.call(error, @reloads))
         @commands.pause(@settings.wait_backoff_on_transaction_fatal_error)
       end
 
-      def recoverable?(error)
-        @settings.reload_on_transaction_fatal_error && @reloads < @settings.max_attempts_on_transaction_fatal_error &&
-          (!Reloading.kept?(@settings, error) || outlived?)
+      # The coordinator aborts a transaction that is open for too long, with the error for a producer that another has fenced.
+      def open_too_long?
+        !@begun_us.nil? && @clock.monotonic_us - @begun_us >= limit_ms * 1_000
       end
 
-      # A coordinator aborts what is open for too long, as if another had taken over: then nobody has.
-      def outlived?
-        begun_us, @begun_us = @begun_us, nil
-        limit_ms = Integer(@settings.kafka[:"transaction.timeout.ms"] || LIBRARYS_TIMEOUT_MS)
-        begun_us && @clock.monotonic_us - begun_us >= limit_ms * 1_000
+      def limit_ms = Integer(@settings.kafka[:"transaction.timeout.ms"] || LIBRARYS_TIMEOUT_MS)
+
+      # If the client was fenced only because its transaction was open for too long, and was replaced, the caller may continue.
+      def out_of_time(error)
+        return error unless @outlived
+
+        TransactionTimeoutError.new("the transaction was open for longer than transaction.timeout.ms (#{limit_ms} ms): the " \
+          "coordinator has aborted it, and the producer has a new client. Run it again, in less time or with a higher limit. " \
+          "#{error.message}", code: :transaction_timed_out, number: error.number, retriable: true)
       end
 
       # -- events --
 
-      # Those of clients that were replaced. Who has the lock doesn't wait for them: they may be waiting for it.
+      # Joins the reporters of replaced clients. Not while this fiber has the lock: their listeners may be waiting for it.
       def join_listeners
         return if @lock.mine? && !@lock.shut?
 
         while (left = @left.shift)
-          left.join(Shutdown::LISTENERS_MS)
+          left.join(Reporter::LISTENERS_MS)
         end
       end
 
@@ -351,10 +364,10 @@ module Penstock
         started_ms = @clock.monotonic_us
         yield
       ensure
-        tell("transaction.finished", time: (@clock.monotonic_us - started_ms) / 1_000.0)
+        emit("transaction.finished", time: (@clock.monotonic_us - started_ms) / 1_000.0)
       end
 
-      def tell(event, **payload)
+      def emit(event, **payload)
         @settings.monitor.instrument(event, {producer_id: @settings.id, **payload})
       end
     end

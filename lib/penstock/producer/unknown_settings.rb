@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-require_relative "../config/elsewhere"
+require_relative "../compat/karafka/setting_tree"
+require_relative "../compat/karafka/settings"
 require_relative "../errors"
 require_relative "../nearest"
 
@@ -9,11 +10,7 @@ module Penstock
     # Settings of a producer that don't exist: written down when a block says them, told with all other problems. Part of
     # {Settings}.
     module UnknownSettings
-      # Those of the incumbent, with what to do instead.
-      FORMER = {
-        "polling" => "Leave it out: a thread in C polls each producer",
-        "statistics_decorator" => "Leave it out: statistics have `_d` and `_fd` of every number"
-      }.freeze
+      FORMER = Compat::Karafka::Settings::PRODUCER
       # What is asked for on the quiet, `to_ary` and the like, is no setting.
       NAME = /\A(?!to_)[a-z]\w*=?\z/
       private_constant :FORMER, :NAME
@@ -27,7 +24,7 @@ module Penstock
         return unknown(plain.delete_suffix("=")) if plain.end_with?("=") || !arguments.empty?
 
         unknown(plain) unless FORMER.key?(plain)
-        Config::Elsewhere.new(plain) { |path| unknown(path) if FORMER.key?(plain) }
+        Compat::Karafka::SettingTree.new(plain) { |path| unknown(path) if FORMER.key?(plain) }
       end
 
       # What is only written down isn't there.

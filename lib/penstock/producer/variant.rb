@@ -79,21 +79,26 @@ module Penstock
       def topic_problems(producer, config)
         return [Problem.new("topic_config", "must be a Hash, is a #{config.class}")] unless config.is_a?(Hash)
 
-        refused = config.keys.filter_map { |name| name_problem(producer, name) }
+        refused = config.filter_map { |name, value| name_problem(name) || acks_problem(producer, name, value) }
         return refused unless refused.empty?
 
         texts = config.to_h { |name, value| [name.to_s, value.to_s] }
         texts.filter_map { |name, value| value_problem(name, Native::Conf.check(name, value)) }
       end
 
-      def name_problem(producer, name)
+      def name_problem(name)
         place = "topic_config.#{name}"
         return Problem.new(place, "the key #{name.inspect} must be a Symbol") unless name.is_a?(Symbol)
-        return Problem.new(place, "can't differ in a variant", Nearest.hint(name, TOPIC_PROPERTIES)) unless
-          TOPIC_PROPERTIES.include?(name)
-        return unless name.end_with?("acks") && producer.idempotent?
+        return if TOPIC_PROPERTIES.include?(name)
 
-        Problem.new(place, "is `all` for an idempotent or transactional producer, always")
+        Problem.new(place, "can't differ in a variant", Nearest.hint(name, TOPIC_PROPERTIES))
+      end
+
+      def acks_problem(producer, name, value)
+        return if !name.end_with?("acks") || %w[all -1].include?(value.to_s) || !producer.idempotent?
+
+        Problem.new("topic_config.#{name}", "is #{value}, and an idempotent producer, as each is by default, needs `all`",
+          'Use a producer of its own for these messages, with config.kafka = {…, "enable.idempotence": false}')
       end
 
       def value_problem(name, complaint)

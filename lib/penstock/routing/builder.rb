@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "../config/replay"
+require_relative "../config/tolerant_block"
 require_relative "composition"
 require_relative "draft"
 require_relative "dsl/draw"
@@ -23,8 +23,8 @@ module Penstock
       #
       # @return [self]
       def draw(&block)
-        @drafts << Config::Replay.new.run do |replay|
-          Draft.new.tap { |draft| Dsl::Draw.new(Dsl::Session.new(draft, @features, replay)).fill(block) }
+        @drafts << Config::TolerantBlock.new.run do |tolerant_block|
+          Draft.new.tap { |draft| Dsl::Draw.new(Dsl::Session.new(draft, @features, tolerant_block)).fill(block) }
         end
         self
       end

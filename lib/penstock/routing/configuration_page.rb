@@ -40,7 +40,8 @@ module Penstock
 
         librdkafka's properties, with Symbols as keys. One Hash serves consumers, producer and admin: each gets what it takes.
         librdkafka itself is asked whether names and values are right. Ours where you say nothing: see
-        `lib/penstock/config/kafka_map.rb`. Refused are `group.id` (it is `config.group_id`, or the name of a
+        `lib/penstock/config/kafka_map.rb`; among them `heartbeat.interval.ms` 1,000, by which a member learns of a
+        rebalance, so that a partition that moves rests for about a second instead of three. Refused are `group.id` (it is `config.group_id`, or the name of a
         `consumer_group`), `enable.auto.commit` and `enable.auto.offset.store` (offsets are committed by Penstock) and, with
         `group.protocol: "consumer"` (KIP-848), what the broker then settles: `partition.assignment.strategy`,
         `session.timeout.ms`, `heartbeat.interval.ms`.

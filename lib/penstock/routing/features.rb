@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../compat/karafka/settings"
 require_relative "../config/types"
 require_relative "../serialization/deserializers"
 require_relative "consumer_class"
@@ -103,7 +104,7 @@ module Penstock
             flag(:manual_offset_management, description: "Only marks move the offset."),
             flag(:eofed, check: EOFED, description: "Whether `eofed` is called at the end of a partition."),
             flag(:long_running_job, aliases: [:non_blocking_job],
-              description: "Accepted, without effect: every job may run long.")
+              description: Compat::Karafka::Settings.without_effect("long_running_job"))
           ]
         end
 

@@ -2,11 +2,12 @@
 
 module Penstock
   module Runtime
-    # Makes so what the topics' breakers say: while one is open its lanes are held, and one record at a time is sent to try.
-    # Runs on the poll loop's thread, behind the outcomes of a turn and before records are handed out.
+    # Makes so what the topics' breakers decide, for the lanes of one connection: while a breaker is open they are held, and one
+    # record at a time is sent to try, of whichever connection. Runs on the poll loop's thread, after the outcomes of a turn and
+    # before records are handed out. Ends with the connection ({#close}); the breakers live on.
     class Breakers
-      # A topic's breaker, and the lane its probe runs on.
-      Entry = Struct.new(:breaker, :probing, :held)
+      # A breaker, and the lane of this connection on which its probe runs.
+      Entry = Struct.new(:breaker, :probing)
       private_constant :Entry
 
       # @param session [Session]
@@ -17,17 +18,18 @@ module Penstock
         @entries = {}.compare_by_identity
       end
 
-      # @param topic [Routing::Topic]
-      # @param breaker [Processing::Failure::Breaker]
-      def add(topic, breaker) = @entries[topic] = Entry.new(breaker, nil, false)
+      # @param breaker [SharedBreaker]
+      def add(breaker)
+        @entries[breaker] ||= Entry.new(breaker, nil)
+        breaker.watch(@session.mailbox)
+      end
 
       # @return [Integer, nil] monotonic ms at which to be run again: now, where the lanes aren't as the breaker says; an overdue
       #   probe waits for a record, not for a time
       def next_due
         soonest = nil
-        @entries.each do |topic, entry|
-          next if entry.breaker.closed? && !held?(topic, entry)
-          due = due_of(topic, entry)
+        @entries.each_value do |entry|
+          due = due_of(entry)
           soonest = due if due && (soonest.nil? || due < soonest)
         end
         soonest
@@ -35,73 +37,95 @@ module Penstock
 
       # Goes on as far as it can.
       def run
-        @entries.each { |topic, entry| entry.breaker.closed? ? let_go(topic, entry) : hold(topic, entry) }
+        @entries.each_value do |entry|
+          breaker = entry.breaker
+          breaker.expire(@session.now) unless breaker.closed?
+          breaker.closed? ? let_go(entry) : hold(entry)
+          while (event, payload = breaker.take_news)
+            @session.emit(event, payload)
+          end
+        end
+      end
+
+      # The connection ends: who probes elsewhere must not wait for a probe of this one.
+      def close
+        @entries.each_value do |entry|
+          entry.breaker.unwatch(@session.mailbox)
+          lost(entry) if entry.probing
+        end
       end
 
       private
 
-      def due_of(topic, entry)
-        now = @session.now
-        return now if entry.breaker.closed?
-        lanes = lanes(topic)
-        return now if !entry.held || over?(entry) || lanes.any? { |lane| !lane.holds.include?(:breaker) }
-        return unless entry.breaker.state == :open
-
-        due = entry.breaker.due
-        (due > now || lanes.any?(&:probe?)) ? due : nil
+      def due_of(entry)
+        breaker = entry.breaker
+        return (@session.now if breaker.news? || entry.probing || held?(breaker)) if breaker.closed?
+        lanes = lanes(breaker)
+        return @session.now if over?(entry) || lanes.any? { |lane| !lane.holds.include?(:breaker) }
+        [breaker.ends_at, probe_due(breaker, lanes)].compact.min
       end
 
-      def let_go(topic, entry)
-        return unless held?(topic, entry)
-        entry.held = false
+      def probe_due(breaker, lanes)
+        return unless breaker.state == :open
+        due = breaker.probe_at(fresh: lanes.any? { |lane| lane.probe? && lane.fresh_record? }) or return
+        (due > @session.now || lanes.any?(&:probe?)) ? due : nil
+      end
+
+      def held?(breaker)
+        @session.lanes.any? { |_key, lane| lane.breaker.equal?(breaker) && lane.holds.include?(:breaker) && lane.owned? }
+      end
+
+      # A probe that still runs is a unit like any other from here on.
+      def let_go(entry)
         entry.probing = nil
-        lanes(topic).each { |lane| lane.holds.release(:breaker) }
-        @session.emit("breaker.closed", {topic: topic.name})
-      end
-
-      # One that opens and closes within a turn has held the lane that told of it.
-      def held?(topic, entry)
-        entry.held ||
-          @session.lanes.any? { |_key, lane| lane.holds.include?(:breaker) && lane.topic.equal?(topic) && lane.owned? }
+        lanes(entry.breaker).each(&:release_breaker)
       end
 
       # Lanes that came meanwhile are held too.
-      def hold(topic, entry)
-        entry.held = true
-        lanes = lanes(topic)
-        lanes.each { |lane| close(lane) unless lane.holds.include?(:breaker) }
-        look_after(entry)
+      def hold(entry)
+        lanes = lanes(entry.breaker)
+        lanes.each { |lane| close_lane(lane) unless lane.holds.include?(:breaker) }
+        lost(entry) if over?(entry)
         probe(entry, lanes)
       end
 
       # What was handed out and has not started comes back.
-      def close(lane)
+      def close_lane(lane)
         lane.holds.add(:breaker)
         @session.call_back(lane)
       end
 
-      # Its outcome has been settled by now; if that told the breaker nothing, there was none.
-      def look_after(entry)
-        return unless over?(entry)
+      # The probe's outcome has been settled, or there will be none; if it told the breaker something that changes nothing.
+      def lost(entry)
         entry.probing = nil
         entry.breaker.probe_lost
       end
 
       # Whether the probe isn't under way any more.
-      def over?(entry) = entry.probing && (entry.probing.idle? || !@session.current?(entry.probing))
+      def over?(entry) = entry.probing && !(entry.probing.probing? && @session.current?(entry.probing))
 
+      # One after another; those with a fresh record first.
       def probe(entry, lanes)
-        ready = lanes.select(&:probe?).sort_by(&:key)
-        key = entry.breaker.probe(ready.map(&:key), @session.now) or return
-        lane = @session.lane(key)
-        entry.probing = lane
+        ready = lanes.select(&:probe?)
+        return if ready.empty?
+        fresh = ready.select(&:fresh_record?)
+        return unless entry.breaker.probe(@session.now, fresh: fresh.any?)
+        entry.probing = lane = next_lane(fresh.any? ? fresh : ready)
         unit = lane.probe
         lane.recording&.probed
         lane.recording&.unit(unit)
         @hand_out.call(lane, unit)
       end
 
-      def lanes(topic) = @session.all.select { |lane| lane.topic.equal?(topic) && lane.owned? }
+      # @return [Processing::Lane] the one after the last that had a probe
+      def next_lane(lanes)
+        lanes = lanes.sort_by(&:key)
+        lane = lanes.find { |one| @last && (one.key <=> @last).positive? } || lanes.first
+        @last = lane.key
+        lane
+      end
+
+      def lanes(breaker) = @session.all.select { |lane| lane.breaker.equal?(breaker) && lane.owned? }
     end
   end
 end

@@ -194,7 +194,7 @@ module Penstock
       def read_marks(lane)
         lane.recording&.marks
         lane.take_marks
-        lane.suspects&.look(lane.ledger)
+        lane.suspects&.look(lane.ledger, @session.now)
       end
 
       def entries_of(lanes, forced, now)

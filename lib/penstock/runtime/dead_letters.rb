@@ -117,7 +117,7 @@ module Penstock
       end
 
       def look(pending)
-        return look_again(pending, pending.wait_ms * 2) unless pending.handle.done?
+        return look_again(pending, (pending.wait_ms * 5 / 4) + 1) unless pending.handle.done?
         error = pending.handle.create_result.error
         error ? failed(pending, error) : acknowledged(pending)
       end
@@ -171,7 +171,7 @@ module Penstock
         lane.letter_done
         now = @session.now
         lane.recording&.acknowledged(pending.burial, now)
-        pending.burial.acknowledged(lane, now).each { |effect| effect.perform(lane, @ports) }
+        pending.burial.acknowledged(lane).each { |effect| effect.perform(lane, @ports) }
         tell(pending)
         pending.burial.commit ? @committer.want([lane]) : @committer.moved
         false

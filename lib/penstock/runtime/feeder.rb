@@ -34,17 +34,8 @@ module Penstock
 
       # Hands out what waits, takes what is wanted, hands that out too.
       def run
-        return unless @session.feeding
-        lanes = rotated
-        @crowded = crowded(lanes)
-        lanes.each do |lane|
-          let_in(lane) if lane.intake.waiting?
-          hand_out(lane) if lane.waiting?
-        end
-        wanted = wanted(lanes)
-        take(wanted) unless wanted.empty?
-        tell_ends if ends_untold?
-        await_places unless @refused.empty?
+        feed if @session.feeding
+        @suspicion.commit
       end
 
       # @return [Boolean] whether users are still to hear of a partition's end, behind what runs
@@ -68,12 +59,41 @@ module Penstock
 
       private
 
+      def feed
+        lanes = rotated
+        @crowded = crowded(lanes)
+        lanes.each do |lane|
+          @suspicion.release(lane)
+          go_back(lane) if !lane.holds.open? && lane.redelivery_due?
+          let_in(lane) if lane.intake.waiting?
+          hand_out(lane) if lane.waiting?
+        end
+        wanted = wanted(lanes)
+        take(wanted) unless wanted.empty?
+        tell_ends if ends_untold?
+        await_places unless @refused.empty?
+      end
+
       # Every turn begins with another lane, so that none is always served last.
       def rotated
         lanes = @session.all
         return lanes if lanes.size < 2
         @turn = (@turn + 1) % lanes.size
         lanes.rotate(@turn)
+      end
+
+      # After an error, with manual offsets: what was handed out and isn't marked comes again, from the broker.
+      def go_back(lane)
+        lane.recording&.marks
+        lane.take_marks
+        count = lane.ledger.incomplete - lane.division.size - lane.intake.size
+        from = lane.begin_redelivery
+        lane.recording&.redelivery(from)
+        @ports.moved
+        return unless from
+        @untold.delete(lane) # the source meets the end once more
+        @ports.seek(lane, from, :redelivery)
+        @ports.emit("consumer.redelivery", {topic: lane.topic_name, partition: lane.partition, offset: from, count: count})
       end
 
       # Only as many lanes as units may wait: what is taken and can't be handed out grows old.
@@ -157,12 +177,11 @@ module Penstock
         end
       end
 
-      # Asked only where a gap has to be explained.
+      # Asked only where a gap has to be explained, or may be one.
       def low_watermark(lane, batch)
-        tail = lane.ledger.tail
-        return unless tail && batch.size.positive? && batch.offset(0) > tail
-        low, = @session.driver.cached_watermarks(lane.topic_name, lane.partition)
-        low
+        tail = lane.next_take or return
+        gap = batch.size.positive? && batch.offset(0) > tail
+        @session.driver.cached_watermarks(lane.topic_name, lane.partition).first if gap || lane.redelivery.reading?
       end
 
       def hand_out(lane)

@@ -8,8 +8,8 @@ module Penstock
     # Hands hooks (`revoked`, `shutdown`) to the hook worker: before all units in the queue, never beside a unit of the same
     # consumer. One per poll loop, outlives its connections; runs on the loop's thread.
     class Hooks
-      # @param queue [RunQueue]
-      # @param pool [WorkerPool]
+      # @param queue [Execution::RunQueue]
+      # @param pool [Execution::Threads::Pool]
       def initialize(queue, pool)
         @queue = queue
         @pool = pool

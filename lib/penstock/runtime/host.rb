@@ -3,17 +3,18 @@
 require "logger"
 require_relative "../assignment/generations"
 require_relative "../execution/adviser"
-require_relative "../execution/onion"
+require_relative "../execution/middleware_stack"
+require_relative "../execution/run_queue"
+require_relative "../execution/threads/pool"
 require_relative "../execution/unit_runner"
 require_relative "../instrumentation/statistics"
 require_relative "../processing/recording/recorder"
+require_relative "breaker_registry"
 require_relative "flight_dump"
 require_relative "inquiry"
 require_relative "reporter"
-require_relative "run_queue"
 require_relative "suspect_gate"
 require_relative "threads"
-require_relative "worker_pool"
 
 module Penstock
   module Runtime
@@ -34,6 +35,8 @@ module Penstock
 
       # @return [Assignment::Generations]
       attr_reader :generations
+      # @return [BreakerRegistry]
+      attr_reader :breakers
 
       # @param settings [Config::Settings]
       # @param monitor [Instrumentation::Monitor]
@@ -46,9 +49,9 @@ module Penstock
       # @param topics [Array<Routing::Topic>] what is consumed
       # @param properties [#call] librdkafka's settings of a group
       # @param stop [#call] stops the process because of an error
-      # @param home [Hash{Symbol => #call}, nil] what processes that are forked bring along of their application
-      def initialize(settings:, monitor:, logger:, clock:, codec:, layers:, producer:, topics:, properties:, stop:, home: nil,
-        producer_behind: ->(_closed) {})
+      # @param child_setup [Hash{Symbol => #call}, nil] what forked processes take from their application
+      def initialize(settings:, monitor:, logger:, clock:, codec:, layers:, producer:, topics:, properties:, stop:,
+        child_setup: nil, producer_behind: ->(_closed) {})
         @settings = settings
         @monitor = monitor
         @logger = logger
@@ -60,19 +63,19 @@ module Penstock
         @stop = stop
         @stopping = false
         @suspect_gate = SuspectGate.new
+        @breakers = BreakerRegistry.new(clock)
         @generations = Assignment::Generations.new
         @workers = settings.concurrency
         @topics = topics
         @discovered = []
-        @transacted = {}
         @limits = limits(topics)
         @threads = Threads.new(method(:thread_died))
         @reporter = Reporter.new(monitor, @threads)
         @ranks = ranked(topics)
         @queue = new_queue
-        @pool = WorkerPool.new(queue: @queue, runner: runner(Execution::Onion.new(layers)), threads: @threads,
-          concurrency: @workers, priority: settings.worker_thread_priority)
-        place(topics, layers, home)
+        @pool = Execution::Threads::Pool.new(queue: @queue, runner: runner(Execution::MiddlewareStack.new(layers)),
+          threads: @threads, concurrency: @workers, priority: settings.worker_thread_priority)
+        place(topics, layers, child_setup)
       end
 
       # Workers a topic may hold at once: where several topics are consumed one can't take them all.
@@ -80,8 +83,8 @@ module Penstock
       # @return [Integer]
       def worker_limit(topic_name) = @limits.fetch(topic_name, @default_limit)
 
-      # @return [RunQueue] for whoever runs units
-      def new_queue = RunQueue.new(method(:worker_limit), (method(:rank) if @ranks.any?))
+      # @return [Execution::RunQueue] for an executor
+      def new_queue = Execution::RunQueue.new(method(:worker_limit), (method(:rank) if @ranks.any?))
 
       # @param topic [Routing::Topic]
       # @return [Integer] units that can run at once where the topic's run
@@ -115,7 +118,7 @@ module Penstock
         @limits = @limits.merge(topic.name => limit(topic))
         @ranks = @ranks.merge(ranked([topic]))
         @discovered << topic
-        @pool.know(topic) if @pool.respond_to?(:know)
+        @pool.know(topic)
       end
 
       # @return [Boolean] whether the process is coming to rest
@@ -159,18 +162,6 @@ module Penstock
 
       # @return [Boolean] whether the application's producer has transactions
       def transactional? = @settings.kafka.key?(:"transactional.id") || @settings.kafka.key?("transactional.id")
-
-      # Opened without its ledger, a partition would run again what transactions have completed beyond its offset. Which producer
-      # a consumer will take is known when it has: until then the application's own counts.
-      # @param topic [Routing::Topic]
-      # @return [Boolean] whether its partitions wait for their ledger, however long
-      def patient?(topic) = transactional? || @transacted.key?(topic.name)
-
-      # A consumer of the topic had a transaction, with whichever producer.
-      # @param topic [Routing::Topic]
-      def transacted(topic)
-        @transacted = @transacted.merge(topic.name => true) unless @transacted.key?(topic.name)
-      end
 
       # A transaction holds an offset that is waited for: it may be one that this process's last life left open.
       def end_old_transactions
@@ -258,14 +249,14 @@ module Penstock
       end
 
       # Units that don't run on threads have run queues of their own.
-      def place(topics, layers, home)
+      def place(topics, layers, child_setup)
         return if topics.all? { |topic| elsewhere(topic).nil? }
-        require_relative "placement" # not before it is needed: it brings sockets along
-        @queue = @pool = Placement.new(self, topics, method(:runner), layers, home).build(@pool)
+        require_relative "../execution/placement" # only when it is needed: it loads sockets
+        @queue = @pool = Execution::Placement.new(self, topics, method(:runner), layers, child_setup).build(@pool)
       end
 
-      def runner(onion)
-        Execution::UnitRunner.new(monitor: @monitor, onion: onion, clock: @clock,
+      def runner(middleware)
+        Execution::UnitRunner.new(monitor: @monitor, middleware: middleware, clock: @clock,
           critical: @settings.critical_errors, queue: @queue, adviser: adviser)
       end
 

@@ -2,6 +2,7 @@
 
 require_relative "../consumer/context"
 require_relative "../consumer/pool"
+require_relative "../execution/run_queue"
 require_relative "../processing/assembly"
 require_relative "breakers"
 require_relative "committer"
@@ -17,7 +18,6 @@ require_relative "opening"
 require_relative "patience"
 require_relative "ports"
 require_relative "rebalances"
-require_relative "run_queue"
 require_relative "session"
 require_relative "settler"
 require_relative "stopping"
@@ -44,12 +44,12 @@ module Penstock
       # @param driver [Native::Consumer]
       # @param host [Host]
       # @param mailbox [Mailbox]
-      # @param left_running [Hash] lanes of earlier connections whose units still run
+      # @param orphaned_units [Hash] lanes of earlier connections whose units still run
       # @param hooks [Hooks]
-      def initialize(group, driver, host, mailbox, left_running, hooks)
+      def initialize(group, driver, host, mailbox, orphaned_units, hooks)
         @host = host
         @hooks = hooks
-        @session = Session.new(group: group, driver: driver, host: host, mailbox: mailbox, left_running: left_running)
+        @session = Session.new(group: group, driver: driver, host: host, mailbox: mailbox, orphaned_units: orphaned_units)
         @assemblies = Hash.new { |known, topic| known[topic] = assembly(topic) }.compare_by_identity
         @insights = Insights.new(@session)
         @link = Link.new(driver: driver, mailbox: mailbox, host: host, insights: @insights)
@@ -81,7 +81,7 @@ module Penstock
 
       # @return [Boolean] whether nothing waits for a unit to end, and nothing could be handed out when one does
       def calm?
-        return false if stirring? || @committer.awaited? || @session.left_running.any? || @feeder.ends_untold?
+        return false if stirring? || @committer.awaited? || @session.orphaned_units.any? || @feeder.ends_untold?
         @session.lanes.none? do |_key, lane|
           lane.ready || !lane.division.empty? || !lane.intake.empty? || lane.suspects&.announced?
         end
@@ -130,6 +130,7 @@ module Penstock
           @session.remove(lane)
         end
         @dead_letters.close
+        @breakers.close
         @committer.close
         @slots.close
       end
@@ -140,8 +141,7 @@ module Penstock
         @committer = Committer.new(@session, codec: @host.codec, interval_ms: @host.commit_interval_ms(@session.group),
           expelled: -> { @rebalances.expelled })
         @opening = Opening.new(@session, codec: @host.codec, committer: @committer,
-          source_begins: @host.begins(@session.group), patient: @host.method(:patient?),
-          unstable: @host.method(:end_old_transactions))
+          source_begins: @host.begins(@session.group), unstable: @host.method(:end_old_transactions))
         @rebalances = Rebalances.new(@session, committer: @committer, opening: @opening, lanes: method(:lane), hooks: @hooks)
         @stopping = Stopping.new(@session, committer: @committer, hooks: @hooks, rebalances: @rebalances)
       end
@@ -153,8 +153,7 @@ module Penstock
         @breakers = Breakers.new(@session, method(:probe))
         @feeder = Feeder.new(@session, @assemblies, @ports, @host.method(:worker_limit), @suspicion)
         @slots = OffsetSlots.new(@session, @committer, @opening, codec: @host.codec,
-          settle: ->(outcome) { @settler.call(outcome) }, inquire: ->(claim) { @host.inquire(claim, @session.mailbox) },
-          met: ->(claim) { @host.transacted(claim.lane.topic) })
+          settle: ->(outcome) { @settler.call(outcome) }, inquire: ->(claim) { @host.inquire(claim, @session.mailbox) })
         @settler = Settler.new(@session, @assemblies, @ports, @hooks, @suspicion, @slots)
       end
 
@@ -173,8 +172,9 @@ module Penstock
       def assembly(topic)
         settings = @host.settings
         Processing::Assembly.new(topic, critical_errors: settings.critical_errors, concurrency: @host.concurrency(topic),
-          window: {records: settings.window_records, bytes: settings.window_bytes}, clock: @host.clock)
-          .tap { |assembly| @breakers.add(topic, assembly.breaker) if assembly.breaker }
+          window: {records: settings.window_records, bytes: settings.window_bytes}, clock: @host.clock,
+          breaker: @host.breakers.of(topic))
+          .tap { |assembly| @breakers.add(assembly.breaker) if assembly.breaker }
       end
 
       # A partition that was assigned, with everything it needs.
@@ -189,9 +189,9 @@ module Penstock
         @insights.assigned(lane)
         lock = Monitor.new
         pool = Consumer::Pool.new(bound: assembly.bound?) { Consumer::Context.new(lane, @link, lock) }
-        lane.slot = RunQueue::Slot.new(topic.name, pool, @session.mailbox, width: @host.width(topic, assembly.width),
+        lane.slot = Execution::RunQueue::Slot.new(topic.name, pool, @session.mailbox, width: @host.width(topic, assembly.width),
           ordered: !lane.rolling?)
-        lane.prepare_slot = RunQueue::Slot.new(topic.name, pool, @session.mailbox) if lane.prepare
+        lane.prepare_slot = Execution::RunQueue::Slot.new(topic.name, pool, @session.mailbox) if lane.prepare
         lane
       end
     end

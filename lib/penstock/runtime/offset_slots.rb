@@ -22,15 +22,13 @@ module Penstock
       # @param settle [#call] settles an outcome that was put off
       # @param inquire [#call] has a claim's producer asked until there is an answer, which comes as a word: `call(claim)`, false
       #   when there was nobody to do it
-      # @param met [#call] hears of each claim
-      def initialize(session, committer, opening, codec:, settle:, inquire:, met: ->(_claim) {})
+      def initialize(session, committer, opening, codec:, settle:, inquire:)
         @session = session
         @committer = committer
         @opening = opening
         @codec = codec
         @settle = settle
         @inquire = inquire
-        @met = met
         @waiting = []
         @reading = []
         @unasked = {}.compare_by_identity
@@ -40,7 +38,6 @@ module Penstock
       # @param claim [Consumer::Claim]
       def asked(claim)
         return claim.refuse unless ours?(claim)
-        @met.call(claim)
         claim.lane.offset_slot.ask(claim)
         @waiting << claim.lane
         run
@@ -94,8 +91,11 @@ module Penstock
       def ours?(claim)
         lane = claim.lane
         @session.current?(lane) && lane.owned? && lane.marks.owned? && claim.incarnation == lane.incarnation &&
-          !lane.doubtful? && lane.ledger.known?
+          !lane.doubtful? && lane.ledger.known? && claim.marks.all? { |cell, _offset| counts_in?(cell) }
       end
+
+      # What has come again since, after an error, is no matter of an older message's transaction.
+      def counts_in?(cell) = !cell.respond_to?(:owned?) || cell.owned?
 
       def advance(lane)
         slot = lane.offset_slot

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../errors"
+require_relative "../native/consumer"
 require_relative "../processing/backoff"
 require_relative "error_codes"
 require_relative "reopening"
@@ -12,28 +13,34 @@ module Penstock
     # loop's thread.
     #
     # An answer that comes after the lane has gone, or for one that is open, is dropped: lanes are compared by identity, not by
-    # name. What the broker can't say yet is asked again; after 30 s a lane opens from the stored offset alone. But not where a
-    # transaction still holds the offset, which comes to its end, nor where transactions may have completed something beyond it
-    # that would run twice.
+    # name. While there is no answer the request is made again, every {RETRY_MS}; `offsets.unavailable` reports it. A lane never
+    # opens without its ledger: librdkafka reads the position from the same coordinator, so it could not fetch either, and what
+    # was completed beyond the offset would run again.
     class Opening
       RETRY_MS = 250
       REQUEST_MS = 10_000
-      PATIENCE_MS = 30_000
-      private_constant :RETRY_MS, :REQUEST_MS, :PATIENCE_MS
+      # After so long without an answer, and then at this interval, `offsets.unavailable` is emitted.
+      FIRST_REPORT_MS = 10_000
+      REPORT_MS = 30_000
+      private_constant :RETRY_MS, :REQUEST_MS, :FIRST_REPORT_MS, :REPORT_MS
 
-      # A question under way: which lanes, since when, and whether for all partitions of the group.
-      Question = Struct.new(:lanes, :since, :all)
+      # A request under way: its lanes, since when they wait, whether it is for all partitions of their topics, and when the
+      # wait is reported next.
+      Question = Struct.new(:lanes, :since, :all, :report_at) do
+        def initialize(lanes, since, all, report_at = since + FIRST_REPORT_MS) = super
+      end
 
       # @param session [Session]
       # @param codec [#decode]
       # @param committer [Committer]
       # @param source_begins [Symbol] where the connection begins without a committed offset
-      # @param patient [#call] whether lanes of a topic never open without a ledger
       # @param unstable [#call] called when a transaction holds an offset
-      def initialize(session, codec:, committer:, source_begins: :earliest, patient: ->(_topic) { false }, unstable: -> {})
+      # @param patched [Boolean] whether librdkafka names the offsets that transactions hold; without our patches the request
+      #   only times out
+      def initialize(session, codec:, committer:, source_begins: :earliest, unstable: -> {}, patched: Native.patched?)
         @unstable = unstable
+        @patched = patched
         @source_begins = source_begins
-        @patient = patient
         @reopening = Reopening.new(session, committer, method(:decode))
         @session = session
         @codec = codec
@@ -62,7 +69,7 @@ module Penstock
         _type, token, number, message, rows = event
         question = @asked.delete(token) or return
         lanes = still_asked(question.lanes)
-        return failed(question, lanes, message) unless number.zero?
+        return failed(question, lanes, message, number: number) unless number.zero?
         question.all ? newcomers(lanes, rows) : settle(question, lanes, rows)
       end
 
@@ -83,8 +90,15 @@ module Penstock
         question.lanes = still_asked(question.lanes)
         return if question.lanes.empty?
         @asked[@token += 1] = question
-        keys = question.all ? nil : question.lanes.map(&:key)
-        @session.driver.fetch_committed(@token, keys, require_stable: true, timeout_ms: REQUEST_MS)
+        @session.driver.fetch_committed(@token, partitions(question), timeout_ms: REQUEST_MS)
+      rescue SystemCallError => error # there can be no thread for it now
+        @asked.delete(@token)
+        failed(question, question.lanes, error.message)
+      end
+
+      def partitions(question)
+        return question.lanes.map(&:key) unless question.all
+        question.lanes.map(&:topic_name).uniq.map { |topic| [topic, Native::Consumer::ALL_PARTITIONS] }
       end
 
       # Those that are ours and wait for the answer.
@@ -97,11 +111,16 @@ module Penstock
       def settle(question, lanes, rows)
         answers = rows.to_h { |topic, partition, *rest| [[topic, partition], rest] }
         told, untold = lanes.partition { |lane| answers[lane.key]&.at(3) == 0 }
-        failed(question, untold, "no stable committed offset", answers) unless untold.empty?
+        failed(question, untold, untold_reason(untold, answers), answers) unless untold.empty?
         again, known = told.partition { |lane| @reopening.include?(lane) }
         again.each { |lane| @reopening.opened(lane, *answers[lane.key].first(2)) }
         fresh = known.select { |lane| adopt(lane, *answers[lane.key]) == :new }
         ask(Question.new(fresh, question.since, true)) unless fresh.empty?
+      end
+
+      def untold_reason(lanes, answers)
+        answer = answers[lanes.first.key] or return "the coordinator's answer doesn't name the partition"
+        held?(answer) ? "an open transaction holds the offset" : Native.error_text(answer[3])
       end
 
       # @return [Symbol, nil] :new when it has to be known whether the group consumes the topic already
@@ -172,27 +191,24 @@ module Penstock
         nil
       end
 
-      def failed(question, lanes, reason, answers = {})
+      # @param number [Integer] of the error of the whole request
+      def failed(question, lanes, reason, answers = {}, number: 0)
         return if lanes.empty?
-        now = @session.now
-        @unstable.call if lanes.any? { |lane| held?(answers[lane.key]) }
-        tired = (now - question.since >= PATIENCE_MS) ? lanes.reject { |lane| waits_on?(lane, answers[lane.key]) } : []
-        give_up(question, tired, reason, now)
-        lanes -= tired
-        @retries << [now + RETRY_MS, Question.new(lanes, question.since, question.all)] unless lanes.empty?
-      end
-
-      def waits_on?(lane, answer)
-        @patient.call(lane.topic) || @reopening.include?(lane) || held?(answer)
+        @unstable.call if lanes.any? { |lane| held?(answers[lane.key]) } || (!@patched && ErrorCodes.of(number) == :timed_out)
+        rest = Question.new(lanes, question.since, question.all, question.report_at)
+        report(rest, reason)
+        @retries << [@session.now + RETRY_MS, rest]
       end
 
       # By a transaction.
       def held?(answer) = !answer.nil? && ErrorCodes.of(answer[3]) == :unstable_offset_commit
 
-      def give_up(question, lanes, reason, now)
-        lanes.each do |lane|
-          opened(lane, nil)
-          @session.emit("offsets.opened_without_ledger", {topic: lane.topic_name, partition: lane.partition,
+      def report(question, reason)
+        now = @session.now
+        return if now < question.report_at
+        question.report_at = now + REPORT_MS
+        question.lanes.each do |lane|
+          @session.emit("offsets.unavailable", {topic: lane.topic_name, partition: lane.partition,
             waited_ms: now - question.since, reason: reason})
         end
       end

@@ -2,7 +2,7 @@
 
 require_relative "../errors"
 require_relative "hooks"
-require_relative "left_running"
+require_relative "orphaned_units"
 require_relative "mailbox"
 require_relative "stopping"
 require_relative "survey"
@@ -32,8 +32,11 @@ module Penstock
       # @return [Integer, nil] when it last turned (monotonic ms); nil before it first did. Any thread
       attr_reader :turned_at
 
-      # @return [Boolean] whether a stop ended with units still running
+      # @return [Boolean] whether a stop's time was over while units still ran
       attr_reader :forced
+
+      # @return [Array<Processing::Unit>] those units
+      attr_reader :interrupted_units
 
       # @param group [Routing::SubscriptionGroup]
       # @param host [Host] what all loops of an application share
@@ -43,10 +46,11 @@ module Penstock
         @host = host
         @connect = connect
         @mailbox = Mailbox.new
-        @left_running = LeftRunning.new
+        @orphaned_units = OrphanedUnits.new
         @hooks = Hooks.new(host.queue, host.pool)
         @failures = 0
         @forced = false
+        @interrupted_units = []
         @finished = false
         @orders = []
         @recorder = host.recorder
@@ -123,7 +127,7 @@ module Penstock
         driver = @connect.call(@group)
         LOADING.synchronize { load_parts }
         @mailbox.wake = driver.method(:wakeup)
-        @parts = LoopParts.new(@group, driver, @host, @mailbox, @left_running, @hooks)
+        @parts = LoopParts.new(@group, driver, @host, @mailbox, @orphaned_units, @hooks)
         @parts.recorder = @recorder
         order_again
         state("running")
@@ -269,7 +273,8 @@ module Penstock
 
       def finish
         @finished = true
-        @forced = @parts.stopping.unfinished.any?
+        @forced = @parts.stopping.forced?
+        @interrupted_units = @parts.stopping.interrupted_units
         state("stopping")
       end
 
@@ -304,10 +309,10 @@ module Penstock
         @cut_short = true
         deadline = @orders.last
         reserve = Stopping.reserve_ms(deadline.remaining_ms)
-        wait_out(deadline.at_ms - reserve) { @left_running.empty? }
-        @host.pool.interrupt(@left_running.values)
-        wait_out(deadline.at_ms - reserve / 2) { @left_running.empty? }
-        @forced = @left_running.any?
+        wait_out(deadline.at_ms - reserve) { @orphaned_units.empty? }
+        @interrupted_units = @host.pool.interrupt(@orphaned_units.values)
+        wait_out(deadline.at_ms - reserve / 2) { @orphaned_units.empty? }
+        @forced = @orphaned_units.any? || @interrupted_units.any?
         @finished = true
       end
 
@@ -348,7 +353,7 @@ module Penstock
         lane.suspects&.ended(outcome.unit) if outcome.unit.consume?
         lane.take_back(@host.queue.withdraw(lane.slot, unstall: true)) unless outcome.smooth?
         @hooks.ended(lane)
-        @left_running.ended(lane, outcome.unit, nil)
+        @orphaned_units.ended(lane, outcome.unit, nil)
       end
 
       def state(name)

@@ -77,7 +77,7 @@ module Penstock
 
       # The source already stands there: nothing prefetched is thrown away.
       def in_place?(lane, offset)
-        !lane.rolling? && lane.intake.empty? && offset == (lane.division.first_offset || lane.ledger.tail)
+        !lane.rolling? && lane.intake.empty? && offset == (lane.division.first_offset || lane.next_take)
       end
 
       def go_on(lane, offset)

@@ -5,7 +5,6 @@ require_relative "../config/memory_budget"
 require_relative "../errors"
 require_relative "error_codes"
 require_relative "../processing/lane"
-require_relative "run_queue"
 
 module Penstock
   module Runtime
@@ -219,7 +218,7 @@ module Penstock
         @committer.abandon(@revocation.lanes) if unacknowledged?(@revocation.lanes)
         revocation, @revocation = @revocation, nil
         @early_at = nil
-        revocation.unfinished.each { |lane| left_running(lane, revocation) }
+        revocation.unfinished.each { |lane| orphaned_units(lane, revocation) }
         revocation.lanes.each { |lane| give_up(lane, late: revocation.lost? || !revocation.hooked?) }
         answer
         revocation.lanes.each { |lane| lane.source.close }
@@ -244,7 +243,7 @@ module Penstock
         @session.driver.touch(lanes.map(&:source)) unless lanes.empty?
       end
 
-      def left_running(lane, revocation)
+      def orphaned_units(lane, revocation)
         return if revocation.lost?
         @session.pool.running.each do |_thread, unit|
           next unless unit.lane.equal?(lane) && unit.consume?

@@ -8,7 +8,7 @@ module Penstock
     # still run. Lives on the poll loop's thread, from opening a connection until it is closed.
     class Session
       attr_reader :group, :driver, :lanes, :clock, :reporter, :mailbox, :queue, :pool, :settings
-      attr_reader :epoch, :left_running
+      attr_reader :epoch, :orphaned_units
 
       # @return [MissingTopics]
       attr_reader :missing
@@ -18,8 +18,8 @@ module Penstock
 
       # @param group [Routing::SubscriptionGroup]
       # @param driver [Native::Consumer]
-      # @param left_running [LeftRunning] lanes of earlier sessions whose units still run
-      def initialize(group:, driver:, host:, mailbox:, left_running:)
+      # @param orphaned_units [OrphanedUnits] lanes of earlier sessions whose units still run
+      def initialize(group:, driver:, host:, mailbox:, orphaned_units:)
         @group = group
         @driver = driver
         @clock = host.clock
@@ -34,7 +34,7 @@ module Penstock
         @by_source = {}
         @current = {}.compare_by_identity
         @epoch = 0
-        @left_running = left_running
+        @orphaned_units = orphaned_units
         @feeding = true
       end
 
@@ -45,7 +45,7 @@ module Penstock
 
       # @param lane [Processing::Lane]
       def add(lane)
-        @left_running.hold(lane)
+        @orphaned_units.hold(lane)
         @by_source[lane.source.id] = lane
         @current.delete(@lanes[lane.key])
         @current[lane] = true
@@ -58,7 +58,7 @@ module Penstock
         @lanes.delete(lane.key) if @current.delete(lane)
         @by_source.delete(lane.source.id) if @by_source[lane.source.id].equal?(lane)
         return false if lane.idle?
-        @left_running.add(lane)
+        @orphaned_units.add(lane)
         true
       end
 
@@ -98,11 +98,11 @@ module Penstock
       def decorate(json, &correct) = @host.decorate(@group, json, &correct)
 
       # Calls back what was handed out and has not started.
-      # @param unstall [Boolean] see {RunQueue#withdraw}
+      # @param unstall [Boolean] see {Execution::RunQueue#withdraw}
       def call_back(lane, unstall: false)
         units = @queue.withdraw(lane.slot, unstall: unstall)
         lane.recording&.called_back(units)
-        units.concat([lane.suspects&.take_held].compact)
+        units.concat(lane.suspects.take_held) if lane.suspects
         lane.take_back(units)
         lane.take_back(@queue.withdraw(lane.prepare_slot)) if lane.prepare_slot
       end

@@ -35,6 +35,7 @@ module Penstock
         return ended_elsewhere(lane, outcome.unit) unless @session.current?(lane)
         outcome.unit.give_back_rest
         settle(lane, outcome, now)
+        lane.settled(outcome.unit)
         @suspicion.clear(lane) if announced
         @ports.moved
       end
@@ -42,17 +43,19 @@ module Penstock
       private
 
       # A record that took the process of the pool along in which it ran is counted at once.
-      # @return [Boolean] whether it was a suspect that a commit speaks of
+      # @return [Boolean] whether it was a suspect that a commit counts
       def suspected(lane, outcome)
         unit = outcome.unit
+        return false unless unit.consume? && unit.crashes.nil?
         died = outcome.blamed if outcome.error.is_a?(WorkerDied)
-        lane.suspects.ended(unit, died: died) if unit.consume? && unit.crashes.nil? && (died || !lane.suspects.quiet?)
+        return false if died.nil? && lane.suspects.quiet?
+        lane.suspects.ended(unit, died: died, time_us: outcome.time_us)
       end
 
       # A unit of a lane that was given up; its hook may have waited for it.
       def ended_elsewhere(lane, unit)
         @hooks.ended(lane)
-        @session.left_running.ended(lane, unit, @session.lane(lane.key))
+        @session.orphaned_units.ended(lane, unit, @session.lane(lane.key))
       end
 
       def call_back(lane, outcome)

@@ -25,6 +25,10 @@ module Penstock
       #   whether it was committed
       attr_reader :unfinished
 
+      # @return [Array<Processing::Unit>] units that still ran when the time for draining was over, and were interrupted. Some may
+      #   have ended since
+      attr_reader :interrupted_units
+
       # @param total_ms [Integer] a stop's whole time
       # @return [Integer] ms kept for what comes after draining
       def self.reserve_ms(total_ms)
@@ -46,7 +50,11 @@ module Penstock
         @ends = {}
         @stage_ends = nil
         @unfinished = []
+        @interrupted_units = []
       end
+
+      # @return [Boolean] whether the time was over while units still ran
+      def forced? = @unfinished.any? || @interrupted_units.any?
 
       def running? = @stage == :running
       def done? = @stage == :done
@@ -102,8 +110,8 @@ module Penstock
         return enter(:hooks) if idle?
         return unless over?
         @session.all.each { |lane| lane.cut_off! unless lane.idle? }
-        units = @session.pool.interrupt(lanes)
-        @session.emit("app.interrupting", {jobs: units | put_off})
+        @interrupted_units = @session.pool.interrupt(lanes)
+        @session.emit("app.interrupting", {jobs: @interrupted_units | put_off})
         enter(:interrupting)
         @stage_ends = [@session.now + GRACE_MS, @ends[:interrupting]].min
         true
@@ -152,12 +160,12 @@ module Penstock
       # Hooks wait for nothing that was interrupted in vain.
       def at_rest? = idle? || (@unfinished.any? && (busy - @unfinished.map(&:lane)).empty? && !@rebalances.pending?)
 
-      def lanes = [*@session.all, *@session.left_running.values]
+      def lanes = [*@session.all, *@session.orphaned_units.values]
       def busy = lanes.reject(&:idle?)
 
-      def idle? = @session.all.all?(&:idle?) && @session.left_running.empty? && !@rebalances.pending?
+      def idle? = @session.all.all?(&:idle?) && @session.orphaned_units.empty? && !@rebalances.pending?
       def over? = (ends = next_due) && @session.now >= ends
-      def ours?(lane) = @session.current?(lane) || @session.left_running.value?(lane)
+      def ours?(lane) = @session.current?(lane) || @session.orphaned_units.value?(lane)
     end
   end
 end

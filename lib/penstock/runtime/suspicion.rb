@@ -4,19 +4,25 @@ require_relative "../processing/effects/effects"
 
 module Penstock
   module Runtime
-    # Looks for records that kill the process: decides, before a unit goes to a worker, whether its record has to be announced by
-    # a commit first, or isn't to be run at all. What is decided is in {Processing::Failure::Suspects}; here it is made so. Runs
-    # on the poll loop's thread; nothing in it waits.
+    # Looks for records that kill the process: decides, before a unit goes to a worker, whether its records have to be announced
+    # by a commit first, or aren't to be run at all. What is decided is in {Processing::Failure::Suspects}; here it is made so.
+    # Runs on the poll loop's thread; nothing in it waits.
     #
     # Before the first unit of a lane an acknowledged commit must say that the lane has an owner who hasn't ended cleanly: a
     # process that dies of its first record would otherwise leave no trace. Where that takes too long the lane goes on without it.
+    #
+    # What all lanes have to announce in a turn goes into one commit ({#commit}); units whose commit is acknowledged start with
+    # the next turn ({#release}).
     class Suspicion
       # How long a lane waits until its adoption is committed.
       PATIENCE_MS = 5_000
-      # How soon a suspect asks again whether it may run, and how soon its count is sent again after a refusal.
+      # Bytes of a commit's metadata that a record of a group takes, and that all the rest needs.
+      NAME_BYTES = 6
+      ENVELOPE_BYTES = 48
+      # How soon a suspect asks again whether it may run, and how soon it is announced again after a refusal.
       LOOK_MS = 20
       AGAIN_MS = 1_000
-      private_constant :PATIENCE_MS, :LOOK_MS, :AGAIN_MS
+      private_constant :PATIENCE_MS, :NAME_BYTES, :ENVELOPE_BYTES, :LOOK_MS, :AGAIN_MS
 
       # Waits for a commit of the lane.
       Clearance = Struct.new(:lane, :done) do
@@ -33,6 +39,19 @@ module Penstock
         @committer = committer
         @gate = gate
         @start = start
+        @wanted = []
+        @clearing = []
+      end
+
+      # Starts what is announced and acknowledged.
+      # @param lane [Processing::Lane]
+      def release(lane)
+        suspects = lane.suspects
+        return unless suspects&.held?
+        return suspects.take_held.reverse_each { |unit| put_back(lane, unit, AGAIN_MS) } if suspects.refused?
+        suspects.take_cleared.each do |unit|
+          (unit.incarnation == lane.incarnation) ? @start.call(lane, unit) : lane.take_back([unit])
+        end
       end
 
       # @param lane [Processing::Lane] with records at hand
@@ -41,35 +60,54 @@ module Penstock
         suspects = lane.suspects
         return true if suspects.nil? || suspects.quiet?
         return false unless lane.waiting? && told?(lane, suspects)
-        tell(lane, suspects) if suspects.ends_at(log_end(lane))
-        suspects.look(lane.ledger)
-        !suspects.alone? || lane.in_flight.zero?
+        now = @session.now
+        tell(lane, suspects) if suspects.ends_at(log_end(lane), now) && suspects.notable?
+        suspects.look(lane.ledger, now)
+        return lane.in_flight.zero? if suspects.alone?
+        return false if suspects.held? && !lane.rolling? && !joins?(lane, suspects)
+        room(lane).positive?
       end
 
       # @param unit [Processing::Unit] about to go to a worker
-      # @return [Boolean] whether it may; else it was put back, or is held here until its count is acknowledged
+      # @return [Boolean] whether it may; else it was put back, or is held until it is announced
       def pass?(lane, unit)
         suspects = lane.suspects
         return true if suspects.nil? || suspects.quiet? || !unit.consume?
         suspected = unit.messages.offsets.select { |offset| suspects.suspect?(offset) }
         return true if suspected.empty?
         lane.recording&.suspected
-        return cut(lane, unit, suspected.last) unless unit.single?
-        case suspects.step(suspected.first)
+        apart = suspected.select { |offset| suspects.apart?(offset) }
+        return together(lane, unit, suspects) if apart.empty?
+        return cut(lane, unit, apart.last) unless unit.single?
+        case suspects.step(apart.first)
         when :quarantine then put_away(lane, unit, suspects)
         when :announce then announce(lane, unit, suspects)
         else true
         end
       end
 
-      # A suspect has ended, and was settled. What is committed still counts it, so that is put right at once.
+      # A suspect that was counted has ended, and was settled. What is committed still counts it, so that is put right at once.
       def clear(lane)
-        suspects = lane.suspects
-        suspects.clearing = true
-        @committer.wait(Clearance.new(lane, ->(_answer) { suspects.clearing = false }))
+        lane.suspects.clearing = true
+        @clearing << lane
+      end
+
+      # Commits what there is to announce, and what has ended.
+      def commit
+        return if @wanted.empty? && @clearing.empty?
+        wanted, @wanted = @wanted, []
+        clearing, @clearing = @clearing, []
+        @committer.want((wanted | clearing).select { |lane| @session.current?(lane) && lane.owned? })
+        clearing.each { |lane| @committer.wait(Clearance.new(lane, ->(_answer) { lane.suspects.clearing = false })) }
       end
 
       private
+
+      # In order nothing may pass what is held: the next record has to be held too.
+      def joins?(lane, suspects)
+        following = lane.division.first_offset
+        !following.nil? && suspects.suspect?(following) && !suspects.apart?(following)
+      end
 
       def told?(lane, suspects)
         return true if suspects.told == true
@@ -101,7 +139,8 @@ module Penstock
           unclean: suspects.unclean})
       end
 
-      # Suspects run one by one. What is told of a key is forgotten when nothing of it is at hand: first it comes back.
+      # Suspects that are to run apart do so one by one. What is told of a key is forgotten when nothing of it is at hand: first
+      # it comes back.
       def cut(lane, unit, through)
         lane.take_back([unit])
         effect = Processing::Effect::Isolate.new(through, unit.key)
@@ -119,31 +158,37 @@ module Penstock
         true
       end
 
+      # It joins those that are under way, as far as there is room.
+      def together(lane, unit, suspects)
+        room = room(lane)
+        entered = room.positive? && @gate.enter(suspects, false, @session.now) do
+          unit.shorten(room)
+          suspects.together(unit)
+        end
+        entered ? announced(lane) : put_back(lane, unit, LOOK_MS)
+      end
+
       def announce(lane, unit, suspects)
         entered = lane.in_flight == 1 &&
           @gate.enter(suspects, suspects.prime?(unit.messages.first_offset), @session.now) { suspects.announce(unit) }
-        return put_back(lane, unit, LOOK_MS) unless entered
-        lane.holds.add(:suspect)
-        @committer.wait(Clearance.new(lane, ->(answer) { acknowledged(lane, unit, suspects, answer) }))
-        false
+        entered ? announced(lane) : put_back(lane, unit, LOOK_MS)
       end
 
-      # It may have been called back meanwhile, or its lane began anew; or the broker had no room for its count, for now: then a
-      # crash would leave no trace.
-      def acknowledged(lane, unit, suspects, answer)
-        lane.holds.release(:suspect)
-        return unless suspects.held.equal?(unit)
-        suspects.take_held
-        counted = answer && !suspects.changed?
-        return put_back(lane, unit, AGAIN_MS) unless counted && unit.incarnation == lane.incarnation
-        suspects.written_alone!
-        @start.call(lane, unit)
+      def announced(lane)
+        @wanted |= [lane]
+        false
       end
 
       def put_back(lane, unit, ms)
         lane.take_back([unit])
         lane.holds.add(:suspect, @session.now + ms)
         false
+      end
+
+      # @return [Integer] records that may join the group
+      def room(lane)
+        bytes = lane.ledger.budget - lane.user_bytes - ENVELOPE_BYTES
+        lane.suspects.room(lane.rolling? ? lane.division.width : 1, [bytes / NAME_BYTES, 1].max)
       end
     end
   end

@@ -46,13 +46,13 @@ module Penstock
 
       def look_ms = (@shortest / 10).clamp(LOOK_MS.begin, LOOK_MS.end)
 
-      def busy? = @session.left_running.any? || @session.lanes.any? { |_key, lane| !lane.idle? && limit(lane) }
+      def busy? = @session.orphaned_units.any? || @session.lanes.any? { |_key, lane| !lane.idle? && limit(lane) }
 
       def limit(lane) = lane.topic.features[:time_limit]
 
       def limited?(unit)
         lane = unit.lane
-        unit.consume? && limit(lane) && (@session.current?(lane) || @session.left_running.value?(lane))
+        unit.consume? && limit(lane) && (@session.current?(lane) || @session.orphaned_units.value?(lane))
       end
 
       def look(thread, unit)

@@ -10,7 +10,7 @@ module Penstock
     # fewer pages are written afterwards, the more memory they share.
     module Image
       # What a server loads once it connects, or needs it.
-      LATE = %w[runtime/loop_parts runtime/placement runtime/letter_topics].freeze
+      LATE = %w[runtime/loop_parts execution/placement runtime/letter_topics].freeze
       # An object is old to Ruby once it has outlived so many collections; until then each writes into it.
       AGES = 3
       # Places for objects that are free at the fork, to one that is taken. With less than a fifth free behind a collection Ruby

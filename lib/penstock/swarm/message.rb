@@ -18,17 +18,17 @@ module Penstock
       # It has come to its end and will exit with this code.
       Stopped = Struct.new(:code)
 
-      # From a mold: it is ready to bear nodes. How long it took.
+      # From a mold: it is ready to spawn nodes. How long it took.
       Warm = Struct.new(:ms)
       # From a mold: it can't, and ends. Each problem is its place, a sentence and the way out.
       Failed = Struct.new(:problems)
-      # To a mold: a node of this index is wanted. Its ends of two pipes come with the message.
-      Bear = Struct.new(:number, :index)
+      # To a mold: spawn the node of this index. The node's ends of two pipes come with the message.
+      Spawn = Struct.new(:number, :index)
       # From a mold, to a request of that number: the node's process id, or nil and why there is none.
-      Born = Struct.new(:number, :pid, :reason)
+      Spawned = Struct.new(:number, :pid, :reason)
 
       # A type's number is its place; new ones are added at the end.
-      TYPES = [Ready, Healthy, Unhealthy, Stopping, Stopped, Warm, Failed, Bear, Born].freeze
+      TYPES = [Ready, Healthy, Unhealthy, Stopping, Stopped, Warm, Failed, Spawn, Spawned].freeze
     end
   end
 end

@@ -4,7 +4,7 @@ require "socket"
 require_relative "../errors"
 require_relative "../execution/processes/orphans"
 require_relative "../native/death_pipe"
-require_relative "../process/exit_codes"
+require_relative "../server/exit_codes"
 require_relative "frame"
 require_relative "image"
 require_relative "node"
@@ -43,15 +43,15 @@ module Penstock
       # Never returns.
       def run
         settle_in
-        return @code = ServerProcess::ExitCodes::CONFIGURATION unless warm_up
+        return @code = Server::ExitCodes::CONFIGURATION unless warm_up
         nil while turn
-        @code = ServerProcess::ExitCodes::OK
+        @code = Server::ExitCodes::OK
       rescue Errno::EPIPE, Errno::ECONNRESET # the supervisor is gone
-        @code = ServerProcess::ExitCodes::ORPHANED
+        @code = Server::ExitCodes::ORPHANED
       rescue => error
         @application.monitor.instrument("error.occurred", {type: "swarm.supervisor.error", error: error})
       ensure
-        exit!(@code || ServerProcess::ExitCodes::INTERNAL)
+        exit!(@code || Server::ExitCodes::INTERNAL)
       end
 
       private
@@ -93,22 +93,22 @@ module Penstock
         bytes, _sender, _flags, *controls = @socket.recvmsg(Frame::MAX_BYTES, scm_rights: true)
         ends = controls.flat_map { |control| control.unix_rights || [] }
         return false if bytes.nil? || bytes.empty?
-        @parser.feed(bytes) { |message| bear(message, ends) if message.is_a?(Message::Bear) && ends.size == 2 }
+        @parser.feed(bytes) { |message| spawn_node(message, ends) if message.is_a?(Message::Spawn) && ends.size == 2 }
         true
       ensure
         ends&.each { |io| io.close unless io.closed? }
       end
 
-      def bear(request, ends)
+      def spawn_node(request, ends)
         told, tells = IO.pipe
         between = ::Process.fork { go_between(request.index, ends, told, tells) }
         [tells, *ends].each(&:close)
         words = told.gets.to_s.chomp
         ::Process.wait(between) # from here on the node is the supervisor's child
         pid = Integer(words, exception: false)
-        say(Message::Born.new(request.number, pid, pid ? nil : reason(words)))
+        say(Message::Spawned.new(request.number, pid, pid ? nil : reason(words)))
       rescue SystemCallError => error # no memory, no more processes
-        say(Message::Born.new(request.number, nil, reason("#{error.class}: #{error.message}")))
+        say(Message::Spawned.new(request.number, nil, reason("#{error.class}: #{error.message}")))
       ensure
         [told, tells].each { |io| io&.close }
       end
@@ -124,11 +124,11 @@ module Penstock
         exit!(0)
       end
 
-      # As a node that the supervisor forks, but that it begins with the supervisor's leave.
+      # The same as a node that the supervisor forks, but it begins only with the supervisor's go-ahead.
       def node(index, ends, foreign)
-        reports, leave = ends.zip(%w[wb rb]).map { |io, mode| reopened(io, mode) }
+        reports, go_ahead = ends.zip(%w[wb rb]).map { |io, mode| reopened(io, mode) }
         inheritance = Node::Inheritance.new(index: index, supervisor_pid: @inherited.supervisor_pid, pipe: reports,
-          death: @inherited.death, foreign: foreign, signals: @inherited.signals, leave: leave)
+          death: @inherited.death, foreign: foreign, signals: @inherited.signals, go_ahead: go_ahead)
         exit(Node.new(@application, inheritance).run)
       end
 

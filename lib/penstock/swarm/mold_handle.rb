@@ -33,10 +33,10 @@ module Penstock
       # Asks for a node; never waits.
       # @param ends [Array<IO>] what is the node's of its pipes
       # @return [Boolean] false: it is gone, or doesn't read
-      def bear(number, index, ends)
+      def spawn(number, index, ends)
         return false unless @line # it has closed its end, and isn't waited for yet
         rights = Socket::AncillaryData.unix_rights(*ends)
-        @line.sendmsg_nonblock(Frame.encode(Message::Bear.new(number, index)), 0, nil, rights, exception: false).is_a?(Integer)
+        @line.sendmsg_nonblock(Frame.encode(Message::Spawn.new(number, index)), 0, nil, rights, exception: false).is_a?(Integer)
       rescue SystemCallError, IOError
         false
       end

@@ -4,10 +4,10 @@ require_relative "policy"
 
 module Penstock
   module Swarm
-    # The mold's states and what becomes of it: what happened and the time come in, {#decide} answers what is to be done. Pure, as
-    # the {Registry} is. Belongs to the supervisor's main thread; docs/internals.md has the table of states.
+    # Keeps the state of the mold and decides what to do about it: events and the time come in, {#decide} answers. Pure, as the
+    # {Registry} is. Belongs to the supervisor's main thread; docs/internals.md has the table of states.
     class MoldLife
-      # Molds in a row that were of no use; after them nodes are forked without one.
+      # Molds in a row that ended without having spawned a node; after them nodes are forked without a mold.
       TRIES = 3
 
       # @return [Symbol] :none, :warming, :idle, :asked, :killed, :given_up
@@ -29,13 +29,13 @@ module Penstock
       def idle? = @state == :idle
       def asked? = @state == :asked
       def given_up? = @state == :given_up
-      # @return [Boolean] whether any mold has been ready to bear
+      # @return [Boolean] whether any mold has been ready to spawn
       def ever_warm? = @ever_warm == true
 
       # --- what happened
 
       def forked(now)
-        @bore = false
+        @spawned = false
         @warm_at = @due_at = @reason = nil
         enter(:warming, @policy.mold_late_at(now))
       end
@@ -53,15 +53,15 @@ module Penstock
         @number += 1
       end
 
-      # @return [Boolean] whether this is what is waited for
-      def answered(number, born)
+      # @return [Boolean] whether this answers the current request
+      def answered(number, spawned)
         return false unless asked? && number == @number
-        @bore ||= born
+        @spawned ||= spawned
         cancel
         true
       end
 
-      # Nobody waits for the answer any more.
+      # The answer isn't wanted any more.
       def cancel
         enter(:idle) if asked?
       end
@@ -92,7 +92,7 @@ module Penstock
       end
 
       # The supervisor itself was frozen.
-      def forgive(now)
+      def extend_deadlines(now)
         @deadline_at = [@deadline_at, now + @policy.interval_ms].max if @deadline_at
       end
 
@@ -113,8 +113,8 @@ module Penstock
 
       private
 
-      # One that does nothing for long, because no node dies, is a good one too.
-      def lived?(now) = @bore || (idle? && now - @warm_at >= @policy.interval_ms)
+      # A mold that was idle for an interval, because no node died, counts as a good one too.
+      def lived?(now) = @spawned || (idle? && now - @warm_at >= @policy.interval_ms)
 
       def enter(state, deadline_at = nil)
         @state = state

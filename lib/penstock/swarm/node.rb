@@ -2,8 +2,9 @@
 
 require_relative "../errors"
 require_relative "../execution/processes/orphans"
+require_relative "../instrumentation/safe_logger"
 require_relative "../native/death_pipe"
-require_relative "../process/exit_codes"
+require_relative "../server/exit_codes"
 require_relative "../runtime/threads"
 require_relative "node_signals"
 require_relative "reports"
@@ -18,9 +19,9 @@ module Penstock
       ORPHANED_MS = 4_000
       private_constant :ORPHANED_MS
 
-      # What a node is forked with. `foreign` are its parent's descriptors, which it closes; on `leave` comes the word to begin,
-      # where a mold forked it.
-      Inheritance = Struct.new(:index, :supervisor_pid, :pipe, :death, :foreign, :signals, :leave, keyword_init: true)
+      # What a node is forked with. `foreign` are its parent's descriptors, which it closes; a node that a mold forked waits for a
+      # byte on `go_ahead` before it begins.
+      Inheritance = Struct.new(:index, :supervisor_pid, :pipe, :death, :foreign, :signals, :go_ahead, keyword_init: true)
 
       # @param application [#run_as_node, #health, #orphaned!, #config, #monitor]
       # @param inheritance [Inheritance]
@@ -50,17 +51,17 @@ module Penstock
         Native::DeathPipe.watch(@inherited.death, grace_ms: ORPHANED_MS)
         @signals.install
         @signals.take_over(@inherited.signals)
-        await_leave
+        await_go_ahead
         Execution::Processes::Orphans.die_with_parent(@inherited.supervisor_pid, "TERM")
         @reports = Reports.new(@inherited.pipe)
         @application.become_node(@inherited.index)
       end
 
-      # Nobody gives it any more: the supervisor is gone, or counts on another one.
-      def await_leave
-        leave = @inherited.leave or return
-        exit!(ServerProcess::ExitCodes::ORPHANED) unless leave.read(1)
-        leave.close
+      # No byte comes if the supervisor is gone, or has dropped the request for this node.
+      def await_go_ahead
+        go_ahead = @inherited.go_ahead or return
+        exit!(Server::ExitCodes::ORPHANED) unless go_ahead.read(1)
+        go_ahead.close
       end
 
       def serve
@@ -70,8 +71,8 @@ module Penstock
         @application.monitor.instrument("swarm.node.after_fork", {node: @inherited.index, pid: ::Process.pid})
         @application.run_as_node(@signals)
       rescue ConfigurationError => error
-        @application.logger.fatal(error.message)
-        ServerProcess::ExitCodes::CONFIGURATION
+        Instrumentation::SafeLogger.of(@application.logger).fatal(error.message)
+        Server::ExitCodes::CONFIGURATION
       end
 
       # Counting costs each unit an event: only where there is a limit.

@@ -1,16 +1,18 @@
 # frozen_string_literal: true
 
-require_relative "../process/signals"
+require_relative "../server/signals"
 
 module Penstock
   module Swarm
     # A node's signals. Ctrl-C and a service manager reach every process of a group, and the supervisor passes a stop on besides:
     # so TERM counts once however often it comes, INT, QUIT and those that the supervisor alone answers do nothing here, and the
-    # supervisor's own way to say "hurry" is USR1.
-    class NodeSignals < ServerProcess::Signals
+    # supervisor's own way to say "hurry" is USR1. URG, which does nothing to a process that has no handler for it yet, tells a
+    # node to close its breakers.
+    class NodeSignals < Server::Signals
       HURRY = "USR1"
+      CLOSE_BREAKERS = "URG"
       IDLE = %w[INT QUIT HUP USR2].freeze
-      NAMES = ["TERM", HURRY, "TSTP", "TTIN", *IDLE].freeze
+      NAMES = ["TERM", HURRY, "TSTP", "TTIN", CLOSE_BREAKERS, *IDLE].freeze
 
       # @param handler_of [#trap]
       def initialize(handler_of = ::Signal)
@@ -32,6 +34,7 @@ module Penstock
         case name
         when "TERM" then once { super }
         when HURRY then hurry
+        when CLOSE_BREAKERS then post(:close_breakers)
         when *IDLE then call_previous(name)
         else super
         end

@@ -49,7 +49,7 @@ module Penstock
 
       # What a supervisor that was frozen grants: one full interval before it judges.
       # @return [Integer] the earliest `heard_at` a node is then taken to have
-      def forgiven_at(now) = now - @settings.liveness_timeout + @interval_ms
+      def extended_silence_from(now) = now - @settings.liveness_timeout + @interval_ms
 
       # @param deaths [Integer] in a row, before the node was healthy
       # @return [Integer, nil] ms until the next begins; nil: never

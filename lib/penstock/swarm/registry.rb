@@ -4,8 +4,9 @@ require_relative "message"
 
 module Penstock
   module Swarm
-    # The nodes of a swarm and what becomes of them. Pure: messages, ends, orders and the time come in, {#decide} answers what is
-    # to be done; nothing here forks, signals or reads a clock. Belongs to the supervisor's main thread.
+    # Keeps the state of each node of a swarm and decides what to do about it. Pure: messages, ends, orders and the time come in,
+    # {#decide} answers with the forks and signals that are due; nothing here forks, signals or reads a clock. Belongs to the
+    # supervisor's main thread.
     #
     # docs/internals.md has the table of states, and what may come in between.
     class Registry
@@ -28,7 +29,7 @@ module Penstock
         def settled? = (state == :healthy && joined) || state == :held_down
         # In its groups, by its last word.
         def member? = state == :healthy && !!fact(:member)
-        # One look: another thread may ask while the node is buried.
+        # Read once: another thread may ask while the node's entry is being cleared.
         def fact(name) = facts.then { |found| found[name] if found.is_a?(Hash) }
       end
 
@@ -65,10 +66,10 @@ module Penstock
         entry
       end
 
-      # Somebody else is to fork it: {#forked}, {#unforkable} or {#not_forked} follows.
+      # It is to be forked by the mold: {#forked}, {#unforkable} or {#not_forked} follows.
       def awaited(index) = @entries[index].state = :awaited
 
-      # Nobody does, and that is not the node's fault.
+      # It won't be forked, for a reason that is not the node's.
       def not_forked(index, now)
         entry = @entries[index]
         return unless entry.state == :awaited
@@ -80,7 +81,7 @@ module Penstock
       def unforkable(index, reason, now)
         entry = @entries[index]
         entry.deaths += 1
-        bury(entry, reason, now, @policy.wait_ms(entry.deaths))
+        mark_exited(entry, reason, now, @policy.wait_ms(entry.deaths))
       end
 
       # @param message [Struct] see {Message}
@@ -105,7 +106,7 @@ module Penstock
         lived = entry.lived && !failed
         entry.deaths = lived ? 0 : entry.deaths + 1
         wait = lived ? pause(entry, now, entry.asked || from_outside) : @policy.wait_ms(entry.deaths)
-        bury(entry, how, now, wait)
+        mark_exited(entry, how, now, wait)
       end
 
       # --- orders
@@ -144,13 +145,13 @@ module Penstock
         @quiet = true
       end
 
-      # The supervisor itself was frozen: what looks late may not be. Nodes that were frozen with it look late to themselves,
-      # until their loops have turned; so for an interval nobody's complaint counts, and one that is true comes again.
-      def forgive(now)
+      # The supervisor itself was frozen: nodes that look late may not be. Nodes that were frozen with it report themselves as
+      # late until their loops have made a pass; so for one interval no such report counts. One that is true is sent again.
+      def extend_deadlines(now)
         @lenient_until = now + @policy.interval_ms
         living.each do |entry|
           entry.complaint = nil
-          entry.heard_at = [entry.heard_at, @policy.forgiven_at(now)].max
+          entry.heard_at = [entry.heard_at, @policy.extended_silence_from(now)].max
           entry.deadline_at = [entry.deadline_at, now + @policy.interval_ms].max if entry.deadline_at
         end
       end
@@ -177,7 +178,7 @@ module Penstock
       # What is to be done now. Signals count as sent; forks are told by {#forked} or {#unforkable}.
       # @return [Array<Fork, Signal>]
       def decide(now)
-        [*judge(now), *(births(now) unless at_rest?), *renew(now)]
+        [*judge(now), *(due_forks(now) unless at_rest?), *renew(now)]
       end
 
       # @return [Integer, nil] when to decide again if nothing happens
@@ -187,7 +188,7 @@ module Penstock
 
       private
 
-      # --- signs of life
+      # --- reports
 
       # It has lived once it was in its groups or, where no broker is to be had, an interval long: a node that dies of the first
       # thing it does has not.
@@ -218,7 +219,7 @@ module Penstock
         @policy.pause_ms(entry.falls)
       end
 
-      def bury(entry, how, now, wait)
+      def mark_exited(entry, how, now, wait)
         entry.state = wait ? :exited : :held_down
         entry.due_at = wait && now + wait
         entry.reason = how
@@ -254,7 +255,7 @@ module Penstock
         entry.reason = reason
       end
 
-      def births(now)
+      def due_forks(now)
         @entries.select { |entry| entry.state == :exited && now >= entry.due_at }.map { |entry| Fork.new(entry.index) }
       end
 

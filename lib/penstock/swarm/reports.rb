@@ -33,11 +33,11 @@ module Penstock
         false
       end
 
-      # Rows are what makes a report long: one loop each.
+      # Rows are what makes a report long: one for each loop, and for each open breaker.
       def encode(message)
         Frame.encode(message)
       rescue ArgumentError
-        message.facts = message.facts.except(:loops)
+        message.facts = message.facts.except(:loops, :breakers)
         Frame.encode(message)
       end
     end

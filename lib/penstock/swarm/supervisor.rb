@@ -1,10 +1,11 @@
 # frozen_string_literal: true
 
 require_relative "../errors"
-require_relative "../process/exit_codes"
-require_relative "../process/health"
-require_relative "../process/thread_dump"
-require_relative "births"
+require_relative "../instrumentation/safe_logger"
+require_relative "../server/exit_codes"
+require_relative "../server/health"
+require_relative "../server/thread_dump"
+require_relative "node_spawner"
 require_relative "node_signals"
 require_relative "policy"
 require_relative "registry"
@@ -12,13 +13,14 @@ require_relative "supervisor_signals"
 
 module Penstock
   module Swarm
-    # The process that forks nodes and looks after them. It never opens anything to Kafka. Runs on the main thread, which waits in
-    # one `IO.select` on the nodes' ends, their pipes and its signals; what is to be done says the {Registry}.
+    # Supervises the nodes of a swarm: spawns them, watches them, passes signals on. It never opens a connection to Kafka. Runs on
+    # the main thread, which waits in one `IO.select` for ends of nodes, their pipes and its signals; the {Registry} decides what
+    # to do.
     #
     # Ends when it was told to stop and all nodes have ended, or when none can be started. Should it die in any other way, the
     # nodes see the end of the death pipe and go too.
     class Supervisor
-      # A turn so many intervals late means that this process was frozen itself.
+      # A pass of the loop that comes this many intervals late means that this process was frozen itself.
       LATE = 2
       KILLED = Signal.list.fetch("KILL")
       private_constant :LATE, :KILLED
@@ -29,8 +31,8 @@ module Penstock
       # @param application [Application]
       # @param clock [Clock]
       # @param policy [Policy]
-      # @param births [Class] how nodes come into being, see {Births}
-      def initialize(application, clock:, policy: nil, births: Births)
+      # @param spawner [Class] a {NodeSpawner}
+      def initialize(application, clock:, policy: nil, spawner: NodeSpawner)
         @application = application
         @monitor = application.monitor
         @clock = clock
@@ -38,9 +40,9 @@ module Penstock
         @policy = policy || Policy.new(settings.swarm, settings.shutdown_timeout)
         @registry = Registry.new(settings.swarm.nodes, @policy, now)
         @handles = {}
-        @births_class = births
-        @signals = SupervisorSignals.new(children: births.needs_sigchld?)
-        @code = ServerProcess::ExitCodes::OK
+        @spawner_class = spawner
+        @signals = SupervisorSignals.new(children: spawner.needs_sigchld?)
+        @code = Server::ExitCodes::OK
       end
 
       # @return [Integer] exit code
@@ -65,12 +67,15 @@ module Penstock
       # Any thread: every node, and the supervisor, writes what its threads do to the log.
       def dump! = @signals.post("TTIN")
 
+      # Any thread: every node ends the holds of its open breakers.
+      def close_breakers! = @signals.post(:close_breakers)
+
       # How the swarm does: live while this process turns, ready when every node is in its groups. Any thread.
       # @return [Hash]
       def vitals
         idle_ms = now - (@turned_at || now)
-        {live: idle_ms <= ServerProcess::Health::LOOP_MS, ready: ready?, rolling: @registry.rolling?, idle_ms: idle_ms,
-         nodes: @registry.to_a, mold: @births&.to_h}.compact
+        {live: idle_ms <= Server::Health::LOOP_MS, ready: ready?, rolling: @registry.rolling?, idle_ms: idle_ms,
+         nodes: @registry.to_a, mold: @spawner&.to_h}.compact
       end
 
       private
@@ -83,8 +88,8 @@ module Penstock
         @terminal = terminal?
         @signals.install
         @death, @lifeline = IO.pipe
-        @births = @births_class.new(household)
-        @signals.until_stop { @births.prepare }
+        @spawner = @spawner_class.new(context)
+        @signals.until_stop { @spawner.prepare }
         @turned_at = now
       end
 
@@ -95,19 +100,19 @@ module Penstock
         false
       end
 
-      def household
-        Births::Household.new(application: @application, registry: @registry, handles: @handles, policy: @policy,
+      def context
+        NodeSpawner::SupervisorContext.new(application: @application, registry: @registry, handles: @handles, policy: @policy,
           signals: @signals, death: @death, lifeline: @lifeline, now: method(:now))
       end
 
       def turn
         wait
         listen
-        forgive if now - @turned_at > LATE * @policy.interval_ms
+        extend_deadlines if now - @turned_at > LATE * @policy.interval_ms
         @turned_at = now
-        bury
+        reap
         @signals.take_all.each { |message| safely { obey(message) } }
-        bring_forth
+        spawn_due
         @registry.decide(now).each { |decision| safely { carry_out(decision) } }
       end
 
@@ -118,9 +123,9 @@ module Penstock
         report(error)
       end
 
-      # A defect of the boot file is the end; anything else that goes wrong with births isn't.
-      def bring_forth
-        @births.turn
+      # A defect of the boot file ends the swarm; any other error while spawning doesn't.
+      def spawn_due
+        @spawner.tick
       rescue ConfigurationError
         raise
       rescue => error
@@ -131,23 +136,23 @@ module Penstock
 
       # Never longer than an interval, so that a turn that comes late says something.
       def wait
-        due = [@registry.next_due, @births.next_due].compact.min
+        due = [@registry.next_due, @spawner.next_due].compact.min
         ms = [@policy.interval_ms, *(due && [due - now, 0].max)].min
-        IO.select([@signals.io, *@births.ios, *@handles.each_value.flat_map(&:ios)], nil, nil, ms / 1_000.0)
+        IO.select([@signals.io, *@spawner.ios, *@handles.each_value.flat_map(&:ios)], nil, nil, ms / 1_000.0)
       end
 
       def listen
         @handles.each_value { |handle| handle.read { |message| @registry.heard(handle.index, message, now) } }
       end
 
-      def forgive
-        @registry.forgive(now)
-        @births.forgive
+      def extend_deadlines
+        @registry.extend_deadlines(now)
+        @spawner.extend_deadlines
       end
 
       # --- ends
 
-      def bury
+      def reap
         @handles.values.each do |handle|
           status = handle.ended or next
           handle.read { |message| @registry.heard(handle.index, message, now) } # its last words
@@ -161,7 +166,7 @@ module Penstock
         note_code(code, signal, was_killed)
         at = now
         entry = @registry.ended(handle.index, Native::Child.words(code, signal), at,
-          failed: code == ServerProcess::ExitCodes::CONFIGURATION, from_outside: signal == KILLED)
+          failed: code == Server::ExitCodes::CONFIGURATION, from_outside: signal == KILLED)
         wait = entry.due_at - at if entry.due_at && !@registry.at_rest?
         @monitor.instrument("swarm.manager.node_ended",
           {node: handle.index, pid: handle.pid, reason: entry.reason, timeout: wait})
@@ -175,7 +180,7 @@ module Penstock
       # How nodes end that were told to is how the swarm ends.
       def note_code(code, signal, killed)
         return unless @registry.stopping?
-        code = ServerProcess::ExitCodes::FORCED if killed || signal
+        code = Server::ExitCodes::FORCED if killed || signal
         @code = code if code && code > @code
       end
 
@@ -183,11 +188,12 @@ module Penstock
 
       def obey(message)
         case message
-        when *ServerProcess::Signals::STOP then notice(message) { stop }
+        when *Server::Signals::STOP then notice(message) { stop }
         when "HUP" then notice(message) { @terminal ? stop : restart }
         when "USR2" then notice(message) { restart }
         when "TSTP" then notice(message) { quiet }
         when "TTIN" then notice(message) { dump }
+        when :close_breakers then signal_all(NodeSignals::CLOSE_BREAKERS)
         end
       end
 
@@ -199,7 +205,7 @@ module Penstock
       # A node takes any number of TERMs for one; the second stop has a signal of its own.
       def stop
         again = @registry.stopping?
-        @births.cease
+        @spawner.stop_spawning
         @application.lifecycle.enter(:stopping)
         @registry.stop(now).each do |order|
           safely { carry_out(order, (again && order.name == "TERM") ? NodeSignals::HURRY : order.name) }
@@ -212,15 +218,16 @@ module Penstock
 
       def quiet
         @application.lifecycle.enter(:quieting)
-        @births.cease
+        @spawner.stop_spawning
         @registry.quiet
         signal_all("TSTP")
       end
 
       def dump
         signal_all("TTIN")
-        ServerProcess::ThreadDump.lines.each { |line| @application.logger.warn(line) }
-        @registry.entries.each { |entry| @application.logger.warn(entry.to_h.compact.inspect) }
+        logger = Instrumentation::SafeLogger.of(@application.logger)
+        Server::ThreadDump.lines.each { |line| logger.warn(line) }
+        @registry.entries.each { |entry| logger.warn(entry.to_h.compact.inspect) }
       end
 
       # One that may not be signalled (it changed its user) keeps the signal from no other.
@@ -229,7 +236,7 @@ module Penstock
       # --- decisions
 
       def carry_out(decision, signal = nil)
-        return bear(decision.index) if decision.is_a?(Registry::Fork)
+        return spawn(decision.index) if decision.is_a?(Registry::Fork)
         handle = @handles[decision.index] or return
         name = signal || decision.name
         event = (name == "KILL") ? "swarm.manager.terminating" : "swarm.manager.stopping"
@@ -238,8 +245,8 @@ module Penstock
       end
 
       # One that wasn't forked, and isn't to be forked by somebody else, would be due again at once.
-      def bear(index)
-        @births.bear(index)
+      def spawn(index)
+        @spawner.spawn(index)
       rescue => error
         report(error)
         return unless @registry.entries[index].state == :exited
@@ -249,15 +256,15 @@ module Penstock
       # --- the end
 
       def exit_code
-        return ServerProcess::ExitCodes::FORCED if @registry.hurried?
-        return ServerProcess::ExitCodes::UNBOOTABLE if @registry.entries.any? { |entry| entry.state == :held_down }
+        return Server::ExitCodes::FORCED if @registry.hurried?
+        return Server::ExitCodes::UNBOOTABLE if @registry.entries.any? { |entry| entry.state == :held_down }
         @code
       end
 
       # Nodes that are left (only where this process fails) see the end of the pipe.
       def close
         @signals.restore
-        @births&.close
+        @spawner&.close
         [@signals, @lifeline, @death, *@handles.values].compact.each(&:close)
       end
 

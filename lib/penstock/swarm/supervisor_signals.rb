@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "../process/signals"
+require_relative "../server/signals"
 
 module Penstock
   module Swarm
@@ -8,7 +8,7 @@ module Penstock
     #
     # Children inherit the handlers until they install their own. Then a signal is written down for the child ({#early}) and the
     # supervisor, whose pipe the child still has, isn't woken.
-    class SupervisorSignals < ServerProcess::Signals
+    class SupervisorSignals < Server::Signals
       # USR1 is here for children ({NodeSignals::HURRY}); the supervisor does nothing about it.
       NAMES = [*STOP, "TSTP", "TTIN", "USR1", "USR2", "HUP"].freeze
 

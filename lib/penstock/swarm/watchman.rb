@@ -5,7 +5,7 @@ module Penstock
     # A node's thread beside its work: reports to the supervisor, and when the supervisor is gone lets the node stop. What it
     # reports is what the work has come to, not that this thread lives.
     #
-    # Born with the node, ends with {#close}.
+    # Started with the node, ends with {#close}.
     class Watchman
       # Until the node is in its groups, the supervisor is told of each step soon.
       LOOK_MS = 100
@@ -16,7 +16,7 @@ module Penstock
       # @param reports [Reports]
       # @param death [IO] at its end when the supervisor is gone
       # @param interval_ms [Integer]
-      # @param health [#call] gives a {ServerProcess::Health}, nil before there is a server
+      # @param health [#call] gives a {Server::Health}, nil before there is a server
       # @param jobs [#call] gives how many jobs have ended, nil where nobody asked for it
       # @param orphaned [#call] the supervisor is gone
       def initialize(reports:, death:, interval_ms:, health:, jobs:, orphaned:)

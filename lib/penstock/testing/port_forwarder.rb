@@ -9,6 +9,10 @@ module Penstock
     # Only a client's first contact comes this way; the answer to it names the broker's own port, so records never do.
     # Two threads a connection copy bytes, one each way, until a side closes; {#close} ends them all.
     class PortForwarder
+      # Without a descriptor or a thread to spare a connection isn't taken; the next try comes after this.
+      RETRY_S = 0.1
+      private_constant :RETRY_S
+
       # @return [Integer] at which it listens
       attr_reader :port
 
@@ -53,9 +57,18 @@ module Penstock
       end
 
       def accept
-        loop { forward(@server.accept) }
+        nil while accept_one
+      end
+
+      # @return [Boolean] false when it is closed
+      def accept_one
+        forward(@server.accept)
+        true
       rescue IOError, Errno::EBADF
-        nil # closed
+        false
+      rescue SystemCallError, ThreadError
+        sleep(RETRY_S)
+        true
       end
 
       def forward(client)
@@ -66,8 +79,8 @@ module Penstock
         end
         start { copy(client, broker) }
         start { copy(broker, client) }
-      rescue SystemCallError
-        client.close
+      rescue SystemCallError, ThreadError
+        [client, broker].compact.each(&:close)
       end
 
       def copy(from, to)

@@ -25,7 +25,7 @@ module Penstock
           end
         end
 
-        test "a topic can be created by position, as the incumbent does" do
+        test "a topic can be created with positional arguments, as in Karafka" do
           with_topic(2) { |admin, name| assert_equal 2, admin.topic_info(name)[:partition_count] }
         end
 

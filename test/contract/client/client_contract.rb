@@ -101,7 +101,7 @@ module Penstock
         member.commit(7, [[name, 0, 1, "meta", 0]])
         rounds.until("answer") { |all| all.event(:commit) }
         assert_equal [:commit, 7, 0, [[name, 0, 1, 0]]], rounds.event(:commit)
-        member.fetch_committed(8, [[name, 0]], require_stable: true, timeout_ms: 5_000)
+        member.fetch_committed(8, [[name, 0]], timeout_ms: 5_000)
         rounds.until("answer") { |all| all.event(:committed) }
         assert_equal [8, 0], rounds.event(:committed)[1, 2]
         assert_equal [name, 0, 1, "meta"], rounds.event(:committed).last.first.first(4)
@@ -129,7 +129,7 @@ module Penstock
         second.close
         first.events.clear
         first.until("return") { |all| all.keys(:assign).include?(moved) }
-        first.client.fetch_committed(4, [moved], require_stable: true, timeout_ms: 5_000)
+        first.client.fetch_committed(4, [moved], timeout_ms: 5_000)
         first.until("answer") { |all| all.event(:committed) }
         assert_equal [*moved, 0, "mine"], first.event(:committed).last.first.first(4)
       end

@@ -5,7 +5,7 @@ require "support/rules"
 
 module Penstock
   # What user code may rely on wherever it runs: on a thread, in a fiber, in a process of its own. Whoever includes it says
-  # `executor(onion, size)`.
+  # `executor(middleware, size)`.
   module ExecutionContract
     class Odd < StandardError
       attr_reader :code
@@ -16,7 +16,7 @@ module Penstock
       end
     end
 
-    # A layer of the onion that leaves traces.
+    # A middleware layer that records its calls.
     Layer = Struct.new(:name, :out) do
       def call(consumer, action)
         out.syswrite("#{name} before #{action} #{consumer.partition}\n")
@@ -26,34 +26,6 @@ module Penstock
     end
 
     extend TestSupport::Rules
-
-    rule "records come as they were taken, and success is an outcome without an error" do
-      executing do
-        def consume
-          messages.each { |message| log(message.offset, message.payload["offset"], message.raw_key, message.timestamp_ms) }
-          log(topic.name, partition, attempt, messages.size, messages.metadata.scheduled_at.to_i, retrying?, used?, eofed?)
-        end
-      end
-      result = run_unit([7, 8], attempt: 2)
-
-      assert_nil result.error
-      assert result.finished
-      assert_nil result.flow
-      assert_equal ["7 7 k7 1007", "8 8 k8 1008", "orders 0 2 2 6 true true false"], Array.new(3) { told }
-    end
-
-    rule "bytes come unchanged: no payload, binary keys, headers that occur twice, a tombstone" do
-      executing do
-        def consume
-          message = messages.first
-          log(message.raw_payload.inspect, message.raw_key.bytes.inspect, message.raw_headers.inspect, message.leader_epoch,
-            message.raw_key.encoding, message.received_at.to_i)
-        end
-      end
-      run_unit([1], payload: nil, key: "\xFF\x00".b, headers: {"a" => ["1", nil], "b" => "ü".b})
-
-      assert_equal ["nil", "[255,", "0]"], told.split.first(3)
-    end
 
     rule "an error is carried with its class, message, backtrace, cause and variables, and blames the record it stood on" do
       executing do

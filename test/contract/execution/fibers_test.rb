@@ -4,16 +4,20 @@ require "test_helper"
 require "penstock/execution/fibers/gate"
 require "penstock/execution/fibers/pool"
 require_relative "execution_contract"
+require_relative "executor_contract"
+require_relative "records_contract"
 
 module Penstock
   class ExecutionInFibersTest < TestCase
     include TestSupport::Executing
 
     ExecutionContract.add_to(self)
+    ExecutorContract.add_to(self)
+    RecordsContract.add_to(self)
 
-    def executor(onion, _size, threads: 1, most: 1_000)
+    def executor(middleware, _size, threads: 1, most: 1_000)
       @blocked = Thread::Queue.new
-      Execution::Fibers::Pool.new(queue: @queue, runner: runner(Execution::Fibers::Gate.new(onion)), threads: @threads,
+      Execution::Fibers::Pool.new(queue: @queue, runner: runner(Execution::Fibers::Gate.new(middleware)), threads: @threads,
         size: threads, most: most, report: ->(name, payload) { @blocked << [name, payload] })
     end
 

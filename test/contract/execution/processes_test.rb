@@ -4,20 +4,25 @@ require "test_helper"
 require "fileutils"
 require "tmpdir"
 require "penstock/execution/processes/pool"
-require "penstock/execution/processes/kit"
+require "penstock/execution/processes/child_context"
 require_relative "execution_contract"
+require_relative "executor_contract"
+require_relative "records_contract"
 
 module Penstock
   class ExecutionInProcessesTest < TestCase
     include TestSupport::Executing
 
     ExecutionContract.add_to(self)
+    ExecutorContract.add_to(self)
+    RecordsContract.add_to(self)
 
-    def executor(onion, size)
+    def executor(middleware, size)
       @lost = Thread::Queue.new
-      kit = Execution::Processes::Kit.new(topics: [@topic], onion: onion, monitor: @monitor, clock: Clock::SYSTEM,
-        critical: [SystemExit], producer: -> { :own_producer }, close_producer: ->(_ms) {}, threads: @threads, adopt: ->(_) {})
-      Execution::Processes::Pool.new(kit: kit, queue: @queue, size: size, local: runner(onion),
+      child_context = Execution::Processes::ChildContext.new(topics: [@topic], middleware: middleware, monitor: @monitor,
+        clock: Clock::SYSTEM, critical: [SystemExit], producer: -> { :own_producer }, close_producer: ->(_ms) {},
+        threads: @threads, adopt: ->(_) {})
+      Execution::Processes::Pool.new(child_context: child_context, queue: @queue, size: size, local: runner(middleware),
         lost: ->(error) { @lost << error })
     end
 

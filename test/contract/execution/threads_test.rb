@@ -1,17 +1,21 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "penstock/runtime/worker_pool"
+require "penstock/execution/threads/pool"
 require_relative "execution_contract"
+require_relative "executor_contract"
+require_relative "records_contract"
 
 module Penstock
   class ExecutionOnThreadsTest < TestCase
     include TestSupport::Executing
 
     ExecutionContract.add_to(self)
+    ExecutorContract.add_to(self)
+    RecordsContract.add_to(self)
 
-    def executor(onion, size)
-      Runtime::WorkerPool.new(queue: @queue, runner: runner(onion), threads: @threads, concurrency: size, priority: 0)
+    def executor(middleware, size)
+      Execution::Threads::Pool.new(queue: @queue, runner: runner(middleware), threads: @threads, concurrency: size, priority: 0)
     end
   end
 end

@@ -5,6 +5,7 @@ require "support/embedded_broker"
 require "support/real_broker"
 require "penstock/admin"
 require_relative "failing_contract"
+require_relative "gathering_contract"
 
 module Penstock
   class FailingOnEmbeddedBrokerTest < TestCase
@@ -12,8 +13,10 @@ module Penstock
     include TestSupport::Consuming
     include TestSupport::EmbeddedBroker
     include FailingContract
+    include GatheringContract
 
     FailingContract.add_to(self)
+    GatheringContract.add_to(self)
 
     def kafka = {**super, "auto.commit.interval.ms": 200}
     def native = super.slice("bootstrap.servers")
@@ -37,7 +40,43 @@ module Penstock
       assert_equal 1, all(seen).count(0)
     end
 
+    test "[MOM] retention takes a part of what comes again: the rest comes, also where the policy is to go on at the end" do
+      topic, seen, cluster = numbered_topic(20), [], self.class.cluster
+      beginning = consuming(topic, manual_without_marks) {}
+      wait_until(20, "the offset where the group began") { committed(topic).zero? }
+      beginning.stop
+      running = consuming(topic, manual_without_marks, max_messages: 5, kafka: {"auto.offset.reset": "latest"}) do
+        seen.concat(messages.map(&:offset))
+        if messages.last.offset >= 12 && !@failed
+          @failed = true
+          cluster.delete_records(topic, 0, 7)
+          raise "no"
+        end
+      end
+      wait_until(20, "the last record", state: -> { running.application.snapshot }) { seen.count(7) == 2 && seen.last == 19 }
+      running.stop
+
+      assert_equal (7...20).to_a, seen.last(13)
+      assert_equal 7, committed(topic)
+    end
+
+    test "[MOM] retention takes all that comes again: the offset moves to the end of the log without waiting for a record" do
+      topic, seen, cluster = numbered_topic(10), queue, self.class.cluster
+      running = consuming(topic, manual_without_marks, max_messages: 5) do
+        seen << messages.map(&:offset)
+        cluster.delete_records(topic, 0, 10) if messages.last.offset == 9
+        raise "no" if messages.last.offset == 9
+      end
+      wait_until(20, "the end", state: -> { running.application.snapshot }) { committed(topic) == 10 }
+      running.stop
+
+      assert_equal (0...10).to_a, all(seen).flatten
+    end
+
     private
+
+    # @return [Proc] the route
+    def manual_without_marks = ->(_) { manual_offset_management true }
 
     def dispatch_failed?(running)
       !running.errors.empty? && running.errors.pop[:type] == "dead_letter_queue.dispatch.error"

@@ -216,6 +216,38 @@ module Penstock
       end
     end
 
+    # As users read a record; each is written so that none of it is like another's.
+    DESERIALIZERS = lambda do |_route|
+      deserializers payload: ->(message) { [message.headers["number"], message.raw_payload] },
+        key: ->(message) { [:key, message.raw_key] }, headers: ->(message) { message.raw_headers.merge("read" => "yes") }
+    end
+
+    {"in order" => ->(_route) {}, "by key" => ->(_route) { parallel by: :key },
+     "by message" => ->(_route) { parallel by: :message }}.each do |name, division|
+      rule "#{name}, a record that fails and those returned with it have their own key, headers and payload in every attempt" do
+        topic, dead, seen, enhanced = letters_topics, unique("dead"), queue, queue
+        send_numbered(topic, 9)
+        read = ->(message) { [message.offset, message.key, message.headers["number"], message.payload] }
+        options = lambda do |route|
+          [instance_exec(route, &division), instance_exec(route, &DESERIALIZERS), dead_letter_queue(topic: dead, max_retries: 2)]
+        end
+        hooks = {enhance_dlq_message: ->(_hash, message) { enhanced << read.call(message) }}
+        consuming(topic, options, hooks: hooks, concurrency: 3) do
+          messages.each do |message|
+            seen << read.call(message)
+            raise "no" if message.offset == 4
+          end
+        end
+
+        assert_equal ["4"], letters(dead, 1).map { |one| one.raw_headers["number"] }
+        await_committed(topic, 9)
+        ran, enhanced = all(seen), all(enhanced)
+        assert_equal numbered(4), enhanced.last
+        assert_empty(ran.reject { |row| row == numbered(row.first) })
+        assert_equal 3, ran.count { |offset, *| offset == 4 }
+      end
+    end
+
     # Notes each call of `consume`, and as which of its unit it came. The first call from an offset on that isn't the first of its
     # unit does what is due there, once.
     class Quick < BaseConsumer
@@ -307,6 +339,16 @@ module Penstock
     ensure
       producer&.close(2_000)
     end
+
+    # Records over three keys, each with its number in its payload and its headers.
+    def send_numbered(topic, count)
+      count.times do |index|
+        produce_keyed(topic, [["k#{index % 3}", "p#{index}"]], headers: {"number" => index.to_s}, timestamp_ms: SENT_MS + index)
+      end
+    end
+
+    # What a consumer must read of one of them.
+    def numbered(index) = [index, [:key, "k#{index % 3}"], index.to_s, [index.to_s, "p#{index}"]]
 
     # All that lies in a topic of dead letters, when there are so many.
     # @return [Array<Message>] in order

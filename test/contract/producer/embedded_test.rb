@@ -52,7 +52,9 @@ module Penstock
       assert_raises(WaitTimeoutError) { handle.wait(timeout_ms: 50) }
       error = assert_raises(ProduceError) { sender.produce_sync(topic: name, payload: "x") }
       assert_instance_of WaitTimeoutError, error.cause
-      assert_match(/unknown/, error.message)
+      assert_match(/within max_wait_timeout \(200 ms\).*unknown/, error.message)
+      varied = assert_raises(ProduceError) { sender.with(max_wait_timeout: 300).produce_sync(topic: name, payload: "x") }
+      assert_match(/within max_wait_timeout \(300 ms\)/, varied.message)
       assert_predicate handle.wait(timeout_ms: 20_000), :delivered?
     ensure
       self.class.cluster.set_rtt(0)

@@ -7,7 +7,7 @@ module Penstock
   class ForkedSwarmTest < TestCase
     include SwarmContract
 
-    def births = "forked"
+    def spawner = "forked"
 
     SwarmContract.add_to(self)
   end

@@ -7,7 +7,7 @@ module Penstock
   class MoldSwarmTest < TestCase
     include SwarmContract
 
-    def births = "mold"
+    def spawner = "mold"
 
     SwarmContract.add_to(self)
   end

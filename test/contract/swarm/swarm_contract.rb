@@ -4,7 +4,7 @@ require "support/swarm/process"
 
 module Penstock
   # What holds of a swarm whatever its nodes are: processes forked by the supervisor, by a mold, or threads of one process.
-  # Whoever includes it says `births`.
+  # The including test case defines `spawner`: "forked", "mold" or "threads".
   module SwarmContract
     PROGRAM = File.expand_path("../../support/swarm/container.rb", __dir__)
 
@@ -24,7 +24,7 @@ module Penstock
 
     # @param patience [Integer] ms until a node that was told to stop is killed
     def swarm(behaviour = {}, patience: 30_000, **settings)
-      plan = {births: births, behaviour: behaviour, patience: patience, swarm: settings}
+      plan = {spawner: spawner, behaviour: behaviour, patience: patience, swarm: settings}
       @run = TestSupport::SwarmRun::Process.new(plan, program: PROGRAM).tap { |run| @runs << run }
     end
 
@@ -39,7 +39,7 @@ module Penstock
       @run.await_nobody
     end
 
-    rule "all nodes are born once, report, and the swarm is ready; told to stop, each ends in order" do
+    rule "all nodes are spawned once and report, and the swarm is ready; on a stop each ends in order" do
       swarm
       await(1, "ready")
       assert_equal [1, 1], %w[0 1].map { |node| told("began", node).size }
@@ -49,7 +49,7 @@ module Penstock
       assert_equal [%w[exit code 0]] * 2, told("node_ended").map { |line| line.drop(2) }
     end
 
-    rule "how the worst node ended is how the swarm ends" do
+    rule "the swarm ends with the exit code of the node that ended worst" do
       swarm({"0" => %w[5]})
       await(1, "ready")
       ends_with(5)
@@ -65,7 +65,7 @@ module Penstock
       assert_equal [%w[SIGKILL]], told("node_ended", "1").map { |line| line.drop(2) }
     end
 
-    rule "[swarm hang] a node of which nothing is heard is told to stop, killed, and replaced" do
+    rule "[swarm hang] a silent node is told to stop, killed, and replaced" do
       swarm({"0" => %w[silent obeys]}, patience: 500, liveness_timeout: 1_500)
       await(2, "began", "0")
       await(1, "ready")
@@ -73,7 +73,7 @@ module Penstock
       assert_equal %w[SIGKILL], told("node_ended", "0").first.drop(2)
     end
 
-    rule "one that dies at birth, again and again, is held down with the reason, and the others go on" do
+    rule "a node that dies at its start again and again is held down with the reason, and the others continue" do
       swarm({"0" => %w[dies]}, restart_backoff: 20, restart_backoff_max: 40)
       await(1, "held_down", "0")
       assert_equal %w[exit code 9], told("held_down", "0").first.drop(2)
@@ -81,7 +81,7 @@ module Penstock
       ends_with(4)
     end
 
-    rule "a rolling restart replaces one after another" do
+    rule "a rolling restart replaces one node after another" do
       swarm
       await(1, "ready")
       @run.signal(:USR2)
@@ -92,7 +92,7 @@ module Penstock
       ends_with(0)
     end
 
-    rule "at rest nobody is replaced" do
+    rule "a quiet swarm replaces no node" do
       swarm({"0" => %w[tired]})
       await(1, "ready")
       @run.signal(:TSTP)

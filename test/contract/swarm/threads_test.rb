@@ -7,7 +7,7 @@ module Penstock
   class ThreadsSwarmTest < TestCase
     include SwarmContract
 
-    def births = "threads"
+    def spawner = "threads"
 
     SwarmContract.add_to(self)
   end

@@ -16,6 +16,12 @@ module Penstock
 
       def runs? = directive("no-run").nil?
 
+      # @return [Example, nil] the same once more, where what it writes to fails
+      def failing
+        code = directive("failing") or return
+        dup.tap { |again| again.directives = [["before", code], *directives.reject { |pair| pair.first == "before" }] }
+      end
+
       # @return [Array<String>] what is wrong with the comments themselves
       def problems
         unknown = directives.map(&:first) - Example::DIRECTIVES
@@ -25,7 +31,8 @@ module Penstock
     end
 
     # `no-run`: with its reason · `file`: written there instead of being run · `before`, `after`: code around it ·
-    # `prints`: text the output must have · `stop when`: the output after which TERM is sent · `exit`: code it ends with.
-    Example::DIRECTIVES = ["no-run", "file", "before", "after", "prints", "stop when", "exit"].freeze
+    # `failing`: it is run a second time, with this before it, in which what it writes to fails · `prints`: text the output must
+    # have · `stop when`: the output after which TERM is sent · `exit`: code it ends with.
+    Example::DIRECTIVES = ["no-run", "file", "before", "after", "failing", "prints", "stop when", "exit"].freeze
   end
 end

@@ -9,7 +9,7 @@ module Penstock
     class Page
       LANGUAGES = %w[ruby sh].freeze
       FENCE = /\A\s*```(?<language>\w+)?(?:\s+(?<rest>.*))?\s*\z/
-      COMMENT = /\A\s*<!--\s*(?<name>no-run|file|before|after|prints|stop when|exit|[\w-]+(?=:))\b:?[ \t]*(?<text>.*)\z/m
+      COMMENT = /\A\s*<!--\s*(?<name>no-run|file|before|after|failing|prints|stop when|exit|[\w-]+(?=:))\b:?[ \t]*(?<text>.*)\z/m
 
       # @param path [String]
       # @param name [String] as failures call it

@@ -49,7 +49,9 @@ module Penstock
         @ran += 1
         code = example.code.gsub(ADDRESS, @bootstrap)
         target = example.directive("file")
-        target ? write(example, target, code) : run(example, code)
+        return write(example, target, code) if target
+        run(example, code)
+        run(example.failing, code, " (failing)") if example.failing
       end
 
       def write(example, target, code)
@@ -61,10 +63,10 @@ module Penstock
         @failures << "#{example.place}: #{error.message}"
       end
 
-      def run(example, code)
+      def run(example, code, what = nil)
         kind = (example.language == "ruby") ? RubyExample : ShellExample
         failure = Watch.new(example).call { |output| kind.new(example, code).start(@folder, output) }
-        @failures << failure if failure
+        @failures << "#{failure}#{what}" if failure
       end
     end
   end

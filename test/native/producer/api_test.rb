@@ -32,7 +32,7 @@ class ProducerApiTest < Penstock::TestCase
     assert_equal 0, sender.queue_size
   end
 
-  test "[Close, Kafka down] close! throws away what is late" do
+  test "[Close, Kafka down] close! discards messages that are late" do
     sender = api
     handle = sender.produce_async(thing)
 
@@ -114,7 +114,7 @@ class ProducerApiTest < Penstock::TestCase
     assert_operator waits, :>, 0
   end
 
-  test "a queue that stays full raises after its time, with what was accepted" do
+  test "a queue that stays full raises after its timeout, with the accepted messages" do
     sender = api(kafka: {"queue.buffering.max.messages": 5}) { |config| config.wait_timeout_on_queue_full = 100 }
     error = assert_raises(Penstock::ProduceManyError) { sender.produce_many_async(Array.new(8) { thing }) }
 
@@ -124,7 +124,7 @@ class ProducerApiTest < Penstock::TestCase
     assert_equal 5, sender.queue_size
   end
 
-  test "what a failed flush couldn't hand over is back in the buffer" do
+  test "messages that a failed flush couldn't hand over are back in the buffer" do
     sender = api(kafka: {"queue.buffering.max.messages": 5}) { |config| config.wait_on_queue_full = false }
     sender.buffer_many(Array.new(8) { |index| thing(index.to_s) })
     assert_raises(Penstock::ProduceManyError) { sender.flush_async }
@@ -140,7 +140,7 @@ class ProducerApiTest < Penstock::TestCase
     assert_operator seconds { thread.kill.join }, :<, 5
   end
 
-  test "a wait that is over says what the client said last" do
+  test "a wait that times out names the client's last error" do
     sender = api { |config| config.max_wait_timeout = 1_500 }
     error = assert_raises(Penstock::ProduceError) { sender.produce_sync(thing) }
 
@@ -148,7 +148,7 @@ class ProducerApiTest < Penstock::TestCase
     assert_match(/unknown.*last error/m, error.message)
   end
 
-  test "errors of the client are told to who listens" do
+  test "errors of the client are emitted to listeners" do
     sender = api
     seen = Queue.new
     sender.monitor.subscribe("error.occurred") { |event| seen << event }
@@ -159,12 +159,12 @@ class ProducerApiTest < Penstock::TestCase
     assert_kind_of Penstock::KafkaError, event[:error]
   end
 
-  test "a fatal error is told with its own code" do
-    sender = api(kafka: {"enable.idempotence": true})
+  test "a fatal error is reported with its own code" do
+    sender = api { |config| config.reload_on_idempotent_fatal_error = false }
     seen = Queue.new
     sender.monitor.subscribe("error.occurred") { |event| seen << event[:error] }
     sender.produce_async(thing)
-    sender.instance_variable_get(:@client).inject_fatal_error(47, "a test")
+    sender.client.inject_fatal_error(47, "a test")
     error = wait_until(10, "a fatal error") { [seen.pop].find(&:fatal?) unless seen.empty? }
 
     assert_equal 47, error.number
@@ -202,7 +202,7 @@ class ProducerApiTest < Penstock::TestCase
     assert_operator tokens.asked.size, :>, 1
   end
 
-  test "a listener for tokens that raises is told of, and asked again" do
+  test "a listener for tokens that raises is reported and called again" do
     tokens = Tokens.new { raise "no token today" }
     errors = Queue.new
     sender = api(kafka: OAUTH) { |config| config.oauth.token_provider_listener = tokens }
@@ -216,7 +216,7 @@ class ProducerApiTest < Penstock::TestCase
     assert_includes types, "callbacks.oauthbearer_token_refresh.error"
   end
 
-  test "[Callback exception] a listener that raises is told of, and the next event comes all the same" do
+  test "[Callback exception] a listener that raises is reported, and still gets the next event" do
     sender = connected_api
     errors = Queue.new
     sender.monitor.subscribe("error.occurred") { |event| errors << event[:type] }
@@ -263,7 +263,7 @@ class ProducerApiTest < Penstock::TestCase
       heard += 1
     end
     producer = Thread.new { 110.times { sender.produce_many_async(Array.new(1_000) { thing }, handle: false) } }
-    native = sender.instance_variable_get(:@client) || wait_until(5, "client") { sender.instance_variable_get(:@client) }
+    native = sender.client
     wait_until(30, "reports that wait") { native.counts.first >= 100_000 }
     gate << :go
     producer.join

@@ -3,7 +3,7 @@
 require "test_helper"
 require "support/api_producing"
 
-# A client that has nothing to do is put away, and another one opened with the next call.
+# An idle client is disconnected, and the next call opens another.
 class ProducerDisconnectTest < Penstock::TestCase
   include Penstock::TestSupport::ApiProducing
 
@@ -19,7 +19,7 @@ class ProducerDisconnectTest < Penstock::TestCase
   def idle_api(timeout_ms)
     sender = connected_api { |config| config.idle_disconnect_timeout = 30_000 }
     short = sender.config.dup.tap { |copy| copy.instance_variable_set(:@idle_disconnect_timeout, timeout_ms) }
-    sender.tap { sender.instance_variable_set(:@config, short) }
+    sender.tap { sender.instance_variable_get(:@connection).instance_variable_set(:@config, short) }
   end
 
   test "[Idle disconnect] without a message for a while the sockets are closed, and the next message opens others" do
@@ -38,7 +38,7 @@ class ProducerDisconnectTest < Penstock::TestCase
     assert_equal %w[producer.connected producer.disconnected producer.connected], all_of(seen).map(&:id).first(3)
   end
 
-  test "what is under way keeps the client: a message, the buffer, a call" do
+  test "a pending message, a buffered one or a call keeps the client connected" do
     sender = connected_api
     refute sender.disconnect, "it isn't connected"
     sender.produce_sync(thing)

@@ -22,7 +22,7 @@ class ProducerEndedListenerTest < Penstock::TestCase
 
   def all(queue) = Array.new(queue.size) { queue.pop }
 
-  test "nothing that was taken is lost, each is told once, and an error says what happened" do
+  test "each report is emitted once although listeners end the reporter's thread, and an error reports that" do
     sender, heard, errors = ending_at(1, 5)
     50.times { sender.produce_async(thing(partition: 0)) }
     wait_until(SECONDS, "a listener that ended its thread", state: -> { heard.size }) { heard.size >= 1 }
@@ -35,11 +35,11 @@ class ProducerEndedListenerTest < Penstock::TestCase
     offsets = all(heard)
     assert_equal offsets.uniq, offsets
     assert_equal (0...50).to_a, offsets.first(50)
-    told = all(errors).map { |event| [event[:type], event[:error].message[/another one goes on/]] }
-    assert_equal [["producer.reporter.error", "another one goes on"]], told.uniq
+    told = all(errors).map { |event| [event[:type], event[:error].message[/another thread has taken over/]] }
+    assert_equal [["producer.reporter.error", "another thread has taken over"]], told.uniq
   end
 
-  test "what waits when the producer is closed is told all the same" do
+  test "reports that wait when the producer is closed are still emitted" do
     sender, heard, = ending_at(1)
     10.times { sender.produce_async(thing(partition: 0)) }
     wait_until(SECONDS, "a listener that ended its thread", state: -> { heard.size }) { heard.size == 1 }

@@ -78,7 +78,7 @@ class ProducerListenersTest < Penstock::TestCase
     assert_instance_of Penstock::Producer::Delivery::Handle, ended(refused(sender), answers)
   end
 
-  test "one that waits for who replaces its client is not waited for" do
+  test "a listener that waits for the thread which replaces its client is not waited for" do
     sender = idempotent
     done = Queue.new
     answers = hearing(sender, "error.occurred") { done.pop }
@@ -89,7 +89,7 @@ class ProducerListenersTest < Penstock::TestCase
     assert_equal :done, ended(thread, answers)
   end
 
-  test "of a transactional client that is lost: it has its turn behind the transaction" do
+  test "a listener of a lost transactional client gets its turn after the transaction" do
     sender = transactional
     answers = hearing(sender, "message.acknowledged") { sender.produce_sync(thing("listener's")) }
     let_go_on_while_reloading(sender)
@@ -99,7 +99,7 @@ class ProducerListenersTest < Penstock::TestCase
     assert_instance_of Penstock::FatalError, thread.value
   end
 
-  test "of a transactional client that is put away: its message goes to the next client" do
+  test "a message of a listener of a disconnected transactional client goes to the next client" do
     sender = transactional
     answers = hearing(sender, "message.acknowledged") { sender.produce_sync(thing("listener's")) }
     sender.produce_sync(thing)

@@ -40,7 +40,7 @@ class NativeProducerQueueFullTest < Penstock::TestCase
     native.purge
     assert native.flush(10_000)
 
-    assert native.wait_for_room(ticket, 0)
+    assert native.wait_for_room(ticket, 5_000), "it is reported right after the flush has ended"
   end
 
   test "waiting for room ends with its time" do

@@ -31,7 +31,7 @@ class ProducerReloadTest < Penstock::TestCase
     all_of(seen).reject { |event| event.id == "error.occurred" && event[:type] == "librdkafka.error" }
   end
 
-  test "[Fatal injection] what was injected is the producer's fatal error" do
+  test "[Fatal injection] an injected error is the producer's fatal error" do
     assert_nil sender.fatal_error
     break_client
     assert_equal [INVALID_EPOCH, "a test"], sender.fatal_error.then { |number, text| [number, text[/a test/]] }
@@ -80,11 +80,11 @@ class ProducerReloadTest < Penstock::TestCase
     assert_match(/another/, sender.client.name)
   end
 
-  test "[Reload limit] clients that deliver nothing are replaced so often, then no more" do
+  test "[Reload limit] clients that deliver nothing are replaced up to the limit" do
     sender(max_attempts_on_idempotent_fatal_error: 3)
     seen
     sender.monitor.subscribe("producer.connected") do
-      sender.instance_variable_get(:@client).inject_fatal_error(INVALID_EPOCH, "always")
+      sender.client.inject_fatal_error(INVALID_EPOCH, "always")
     end
     error = assert_raises(Penstock::ProduceError) { sender.produce_async(thing) }
 
@@ -115,7 +115,7 @@ class ProducerReloadTest < Penstock::TestCase
     assert_equal 1, fatal_events.count { |event| event.id == "producer.reload" }
   end
 
-  test "[Fenced] who was fenced keeps its client, and says so" do
+  test "[Fenced] a fenced producer keeps its client and raises the error" do
     sender.produce_sync(thing)
     seen
     Penstock::Testing.inject_fatal_error(sender, FENCED, "a test")
@@ -134,7 +134,7 @@ class ProducerReloadTest < Penstock::TestCase
     assert_equal INVALID_EPOCH, assert_raises(Penstock::ProduceError) { sender.produce_sync(thing) }.cause.number
   end
 
-  test "what was on its way with the old client is resolved, once" do
+  test "messages in flight with the old client are resolved, once" do
     sender.produce_sync(thing)
     cluster.set_rtt(1, 150)
     handles = Array.new(50) { sender.produce_async(thing) }
@@ -159,7 +159,7 @@ class ProducerReloadTest < Penstock::TestCase
     assert_predicate handle.wait, :delivered?
   end
 
-  test "a close ends the pause behind a reload" do
+  test "a close ends the pause after a reload" do
     sender(wait_backoff_on_idempotent_fatal_error: 60_000)
     sender.produce_sync(thing)
     reloaded = events_of(sender, "producer.reloaded")

@@ -17,7 +17,7 @@ class ProducerTellingTest < Penstock::TestCase
     assert_equal "0", properties["statistics.interval.ms"]
   end
 
-  test "[Late stats subscribe] who comes behind the first message is told so" do
+  test "[Late stats subscribe] subscribing after the first message raises" do
     sender = connected_api(kafka: STATISTICS)
     sender.produce_sync(thing)
     error = assert_raises(Penstock::StatisticsNotEnabledError) { sender.monitor.subscribe("statistics.emitted") { flunk } }
@@ -26,7 +26,7 @@ class ProducerTellingTest < Penstock::TestCase
     assert_raises(Penstock::StatisticsNotEnabledError) { sender.monitor.subscribe(listener) }
   end
 
-  test "who has subscribed in time may be joined by others" do
+  test "further listeners may subscribe if one has subscribed in time" do
     sender = connected_api(kafka: STATISTICS)
     first = events_of(sender, "statistics.emitted")
     sender.produce_sync(thing)
@@ -79,7 +79,7 @@ class ProducerTellingTest < Penstock::TestCase
     assert_predicate handle.wait, :delivered?
   end
 
-  test "[Error types] each way a message fails is told by its own type" do
+  test "[Error types] each kind of failure has its own error type" do
     small = {"message.timeout.ms": 200, "queue.buffering.max.messages": 2}
     lost = api(kafka: small) { |config| config.wait_on_queue_full = false }
     seen = events_of(lost, "error.occurred")

@@ -41,7 +41,7 @@ class ProducerTransactingOnMockTest < Penstock::TestCase
     sender.transaction { |tx| tx.produce_async(thing) && tx.abort }
   end
 
-  test "an abort comes behind the registration of its partitions, however late that is (librdkafka#4849)" do
+  test "an abort is sent after the registration of its partitions, however late that is (librdkafka#4849)" do
     sender.produce_sync(thing)
     cluster.push_request_errors(:add_partitions_to_txn, LATE)
 
@@ -86,7 +86,7 @@ class ProducerTransactingOnMockTest < Penstock::TestCase
     %w[transaction.started transaction.committed].each { |name| sender.monitor.subscribe(name) { |event| ends << event.id } }
     cluster.push_broker_request_errors(1, :end_txn, [[0, 500]])
     thread = Thread.new { sender.transaction { |tx| tx.produce_sync(thing) } }
-    native = sender.instance_variable_get(:@client)
+    native = sender.client
     wait_until(5, "a commit") { native.transaction_call == :commit }
     thread.kill.join
     sender.produce_sync(thing)

@@ -11,7 +11,7 @@ class ProducerTransactionalDisconnectTest < Penstock::TestCase
     @sender ||= connected_api(kafka: {"transactional.id": "shop"})
   end
 
-  test "in a transaction, also another thread's, it stays; behind it the next one begins with a new client" do
+  test "a transaction, also another thread's, keeps the client connected; after a disconnect the next one begins with a new client" do
     sender.transaction do |transaction|
       transaction.produce_sync(thing)
       refute sender.disconnect

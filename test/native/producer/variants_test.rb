@@ -8,7 +8,7 @@ class ProducerTopicPropertiesTest < Penstock::TestCase
   include Penstock::TestSupport::ApiProducing
 
   test "a variant's properties are those its topic has: acks 0 has no offset to tell" do
-    sender = connected_api
+    sender = connected_api(kafka: {"enable.idempotence": false})
     report = sender.with(topic_config: {acks: 0}).produce_sync(thing)
 
     assert_predicate report, :delivered?
@@ -17,7 +17,7 @@ class ProducerTopicPropertiesTest < Penstock::TestCase
 
   test "each way to produce takes the variant's properties, over one client" do
     cluster.create_topic("others", 1)
-    sender = connected_api
+    sender = connected_api(kafka: {"enable.idempotence": false})
     sender.produce_sync(topic: "others", payload: "x")
     variant = sender.with(topic_config: {acks: 0})
     reports = [variant.produce_async(thing).wait, *variant.produce_many_sync([thing, thing]).map(&:create_result),
@@ -30,7 +30,7 @@ class ProducerTopicPropertiesTest < Penstock::TestCase
 
   # librdkafka takes the first configuration of a topic and ignores all others in silence (librdkafka#1155).
   test "a topic that is in use with other properties is refused, whoever was first" do
-    sender = connected_api
+    sender = connected_api(kafka: {"enable.idempotence": false})
     sender.produce_sync(thing)
     error = assert_raises(Penstock::VariantInvalidError) { sender.with(topic_config: {acks: 0}).produce_sync(thing) }
     assert_match(/things is in use with other properties.*producer of their own/, error.message)
@@ -41,7 +41,7 @@ class ProducerTopicPropertiesTest < Penstock::TestCase
     assert_equal 1, sender.partition_count("others")
   end
 
-  test "properties that say what the client says anyway are no others" do
+  test "a variant with the client's own properties is not refused" do
     sender = connected_api(kafka: {"message.timeout.ms": 20_000})
     sender.produce_sync(thing)
 
@@ -69,7 +69,7 @@ class ProducerTopicPropertiesTest < Penstock::TestCase
   end
 
   test "a variant outlives its client" do
-    sender = connected_api
+    sender = connected_api(kafka: {"enable.idempotence": false})
     variant = sender.with(topic_config: {acks: 0})
     variant.produce_sync(thing)
     assert(wait_until(20, "a client without work") { sender.disconnect })

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "penstock/execution/processes/kit"
+require "penstock/execution/processes/child_context"
 require "penstock/execution/processes/pool"
 require "support/child"
 require "support/executing"
@@ -13,11 +13,12 @@ module Penstock
     # Mold and children are ended by their own ways, within seconds.
     def grace_seconds = 6
 
-    def executor(onion, size)
+    def executor(middleware, size)
       @lost = Thread::Queue.new
-      kit = Execution::Processes::Kit.new(topics: [@topic], onion: onion, monitor: @monitor, clock: Clock::SYSTEM,
-        critical: [SystemExit], producer: -> {}, close_producer: ->(_ms) {}, threads: @threads, adopt: ->(_) {})
-      Execution::Processes::Pool.new(kit: kit, queue: @queue, size: size, local: runner(onion),
+      child_context = Execution::Processes::ChildContext.new(topics: [@topic], middleware: middleware, monitor: @monitor,
+        clock: Clock::SYSTEM, critical: [SystemExit], producer: -> {}, close_producer: ->(_ms) {},
+        threads: @threads, adopt: ->(_) {})
+      Execution::Processes::Pool.new(child_context: child_context, queue: @queue, size: size, local: runner(middleware),
         lost: ->(error) { @lost << error })
     end
 

@@ -40,10 +40,10 @@ class OutboxPostgreSQLTest < Penstock::TestCase
   test "messages of a key leave in the order of commits, whoever was first to put his in" do
     second = nil
     ActiveRecord::Base.transaction do
-      @desk.enqueue([{topic: "orders", payload: "1", key: "k"}])
-      second = in_a_transaction { @desk.enqueue([{topic: "orders", payload: "2", key: "k"}]) }
+      @writer.enqueue([{topic: "orders", payload: "1", key: "k"}])
+      second = in_a_transaction { @writer.enqueue([{topic: "orders", payload: "2", key: "k"}]) }
       wait_until(40, "the second transaction to wait for the first") { waiting_for_a_lock == 1 }
-      @desk.enqueue([{topic: "orders", payload: "1b", key: "k"}])
+      @writer.enqueue([{topic: "orders", payload: "1b", key: "k"}])
     end
     second.join
     relay.drain
@@ -55,7 +55,7 @@ class OutboxPostgreSQLTest < Penstock::TestCase
     release = Thread::Queue.new
     inside = Thread::Queue.new
     late = in_a_transaction do
-      @desk.enqueue([{topic: "orders", payload: "late", key: "a"}])
+      @writer.enqueue([{topic: "orders", payload: "late", key: "a"}])
       inside << true
       release.pop
     end
@@ -76,7 +76,7 @@ class OutboxPostgreSQLTest < Penstock::TestCase
     release = Thread::Queue.new
     inside = Thread::Queue.new
     late = in_a_transaction do
-      @desk.enqueue([{topic: "orders", payload: "late", key: "k"}])
+      @writer.enqueue([{topic: "orders", payload: "late", key: "k"}])
       inside << true
       release.pop
     end
@@ -93,7 +93,7 @@ class OutboxPostgreSQLTest < Penstock::TestCase
   test "several keys at once are locked in one order, so that two transactions don't wait for each other" do
     messages = %w[a b c d].map { |key| {topic: "orders", payload: key, key: key} }
     threads = [messages, messages.reverse].map do |list|
-      Thread.new { 20.times { in_a_transaction { @desk.enqueue(list) }.join } }
+      Thread.new { 20.times { in_a_transaction { @writer.enqueue(list) }.join } }
     end
     threads.each(&:join)
 

@@ -27,6 +27,8 @@ module Penstock
       Unsuspecting = Class.new do
         def open?(_lane) = true
         def pass?(_lane, _unit) = true
+        def release(_lane) = nil
+        def commit = nil
       end
       Commits = Class.new do
         def moved = nil

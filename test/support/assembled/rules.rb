@@ -14,6 +14,23 @@ module Penstock
           every_hold_has_a_release
         end
 
+        # What was put away doesn't run again, complete or not.
+        def not_buried(unit)
+          buried = unit.messages.offsets.find { |offset| @listener.buried[offset] }
+          broken("#{buried} runs again, which was put away") if buried
+        end
+
+        # In any order, before and after the record was parked, copied, handed out again.
+        def as_written(message)
+          row = @rows.find { |each| each.offset == message.offset }
+          headers = {"number" => row.offset.to_s, "read" => "yes"}
+          truth = {key: [row.key], headers: headers, payload: ["p#{row.offset}", headers], timestamp_ms: row.timestamp}
+          truth.keys.rotate(row.offset + @units.size).each do |name|
+            found = message.public_send(name)
+            broken("#{name} of #{row.offset} is #{found}, written was #{truth[name]}") unless found == truth[name]
+          end
+        end
+
         def nothing_unprocessed_is_complete
           ledger = @lane.ledger
           @rows.each do |row|
@@ -28,9 +45,12 @@ module Penstock
           found = places.tally
           twice = found.select { |_offset, count| count > 1 }.keys
           broken("#{twice} are in several places: #{named_places.inspect}") unless twice.empty?
-          lost = @lane.ledger.incomplete_offsets.reject { |offset| found.key?(offset) || @ran[offset] }
+          lost = @lane.ledger.incomplete_offsets.reject { |offset| found.key?(offset) || @ran[offset] || read_again?(offset) }
           broken("#{lost} are nowhere: #{named_places.inspect}") unless lost.empty?
         end
+
+        # After an error, with manual offsets.
+        def read_again?(offset) = @lane.redelivery.reading? && offset >= @lane.redelivery.position
 
         def places = named_places.values.flatten
 
@@ -78,6 +98,7 @@ module Penstock
         def ends?(reason)
           case reason
           when :user then true
+          when :redelivery then true # with the next turn in which nothing else holds it
           when :breaker then !@assembly.breaker.closed? || !@outbox.empty?
           when :dead_letter then waiting_letters.any?
           when :instances then [*@lane.slot.pending, *@busy.map(&:last), *@outbox.map(&:unit)].any? { |unit| !unit.consume? }

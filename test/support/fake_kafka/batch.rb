@@ -36,6 +36,7 @@ module Penstock
         def timestamp(index) = @records[index].timestamp
         def timestamp_type(_index) = :create
         def leader_epoch(index) = @records[index].leader_epoch
+        def received_ms(_index) = @context.received_ms
         def bytesize(index) = @records[index].payload.to_s.bytesize + @records[index].key.to_s.bytesize
         def offsets = @records.map(&:offset)
         def contiguous? = @records.empty? || @records.first.offset + @records.size == @to

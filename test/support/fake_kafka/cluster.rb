@@ -18,6 +18,8 @@ module Penstock
           def commit_sent(driver, rows, assigned) = nil
           # Something goes wrong with a commit on its way, as it was arranged.
           def commit_fares(driver, fate) = nil
+          # Something goes wrong with a read of committed offsets, as it was arranged.
+          def read_fares(driver, fate) = nil
           # An offset was stored.
           # @param before [Group::Commit, nil]
           def stored(group, key, before, commit, request) = nil

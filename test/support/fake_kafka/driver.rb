@@ -3,6 +3,7 @@
 require_relative "cluster"
 require_relative "commit_path"
 require_relative "lane"
+require_relative "read_path"
 
 module Penstock
   module TestSupport
@@ -19,10 +20,13 @@ module Penstock
           def run_when_awake = yield
         end
 
-        attr_reader :name, :waiter, :assigned, :member_id, :epoch, :group, :cluster, :lanes, :commits
+        attr_reader :name, :waiter, :assigned, :member_id, :epoch, :group, :cluster, :lanes, :commits, :reads
 
         # @return [String, nil] of a static member
         attr_reader :instance_id
+
+        # @return [Boolean] whether a seek to what retention has taken away goes on at the end of the log (`auto.offset.reset`)
+        attr_accessor :resets_to_end
 
         # @param cluster [Cluster]
         # @param group_id [String]
@@ -46,6 +50,7 @@ module Penstock
           @epoch = -1
           @closed = false
           @commits = CommitPath.new(self)
+          @reads = ReadPath.new(self)
           @wanted = nil
           @after = nil
           @replied = @requested = @round = 0
@@ -139,14 +144,7 @@ module Penstock
           @commits.send_rows(token, rows)
         end
 
-        def fetch_committed(token, keys, require_stable: true, timeout_ms: 10_000)
-          request do
-            trouble = @group.trouble
-            answer = trouble ? [Cluster.number(trouble), trouble.to_s, []] : [0, nil, @group.offsets(keys)]
-            reply { push([:committed, token, *answer]) }
-          end
-          true
-        end
+        def fetch_committed(token, keys, timeout_ms: 10_000) = @reads.send_request(token, keys)
 
         # @return [GroupMetadata] who the member is now
         def group_metadata = GroupMetadata.new(@group.id, @epoch, @member_id, nil)

@@ -76,8 +76,10 @@ module Penstock
         end
 
         # @return [Array<Array>] rows as the driver gives them
+        # @param keys [Array<(String, Integer)>] -1 as the partition stands for all of the topic
         def offsets(keys)
-          (keys || @committed.keys).map do |topic, partition|
+          keys = keys.flat_map { |key| key[1].negative? ? @cluster.partitions([key[0]]) : [key] }
+          keys.map do |topic, partition|
             commit = @committed[[topic, partition]]
             @cluster.observer.read([topic, partition]) if commit
             number = (@unstable || held?([topic, partition])) ? Cluster.number(:unstable_offset_commit) : 0

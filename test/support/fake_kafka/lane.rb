@@ -117,6 +117,7 @@ module Penstock
         private
 
         def moved(batch)
+          @most = [@most.to_i, batch.to].max
           @previous_from = @cursor.negative? ? batch.records.first.offset : @cursor
           @cursor = batch.to
         end
@@ -158,12 +159,17 @@ module Penstock
         # What was fetched up to here is of a log that is no more: leader epochs tell.
         def cut_off? = @life != @log.life && @position > @log.cut_at
 
-        # The policy is `earliest`; the library begins there without a word.
+        # The policy is `earliest`; the library begins there without a word. With `latest` it goes to the end, which is simulated
+        # only where it went back to what it had delivered: elsewhere the policy is to leave records out.
         def out_of_range
           @life = @log.life
-          @position = @log.low
+          @position = gone_back? ? @log.high : @log.low
           @told_end = nil
           fetch_soon
+        end
+
+        def gone_back?
+          @client.resets_to_end && @position < @log.low && @most.to_i > @log.low && @position < @most
         end
 
         def resolve(offset)

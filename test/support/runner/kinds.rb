@@ -5,7 +5,8 @@ module Penstock
     module Runner
       # The kinds of tests, in the order they run: the quick and telling ones first.
       #
-      # `broker`: :needed (skipped without Kafka), :used (runs without it too), nil.
+      # `broker`: :needed (skipped without Kafka), :used (runs without it too), :cluster (starts three of its own, skipped where
+      # that is not possible), nil.
       Kind = Struct.new(:name, :timeout_seconds, :per_file, :broker, :by_default, keyword_init: true) do
         def files
           Dir["test/#{name}/**/*_test.rb"].sort
@@ -16,6 +17,11 @@ module Penstock
           return [] if chosen.empty?
 
           (per_file ? chosen.map { |file| [file] } : [chosen]).map { |files| Part.new(self, files) }
+        end
+
+        # Whether it is given the one broker of the run.
+        def shared_broker?
+          %i[needed used].include?(broker)
         end
 
         # How many tests lie in files that can't be run here.
@@ -45,7 +51,7 @@ module Penstock
       # Gaps of partitions, in milliseconds.
       ALONE = %w[broker/rebalance].freeze
       LONGEST = %w[
-        sim unit docs contract/assignment/real_broker contract/rebalance/embedded broker/restarts broker/security
+        cluster sim unit docs contract/assignment/real_broker contract/rebalance/embedded broker/restarts broker/security
         process/swarm process/gems native/lifecycle native/admin_lifecycle process/demo broker/broker_down
         contract/rebalance/real_broker contract/assignment/embedded broker/long_job broker/doctor broker/faults process/cli
       ].freeze
@@ -59,6 +65,7 @@ module Penstock
         Kind.new(name: "process", timeout_seconds: 360, per_file: true, broker: :used, by_default: true),
         Kind.new(name: "docs", timeout_seconds: 300, by_default: true),
         Kind.new(name: "broker", timeout_seconds: 360, per_file: true, broker: :needed, by_default: true),
+        Kind.new(name: "cluster", timeout_seconds: 1_200, broker: :cluster, by_default: true),
         Kind.new(name: "browser", timeout_seconds: 240, per_file: true),
         Kind.new(name: "ledger", timeout_seconds: 1_800, per_file: true, broker: :needed)
       ].freeze

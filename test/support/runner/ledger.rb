@@ -1,110 +1,116 @@
 # frozen_string_literal: true
 
-require "fileutils"
 require "optparse"
-require_relative "../child"
-require_relative "kafka"
-require_relative "tally"
+require_relative "../fault_runs/soak"
+require_relative "../fault_runs/suite"
+require_relative "../fault_runs/table"
 
 module Penstock
   module TestSupport
     module Runner
-      # bin/ledger: faults that are put into running systems, each by its number. What runs are tests of the tree; this is the
-      # list of which of them show which fault, longest forms included.
+      # bin/ledger: cases of the fault matrix by their names.
       class Ledger
-        # A file, which of its tests, and what its environment says besides.
-        Part = Struct.new(:file, :only, :broker, :env) do
-          def name = [file.delete_prefix("test/").delete_suffix("_test.rb"), only].compact.join(" ")
-
-          def command
-            loader = [RbConfig.ruby, "-Ilib", "-Itest", file]
-            only ? [*loader, "-n", "/#{only}/"] : loader
-          end
-        end
-
-        Scenario = Struct.new(:about, :parts)
-
-        def self.part(name, only = nil, broker: false, env: {}) = Part.new("test/#{name}_test.rb", only, broker, env)
-        def self.swarm(only) = part("ledger/swarm", only, broker: true)
-        private_class_method :part, :swarm
-
-        SCENARIOS = {
-          "T01" => ["nodes are killed at random, processes at named points",
-            [swarm("T01"), part("ledger/faults", broker: true)]],
-          "T02" => ["a node is stopped past its session, and comes back", [swarm("T02")]],
-          "T03" => ["the supervisor is frozen", [swarm("T03")]],
-          "T04" => ["the supervisor is killed", [part("ledger/ends", "T04")]],
-          "T05" => ["nodes beyond their limits of memory, jobs and age", [swarm("T05")]],
-          "T06" => ["a process gets the number of a node that has died", [part("process/recycled_pid")]],
-          "T07" => ["nodes die at boot, always", [part("ledger/ends", "T07")]],
-          "T08" => ["restarts by the hundred; a million frames of rubbish",
-            [swarm("T08"), part("unit/swarm/frame", env: {"PENSTOCK_FUZZ_FRAMES" => "1000000"})]],
-          "T09" => ["TERM in the middle of batches", [swarm("T09"), part("broker/restarts", "TERM", broker: true)]],
-          "T10" => ["TERM, twice, and with INT, at any time",
-            [swarm("T10"), part("ledger/ends", "T10"), part("process/signals")]],
-          "T11" => ["a job longer than the stop's time", [part("ledger/ends", "T11")]],
-          "T17" => ["a job longer than max.poll.interval.ms", [part("broker/long_job", broker: true)]],
-          "T19" => ["records that kill the process", [part("ledger/killers", broker: true)]],
-          "T26" => ["a transactional copier is killed at six points", [part("ledger/copiers", "killed at six", broker: true)]],
-          "T27" => ["a frozen owner of transactions returns", [part("ledger/copiers", "frozen owner", broker: true)]],
-          "T29" => ["rebalances within transactions", [part("ledger/copiers", "others come", broker: true)]],
-          "T30" => ["a producer's queue is full and the broker stopped: close, fork, TERM",
-            [part("native/producer/stopped_broker", broker: true)]],
-          "T31" => ["connections are cut each second", [part("ledger/cut_connections", broker: true)]],
-          "T34" => ["descriptors, threads, disk, a log to write to: nothing is left",
-            [part("ledger/exhaustion"), part("process/exhaustion")]],
-          "T35" => ["the wall clock is set", [part("ledger/clock"), part("process/clock")]]
-        }.transform_values { |about, parts| Scenario.new(about, parts.freeze) }.freeze
-
         USAGE = <<~TEXT
-          Usage: bin/ledger [NAME…] [--list]
+          Usage: bin/ledger NAME… | all | short [--seed N] [--rounds N] [--part NAME] [--time FACTOR] [--keep]
+                 bin/ledger soak [--minutes N] [--seed N] [--rate N] [--keep]
+                 bin/ledger --list | table [--write]
 
-          Puts faults into running systems and checks what became of every record: names as T01, in any case; without one all
-          are run, one after another (half an hour). Exit code 0 when nothing failed, 1 when something did, 130 on Ctrl-C.
-          What needs a real Kafka and finds none (KAFKA_HOME or KAFKA_BOOTSTRAP_SERVERS) is skipped, and said so.
+          Puts faults into running systems and checks what became of every record. NAME is a case, such as T01 (--list has them);
+          "all" runs every case (about two hours), "short" what bin/test runs (four minutes), "soak" all kinds of work at once under
+          random faults. "table" prints the last results as Markdown.
+
+          Results are JSON files in tmp/ledger. A part that fails keeps its journals and logs in tmp/ledger/runs (--keep: every part
+          does) and prints the command that repeats it. Exit code: 0 nothing failed, 1 something did, 130 after Ctrl-C. Parts that
+          need Kafka are skipped, and reported as skipped, without KAFKA_HOME.
         TEXT
-        LIMIT_SECONDS = 1_800
-        FOLDER = File.expand_path("tmp/results")
-        private_constant :LIMIT_SECONDS, :FOLDER
 
         # @param arguments [Array<String>]
         # @param out [IO]
         def initialize(arguments, out: $stdout)
           @out = out
-          @kafka = Kafka.new(out)
-          @tally = Tally.new
+          @rounds = 1
+          @seed = rand(1 << 30)
+          @minutes = 10
+          @rate = 50
+          @options = {}
           @arguments = arguments
         end
 
         # @return [Integer] the exit code
         def call
-          names = parser.parse(@arguments).map(&:upcase).uniq
+          names = parser.parse(@arguments)
           return tell(0, list) if @list
-          return tell(0, USAGE) if @help
-          unknown = names - SCENARIOS.keys
+          return tell(0, USAGE) if @help || names.empty?
+          return table if names == ["table"]
+          return run([soak]) if names == ["soak"]
+
+          unknown = names.map(&:upcase) - %w[ALL SHORT] - cases.keys
           return tell(1, "bin/ledger: there is no #{unknown.join(", ")}\n#{list}") if unknown.any?
 
-          run(names.empty? ? SCENARIOS.keys : names)
+          run(names.flat_map { |name| chosen(name.upcase) }.uniq)
         rescue OptionParser::ParseError => error
           tell(1, "bin/ledger: #{error.message}\n#{USAGE}")
         rescue Interrupt
           tell(130, "interrupted")
         ensure
-          @kafka.stop
+          @suite&.close
         end
 
         private
 
+        def cases = FaultRuns.cases
+        def matrix = cases.select { |name, _case| name.start_with?("T") }
+
+        # @return [Array<FaultRuns::Case>]
+        def chosen(name)
+          return matrix.values if name == "ALL"
+          return (cases.to_a - matrix.to_a).map(&:last) if name == "SHORT"
+
+          [cases.fetch(name)]
+        end
+
+        PAGE = "docs/reliability.md"
+        PLACE = /(?<=<!-- table -->\n).*(?=<!-- \/table -->)/m
+        private_constant :PAGE, :PLACE
+
+        def table
+          text = FaultRuns::Table.new(matrix, FaultRuns::Suite::FOLDER).to_s
+          return tell(0, text) unless @write
+
+          File.write(PAGE, File.read(PAGE).sub(PLACE) { "#{text}\n" })
+          tell(0, "#{PAGE} has the table")
+        end
+
+        def soak
+          cases # SHORT_SET is in one of their files
+          seconds, seed, rate = @minutes * 60, @seed, @rate
+          FaultRuns::Case.new("SOAK", "all kinds of work, all faults", passes: "the invariants").tap do |one|
+            one.run("#{@minutes} minutes", allowed: FaultRuns::SHORT_SET) do
+              FaultRuns::Soak.new(self, seconds: seconds, seed: seed, rate: rate).call
+            end
+          end
+        end
+
         def parser
           OptionParser.new(USAGE) do |options|
-            options.on("--list", "what there is") { @list = true }
-            options.on("-h", "--help", "this") { @help = true }
+            options.on("--list", "list cases and their parts") { @list = true }
+            options.on("--seed N", Integer, "seed of the first round; the next round uses the next one") { |seed| @seed = seed }
+            options.on("--minutes N", Float, "soak: how long (10)") { |minutes| @minutes = minutes }
+            options.on("--rate N", Integer, "soak: records per second and application (50)") { |rate| @rate = rate }
+            options.on("--rounds N", Integer, "how often each case runs (1)") { |rounds| @rounds = rounds }
+            options.on("--part NAME", "run only this part") { |part| @part = part }
+            options.on("--time FACTOR", Float, "scales how long faults last (1.0)") { |time| @options[:time] = time }
+            options.on("--write", "table: write it to docs/reliability.md") { @write = true }
+            options.on("--keep", "keep journals of passed parts, too") { @options[:keep] = true }
+            options.on("-h", "--help", "print this") { @help = true }
           end
         end
 
         def list
-          SCENARIOS.map do |name, scenario|
-            "#{name}  #{scenario.about}\n#{scenario.parts.map { |part| "       #{part.name}\n" }.join}"
+          cases.map do |name, one|
+            name = name.ljust(3)
+            parts = one.parts.map { |part| "       #{part.name}\n" }.join
+            "#{name}  #{one.about}\n#{one.missing ? "       not run: #{one.missing}\n" : parts}"
           end.join
         end
 
@@ -113,25 +119,25 @@ module Penstock
           code
         end
 
-        def run(names)
-          FileUtils.mkdir_p(FOLDER)
-          names.each { |name| SCENARIOS.fetch(name).parts.each { |part| measure(name, part) } }
-          @tally.report(@out)
-          @tally.success? ? 0 : 1
+        def run(list)
+          cases # constants of their files
+          @suite = FaultRuns::Suite.new(out: @out, **@options)
+          outcomes = list.flat_map do |one|
+            (1..@rounds).flat_map { |round| @suite.call(one, seed: @seed + round - 1, round: round, only: @part) }
+          end
+          report(outcomes)
+          (outcomes.any? { |outcome| outcome.state == :failed }) ? 1 : 0
         end
 
-        def measure(name, part)
-          @out.puts("", "== #{name}: #{part.name}")
-          @out.flush
-          result = File.join(FOLDER, "ledger-#{::Process.pid}.json")
-          FileUtils.rm_f(result)
-          env = {**kafka(part), **part.env, "PENSTOCK_TEST_RESULT" => result}
-          @tally.add("#{name} #{part.name}", Child.run(part.command, timeout: LIMIT_SECONDS, env: env), result)
-        ensure
-          FileUtils.rm_f(result) if result
+        def report(outcomes)
+          @out.puts("")
+          outcomes.each do |outcome|
+            @out.puts(format("%-8s %-4s %7.1f s  %s", outcome.state, outcome.name, outcome.seconds, outcome.part))
+          end
+          counts = outcomes.map(&:state).tally
+          words = {passed: "passed", failed: "failed", skipped: "skipped", missing: "not run"}
+          @out.puts("", words.map { |state, word| "#{counts.fetch(state, 0)} #{word}" }.join(", "))
         end
-
-        def kafka(part) = part.broker ? @kafka.env : {}
       end
     end
   end

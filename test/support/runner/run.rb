@@ -2,6 +2,7 @@
 
 require "fileutils"
 require_relative "../child"
+require_relative "../kafka_cluster"
 require_relative "kafka"
 require_relative "kinds"
 require_relative "legs"
@@ -53,7 +54,7 @@ module Penstock
 
         # While it starts, tests run that need no broker.
         def start_kafka
-          return unless @selection.any? { |kind, _files| kind.broker } && @kafka.obstacle.nil?
+          return unless @selection.any? { |kind, _files| kind.shared_broker? } && @kafka.obstacle.nil?
 
           @starting = Thread.new { @kafka.env }
           @starting.report_on_exception = false
@@ -61,12 +62,21 @@ module Penstock
 
         def parts
           all = @selection.flat_map do |kind, files|
-            next kind.parts(files) unless kind.broker == :needed && @kafka.obstacle
+            obstacle = obstacle(kind)
+            next kind.parts(files) unless obstacle
 
-            @tally.skip(kind.count(files), "#{kind.name} tests, no real Kafka: set KAFKA_HOME or KAFKA_BOOTSTRAP_SERVERS")
+            @tally.skip(kind.count(files), "#{kind.name} tests, #{obstacle}")
             []
           end
           all.sort_by.with_index { |part, index| [*part.rank, index] }
+        end
+
+        # @return [String, nil] why tests of a kind can't run here
+        def obstacle(kind)
+          case kind.broker
+          when :needed then @kafka.obstacle && "no real Kafka: set KAFKA_HOME or KAFKA_BOOTSTRAP_SERVERS"
+          when :cluster then KafkaCluster.obstacle&.then { |why| "no three brokers, for which KAFKA_HOME is needed: #{why}" }
+          end
         end
 
         def run_beside(parts)
@@ -115,8 +125,8 @@ module Penstock
         end
 
         def env(part)
-          @starting&.value if part.kind.broker
-          kafka = part.kind.broker ? @kafka.env : {}
+          @starting&.value if part.kind.shared_broker?
+          kafka = part.kind.shared_broker? ? @kafka.env : {}
           kafka.merge(@leg.env).merge("PENSTOCK_TEST_RESULT" => result_of(part))
         end
       end

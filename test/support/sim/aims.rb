@@ -16,6 +16,9 @@ module Penstock
         QUICK = {quick: true, mode: :whole, manual: false, breaker: nil, batch: nil, expire_ms: nil, delay_ms: nil, throttle: nil,
                  budget: nil, max_messages: 1, records: 120, burst_ms: 1_500, slow_percent: 2, fail_percent: 12,
                  poison_percent: 5, topics: 1, partitions: 3, run_on: nil, tiers: nil, time_limit: nil}.freeze
+        # Records that always fail, consumers that forget and marks that come late are drawn only for plans that fit them. What a
+        # plan aims at may not.
+        PLAIN = {bad_every: nil, bad_keys: false, calm: false, forgets: nil, late: false}.freeze
         # What the plan says, and the faults that come first: a kind and its value each, so often.
         PLANS = {
           "rebalance with units running" => [SLOW, [:shuffle, nil], 3],
@@ -40,7 +43,7 @@ module Penstock
           "fibers: several at once" => [FIBERS, [:shuffle, nil], 1],
           "fibers: interrupted in a revocation" => [FIBERS, [:shuffle, nil], 3]
         }.freeze
-        private_constant :SLOW, :KEYED, :LETTERS, :SMALL, :POOL, :FIBERS
+        private_constant :SLOW, :KEYED, :LETTERS, :SMALL, :POOL, :FIBERS, :PLAIN
 
         # @param values [Hash] of a plan
         # @param aim [String] a row of the coverage
@@ -50,7 +53,7 @@ module Penstock
           faults = values[:faults].each_with_index.map do |fault, index|
             (index < times) ? Plan::Fault.new(fault.at, kind, fault.who, value) : fault
           end
-          values.merge(transactions: false, **changes, faults: faults)
+          values.merge(transactions: false, **PLAIN, **changes, faults: faults)
         end
       end
     end

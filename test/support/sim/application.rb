@@ -5,6 +5,7 @@ require "penstock/config/environment"
 require "penstock/consumer/base_consumer"
 require "penstock/processing/filters/base"
 require "penstock/routing/builder"
+require_relative "checking/accessors"
 
 module Penstock
   module TestSupport
@@ -14,6 +15,7 @@ module Penstock
         # The user's consumer: asks the world what it does.
         class Consumer < BaseConsumer
           def consume = World.current.script.consume(self)
+          def enhance_dlq_message(_letter, message) = World.current.script.enhance(message)
           def eofed = World.current.script.hook(self, :eofed)
           def tick = World.current.script.hook(self, :tick)
           def revoked = World.current.script.hook(self, :revoked)
@@ -106,6 +108,7 @@ module Penstock
 
         # What a plan's route says.
         def say(route, plan)
+          route.deserializers(**Checking::Accessors::DESERIALIZERS)
           route.manual_offset_management true if plan.manual
           parallel(route, plan) unless plan.mode == :whole
           route.interruptible true if plan.interruptible
@@ -141,7 +144,8 @@ module Penstock
         end
 
         def failures(route, plan)
-          route.breaker(after: plan.breaker) if plan.breaker
+          breaker = {after: plan.breaker, limit: plan.hold_limit}.compact
+          route.breaker(**breaker) unless breaker.empty?
           route.quarantine(max_crashes: World::CRASHES) if plan.killer
           route.retry_topics(delays: plan.tiers, finally: plan.letter_topic) if plan.tiers
           return unless plan.letters

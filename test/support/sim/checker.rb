@@ -1,7 +1,9 @@
 # frozen_string_literal: true
 
 require_relative "../fake_kafka/cluster"
+require_relative "checking/accessors"
 require_relative "checking/admission"
+require_relative "checking/breakers"
 require_relative "checking/commits"
 require_relative "checking/copies"
 require_relative "checking/executions"
@@ -20,7 +22,9 @@ module Penstock
       # is complete · I7 committed goes back only by a seek or a reset · I9 progress after faults (asked by the world) · I10 an
       # end in time · I8 copies made in transactions · I12 dead letters. What speaks against one ends the run.
       class Checker < FakeKafka::Cluster::Observer
+        include Checking::Accessors
         include Checking::Admission
+        include Checking::Breakers
         include Checking::Commits
         include Checking::Copies
         include Checking::Executions
@@ -30,15 +34,15 @@ module Penstock
         include Checking::Retries
 
         # Events of the loop that are looked at.
-        EVENTS = %w[error.occurred consumer.offset_reset offsets.opened_without_ledger client.reset offsets.metadata_reduced
+        EVENTS = %w[error.occurred consumer.offset_reset offsets.unavailable client.reset offsets.metadata_reduced
           offsets.metadata_ignored rebalance.unit_left_running consumer.discontinuity consumer.consuming.seek
           dead_letter_queue.dispatched retry_topic.dispatched consumer.skipped filtering.dropped filtering.seek
-          filtering.throttled breaker.opened consumer.suspected offsets.reopened].freeze
+          filtering.throttled breaker.opened breaker.closed consumer.suspected offsets.reopened consumer.redelivery].freeze
         # Those that only show that something came up.
         TOLD = {"client.reset" => "connection opened anew", "rebalance.unit_left_running" => "revocation over its drain",
                 "filtering.throttled" => "held by admission",
                 "offsets.reopened" => "transaction: read again",
-                "breaker.opened" => "breaker opened", "consumer.suspected" => "suspects"}.freeze
+                "consumer.suspected" => "suspects"}.freeze
         private_constant :TOLD
         # An invariant that doesn't hold.
         Violation = Struct.new(:invariant, :text) do
@@ -121,6 +125,9 @@ module Penstock
           when "consumer.skipped" then skipped(instance, payload)
           when "filtering.dropped" then dropped(payload)
           when "filtering.seek" then went_elsewhere(payload)
+          when "breaker.opened" then breaker_opened(instance, payload)
+          when "breaker.closed" then breaker_closed(instance, payload)
+          when "consumer.redelivery" then @coverage.hit("come again: #{(@plan.mode == :whole) ? "in order" : "by key"}")
           else @coverage.hit(TOLD[name]) if TOLD.key?(name)
           end
         end
@@ -129,6 +136,8 @@ module Penstock
         def over
           open = uncopied
           fail("I8", open) if open
+          inexact = inexact_end
+          fail("I12", inexact) if inexact
         end
 
         # A connection has come to its end.

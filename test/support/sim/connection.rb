@@ -74,6 +74,7 @@ module Penstock
         def connect(group)
           @driver = FakeKafka::Driver.new(@world.cluster, World::GROUP, name: name, host: @instance, waiter: self,
             instance_id: (["i#{@instance.slot}", *@number].join("-") if @world.plan.static && @world.plan.style != :consumer))
+          @driver.resets_to_end = @world.plan.to_end
           @driver.subscribe(group.subscription)
           @driver
         end

@@ -16,7 +16,9 @@ module Penstock
           "revocation over its drain", "commit refused", "commit late", "commit stored after the hand-over",
           "retry pending + revoke", "open breaker + revoke", "preparing + revoke", "dead letter", "dead letter: failed",
           "dead letter: queue full", "retry topic", "retry topic behind another", "end of the retry topics",
-          "record skipped", "quarantined", "breaker opened", "dropped: filtered", "dropped: expired",
+          "record skipped", "quarantined", "breaker opened: share", "breaker opened: outage",
+          "breaker closed: success", "breaker closed: limit", "bad record given up", "crash with a suspect alone",
+          "dropped: filtered", "dropped: expired",
           "held by admission", "filter sought",
           "adoption with attempts", "metadata too large", "unstable offsets", "crash with units running",
           "process stopped past its session", "stop with units running", "stop during a rebalance", "unit interrupted",
@@ -25,6 +27,8 @@ module Penstock
           "retention passed the lane", "gap at the end", "compaction", "manual mode", "mark with acknowledgement",
           "rejoin as another member", "static member came back", "unit of several calls",
           "unit of several calls: failed behind others", "unit of several calls: called back", "mark behind its unit",
+          "coordinator moved", "offsets read: reset", "offsets read: silent", "offsets read: late", "offsets read: twice",
+          "what was gathered is lost", "come again: in order", "come again: by key",
           "trouble in a transaction", "transaction: end not known",
           "transaction: read again", "transaction: no longer ours", "transaction committed after the hand-over"
         ].freeze

@@ -147,6 +147,24 @@ module Penstock
           driver.commits.arrange(outdated ? :stale_member_epoch : fault.value)
         end
 
+        # The coordinator's broker dies, or stops answering, and another takes its place, which knows all that was committed.
+        # Members keep their sessions: they begin anew there. What was asked when it died fails, at once or late.
+        def coordinator(_instance, fault)
+          @coverage.hit("coordinator moved")
+          @world.instances.flat_map(&:drivers).each do |driver|
+            @coverage.hit("coordinator moved: offsets were being read") if driver.reads.reset
+            driver.commits.cut(@timeline.now + fault.value)
+          end
+          @group.shuffle if fault.value.even?
+        end
+
+        # The next request for committed offsets, which a rebalance brings about.
+        def read(instance, fault)
+          driver = instance&.driver or return
+          driver.reads.arrange(fault.value)
+          @group.shuffle
+        end
+
         def metadata_limit(_instance, fault)
           @cluster.metadata_limit = 20
           afterwards(fault.value) { @cluster.metadata_limit = 4_096 }
@@ -168,6 +186,14 @@ module Penstock
         def outage(_instance, fault)
           @world.outage = true
           afterwards(fault.value) { @world.outage = false }
+        end
+
+        # Somebody ends what open breakers hold.
+        def release(instance, _fault)
+          return unless instance&.running? && !instance.paused?
+          held = instance.host.breakers.all.reject(&:closed?)
+          held.each { |breaker| @world.checker.released(instance, breaker.topics) }
+          instance.host.breakers.close_by_hand
         end
 
         def producer_full(instance, fault)

@@ -31,7 +31,8 @@ module Penstock
                   stop: ->(error) { instance.critical(error) })
             @instance = instance
             @reporter = Reporter.new(instance)
-            @pool = Pool.new(instance, queue: @queue, runner: runner(Execution::Onion.new), concurrency: settings.concurrency)
+            middleware = Execution::MiddlewareStack.new
+            @pool = Pool.new(instance, queue: @queue, runner: runner(middleware), concurrency: settings.concurrency)
             put_elsewhere(instance, application.group.topics) if instance.world.plan.run_on
           end
 
@@ -59,11 +60,12 @@ module Penstock
           end
 
           def in_processes(instance, topics, queue)
-            @processes = Pools::Processes.build(instance, topics, queue, runner(Execution::Onion.new), settings.concurrency)
+            runner = runner(Execution::MiddlewareStack.new)
+            @processes = Pools::Processes.build(instance, topics, queue, runner, settings.concurrency)
           end
 
           def in_fibers(instance, topics, queue)
-            runner = runner(Execution::Fibers::Gate.new(Execution::Onion.new))
+            runner = runner(Execution::Fibers::Gate.new(Execution::MiddlewareStack.new))
             Pools::Fibers.new(instance, queue, runner, size: 1, most: topics.sum { |topic| worker_limit(topic.name) })
           end
         end

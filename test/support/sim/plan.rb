@@ -18,13 +18,14 @@ module Penstock
         FAULTS = {
           crash: 6, pause: 6, stop: 5, join: 3, shuffle: 8, cut: 4, commit: 10, metadata_limit: 1, unstable: 3, loading: 3,
           slow_loop: 4, repeat: 3, retention: 3, truncate: 1, recreate: 1, compact: 2, wall_jump: 1, connection: 2, seek: 3,
-          hold: 2, leader: 1, slow_network: 2, partition_error: 1, damage: 3, outage: 4, producer_full: 4,
-          ambush: 14
+          hold: 2, release: 1, leader: 1, slow_network: 2, partition_error: 1, damage: 3, outage: 4, producer_full: 4,
+          ambush: 14, coordinator: 4, read: 6
         }.freeze
         COMMIT_FATES = %i[lost unanswered unanswered unanswered late resent rebalance_in_progress
           coordinator_load_in_progress not_coordinator request_timed_out illegal_generation].freeze
+        READ_FATES = %i[reset silent late twice].freeze
         KINDS = FAULTS.flat_map { |kind, weight| [kind] * weight }.freeze
-        private_constant :FAULTS, :KINDS
+        private_constant :FAULTS, :KINDS, :READ_FATES
 
         NUMBERS = %i[seed members partitions topics workers records horizon_ms commit_interval_ms max_messages drain_ms
           keys fail_percent poison_percent slow_percent mark_percent seek_percent shutdown_ms].freeze
@@ -33,12 +34,18 @@ module Penstock
         # units wait for; `calls`: `eofed` and `tick`; `burst_ms`: records come that often; `tiers`: delays of retry topics, at
         # whose end `letter_topic` is; `connections`: how many a process has at first; `run_on`: :processes or :fibers;
         # `pool_trouble`: how often its processes die, or can't be reached; `quick`: units are over at once, nearly all of them;
-        # `late`: a thread of the user's marks some of what units leave, when they are long over.
+        # `late`: a thread of the user's marks some of what units leave, when they are long over; `forgets`: consumers gather over
+        # calls, and an error loses "all" they held, or "some" of it; `to_end`: an offset that is sought and that retention has
+        # taken away has the library go on at the end of the log.
         FEATURES = {letters: nil, letter_topic: "dead", letter_trouble: 0, at_once: false, breaker: nil, killer: nil,
                     filter: nil, partitioner: false, expire_ms: nil, delay_ms: nil, throttle: nil, budget: nil, batch: nil,
                     calls: false, interruptible: false, burst_ms: 1, transactions: false, transaction_trouble: 0,
                     static: false, isolate: true, tiers: nil, connections: nil, run_on: nil, pool_trouble: 0,
-                    time_limit: nil, quick: false, late: false}.freeze
+                    time_limit: nil, quick: false, late: false, bad_every: nil, bad_keys: false, outage_share: 100,
+                    outage_error: :refused, hold_limit: nil, calm: false, forgets: nil, to_end: false}.freeze
+        # `bad_every`: one record in so many fails always, with `bad_keys` all of one key in so many; `outage_share`: percent of
+        # the records that an outage concerns; `outage_error`: :refused (an error of an outage) or :down (any other);
+        # `hold_limit`: most ms of a breaker's hold; `calm`: nothing but these goes wrong, so that everything has to be exact.
         # What makes it right that a record is copied twice, or that nobody knows what was.
         UNFAIR = %i[seek truncate recreate damage metadata_limit].freeze
         attr_reader :style, :mode, :manual, :faults, *NUMBERS, *FEATURES.keys
@@ -54,8 +61,8 @@ module Penstock
           hash = JSON.parse(text, symbolize_names: true)
           hash.delete(:why)
           faults = hash.delete(:faults).map { |at, kind, who, value| Fault.new(at, kind.to_sym, who, symbol(value)) }
-          new(faults: faults, **hash, style: hash.fetch(:style).to_sym, mode: hash.fetch(:mode).to_sym,
-            filter: hash[:filter]&.to_sym, run_on: hash[:run_on]&.to_sym)
+          symbols = %i[style mode filter run_on outage_error].to_h { |name| [name, hash[name]&.to_sym] }.compact
+          new(faults: faults, **hash, **symbols)
         end
 
         def self.symbol(value) = (value.is_a?(String) ? value.to_sym : value)
@@ -73,7 +80,7 @@ module Penstock
         def configuration
           [@topics, @mode, @workers, @max_messages, @manual, @drain_ms, @commit_interval_ms, @letters, @letter_topic, @at_once,
             @breaker, !@killer.nil?, @filter, @partitioner, @expire_ms, @delay_ms, @throttle, @budget, @batch,
-            @calls, @interruptible, @isolate, @tiers, @run_on, @time_limit]
+            @calls, @interruptible, @isolate, @tiers, @run_on, @time_limit, @hold_limit]
         end
 
         def to_json(*) = JSON.generate({**@values, faults: @faults.map(&:to_a)})
@@ -113,13 +120,68 @@ module Penstock
             elsewhere(values) unless values[:transactions]
             quickly(values) unless values[:run_on] || values[:tiers]
             marked_late(values) if values[:manual] && !values[:run_on] && !values[:transactions]
+            failing_often(values) if (values[:letters] || values[:tiers]) && !values[:transactions]
+            forgetful(values) if values[:manual]
             values
+          end
+
+          # Records that fail always, and what they need that is away: how a breaker tells the one from the other.
+          def failing_often(values)
+            return poisoned(values) if one_of(*[false] * 5, true)
+            away(values) if one_of(*[false] * 4, true)
+            values.merge!(outage_share: one_of(100, 100, 40, 70), outage_error: one_of(:refused, :refused, :down),
+              hold_limit: one_of(nil, 300, 1_500), bad_every: one_of(nil, nil, nil, 5, 20))
+            values[:hold_limit] ||= 1_500 if values[:bad_every] # what a partition is to go on with may be a bad record
+          end
+
+          # Of many records some are bad, spread evenly, and nothing else happens; or the group changes besides.
+          def poisoned(values)
+            calm = one_of(true, true, false)
+            faults = calm ? [] : Array.new(3) { Fault.new(@random.rand(300..2_500), :shuffle, 0, nil) }
+            values[:bad_keys] = values[:mode] == :key && one_of(true, false)
+            values.merge!(calm: calm, bad_every: one_of(100, 20, 5, 5), records: 140, burst_ms: one_of(1, 600), topics: 1,
+              partitions: @random.rand(1..4), keys: 20, fail_percent: 0, poison_percent: 0, seek_percent: 0, killer: nil,
+              breaker: nil, letter_trouble: 0, budget: nil, expire_ms: nil, throttle: nil, delay_ms: nil, filter: nil,
+              slow_percent: 0, mark_percent: 0, time_limit: nil, run_on: nil, isolate: true, quick: false, late: false,
+              interruptible: false, drain_ms: 1_500, max_messages: one_of(1, 5, 20), members: @random.rand(1..3),
+              connections: one_of(nil, nil, 2), letters: values[:tiers] ? nil : one_of(0, 1, 2), faults: faults)
+          end
+
+          # For a while all records, or a part of them, fail.
+          def away(values)
+            outages = Array.new(2) { Fault.new(@random.rand(300..(@horizon - 1_500)), :outage, 0, @random.rand(400..2_500)) }
+            values.merge!(records: 80, burst_ms: one_of(1, 1, 500), fail_percent: 0, poison_percent: 0, killer: nil,
+              breaker: one_of(nil, nil, 3), isolate: true, quick: false,
+              faults: [*outages, *values[:faults].first(2)].sort_by(&:at))
+          end
+
+          # In processes of a pool a consumer is made for each call: there is nothing to be lost. And who waits for more records
+          # before marking any must be given more.
+          def forgetful(values)
+            return if values[:late] || values[:transactions] || values[:run_on] == :processes
+            values[:forgets] = one_of(nil, "all", "all", "some")
+            values[:budget] = nil if values[:forgets]
+            gone_to_the_end(values) if values[:forgets] && values[:mode] == :whole
+          end
+
+          # Nobody else goes back: a user who seeks to what is gone gets what the policy says.
+          def gone_to_the_end(values)
+            return unless one_of(true, false)
+            values[:to_end] = true
+            values[:fail_percent] = [values[:fail_percent], 15].max
+            nobody_goes_back(values)
+            more = Array.new(2) { Fault.new(@random.rand(300..(@horizon - 300)), :retention, 0, @random.rand(20..80)) }
+            values[:faults] = [*values[:faults], *more].sort_by(&:at)
           end
 
           # Nobody goes back: whether a mark comes before that or behind it, nobody could say.
           def marked_late(values)
             return unless one_of(true, false)
             values[:late] = true
+            nobody_goes_back(values)
+          end
+
+          def nobody_goes_back(values)
             values[:seek_percent] = 0
             values[:filter] &&= :block
             values[:faults].each { |fault| fault.kind, fault.value = :ambush, :job if goes_back?(fault) }
@@ -240,8 +302,10 @@ module Penstock
           def value(kind)
             case kind
             when :commit then one_of(*COMMIT_FATES)
+            when :read then one_of(*READ_FATES)
             when :ambush then one_of(:letter, :letter, :letter, :failure, :job, :seek)
             when :pause, :cut then one_of(200, 600, 2_000, 3_000)
+            when :coordinator then @random.rand(100..2_500)
             when :metadata_limit, :unstable, :loading, :slow_network, :hold, :outage, :producer_full then @random.rand(200..1_500)
             when :slow_loop then @random.rand(50..800)
             when :crash, :stop then one_of(nil, 100, 500, 2_000)

@@ -1,18 +1,21 @@
 # frozen_string_literal: true
 
 require "penstock/errors"
+require "penstock/execution/executor"
 
 module Penstock
   module TestSupport
     module Sim
-      # The workers of a simulated process, with the interface of Penstock::Runtime::WorkerPool: fibers that take units from the
+      # The workers of a simulated process, a Penstock::Execution::Executor: fibers that take units from the
       # real run queue and run them with the real unit runner. A unit's start, its end and the arrival of its outcome are
       # moments of their own on the timeline.
       class Pool
+        include Execution::Executor
+
         attr_reader :queue, :size
 
         # @param instance [Instance]
-        # @param queue [Runtime::RunQueue]
+        # @param queue [Execution::RunQueue]
         # @param runner [Execution::UnitRunner]
         def initialize(instance, queue:, runner:, concurrency:)
           @instance = instance

@@ -2,6 +2,7 @@
 
 require "zlib"
 require_relative "copying"
+require_relative "forgetting"
 
 module Penstock
   module TestSupport
@@ -10,8 +11,16 @@ module Penstock
       # early. What a record does to it depends on the record and the attempt alone, so that a smaller plan behaves alike.
       class Script
         include Copying
+        include Forgetting
 
         class Failure < StandardError; end
+
+        # What records need is away, and it says so in no error that is known for that.
+        class Down < StandardError; end
+
+        # Messages that a consumer keeps.
+        KEPT = 3
+        private_constant :KEPT
 
         # @param world [World]
         def initialize(world)
@@ -34,31 +43,56 @@ module Penstock
           work = @checker.unit_begins(sleeper, consumer)
           chance = chance(work.truths.first.uid, consumer.attempt)
           @plan.transactions ? copy(consumer, work, chance) : run(consumer, work, chance)
+          gather(consumer, work) if @plan.forgets
           wish(consumer, work, chance)
           @checker.unit_ended(work)
         rescue Exception => error # rubocop:disable Lint/RescueException -- told to the checker and raised again
           @checker.unit_failed(work, error) if work
+          forget(consumer) if @plan.forgets
           raise
         end
 
         # Runs inside `revoked` and `shutdown`.
         def hook(consumer, name)
           call = @checker.call_begins(consumer, name)
-          on_worker.users { nap(chance(consumer.partition, name.size) % 50) }
+          @checker.fail("I2", "#{name} is given #{consumer.messages.inspect}") unless consumer.messages.empty?
+          kept(consumer).each_value { |message| @checker.read_as_written(message, "a message kept until #{name}") }
+          on_worker.users do
+            nap(chance(consumer.partition, name.size) % 50)
+            write_rest(consumer) if @plan.forgets
+          end
+        rescue Failure
+          forget(consumer)
+          raise
         ensure
           @checker.call_ended(call)
+        end
+
+        # Runs in `enhance_dlq_message`.
+        def enhance(message)
+          on_worker
+          @checker.read_as_written(message, "enhance_dlq_message")
         end
 
         # Runs in a filter: whether it lets the record pass. Takes its time, and fails now and then.
         def keep?(message)
           on_worker
-          truth = @checker.truth_of(message)
+          truth = @checker.read_as_written(message, "filter")
           chance = chance(truth.uid, :filter)
           unless @world.healed?
             nap(chance % 60) if (chance >> 8) % 10 == 0
             filter_fails(truth) if (chance >> 16) % 30 == 0
           end
           !truth.filtered
+        end
+
+        # Whether a record fails whenever it runs: one in so many, or all of one key in so many.
+        # @param truth [Truth]
+        def bad?(truth)
+          return false if @plan.bad_every.nil?
+          first = truth.origin
+          number = @plan.bad_keys ? first.record.key.to_s[1..].to_i : first.uid
+          number % @plan.bad_every == 2
         end
 
         # One in five records is none that the filter lets pass.
@@ -78,12 +112,19 @@ module Penstock
         # Runs in a partitioner.
         def key_of(message)
           on_worker
-          uid = @checker.truth_of(message).uid
+          uid = @checker.read_as_written(message, "partitioner").uid
           nap(uid % 30) if !@world.healed? && chance(uid, :partition) % 20 == 0
           message.raw_key
         end
 
         private
+
+        # Some consumers keep a message of each call, long after it.
+        def keep(consumer, message)
+          kept(consumer)[message.offset % KEPT] = message
+        end
+
+        def kept(consumer) = consumer.instance_variable_get(:@kept) || consumer.instance_variable_set(:@kept, {})
 
         # Users' code never runs on a poll loop.
         # @return [Sleeper] whose code it is
@@ -106,6 +147,7 @@ module Penstock
           index = 0
           consumer.messages.each do |message|
             truth = @checker.record_begins(work, message)
+            keep(consumer, message)
             work_on(work, duration) if index == sleepy && duration.positive?
             work.member&.strike if index == sleepy
             @world.killed(work) if truth.uid == @plan.killer
@@ -137,18 +179,35 @@ module Penstock
 
         # Some records fail a few times, some now and then.
         def fail_perhaps(work, truth)
+          return fail_always(work, truth) if bad?(truth)
           return if @world.healed?
           truth.origin.tries += 1
           roll = chance(truth.origin.uid, :poison) % 100
           poisoned = roll < @plan.poison_percent && truth.tries <= 2 + (roll % 4)
           unlucky = chance(truth.uid, truth.tries) % 100 < @plan.fail_percent
-          return unless poisoned || unlucky || @world.outage?
-          truth.failures += 1
-          @world.faults.sprung(:failure, work.instance)
-          raise @world.outage? ? Errno::ECONNREFUSED : Failure, "record #{truth.uid}"
+          away = away?(truth)
+          return unless poisoned || unlucky || away
+          failing(work, truth, away ? away_error : Failure)
         end
 
+        # What is away meanwhile fails first.
+        def fail_always(work, truth)
+          truth.origin.tries += 1
+          failing(work, truth, away?(truth) ? away_error : Failure)
+        end
+
+        def failing(work, truth, error)
+          truth.failures += 1
+          @checker.record_fails(work, truth, error)
+          @world.faults.sprung(:failure, work.instance)
+          raise error, "record #{truth.uid}"
+        end
+
+        def away?(truth) = @world.outage? && chance(truth.origin.uid, :away) % 100 < @plan.outage_share
+        def away_error = (@plan.outage_error == :refused) ? Errno::ECONNREFUSED : Down
+
         def mark_perhaps(consumer, work, truth, message)
+          return if @plan.forgets
           last = message.offset == work.truths.last.offset
           return mark_later(consumer, work, truth, message) if last && @plan.late && chance(truth.uid, :late) % 3 == 0
           roll = chance(truth.uid, truth.tries, :mark) % 100

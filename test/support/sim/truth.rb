@@ -30,16 +30,21 @@ module Penstock
         attr_accessor :failures, :deaths, :sent, :buried
         # What the wall clock said when it failed.
         attr_reader :failed_walls
+        # The process with which its first attempt failed, and which row of errors of an outage that was in; nil where it has
+        # failed otherwise.
+        attr_reader :refused_in
         # It is tried alone, as one that may kill; when that ended.
         attr_accessor :trial, :tried_until
-        # When it was written.
-        attr_accessor :arrived_at
+        # When it was written; and what its users must read of it.
+        attr_accessor :arrived_at, :written
         # A filter takes it out; filters have failed so often at it, and one has had the partition wait for it.
         attr_accessor :filtered, :filter_tries, :turned
         # How often a committed transaction has its copy.
         attr_accessor :copies
         # Its unit has asked for a pause at it.
         attr_accessor :waited_for
+        # Which consumer that gathers got it last; it was written by one; how often it was the first of what was to be written.
+        attr_accessor :holder, :kept, :writes
 
         # @param from [Truth, nil] what failed, of what came to a retry topic
         def initialize(uid, place, record, from = nil)
@@ -52,7 +57,8 @@ module Penstock
           @sent = [] # the processes that have handed its dead letter to a producer
           @buried = @filtered = @turned = @waited_for = @trial = false
           @failed_walls = []
-          @licences = @tries = @failures = @deaths = @filter_tries = @copies = 0
+          @kept = false
+          @licences = @tries = @failures = @deaths = @filter_tries = @copies = @writes = 0
           @done_by = @failed_at = nil
         end
 
@@ -63,6 +69,14 @@ module Penstock
         def failed_now(world)
           @failed_at = world.timeline.now
           @failed_walls << world.clock.wall_ms
+        end
+
+        # @param refused [Boolean] with an error of an outage
+        # @param first [Boolean] whether it is the first attempt, as far as its process knows
+        # @param place [Array(Instance, Integer)] the process, and its row of such errors
+        def failed_with(refused, first, place)
+          @refused_in = refused ? place : nil if first
+          @refused_in = nil unless refused && place.first.equal?(@refused_in&.first)
         end
 
         def offset = @record.offset

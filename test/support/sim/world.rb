@@ -23,6 +23,8 @@ module Penstock
         STEPS = 40_000
         HEALING_MS = 120_000
         THROTTLE_MS = 400
+        # By then every process is in its group.
+        SETTLED_MS = 2_500
         # So often a record may kill its process before it is put away.
         CRASHES = 2
         # Retry topics may have fewer partitions than what they are for.
@@ -30,7 +32,7 @@ module Penstock
         # What may become of a process of a pool: it dies before its unit begins, in it, behind it, in the middle of its answer;
         # it can't be reached; it answers late, or is about to and dies.
         POOL_FATES = %i[early killed killed unreported unsent cut hung hung hung late late lost lost].freeze
-        private_constant :STEPS, :HEALING_MS, :RETRY_PARTITIONS, :POOL_FATES
+        private_constant :STEPS, :HEALING_MS, :RETRY_PARTITIONS, :POOL_FATES, :SETTLED_MS
 
         class << self
           # @return [World, nil] the one that runs
@@ -42,7 +44,7 @@ module Penstock
         # @return [Boolean] whether what the users' code needs is away
         attr_writer :outage
         # @return [Hash{Execution::Processes::ChildLane => Processing::Lane}] whose lanes those of pools' processes stand for
-        attr_reader :homes
+        attr_reader :origins
         # @return [Sleeper, nil] whose code runs now
         attr_accessor :running
 
@@ -63,7 +65,7 @@ module Penstock
           @script = Script.new(self)
           @application = Application.for(plan)
           @instances = []
-          @homes = {}.compare_by_identity
+          @origins = {}.compare_by_identity
           @pids = 1
           @faults = Faults.new(self)
           @coverage.hit("manual mode") if plan.manual
@@ -112,7 +114,7 @@ module Penstock
         # @return [Processing::Lane] whose consumer it is
         def lane_of(consumer)
           lane = consumer.instance_variable_get(:@penstock_context).lane
-          @homes.fetch(lane, lane)
+          @origins.fetch(lane, lane)
         end
 
         # @return [Integer] ms that what happens at once takes
@@ -194,9 +196,11 @@ module Penstock
           @timeline.at(@plan.horizon_ms) { heal }
         end
 
+        # In calm plans the group is there before its records are.
         def moment
-          time = @random.rand(@plan.horizon_ms)
-          time - (time % @plan.burst_ms)
+          first = @plan.calm ? SETTLED_MS : 0
+          time = @random.rand(@plan.horizon_ms - first)
+          first + time - (time % @plan.burst_ms)
         end
 
         def produce

@@ -7,20 +7,20 @@ require "penstock"
 require "penstock/clock"
 require "penstock/config/builder"
 require "penstock/instrumentation/monitor"
-require "penstock/process/health"
-require "penstock/process/lifecycle"
-require "penstock/swarm/mold_births"
+require "penstock/server/health"
+require "penstock/server/lifecycle"
+require "penstock/swarm/mold_node_spawner"
 require "penstock/swarm/supervisor"
 require_relative "../planned"
-require_relative "threaded_births"
+require_relative "threaded_node_spawner"
 
 module SwarmContainer
   extend Penstock::TestSupport::Planned
 
   PLAN = plan("PENSTOCK_SWARM_TEST")
   JOURNAL = journal(PLAN.fetch(:journal))
-  BIRTHS = {forked: Penstock::Swarm::Births, mold: Penstock::Swarm::MoldBirths,
-            threads: Penstock::TestSupport::SwarmRun::ThreadedBirths}.freeze
+  SPAWNERS = {forked: Penstock::Swarm::NodeSpawner, mold: Penstock::Swarm::MoldNodeSpawner,
+              threads: Penstock::TestSupport::SwarmRun::ThreadedNodeSpawner}.freeze
 
   # When who is late is killed.
   class Hasty < Penstock::Swarm::Policy
@@ -34,7 +34,7 @@ module SwarmContainer
     def initialize
       @config = Penstock::Config::Builder.new.tap { |builder| configure(builder) }.settings
       @monitor = Penstock::Instrumentation::Monitor.new
-      @lifecycle = Penstock::ServerProcess::Lifecycle.new
+      @lifecycle = Penstock::Server::Lifecycle.new
       @logger = Logger.new($stdout)
       %w[stopping terminating node_ended held_down].each do |word|
         @monitor.subscribe("swarm.manager.#{word}") { |event| SwarmContainer.write(word, event[:node], event[:reason]) }
@@ -69,11 +69,11 @@ module SwarmContainer
       end
     end
 
-    # One for each birth of the node, the last for all that follow.
+    # One for each time the node is spawned, the last for all that follow.
     def behaviour
       plan = PLAN.fetch(:behaviour, {})[:"#{@index}"] || ["obeys"]
-      births = File.readlines(PLAN.fetch(:journal)).count("began #{@index}\n")
-      plan[births - 1] || plan.last
+      count = File.readlines(PLAN.fetch(:journal)).count("began #{@index}\n")
+      plan[count - 1] || plan.last
     end
 
     def ending?(signal, what)
@@ -82,8 +82,8 @@ module SwarmContainer
     end
 
     def healthy
-      loops = [Penstock::ServerProcess::Health::Loop.new("app_0", true, 2, 5)]
-      Penstock::ServerProcess::Health.new(:running, loops, 1, 1_000)
+      loops = [Penstock::Server::Health::Loop.new("app_0", true, 2, 5)]
+      Penstock::Server::Health.new(:running, loops, 1, 1_000)
     end
   end
 end
@@ -93,7 +93,7 @@ application = SwarmContainer::Application.new
 application.lifecycle.enter(:supervising)
 policy = SwarmContainer::Hasty.new(application.config.swarm, 0)
 supervisor = Penstock::Swarm::Supervisor.new(application, clock: Penstock::Clock::SYSTEM, policy: policy,
-  births: SwarmContainer::BIRTHS.fetch(SwarmContainer::PLAN.fetch(:births).to_sym))
+  spawner: SwarmContainer::SPAWNERS.fetch(SwarmContainer::PLAN.fetch(:spawner).to_sym))
 application.monitor.subscribe("process.notice_signal") { SwarmContainer.write("noticed") }
 Thread.new do
   sleep(0.01) until supervisor.vitals[:ready]

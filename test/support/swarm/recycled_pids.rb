@@ -24,7 +24,7 @@ module RecycledPids
     # @param pid [Integer] free by now
     def initialize(pid)
       @received = File.join(Dir.mktmpdir, "received")
-      @parent = fork { exit!(bear(pid)) }
+      @parent = fork { exit!(spawn(pid)) }
       wait_until(20, "process #{pid}") { File.exist?(@received) }
     end
 
@@ -46,7 +46,7 @@ module RecycledPids
 
     def ended? = File.exist?("#{@received}.ended")
 
-    def bear(pid)
+    def spawn(pid)
       child = nil
       Signal.trap("WINCH") { Process.kill(:WINCH, pid) } # comes only once that is the child's
       Signal.trap("TERM") { exit!(0) }

@@ -109,7 +109,7 @@ module Penstock
       said = []
       @lane.suspects = Object.new
       @lane.suspects.define_singleton_method(:unwritten!) { said << :not }
-      %i[written! changed? to_h].each { |name| @lane.suspects.define_singleton_method(name) { nil } }
+      %i[written! acknowledged! refused! changed? to_h].each { |name| @lane.suspects.define_singleton_method(name) { nil } }
       budgets = Array.new(8) do |round|
         @lane.complete_through(round + 1)
         @commits.answered(send_all(round * 1_000), {@lane.key => :offset_metadata_too_large}, (round * 1_000) + 50)

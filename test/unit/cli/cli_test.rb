@@ -84,7 +84,7 @@ class CLITest < Penstock::TestCase
     refute_match(/Did you mean/, @err.string)
   end
 
-  test "a command of the incumbent's is told with what does it instead" do
+  test "a command of Karafka that doesn't exist here is reported with what to do instead" do
     {%w[topics migrate] => /changes no topics by their routes: `penstock topics create` makes one/,
      %w[topics health] => /`penstock doctor --connect` looks at/, %w[web install] => /has no web UI/}.each do |words, told|
       @err.truncate(@err.rewind)

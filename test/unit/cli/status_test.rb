@@ -7,14 +7,14 @@ require "socket"
 require "stringio"
 require "tmpdir"
 require "penstock/cli"
-require "penstock/process/control"
+require "penstock/server/control"
 
 class StatusTest < Penstock::TestCase
   def setup
     super
     @dir = Dir.mktmpdir("status")
     @env = {"PENSTOCK_RUN_DIR" => @dir}
-    @folder = Penstock::ServerProcess::Control.folder(@env)
+    @folder = Penstock::Server::Control.folder(@env)
     FileUtils.mkdir_p(@folder)
     @servers = []
     @threads = []
@@ -87,5 +87,30 @@ class StatusTest < Penstock::TestCase
       @servers.pop.close
       File.unlink(File.join(@folder, "900101.sock"))
     end
+  end
+
+  test "what an open breaker holds is said below, of a swarm's nodes too, with the way to end it" do
+    open = {topics: %w[orders orders.retry.1], cause: "KeyError", held_ms: 65_000, left_ms: 235_000}
+    process(11, {**server(11), breakers: [open]})
+    health = {live: true, breakers: [{**open, left_ms: nil}]}
+    process(12, swarm(12, {node: 0, pid: 13, state: "healthy", health: health}))
+    assert_equal 0, status
+    held = "process 11 holds orders, orders.retry.1 (KeyError), since 65 s, for another 235 s at most; " \
+      "`penstock breaker close --pid 11` ends it"
+    assert_includes @out.string, held
+    assert_match(/process 13 holds .* until a record succeeds; `penstock breaker close --pid 12` ends it/, @out.string)
+  end
+
+  def close_breakers(*argv)
+    @out, @err = StringIO.new, StringIO.new
+    context = Penstock::CLI::Context.new(stdin: StringIO.new, stdout: @out, stderr: @err, env: @env, dir: @dir)
+    Penstock::CLI.start(["breaker", "close", *argv], context)
+  end
+
+  test "breaker close says what is released, and where there is nothing" do
+    process(11, [{topics: ["orders"], cause: "KeyError"}])
+    assert_equal [0, "process 11 releases orders, held for KeyError\n"], [close_breakers("--pid", "11"), @out.string]
+    process(12, [])
+    assert_equal [0, "process 12 has no open breaker\n"], [close_breakers("--pid", "12"), @out.string]
   end
 end

@@ -1,11 +1,12 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "json"
 require "stringio"
 require "penstock/cli/tail"
 
 class TailTest < Penstock::TestCase
-  Message = Struct.new(:topic, :partition, :offset, :timestamp, :raw_key, :headers, :raw_payload, keyword_init: true)
+  Message = Struct.new(:topic, :partition, :offset, :timestamp, :raw_key, :raw_headers, :raw_payload, keyword_init: true)
 
   test "a line has the place, the key and the payload" do
     assert_equal "3@42 k: {\"a\":1}\n", printed(record(raw_key: "k", raw_payload: "{\"a\":1}"))
@@ -29,10 +30,61 @@ class TailTest < Penstock::TestCase
 
   test "as JSON every part is there" do
     out = StringIO.new
-    tail(out, json: true).print([record(raw_key: "k", raw_payload: "p", headers: {"h" => "1"})])
+    tail(out, json: true).print([record(raw_key: "k", raw_payload: "p", raw_headers: {"h" => "1"})])
 
     assert_equal ["orders", 3, 42, "k", {"h" => "1"}, "p"],
       JSON.parse(out.string).values_at("topic", "partition", "offset", "key", "headers", "payload")
+  end
+
+  test "as JSON no byte is lost: text as it is, what isn't UTF-8 in base64, in a field of its own" do
+    text = "a\e[2J\u202E\n\t\0é"
+    record = record(raw_key: "\xFF\x00".b, raw_payload: text.b,
+      raw_headers: {"text" => text.b, "both" => ["a", nil, "\xFE".b], "none" => nil, "bin" => "\xFF\xFE".b, "\xFD".b => "x"})
+    out = StringIO.new
+    tail(out, json: true).print([record])
+    found = JSON.parse(out.string)
+
+    assert_equal 1, out.string.lines.size
+    refute_match(/[[:cntrl:]&&[^\n]]|\u202E/, out.string)
+    assert_equal [nil, "/wA=", text], found.values_at("key", "key_base64", "payload")
+    assert_equal({"text" => text, "none" => nil}, found["headers"])
+    assert_equal({"both" => ["YQ==", nil, "/g=="], "bin" => "//4=", '\xFD' => "eA=="}, found["headers_base64"])
+    refute found.key?("payload_base64")
+  end
+
+  test "a message without headers, and one without a payload, are JSON too" do
+    out = StringIO.new
+    tail(out, json: true).print([record(raw_headers: nil)])
+
+    assert_equal [{}, nil, nil], JSON.parse(out.string).values_at("headers", "key", "payload")
+  end
+
+  test "an output that fails ends the command with its error, instead of trying the message again for ever" do
+    out = Object.new
+    def out.puts(*) = raise(Errno::EPIPE)
+    tail = tail(out)
+    tail.print([record(raw_payload: "p")])
+
+    assert tail.send(:application).send(:instance_variable_get, :@stopped), "the application stops"
+    assert_kind_of Errno::EPIPE, tail.instance_variable_get(:@error)
+  end
+
+  test "property: of any bytes a line is one harmless line, and JSON is read back as these bytes" do
+    random = Random.new(1)
+    300.times do
+      key, name, value, payload = Array.new(4) { random.bytes(random.rand(0..12)).b }
+      record = record(raw_key: key, raw_payload: payload, raw_headers: {name => value})
+      line = printed(record)
+      out = StringIO.new
+      tail(out, json: true).print([record])
+      found = JSON.parse(out.string)
+
+      assert_equal 1, line.lines.size
+      refute_match(/[[:cntrl:]]/, line.chomp)
+      assert_equal [key, payload], %w[key payload].map { |field| bytes(found, field) }
+      assert_equal [value], found.values_at("headers", "headers_base64").compact.flat_map(&:values)
+        .zip(found["headers"].any? ? [nil] : [:base64]).map { |text, coded| coded ? text.unpack1("m") : text.b }
+    end
   end
 
   test "after the number asked for nothing more is printed" do
@@ -43,6 +95,8 @@ class TailTest < Penstock::TestCase
   end
 
   private
+
+  def bytes(found, field) = found[field]&.b || found["#{field}_base64"].unpack1("m")
 
   def printed(row)
     out = StringIO.new
@@ -55,6 +109,6 @@ class TailTest < Penstock::TestCase
   end
 
   def record(**parts)
-    Message.new(topic: "orders", partition: 3, offset: 42, timestamp: Time.at(0), headers: {}, **parts)
+    Message.new(topic: "orders", partition: 3, offset: 42, timestamp: Time.at(0), raw_headers: {}, **parts)
   end
 end

@@ -59,8 +59,24 @@ class KafkaMapTest < Penstock::TestCase
 
     production = settings(environment: "production")
     refute_includes consumer(production), "allow.auto.create.topics"
-    refute_includes consumer(production), "topic.metadata.refresh.interval.ms"
-    refute_includes KafkaMap.producer(production), "topic.metadata.refresh.interval.ms"
+    assert_equal %w[10000 10000],
+      [consumer(production), KafkaMap.producer(production)].map { |map| map["topic.metadata.refresh.interval.ms"] }
+  end
+
+  test "a broker that stops answering is noticed by every client, and asked for less often where a pattern reads all topics" do
+    production = settings(environment: "production")
+    pattern = routes(production) { pattern(/orders/) { consumer Consumer } }.subscription_groups.first
+    noticed = %w[socket.timeout.ms reconnect.backoff.max.ms]
+
+    [consumer(production), KafkaMap.producer(production), KafkaMap.admin(production)].each do |map|
+      assert_equal %w[30000 1000], map.values_at(*noticed)
+    end
+    assert_equal "10000", consumer(production)["coordinator.query.interval.ms"]
+    assert_equal "300000", KafkaMap.consumer(production, pattern)["topic.metadata.refresh.interval.ms"]
+    short = settings(kafka: {**KAFKA, "transaction.timeout.ms": "15000"})
+    assert_equal "15000", KafkaMap.producer(short)["socket.timeout.ms"]
+    own = settings(environment: "production", kafka: {**KAFKA, "topic.metadata.refresh.interval.ms": 60_000})
+    assert_equal "60000", consumer(own)["topic.metadata.refresh.interval.ms"]
   end
 
   test "[multi-cluster] a second cluster gets the injected defaults too" do
@@ -137,10 +153,12 @@ class KafkaMapTest < Penstock::TestCase
   end
 
   test "a node of a swarm hears of rebalances soon, unless the user or KIP-848 says otherwise" do
-    assert_equal "1000", consumer(settings.for_node(0))["heartbeat.interval.ms"]
-    refute_includes consumer(settings), "heartbeat.interval.ms"
-    assert_equal "200", consumer(settings(kafka: {**KAFKA, "heartbeat.interval.ms": 200}).for_node(0))["heartbeat.interval.ms"]
-    refute_includes consumer(settings(kafka: {**KAFKA, "group.protocol": "consumer"}).for_node(0)), "heartbeat.interval.ms"
+    interval = ->(**kafka) { consumer(settings(kafka: {**KAFKA, **kafka}))["heartbeat.interval.ms"] }
+    assert_equal "1000", interval.call
+    assert_equal "200", interval.call("heartbeat.interval.ms": 200)
+    assert_equal "500", interval.call("session.timeout.ms": 1_500)
+    assert_equal "400", interval.call("max.poll.interval.ms": 1_200)
+    assert_nil interval.call("group.protocol": "consumer")
   end
 
   test "librdkafka takes what is made for every kind of client" do

@@ -43,9 +43,6 @@ class MistakesTest < Penstock::TestCase
     "a name that is nil" =>
       [->(config) { config.client_id = nil }, "config.client_id: must be a name of 1 to 249 letters"],
     "a group that is missing" => [->(config) { config.group_id = nil }, "config.group_id: must be a name"],
-    "a wait longer than the stop" =>
-      [->(config) { config.max_wait_time = 60_000 },
-        "config.max_wait_time: (60000) must be below shutdown_timeout (60000)"],
     "a first wait longer than the longest" =>
       [->(config) { config.pause.timeout = 40_000 },
         "config.pause.timeout: (40000) must not be above pause.max_timeout (30000)"],

@@ -59,6 +59,13 @@ class TypesTest < Penstock::TestCase
     [nil, "", "a b", "ä", "a" * 250, 5, "a\n"].each { |value| assert Types.invalid?(type.coerce(value)), value.inspect }
   end
 
+  test "a host is an IP address or a name" do
+    type = Types::Host.new
+
+    %w[127.0.0.1 :: fe80::1%eth0 localhost pod-1.example].each { |value| assert_equal value, type.coerce(value) }
+    [nil, "", "a b", "a/b", "ä", 5, "a\n"].each { |value| assert Types.invalid?(type.coerce(value)), value.inspect }
+  end
+
   test "an object is known by its methods, and false stands for none" do
     type = Types::Responding.new(:call)
 

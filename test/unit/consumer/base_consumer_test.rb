@@ -4,11 +4,11 @@ require "test_helper"
 require "support/lanes"
 require "penstock/consumer/pool"
 require "penstock/consumer/base_consumer"
-require "penstock/execution/onion"
+require "penstock/execution/middleware_stack"
 require "penstock/execution/unit_runner"
 require "penstock/instrumentation/monitor"
 require "penstock/clock"
-require "penstock/runtime/run_queue"
+require "penstock/execution/run_queue"
 
 module Penstock
   class BaseConsumerTest < TestCase
@@ -58,11 +58,14 @@ module Penstock
       @lane.adopt(0)
       admit(@lane, batch(0..4, from: 0))
       @context = Consumer::Context.new(@lane, @link)
-      @slot = Runtime::RunQueue::Slot.new("orders", Consumer::Pool.new { @context })
+      @slot = Execution::RunQueue::Slot.new("orders", Consumer::Pool.new { @context })
       @monitor = Instrumentation::Monitor.new(strict: true)
     end
 
-    def runner(*layers) = Execution::UnitRunner.new(monitor: @monitor, onion: Execution::Onion.new(layers), clock: Clock::SYSTEM)
+    def runner(*layers)
+      middleware = Execution::MiddlewareStack.new(layers)
+      Execution::UnitRunner.new(monitor: @monitor, middleware: middleware, clock: Clock::SYSTEM)
+    end
 
     def consume(&script)
       Recorder.script = script

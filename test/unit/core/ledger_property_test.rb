@@ -134,6 +134,8 @@ module Penstock
           limit = @random.rand(5)
           same(@said.last.first(limit), @ours.ranges(limit), :ranges)
           same(@plain.incomplete_offsets(limit), @ours.incomplete_offsets(limit), :incomplete_offsets)
+          from, to = probes.sample(2, random: @random)
+          same(@plain.incomplete_between(from, to), @ours.incomplete_between(from, to), "incomplete_between(#{from}, #{to})")
           probes.each { |offset| same(@plain.complete?(offset), @ours.complete?(offset), "complete?(#{offset})") }
         end
 

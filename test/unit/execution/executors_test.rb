@@ -2,7 +2,7 @@
 
 require "test_helper"
 require "penstock/execution/executors"
-require "penstock/runtime/run_queue"
+require "penstock/execution/run_queue"
 
 module Penstock
   class ExecutionExecutorsTest < TestCase
@@ -10,12 +10,14 @@ module Penstock
       def discovered? = discovered || false
     end
 
-    # Remembers what it is told.
+    # Records its calls.
     class Place
+      include Execution::Executor
+
       attr_reader :queue, :grown, :closed
 
       def initialize(running = [])
-        @queue = Runtime::RunQueue.new
+        @queue = Execution::RunQueue.new
         @grown = []
         @running = running
       end
@@ -38,7 +40,7 @@ module Penstock
       @all = Execution::Executors.new(@threads, {Topic.new("waits") => @fibers, Topic.new("all", @pattern) => @fibers})
     end
 
-    def slot(topic) = Runtime::RunQueue::Slot.new(topic)
+    def slot(topic) = Execution::RunQueue::Slot.new(topic)
 
     test "units go where their topic's route says, others to threads, hooks to threads" do
       waits, rest = slot("waits"), slot("orders")
@@ -53,7 +55,7 @@ module Penstock
         @threads.queue.take(wait: false)].map { |_slot, unit| unit.name }
     end
 
-    test "what hasn't started is called back from where it waits" do
+    test "units that have not started are withdrawn from the queue they wait in" do
       waits = slot("waits")
       @all.push(waits, Unit.new(:w))
 
@@ -70,7 +72,7 @@ module Penstock
       assert_equal [1, 1], [@fibers.queue.snapshot[:ready], @threads.queue.snapshot[:ready]]
     end
 
-    test "what runs, and a stop, concern all" do
+    test "running units, interrupts and a close concern all executors" do
       assert_equal [[:thread, :a]], @all.running
       assert_equal [:a], @all.interrupt([:a, :b])
       refute @all.close(5)

@@ -2,7 +2,7 @@
 
 require "test_helper"
 require "penstock/execution/middleware"
-require "penstock/execution/onion"
+require "penstock/execution/middleware_stack"
 
 module Penstock
   class ExecutionMiddlewareTest < TestCase
@@ -51,17 +51,17 @@ module Penstock
       seen = []
       found = list { use ->(_consumer, action, &inner) { inner.call.tap { seen << action } } }
       consumer = Class.new { def wrap(_action) = yield }.new
-      Execution::Onion.new(found.to_a).call(consumer, :consume) { seen << :inside }
+      Execution::MiddlewareStack.new(found.to_a).call(consumer, :consume) { seen << :inside }
 
       assert_equal %i[inside consume], seen
     end
 
     test "changing the list later changes nothing that was made of it" do
       found = list { use Named, name: :a }
-      onion = found.to_a
+      middleware = found.to_a
       found.use(Other, name: :b)
 
-      assert_equal 1, onion.size
+      assert_equal 1, middleware.size
     end
   end
 end

@@ -15,9 +15,9 @@ module Penstock
       def wall_ms = 1_000
     end
 
-    def executor(onion, _size)
+    def executor(middleware, _size)
       @clock = Hand.new(0)
-      @runner = Execution::UnitRunner.new(monitor: @monitor, onion: onion, clock: @clock, critical: [], queue: @queue)
+      @runner = Execution::UnitRunner.new(monitor: @monitor, middleware: middleware, clock: @clock, critical: [], queue: @queue)
       nil
     end
 
@@ -109,7 +109,7 @@ module Penstock
       lane = lane()
       context = Consumer::Context.new(lane, @link).extend(transacted)
       unit = stretched(lane, 1..6)
-      @runner.call(Runtime::RunQueue::Slot.new("orders", Consumer::Pool.new { context }, @mailbox), unit)
+      @runner.call(Execution::RunQueue::Slot.new("orders", Consumer::Pool.new { context }, @mailbox), unit)
       assert_equal [[[1, 2]], [3, 4, 5, 6], -1], [@calls, unit.rest.offsets, lane.marks.through]
     end
 
@@ -120,7 +120,7 @@ module Penstock
       Thread.new do
         lane = lane()
         pool = Consumer::Pool.new { Consumer::Context.new(lane, @link).tap { |context| contexts << context } }
-        slot = Runtime::RunQueue::Slot.new("orders", pool, @mailbox)
+        slot = Execution::RunQueue::Slot.new("orders", pool, @mailbox)
         @runner.call(slot, stretched(lane, 1..6))
       end.join
       contexts.first.pause(nil, 10)

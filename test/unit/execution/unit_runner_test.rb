@@ -2,15 +2,16 @@
 
 require "test_helper"
 require "support/executing"
+require "penstock/consumer/unit_marks"
 require "penstock/processing/admission/prepare"
-require "penstock/runtime/worker_pool"
+require "penstock/execution/threads/pool"
 
 module Penstock
   class UnitRunnerTest < TestCase
     include TestSupport::Executing
 
-    def executor(onion, size)
-      Runtime::WorkerPool.new(queue: @queue, runner: runner(onion), threads: @threads, concurrency: size, priority: 0)
+    def executor(middleware, size)
+      Execution::Threads::Pool.new(queue: @queue, runner: runner(middleware), threads: @threads, concurrency: size, priority: 0)
     end
 
     test "a consumer that can't be made fails its unit like any other error of the user's, and the worker stays" do
@@ -58,15 +59,36 @@ module Penstock
       lane = lane()
       prepare = Asked.new(clock)
       lane.define_singleton_method(:prepare) { prepare }
-      runner = Execution::UnitRunner.new(monitor: @monitor, onion: Execution::Onion.new([]), clock: clock)
+      runner = Execution::UnitRunner.new(monitor: @monitor, middleware: Execution::MiddlewareStack.new([]), clock: clock)
       outcome = runner.call(slot(lane), unit(lane, [1], action: :prepare))
       assert_equal [[:filter, 2_300], 500], [outcome.advice.hold, outcome.time_ms]
+    end
+
+    test "by key, with manual offsets, a consumer that fails or ends its thread can't mark what it had before" do
+      executing do
+        define_method(:consume) do
+          raise "no" if messages.first.offset == 2
+          Thread.exit if messages.first.offset == 4
+        end
+      end
+      @topic.define_singleton_method(:manual_offset_management?) { true }
+      place = lane
+      consumers = Consumer::Pool.new { Consumer::Context.new(place, @link) }
+      cells = (1..5).map do |offset|
+        unit = unit(place, [offset])
+        unit.marks = Consumer::UnitMarks.new(place.marks)
+        push(place, unit, Execution::RunQueue::Slot.new("orders", consumers, @mailbox)) && outcome(40)
+        unit.marks
+      end
+
+      assert_equal [false, false, false, false, true], cells.map(&:owned?)
+      assert place.marks.owned?
     end
 
     test "a wish from outside isn't kept for a unit whose thread user code has ended" do
       executing { define_method(:consume) { Thread.exit } }
       context = Consumer::Context.new(lane, @link)
-      slot = Runtime::RunQueue::Slot.new("orders", Consumer::Pool.new { context }, @mailbox)
+      slot = Execution::RunQueue::Slot.new("orders", Consumer::Pool.new { context }, @mailbox)
       push(context.lane, unit(context.lane, [1]), slot)
       assert_kind_of InternalError, outcome.error
       context.pause(nil, nil)

@@ -8,7 +8,7 @@ class CatalogueTest < Penstock::TestCase
   Catalogue = Penstock::Instrumentation::Catalogue
   Keys = Penstock::Instrumentation::Events::Keys
 
-  # What users of the field's incumbent find in these payloads.
+  # What users of Karafka find in these payloads.
   KNOWN = {
     "app.initialized" => %i[server_id],
     "app.running" => %i[server_id],
@@ -60,21 +60,6 @@ class CatalogueTest < Penstock::TestCase
     error = assert_raises(Penstock::UnknownEventError) { @catalogue.fetch("consumer.consumd") }
 
     assert_equal 'there is no event "consumer.consumd". Did you mean consumer.consumed?', error.message
-  end
-
-  test "an event of the incumbent's that isn't here is told with what to listen to" do
-    Penstock::Instrumentation::FormerEvents::HINTS.each do |name, way_out|
-      refute_includes @catalogue.names, name
-      error = assert_raises(Penstock::UnknownEventError) { @catalogue.fetch(name) }
-
-      assert_equal "there is no event #{name.inspect}. #{way_out}", error.message
-    end
-  end
-
-  test "what those hints name are events" do
-    named = Penstock::Instrumentation::FormerEvents::HINTS.values.flat_map { |hint| hint.scan(/\b[a-z_]+(?:\.[a-z_]+)+\b/) }
-
-    assert_empty named - @catalogue.names
   end
 
   test "docs/events.md says what the catalogue says" do

@@ -43,6 +43,13 @@ class ClientErrorsTest < Penstock::TestCase
     end
   end
 
+  test "a producer id that is asked for again is no warning, one that is refused is" do
+    text = "Failed to acquire idempotence PID from broker 127.0.0.1:9092/1: Broker:"
+
+    assert_equal 7, @errors.line(4, "GETPID", "#{text} Coordinator load in progress: retrying", 0)
+    assert_equal 4, @errors.line(4, "GETPID", "#{text} Cluster authorization failed: retrying", 0)
+  end
+
   test "the last failed connection is known, told or not" do
     assert_nil @errors.suspicion
     @errors.line(6, "FAIL", "[thrd:x]: #{HUNG_UP}", 0)

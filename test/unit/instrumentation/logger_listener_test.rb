@@ -103,6 +103,87 @@ class LoggerListenerTest < Penstock::TestCase
     assert_match(/^FATAL .*\n {2}still running: orders.3 offset 7\n {2}still running: clicks.0 offset 9/, @output.string)
   end
 
+  HELD = {topic: "orders", partition: 3, offset: 17, error: ArgumentError.new("no total"), count: 10, of: 20,
+          topics: %w[orders orders.retry.1], cause: "ArgumentError", limit: 300_000}.freeze
+
+  test "an open breaker is one line: what failed, what is held, until when, what doesn't happen meanwhile, how to end it" do
+    @monitor.instrument("breaker.opened", HELD)
+    line = @output.string
+    assert_match(/\AERROR orders: 10 of 20 records failed with ArgumentError/, line)
+    assert_match(%r{the last: orders/3 at offset 17, ArgumentError: no total}, line)
+    assert_match(/holds orders, orders\.retry\.1 until a record succeeds, at the latest until \d\d:\d\d:\d\d/, line)
+    assert_match(/nothing is dead-lettered and no attempt counts/, line)
+    assert_match(/`penstock breaker close --pid #{::Process.pid}` ends it now, `breaker false` in the route for good$/, line)
+    refute_match(/at the latest|of 20/, held(of: nil, limit: nil, count: 3, cause: "an outage"))
+  end
+
+  test "the end of a hold says why it ended, and what follows" do
+    closed = lambda do |reason|
+      @monitor.instrument("breaker.closed", {**HELD, reason: reason, held_ms: 61_000})
+      @output.string.lines.last
+    end
+    assert_match(/a record succeeded, orders, orders\.retry\.1 continues after 61/, closed.call(:success))
+    assert_match(/no record succeeded for 61.*that fail with ArgumentError are retried and dead-lettered/, closed.call(:limit))
+    assert_match(/ended by hand/, closed.call(:command))
+  end
+
+  test "a breaker that opens and closes all the time is mentioned once in a while" do
+    100.times do
+      @monitor.instrument("breaker.opened", HELD)
+      @monitor.instrument("breaker.closed", {**HELD, reason: :success, held_ms: 1})
+    end
+    assert_equal 2, @output.string.lines.size
+  end
+
+  def held(**changes)
+    @monitor.instrument("breaker.opened", {**HELD, topics: ["others"], **changes})
+    @output.string.lines.last
+  end
+
+  # Whatever a payload, a key, a name or an error of user code may bring along.
+  HOSTILE = "a\e[2J\u009B1m\u202E\r\nE, [2026-01-01] FATAL -- : forged\0\xFF"
+
+  test "an error's message of 20 MB, with control characters and line breaks, is one bounded line" do
+    [HOSTILE, "x" * 20_000_000, HOSTILE * 1_000_000].each do |text|
+      @output.truncate(@output.rewind)
+      publish("error.occurred", error: RuntimeError.new(text), jobs: nil)
+
+      assert_equal 1, @output.string.lines.size
+      assert_operator @output.string.bytesize, :<, 3_000
+      refute_match(/[[:cntrl:]&&[^\n]]|\u202E/, @output.string)
+      assert_predicate @output.string, :valid_encoding?
+    end
+  end
+
+  test "an error that can't say what it is, has no name, or has a backtrace of rubbish is written all the same" do
+    broken = RuntimeError.new("x")
+    broken.define_singleton_method(:message) { raise "no message" }
+    odd = RuntimeError.new("a\xFF").tap { |error| error.set_backtrace(["\xFF\e\n"] * 12_000) }
+    [broken, Class.new(StandardError).new("anonymous"), odd].each { |error| publish("error.occurred", error: error) }
+
+    assert_includes @output.string, "RuntimeError: (its text can't be read: it raised RuntimeError)"
+    assert_match(/#<Class:0x\h+>: anonymous/, @output.string)
+    assert_equal 100, @output.string.lines.count { |line| line == "  \\xFF\\e\\n\n" }
+    assert_includes @output.string, "  … 11900 more\n"
+  end
+
+  test "no event writes what drives a terminal or passes for another entry, whatever is in it" do
+    hostile = SAMPLES.transform_values { |value| value.is_a?(String) ? HOSTILE : value }
+      .merge(error: RuntimeError.new(HOSTILE), jobs: [HOSTILE], topics: [HOSTILE], tpl: [[HOSTILE, 0]],
+        offsets: [[HOSTILE, 0, 1]], backtrace: [HOSTILE], stage: HOSTILE, thread: HOSTILE, to: HOSTILE, table: HOSTILE,
+        type: "consumer.consume.error")
+    @monitor.subscribe("error.occurred") { |event| flunk event[:error].full_message if event[:inside] }
+    @monitor.available_events.each do |name|
+      @output.truncate(@output.rewind)
+      @monitor.instrument(name, hostile)
+
+      assert_predicate @output.string, :valid_encoding?, name
+      refute_match(/[[:cntrl:]&&[^\n]]|\u202E/, @output.string, name)
+      assert(@output.string.lines.drop(1).all? { |line| line.start_with?("  ") }, "#{name}: #{@output.string}") unless
+        name.start_with?("message", "buffer") # two entries
+    end
+  end
+
   test "every event is written or meant to be silent, and no line fails on a payload" do
     @monitor.subscribe("error.occurred") { |event| flunk event[:error].full_message if event[:inside] }
     @monitor.available_events.each do |name|

@@ -42,7 +42,7 @@ class MonitorTest < Penstock::TestCase
     assert_equal ["app.running"], listener.heard
   end
 
-  test "a listener that waits for an event of the incumbent's would never hear it, and is refused" do
+  test "a listener with a method for an event of Karafka that doesn't exist here is refused" do
     listener = Class.new(Listener) { def on_connection_listener_fetch_loop_received(_event) = nil }.new
     error = assert_raises(Penstock::UnknownEventError) { @monitor.subscribe(listener) }
 
@@ -140,6 +140,15 @@ class MonitorTest < Penstock::TestCase
     _out, err = capture_io { @monitor.instrument("error.occurred", type: "x", error: IOError.new) }
 
     assert_match(/penstock: block .* raised in error.occurred: RuntimeError: broken too/, err)
+  end
+
+  test "a failing listener of errors is one bounded line on standard error, without control characters" do
+    @monitor.subscribe("error.occurred") { raise "a\e[2J\n#{"x" * 1_000_000}" }
+    _out, err = capture_io { @monitor.instrument("error.occurred", type: "x", error: IOError.new) }
+
+    assert_match(/RuntimeError: a\\e\[2J\\nx/, err)
+    assert_operator err.bytesize, :<, 4_000
+    assert_equal 1, err.lines.size
   end
 
   test "a strict monitor refuses payloads that aren't as declared" do

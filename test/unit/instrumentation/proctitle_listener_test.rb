@@ -23,6 +23,17 @@ module Penstock
       ::Process.setproctitle(before)
     end
 
+    test "a name of any bytes is a title: no control characters, not even NUL, and no more than fits" do
+      skip "no /proc here" unless File.exist?("/proc/self/cmdline")
+      before = $0
+      Instrumentation::ProctitleListener.new { "shop\0\e]0;x\a\xFF" }.on_app_running(nil)
+      assert_equal 'shop\x00\e]0;x\x07\xFF (running)', shown
+      Instrumentation::ProctitleListener.new { "x" * 100_000 }.on_app_running(nil)
+      assert_operator shown.bytesize, :<, 250
+    ensure
+      ::Process.setproctitle(before)
+    end
+
     test "without a name of its own it shows the application's, or that it is a penstock" do
       skip "no /proc here" unless File.exist?("/proc/self/cmdline")
       type = Instrumentation::ProctitleListener

@@ -33,7 +33,7 @@ class OutboxRelayTest < Penstock::TestCase
   test "one of the same process is told by a commit, and needn't look again by itself" do
     use(poll_interval: 3_600_000)
     start
-    @desk.relay = @running
+    @writer.relay = @running
     wait_until(40, "its first look") { names.include?("outbox.relay_started") && idle? }
     put("1")
     wait_until(40, "the message") { @log.payloads == ["1"] }

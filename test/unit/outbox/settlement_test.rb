@@ -105,7 +105,7 @@ class OutboxSettlementTest < Penstock::TestCase
     settled = settle(fate([1], kind: :record, error: "\xFF\0#{"x" * 10_000}"))
     text = settled.parked[1][:last_error]
 
-    assert_equal 500, text.size
+    assert_operator text.bytesize, :<=, 500
     assert_predicate text, :valid_encoding?
     refute_includes text, "\0"
   end

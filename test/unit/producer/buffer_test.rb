@@ -8,7 +8,7 @@ class ProducerBufferTest < Penstock::TestCase
     @buffer = Penstock::Producer::Buffer.new
   end
 
-  test "take empties it and keeps the order" do
+  test "take empties the buffer and keeps the order" do
     @buffer.add([1, 2])
     @buffer.add([3])
 
@@ -17,7 +17,7 @@ class ProducerBufferTest < Penstock::TestCase
     assert_equal 0, @buffer.size
   end
 
-  test "what is put back comes first and is marked as run" do
+  test "messages put back come first and are marked as run through middleware" do
     @buffer.add([3])
     @buffer.put_back([1, 2])
     taken = @buffer.take
@@ -25,7 +25,7 @@ class ProducerBufferTest < Penstock::TestCase
     assert_equal [[1, 2], [3]], [taken.ready, taken.fresh]
   end
 
-  test "what is put back twice keeps its order" do
+  test "messages put back twice keep their order" do
     @buffer.put_back([3])
     @buffer.put_back([1, 2])
 
@@ -44,7 +44,7 @@ class ProducerBufferTest < Penstock::TestCase
     8.times { |thread| assert_equal (0...500).to_a, all.select { |owner, _| owner == thread }.map(&:last) }
   end
 
-  test "its size is told without waiting" do
+  test "size_or_busy never waits" do
     lock = @buffer.instance_variable_get(:@lock)
     @buffer.add([1])
 

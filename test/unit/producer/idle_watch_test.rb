@@ -14,23 +14,23 @@ module Penstock
       @watch = Producer::IdleWatch.new(nil, @client, 1_000, clock: @clock)
     end
 
-    test "who takes nothing for the whole time is idle" do
-      assert_equal [false, false, true, true], [0, 999, 1, 500].map { |delay_ms| look_after(delay_ms) }
+    test "a client that accepts nothing for the whole timeout is idle" do
+      assert_equal [false, false, true, true], [0, 999, 1, 500].map { |delay_ms| check_after(delay_ms) }
     end
 
-    test "a message begins the time anew" do
-      look_after(0)
-      look_after(900)
+    test "a message restarts the timeout" do
+      check_after(0)
+      check_after(900)
       @client.accepted += 1
 
-      assert_equal [false, false, true], [200, 999, 1].map { |delay_ms| look_after(delay_ms) }
+      assert_equal [false, false, true], [200, 999, 1].map { |delay_ms| check_after(delay_ms) }
     end
 
     private
 
-    def look_after(delay_ms)
+    def check_after(delay_ms)
       @clock.advance(delay_ms)
-      @watch.idle?
+      @watch.check
     end
   end
 end

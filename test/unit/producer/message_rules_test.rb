@@ -16,7 +16,7 @@ class ProducerMessageRulesTest < Penstock::TestCase
     assert_includes found.first, part
   end
 
-  test "a whole message is fine" do
+  test "a complete message is valid" do
     assert_empty problems(key: "k", partition: 3, partition_key: "p", timestamp: Time.at(1), label: Object.new,
       headers: {"a" => "1", "b" => ["1", nil], "c" => nil, "d" => []}, handle: false)
     assert_empty problems(topic: :orders, payload: nil, key: nil, partition: -1, timestamp: 0, headers: {})
@@ -26,8 +26,17 @@ class ProducerMessageRulesTest < Penstock::TestCase
     assert_equal ["must be a Hash, is String"], problems("orders")
   end
 
+  test "an error shows values without control characters and shortened" do
+    hostile = "a\e[2J\u202E\n" + ("x" * 1_000_000)
+    found = problems({:topic => hostile, :key => hostile.to_sym, :headers => {"h" => 5, hostile => 5}, "bad\e" => 1})
+
+    assert_operator found.sum(&:bytesize), :<, 1_000
+    refute_match(/[[:cntrl:]]|\u202E/, found.join)
+    assert_includes found.join, 'is "a\e[2J\u202E\nx'
+  end
+
   test "topics are names within Kafka's alphabet" do
-    ["", "a b", "a/b", nil, 1, "a\n", "x" * 250].each { |topic| refused(":topic", topic: topic) }
+    ["", "a b", "a/b", nil, 1, "a\n", "x" * 250, "a\xFF", "\xFF".b].each { |topic| refused(":topic", topic: topic) }
   end
 
   test "[Payload size] the limit itself is fine, one byte more is refused" do
@@ -74,7 +83,7 @@ class ProducerMessageRulesTest < Penstock::TestCase
     refused(":handle", handle: nil)
   end
 
-  test "everything that is wrong is told at once" do
+  test "all problems of a message are reported at once" do
     assert_equal 4, problems(topic: "", payload: 1, key: "", partition: nil).size
   end
 

@@ -8,14 +8,14 @@ class ProducerMiddlewareTest < Penstock::TestCase
     ->(message) { message.merge(path: [*message[:path], name]) }
   end
 
-  test "[Middleware order] what is prepended runs before what is appended, each once" do
+  test "[Middleware order] prepended steps run before appended ones, each once" do
     middleware = Penstock::Producer::Middleware.new
     middleware.append(step(:second)).prepend(step(:first)).append(step(:third))
 
     assert_equal %i[first second third], middleware.run({})[:path]
   end
 
-  test "an empty one hands back what it got" do
+  test "middleware without steps returns the message unchanged" do
     middleware = Penstock::Producer::Middleware.new
     message = {topic: "orders"}
 

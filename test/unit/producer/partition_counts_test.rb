@@ -25,7 +25,7 @@ class ProducerPartitionCountsTest < Penstock::TestCase
     assert_equal 2, @asked
   end
 
-  test "[partition_count missing] what isn't known is -1, and isn't asked for again at once" do
+  test "[partition_count missing] an unknown count is -1 and isn't queried again at once" do
     missing = -> { raise Penstock::KafkaError.new(code: :unknown_topic_or_part) }
 
     assert_equal [-1, -1, -1], Array.new(3) { count(missing) }
@@ -34,7 +34,7 @@ class ProducerPartitionCountsTest < Penstock::TestCase
     assert_equal(-1, count(0))
   end
 
-  test "errors of another kind are the caller's" do
+  test "errors that aren't Kafka's are raised to the caller" do
     assert_raises(Penstock::ForkedHandleError) { count(-> { raise Penstock::ForkedHandleError }) }
   end
 end

@@ -52,14 +52,14 @@ module Penstock
       threads.each(&:join)
     end
 
-    test "a pool of the process, asked of the class, is refused with the way to one" do
+    test "a method of a process-wide pool is refused with a hint how to create a pool" do
       %i[setup with transaction stats shutdown].each do |name|
         assert_match(/no ProducerPool.#{name}: make one/, assert_raises(NoMethodError) { ProducerPool.public_send(name) }.message)
       end
       assert_match(/undefined method/, assert_raises(NoMethodError) { ProducerPool.nobody }.message)
     end
 
-    test "[Pool indices] each producer has its index, from 1, and with it an id of its own, also behind a reload" do
+    test "[Pool indices] each producer keeps its index, from 1, and its transactional id, also after a reload" do
       pool
       assert_equal %w[shop-1 shop-2], ids
       pool.reload
@@ -75,13 +75,13 @@ module Penstock
       assert_match(/"twin".*index/, error.message)
     end
 
-    test "what a producer of it lacks is told when the pool is made" do
+    test "a producer's configuration errors are raised when the pool is made" do
       assert_raises(ConfigurationError) { ProducerPool.new { |config| config.kafka = {} } }
       assert_raises(ArgumentError) { ProducerPool.new }
       assert_raises(ArgumentError) { ProducerPool.new(size: 0) { |config| config.kafka = KAFKA } }
     end
 
-    test "one producer is one thread's at a time, and in one fiber the same" do
+    test "a producer is lent to one thread at a time, and a fiber gets the same one again" do
       while_lent(2) do |producers|
         assert_equal 2, producers.uniq.size
         assert_equal({size: 2, available: 0, waiting: 0}, pool.stats)
@@ -90,14 +90,14 @@ module Penstock
       assert_equal 2, pool.available
     end
 
-    test "who finds none free in time is told so" do
+    test "a caller that finds no free producer in time gets PoolTimeoutError" do
       while_lent(2) do
         error = assert_raises(PoolTimeoutError) { pool.with { flunk } }
         assert_match(/none of the pool's 2 producers was free within 50 ms/, error.message)
       end
     end
 
-    test "who waits gets the first that is given back" do
+    test "a waiting caller gets the first producer that is returned" do
       pool(timeout: 30_000)
       waiter = nil
       while_lent(2) do
@@ -107,7 +107,7 @@ module Penstock
       assert_equal :got_one, waiter.value
     end
 
-    test "a transaction has a producer of its own, and is given the block's answer" do
+    test "a transaction has its own producer and returns the block's value" do
       client = nil
       answer = pool.transaction do |producer, transaction|
         client = producer.client
@@ -124,7 +124,7 @@ module Penstock
       assert_equal 2, client.messages.size
     end
 
-    test "[Pool shutdown] everything that is under way ends, and the event is told once" do
+    test "[Pool shutdown] transactions under way end, and the event is emitted once" do
       producers = []
       begun = Queue.new
       pool
@@ -146,14 +146,14 @@ module Penstock
       assert_raises(ProducerClosedError) { pool.reload }
     end
 
-    test "by force it is taken away from who has it" do
+    test "a forced shutdown closes lent producers" do
       while_lent(1) do |(producer)|
         pool.shutdown(force: true)
         assert_raises(ProducerClosedError) { producer.produce_async(topic: "orders", payload: "x") }
       end
     end
 
-    test "a reload replaces a producer that somebody has when it is given back" do
+    test "a reload replaces a lent producer when it is returned" do
       old = fresh = nil
       while_lent(1) do |(producer)|
         old = producer
@@ -168,7 +168,7 @@ module Penstock
       assert_equal 2, pool.available
     end
 
-    test "a reload whose block raises says so and leaves the pool as it was, but for those that it could replace" do
+    test "a reload whose block raises keeps the producers that it could not replace" do
       pool
       before = @pool.instance_variable_get(:@slots).producers
       @failing = 1
@@ -181,7 +181,7 @@ module Penstock
       pool.with { |producer| producer.produce_sync(topic: "orders", payload: "1") }
     end
 
-    test "a producer that can't be replaced when it is given back stays, and its user's block has its answer" do
+    test "a returned producer that can't be replaced stays, and the caller's block returns its value" do
       told = []
       pool.monitor.subscribe("error.occurred") { |event| told << event.payload.values_at(:type, :error).map(&:to_s) }
       answer = pool.with do
@@ -196,7 +196,7 @@ module Penstock
       assert_predicate pool, :closed?
     end
 
-    test "a reload that is cut short gives back what it has" do
+    test "an interrupted reload returns the producers it holds" do
       pool
       reload = Thread.new do
         @on_make = -> { Thread.current.kill }
@@ -224,7 +224,7 @@ module Penstock
 
     def ages = @pool.instance_variable_get(:@slots).producers.map { |producer| producer.config.kafka[:"client.id"] }
 
-    test "a reload while another one closes what it has replaced replaces that too" do
+    test "a reload during another reload's close replaces the new producers too" do
       @age = "old"
       pool
       @age = "outdated"
@@ -240,7 +240,7 @@ module Penstock
       assert_equal 2, pool.available
     end
 
-    test "so does one that can't wait, and one that takes them by force isn't undone by the first" do
+    test "a second reload with no time, or a forced one, isn't undone by the first" do
       [{timeout_ms: 0}, {force: true}].each do |options|
         @age = "old"
         @pool = new_pool
@@ -256,7 +256,7 @@ module Penstock
       end
     end
 
-    test "a producer that is made while a reload by force makes another is the one that isn't kept" do
+    test "a producer made during a forced reload is not kept" do
       @age = "old"
       pool
       making = Queue.new
@@ -275,13 +275,13 @@ module Penstock
       gate.close
     end
 
-    test "the block is given the configuration alone where it takes no index" do
+    test "a block without an index parameter gets the configuration only" do
       pool = ProducerPool.new(size: 1) { |config| config.kafka = KAFKA }
       pool.shutdown
       assert_predicate pool, :closed?
     end
 
-    test "it is there on demand" do
+    test "the class is loaded on demand" do
       assert_same ProducerPool, Penstock.const_get(:ProducerPool)
       assert_match(/2 of 2 free/, pool.inspect)
     end

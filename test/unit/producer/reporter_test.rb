@@ -50,7 +50,7 @@ class ProducerReporterTest < Penstock::TestCase
     end
   end
 
-  test "a listener of errors that always ends the thread hears each all the same, and a close ends" do
+  test "a listener that always ends the reporter's thread still gets every error, and a close returns" do
     reporter = ended(Client.new(Array.new(5) { |offset| failed(offset) }), "error.occurred", always: true)
     closing = Thread.new { reporter.join(40_000) }
 
@@ -62,7 +62,7 @@ class ProducerReporterTest < Penstock::TestCase
     closing.kill
   end
 
-  test "two that close at once start one thread in the place of the ended" do
+  test "two concurrent joins start one replacement of an ended thread" do
     client = Client.new(Array.new(5) { |offset| delivered(offset) })
     reporter = ended(client, "message.acknowledged")
     lock = reporter.instance_variable_get(:@lock)

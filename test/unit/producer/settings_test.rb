@@ -26,7 +26,7 @@ class ProducerSettingsTest < Penstock::TestCase
     problems(**options, &block).map(&:path)
   end
 
-  test "settings that don't exist are told with all else that is wrong, each with the nearest name or the way out" do
+  test "unknown settings are reported with all other problems, each with the nearest name or an alternative" do
     found = problems do |config|
       config.id = "a b"
       config.max_payload_sise = 5
@@ -84,7 +84,7 @@ class ProducerSettingsTest < Penstock::TestCase
     config = finished(kafka: kafka)
 
     assert_equal 1, kafka.size
-    assert_equal 6, config.kafka.size
+    assert_equal Penstock::Producer::Properties::DEFAULTS.size + 2, config.kafka.size # bootstrap.servers, enable.idempotence
     assert_predicate config.kafka, :frozen?
     assert_predicate config, :frozen?
   end
@@ -105,14 +105,14 @@ class ProducerSettingsTest < Penstock::TestCase
     assert_equal ["mine", false], own.values_at(:"client.id", :"socket.nagle.disable")
   end
 
-  test "a default gives way to an alias of its property" do
+  test "a default doesn't override an alias of its property" do
     config = finished(kafka: KAFKA.merge("delivery.timeout.ms": 20_000))
 
     refute_includes config.kafka.keys, :"message.timeout.ms"
     assert_equal "20000", config.native_properties(statistics: true)["delivery.timeout.ms"]
   end
 
-  test "[Timeout order check] a message timeout that isn't below the wait timeout is warned of" do
+  test "[Timeout order check] a message timeout that isn't below the wait timeout logs a warning" do
     log = StringIO.new
     finished(kafka: KAFKA.merge("message.timeout.ms": 180_000)) { |config| config.logger = Logger.new(log) }
     assert_includes log.string, "message.timeout.ms (180000)"
@@ -122,7 +122,7 @@ class ProducerSettingsTest < Penstock::TestCase
     assert_empty log.string
   end
 
-  test "all problems are told at once" do
+  test "all problems are reported at once" do
     found = paths(kafka: KAFKA.merge("lingr.ms": 5, acks: "many")) do |config|
       config.id = "no spaces please"
       config.max_payload_size = 0
@@ -143,17 +143,35 @@ class ProducerSettingsTest < Penstock::TestCase
     assert_equal "Did you mean linger.ms?", problems(kafka: KAFKA.merge("lingr.ms": 5)).first.hint
   end
 
-  test "no kafka, no Hash and no broker are told apart" do
+  test "a missing kafka Hash, another type and a missing broker give different errors" do
     assert_equal ["config.kafka"], paths(kafka: {})
     assert_equal ["config.kafka"], paths(kafka: "127.0.0.1:9092")
     assert_equal ["config.kafka.bootstrap.servers"], paths(kafka: {acks: "all"})
   end
 
-  test "what only shows when properties are looked at together is a problem too" do
+  test "a producer is idempotent unless a setting of the user's rules it out" do
+    idempotence = ->(**kafka) { finished(kafka: KAFKA.merge(kafka)).native_properties(statistics: false)["enable.idempotence"] }
+
+    [{}, {acks: "all"}, {acks: -1}, {acks: nil}, {"request.required.acks": "-1"}, {"max.in.flight": 5}, {retries: 3},
+      {"queuing.strategy": "fifo"}].each { |kafka| assert_equal "true", idempotence.call(**kafka), kafka }
+    [{acks: 1}, {acks: "0"}, {"request.required.acks": 1}, {"max.in.flight": 6}, {"message.send.max.retries": 0}, {retries: "0"},
+      {"max.in.flight.requests.per.connection": 1_000}, {"queuing.strategy": "lifo"}, {"enable.idempotence": false}]
+      .each { |kafka| assert_equal "false", idempotence.call(**kafka), kafka }
+  end
+
+  test "a short transaction timeout shortens the socket timeout, unless the user sets both" do
+    answer = ->(**kafka) { finished(kafka: KAFKA.merge(kafka)).native_properties(statistics: false)["socket.timeout.ms"] }
+
+    assert_equal "30000", answer.call
+    assert_equal "15000", answer.call("transaction.timeout.ms": 15_000)
+    assert_equal "9000", answer.call("transaction.timeout.ms": 15_000, "socket.timeout.ms": 9_000)
+  end
+
+  test "properties that contradict each other are a problem too" do
     refute_empty problems(kafka: KAFKA.merge("enable.idempotence": true, acks: 1))
   end
 
-  test "properties of consumers are left out, lists and other values become Strings" do
+  test "consumer properties are left out; lists and other values become Strings" do
     native = finished(kafka: KAFKA.merge("group.id": "g", "auto.offset.reset": "earliest", debug: %w[msg eos], acks: nil))
       .native_properties(statistics: true)
 
@@ -165,7 +183,7 @@ class ProducerSettingsTest < Penstock::TestCase
     assert(native.all? { |name, value| name.is_a?(String) && value.is_a?(String) })
   end
 
-  test "statistics are off for a producer nobody listens to" do
+  test "statistics are off for a producer without a listener for them" do
     assert_equal "0", finished.native_properties(statistics: false)["statistics.interval.ms"]
     assert_equal "5000", finished.native_properties(statistics: true)["statistics.interval.ms"]
   end

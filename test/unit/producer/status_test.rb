@@ -6,13 +6,13 @@ require "penstock/producer/status"
 class ProducerStatusTest < Penstock::TestCase
   Status = Penstock::Producer::Status
 
-  test "each status answers to its own name only" do
+  test "each status is true for its own name only" do
     assert_predicate Status::CLOSING, :closing?
     refute_predicate Status::CLOSING, :closed?
     assert_equal "connected", Status::CONNECTED.to_s
   end
 
-  test "messages are taken while it is configured or connected" do
+  test "a configured or connected status accepts messages" do
     active = [Status::INITIAL, Status::CONFIGURED, Status::CONNECTED, Status::CLOSING, Status::CLOSED].select(&:active?)
 
     assert_equal [Status::CONFIGURED, Status::CONNECTED], active

@@ -32,12 +32,12 @@ class ProducerTransactionCommandsTest < Penstock::TestCase
     Array.new(count) { FakeTransactions.retriable }
   end
 
-  test "each try has what is left of the time, behind a longer back-off" do
+  test "each attempt has the remaining time, after a growing back-off" do
     assert_equal :done, call(*retriable(2))
     assert_equal [2_000, 1_500, 500], @timeouts
   end
 
-  test "after so many tries the error is raised" do
+  test "after the last attempt the error is raised" do
     @settings.wait_backoff_on_transaction_command = 0
     assert_raises(Penstock::RetriableError) { call(*retriable(9)) }
 
@@ -45,18 +45,18 @@ class ProducerTransactionCommandsTest < Penstock::TestCase
     assert_equal ["transaction.commit", 5, false], @told.last
   end
 
-  test "nothing is tried behind the end of its time" do
+  test "no attempt starts after the time limit" do
     assert_raises(Penstock::RetriableError) { call(*retriable(9)) }
 
     assert_equal [2_000, 1_500, 500, 0], @timeouts
   end
 
-  test "what can't help isn't tried again" do
+  test "an error that isn't retriable is not retried" do
     assert_raises(Penstock::KafkaError) { call(FakeTransactions.abortable) }
     assert_equal [["transaction.commit", 1, false]], @told
   end
 
-  test "where a fiber scheduler runs other fibers go on while a command waits" do
+  test "with a fiber scheduler other fibers run while a command waits" do
     gate = Queue.new
     turns = []
     Thread.new do
@@ -69,7 +69,7 @@ class ProducerTransactionCommandsTest < Penstock::TestCase
     assert_equal %i[main committed], turns
   end
 
-  test "the end of the producer is the end of its time" do
+  test "the producer's close limits the time of a command" do
     @commands.end_by(Penstock::Deadline.in(300, clock: @clock))
     assert_raises(Penstock::RetriableError) { call(*retriable(9)) }
 

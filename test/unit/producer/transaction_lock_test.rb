@@ -26,7 +26,7 @@ class ProducerTransactionLockTest < Penstock::TestCase
     end
   end
 
-  test "who tries doesn't wait, and a fiber that has it gets it no second time" do
+  test "try doesn't wait and fails for the fiber that has the lock" do
     ran = []
     assert(lock.try { ran << 1 })
     lock.hold { refute(lock.try { ran << 2 }) }
@@ -39,7 +39,7 @@ class ProducerTransactionLockTest < Penstock::TestCase
     assert_raises(Penstock::ProducerClosedError) { Fiber.new { lock.try { ran << 4 } }.resume }
   end
 
-  test "it is one fiber's, who may take it again; another fiber of its thread doesn't have it" do
+  test "the lock belongs to one fiber, which may take it again; another fiber of the thread doesn't have it" do
     lock.hold do
       assert_predicate lock, :mine?
       assert_equal [1, false], [lock.hold { 1 }, Fiber.new { lock.mine? }.resume]
@@ -49,12 +49,12 @@ class ProducerTransactionLockTest < Penstock::TestCase
     refute_predicate lock, :mine?
   end
 
-  test "what raises inside gives it back" do
+  test "an error inside releases the lock" do
     assert_raises(ArgumentError) { lock.hold { raise ArgumentError } }
     assert_equal 1, lock.hold { 1 }
   end
 
-  test "others wait, and who is killed while it waits leaves no trace" do
+  test "other threads wait, and one killed while waiting leaves the lock usable" do
     first, go_on = occupant
     killed = waiting { lock.hold { flunk } }
     second = waiting { lock.hold { :second } }
@@ -64,7 +64,7 @@ class ProducerTransactionLockTest < Penstock::TestCase
     assert_equal [:second, true], [second.value, first.value]
   end
 
-  test "a shut one lets nobody in but who shut it, and sends away who waits" do
+  test "a shut lock admits only the fiber that shut it and raises for those that wait" do
     first, go_on = occupant
     refused = waiting { lock.hold { flunk } }
     closer = waiting { [lock.shut(Deadline.in(10_000)), lock.hold { :in }] }
@@ -77,7 +77,7 @@ class ProducerTransactionLockTest < Penstock::TestCase
     assert_raises(Penstock::ProducerClosedError) { lock.hold { flunk } }
   end
 
-  test "a shut that is late doesn't have it" do
+  test "a shut that times out doesn't have the lock" do
     first, go_on = occupant
 
     assert_equal false, lock.shut(Deadline.in(0))

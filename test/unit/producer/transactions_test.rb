@@ -51,14 +51,14 @@ class ProducerTransactionsTest < Penstock::TestCase
 
   # -- its way --
 
-  test "a block is one transaction, its value the answer, and the producer is made ready once" do
+  test "a block is one transaction and its value is returned; the client is initialized once" do
     assert_equal [1, 2], [transactions.run { 1 }, transactions.run { 2 }]
 
     assert_equal %i[init begin commit begin commit], @client.calls
     assert_equal %w[started committed finished] * 2, told
   end
 
-  test "in the block there is a transaction, in its fiber alone, and none behind it" do
+  test "the current transaction is set inside the block, in its fiber only, and not after it" do
     mine, elsewhere = transactions.run { |tx| [transactions.current.equal?(tx), Thread.new { transactions.current }.value] }
 
     assert_equal [true, nil, nil], [mine, elsewhere, transactions.current]
@@ -80,14 +80,14 @@ class ProducerTransactionsTest < Penstock::TestCase
 
   # -- aborts --
 
-  test "what the block raises aborts, and is raised again" do
+  test "an error raised in the block aborts and is raised again" do
     assert_raises(ArgumentError) { transactions.run { raise ArgumentError } }
 
     assert_equal %i[init begin abort], @client.calls
     assert_equal %w[started aborted finished], told
   end
 
-  test "[Transaction abort] AbortTransaction aborts, and the answer is nil" do
+  test "[Transaction abort] AbortTransaction aborts and returns nil" do
     assert_nil(transactions.run { raise Penstock::AbortTransaction })
     assert_nil(transactions.run(&:abort))
 
@@ -108,14 +108,14 @@ class ProducerTransactionsTest < Penstock::TestCase
     assert_equal %i[init begin abort begin abort begin abort], @client.calls
   end
 
-  test "[Interrupt in block] what isn't a StandardError aborts as well" do
+  test "[Interrupt in block] exceptions that aren't StandardErrors abort as well" do
     assert_raises(Interrupt) { transactions.run { raise Interrupt } }
     assert_raises(SystemExit) { transactions.run { exit } }
 
     assert_equal %i[init begin abort begin abort], @client.calls
   end
 
-  test "a thread that is killed aborts, and the next has its turn" do
+  test "a killed thread aborts, and the next thread has its turn" do
     inside = Queue.new
     thread = Thread.new { transactions.run { inside << 1 and Queue.new.pop } }
     inside.pop
@@ -125,14 +125,14 @@ class ProducerTransactionsTest < Penstock::TestCase
     assert_equal %i[init begin abort begin commit], @client.calls
   end
 
-  test "an error of the block is worth more than that aborting failed too" do
+  test "the block's error is raised also when the abort fails too" do
     @client.answer(:abort, Fake.fatal)
     assert_raises(ArgumentError) { transactions.run { raise ArgumentError } }
 
     assert_equal [["transaction.abort", 1, false]], error_rows
   end
 
-  test "aborted on purpose answers nil only when it was" do
+  test "AbortTransaction returns nil only when the abort succeeded" do
     @client.answer(:abort, Fake.fatal)
 
     assert_raises(Penstock::FatalError) { transactions.run { raise Penstock::AbortTransaction } }
@@ -148,7 +148,7 @@ class ProducerTransactionsTest < Penstock::TestCase
     assert_equal :abort, @client.calls.last
   end
 
-  test "an abort waits for nothing when nothing was dispatched, or a report is there already" do
+  test "an abort doesn't wait when nothing was dispatched or a report is there already" do
     assert_nil(transactions.run(&:abort))
     transactions.run { |tx|
       @client.queue_size = 2
@@ -159,7 +159,7 @@ class ProducerTransactionsTest < Penstock::TestCase
     assert_empty @client.flushes
   end
 
-  test "an abort waits for nothing when the client has given the transaction up" do
+  test "an abort doesn't wait when the client has given the transaction up" do
     [Fake.abortable, Fake.fatal].each do |error|
       @client.queue_size = 1
       client = @client
@@ -168,7 +168,7 @@ class ProducerTransactionsTest < Penstock::TestCase
     end
   end
 
-  test "a message that was refused is no reason not to wait: others may be on their way" do
+  test "an abort waits also after a refused message: others may be in flight" do
     @client.on_flush { @client.delivered }
     refusal = Fake.error("MSG_SIZE_TOO_LARGE")
     assert_raises(Penstock::KafkaError) { transactions.run { dispatch_and_fail(refusal) } }
@@ -176,7 +176,7 @@ class ProducerTransactionsTest < Penstock::TestCase
     assert_equal 1, @client.flushes.size
   end
 
-  test "the wait for the first report has its end" do
+  test "the wait for the first report is limited" do
     @settings.wait_timeout_on_transaction_abort = 0
     assert_raises(ArgumentError) { transactions.run { dispatch_and_fail } }
 
@@ -186,7 +186,7 @@ class ProducerTransactionsTest < Penstock::TestCase
 
   # -- commands that fail --
 
-  test "a retriable error is tried again, each time later, and told each time" do
+  test "a retriable error is retried with growing delays and reported each time" do
     @client.answer(:commit, Fake.retriable, Fake.retriable)
 
     assert_equal 1, transactions.run { 1 }
@@ -194,7 +194,7 @@ class ProducerTransactionsTest < Penstock::TestCase
     assert_equal [["transaction.commit", 1, true], ["transaction.commit", 2, true]], error_rows
   end
 
-  test "a commit that is never answered is unknown, and asked for again before the next begins" do
+  test "an unanswered commit is unknown and is repeated before the next transaction begins" do
     @client.answer(:commit, *Array.new(5) { Fake.retriable })
     error = assert_raises(Penstock::WaitTimeoutError) { transactions.run { 1 } }
     assert_equal :timed_out, error.cause.code
@@ -204,14 +204,14 @@ class ProducerTransactionsTest < Penstock::TestCase
     assert_equal %w[started finished committed started committed finished], told.grep_v("error.occurred")
   end
 
-  test "as long as the end of one isn't known no other begins" do
+  test "no transaction begins while the end of another is unknown" do
     @client.answer(:commit, *Array.new(10) { Fake.retriable })
 
     2.times { assert_raises(Penstock::WaitTimeoutError) { transactions.run { 1 } } }
     assert_equal 1, @client.calls.count(:begin)
   end
 
-  test "an abort that wasn't answered is asked for again before the next begins" do
+  test "an unanswered abort is repeated before the next transaction begins" do
     @client.answer(:abort, *Array.new(5) { Fake.retriable })
     assert_raises(ArgumentError) { transactions.run { raise ArgumentError } }
 
@@ -219,7 +219,7 @@ class ProducerTransactionsTest < Penstock::TestCase
     assert_equal [:init, :begin, *[:abort] * 6, :begin, :commit], @client.calls
   end
 
-  test "what must be aborted is aborted once, and raised" do
+  test "an abortable error aborts once and is raised" do
     @client.answer(:commit, Fake.abortable)
     error = assert_raises(Penstock::KafkaError) { transactions.run { 1 } }
 
@@ -238,7 +238,7 @@ class ProducerTransactionsTest < Penstock::TestCase
     assert_equal 1, @reloads.size
   end
 
-  test "an error that came while the commit was under way leaves it unknown, and it is asked for again" do
+  test "an error from outside during a commit leaves it unknown, and the commit is repeated" do
     @client.answer(:commit, -> { raise Interrupt })
     assert_raises(Interrupt) { transactions.run { 1 } }
 
@@ -248,7 +248,7 @@ class ProducerTransactionsTest < Penstock::TestCase
 
   # -- interrupts between a client's answer and the note of it --
 
-  test "an interrupt right behind a begin leaves no transaction open, and one right before it asks for nothing" do
+  test "an interrupt right after a begin leaves no transaction open, and one right before it calls nothing" do
     @client.answer(:begin, -> { raise Interrupt }, -> { raise Interrupt }).answer(:abort, nil, Fake.unmarked)
     2.times { assert_raises(Interrupt) { transactions.run { flunk } } }
 
@@ -258,7 +258,7 @@ class ProducerTransactionsTest < Penstock::TestCase
     assert_empty @reloads
   end
 
-  test "an interrupt right behind a commit, an abort or the first call hurts nobody" do
+  test "an interrupt right after a commit, an abort or the first call has no effect on later transactions" do
     @client.answer(:init, -> { raise Interrupt }, Fake.unmarked).answer(:commit, -> { raise Interrupt }, Fake.unmarked)
       .answer(:abort, -> { raise Interrupt }, Fake.unmarked)
     2.times { assert_raises(Interrupt) { transactions.run { 1 } } }
@@ -271,7 +271,7 @@ class ProducerTransactionsTest < Penstock::TestCase
 
   # -- errors that end the client --
 
-  test "a fatal error is raised behind a new client, which is made ready before it is used" do
+  test "a fatal error is raised after the client was replaced, and the new one is initialized before use" do
     lost = @client.answer(:commit, Fake.fatal)
     assert_raises(Penstock::FatalError) { transactions.run { 1 } }
 
@@ -289,7 +289,7 @@ class ProducerTransactionsTest < Penstock::TestCase
     assert_equal [[:state, 1]], @reloads
   end
 
-  test "a client that can't be made ready is replaced, or tried again" do
+  test "a client that can't be initialized is replaced, or initialized again" do
     @client.answer(:init, Fake.retriable, Fake.fatal)
     assert_raises(Penstock::FatalError) { transactions.run { 1 } }
 
@@ -297,14 +297,14 @@ class ProducerTransactionsTest < Penstock::TestCase
     assert_equal 2, transactions.run { 2 }
   end
 
-  test "[Fenced] whoever was fenced keeps its client, and every transaction says so" do
+  test "[Fenced] a fenced producer keeps its client, and every transaction raises the error" do
     @client.answer(:commit, Fake.fenced).answer(:begin, nil, Fake.fenced)
     2.times { assert_raises(Penstock::FencedError) { transactions.run { 1 } } }
 
     assert_empty @reloads
   end
 
-  test "a commit that a message without a report makes time out is aborted, and not asked for again" do
+  test "a commit that times out because of an undelivered message is aborted and not repeated" do
     @client.answer(:commit, Fake.error("_TIMED_OUT", retriable: true, abortable: true))
     kept = nil
     assert_raises(Penstock::RetriableError) { transactions.run { |transaction| kept = transaction } }
@@ -313,23 +313,7 @@ class ProducerTransactionsTest < Penstock::TestCase
     assert_equal 1, transactions.run { 1 }
   end
 
-  test "one that was fenced because its transaction took longer than its timeout is replaced: nobody has taken over" do
-    clock = Class.new(Penstock::Clock) { attr_accessor :monotonic_us }.new
-    clock.monotonic_us = 0
-    one = Transactions.new(@settings, port, clock: clock,
-      commands: Penstock::Producer::TransactionCommands.new(@settings, pause: ->(delay_ms) { @pauses << delay_ms }))
-    @client.answer(:commit, Fake.fenced)
-    assert_raises(Penstock::FencedError) { one.run { clock.monotonic_us = 60_000_000 } }
-    assert_equal [[:fenced, 1]], @reloads
-    @client.answer(:commit, Fake.fenced)
-    assert_raises(Penstock::FencedError) { one.run { clock.monotonic_us += 59_000_000 } }
-    clock.monotonic_us += 60_000_000
-    @client.answer(:begin, Fake.fenced)
-    assert_raises(Penstock::FencedError) { one.run { flunk } }
-    assert_equal 1, @reloads.size
-  end
-
-  test "a fenced producer is replaced when it is told to be" do
+  test "a fenced client is replaced if the setting says so" do
     @settings.non_reloadable_errors = []
     @client.answer(:commit, Fake.fenced)
     assert_raises(Penstock::FencedError) { transactions.run { 1 } }
@@ -345,7 +329,7 @@ class ProducerTransactionsTest < Penstock::TestCase
     assert_empty @reloads
   end
 
-  test "[Reload limit] clients are replaced so often between two commits, then no more" do
+  test "[Reload limit] clients are replaced up to the limit between two commits" do
     @settings.max_attempts_on_transaction_fatal_error = 2
     3.times do
       @client.answer(:begin, Fake.fatal)
@@ -361,7 +345,7 @@ class ProducerTransactionsTest < Penstock::TestCase
 
   # -- the end --
 
-  test "a shut one lets the transaction that runs come to its end, and no other begin" do
+  test "shut lets the running transaction end, and no other begin" do
     inside = Queue.new
     go_on = Queue.new
     first = Thread.new { transactions.run { inside << 1 and go_on.pop } }
@@ -375,7 +359,7 @@ class ProducerTransactionsTest < Penstock::TestCase
     assert_equal %i[init begin commit], @client.calls
   end
 
-  test "a shut one asks once more for what wasn't answered" do
+  test "shut repeats a call that wasn't answered" do
     @client.answer(:commit, *Array.new(5) { Fake.retriable })
     assert_raises(Penstock::WaitTimeoutError) { transactions.run { 1 } }
     transactions.shut(Penstock::Deadline.in(1_000))

@@ -317,7 +317,7 @@ module Penstock
       assert_nil @letters.next_due
       bury
       assert_equal @clock.monotonic_ms + 1, @letters.next_due
-      10.times { pass(60) }
+      20.times { pass(60) }
       assert_equal @clock.monotonic_ms + 50, @letters.next_due
       @letters.close
       assert_nil @letters.next_due

@@ -6,7 +6,7 @@ require "penstock/processing/admission/selection"
 require "penstock/routing/features/parallel"
 require "penstock/routing/features/window"
 require "penstock/runtime/feeder"
-require "penstock/runtime/run_queue"
+require "penstock/execution/run_queue"
 
 module Penstock
   class FeederTest < TestCase
@@ -18,7 +18,7 @@ module Penstock
 
       def initialize(*lanes)
         @all = lanes
-        @queue = Runtime::RunQueue.new
+        @queue = Execution::RunQueue.new
         @batches = []
       end
 
@@ -45,6 +45,8 @@ module Penstock
     class Unsuspicious
       def open?(_lane) = true
       def pass?(_lane, _unit) = true
+      def release(_lane) = nil
+      def commit = nil
     end
 
     # A pipeline that drops what a block says.
@@ -69,7 +71,7 @@ module Penstock
     def setup
       @topic = route
       @lane = lane(@topic, committed: 0)
-      @lane.slot = Runtime::RunQueue::Slot.new("orders")
+      @lane.slot = Execution::RunQueue::Slot.new("orders")
       @lane.pipeline = Dropping.new(:odd?.to_proc, 0)
       @session = Session.new(@lane)
       @ports = Moving.new
@@ -106,7 +108,7 @@ module Penstock
     # Bytes, of two takes that brought two records of two bytes each.
     def asked_for(topic)
       lane = lane(topic, committed: 0)
-      lane.slot = Runtime::RunQueue::Slot.new("orders", nil, nil, width: 3)
+      lane.slot = Execution::RunQueue::Slot.new("orders", nil, nil, width: 3)
       session = Session.new(lane)
       feeder = Runtime::Feeder.new(session, {topic => assembly(topic)}, @ports, ->(_topic) { 5 }, Unsuspicious.new)
       2.times do |round|
@@ -123,7 +125,7 @@ module Penstock
       source = ->(most) { batch(lane.ledger.tail...(lane.ledger.tail + most), from: lane.ledger.tail, full: true) }
       lane = assembly(@topic).lane("orders", partition, 1, source)
       lane.adopt(0)
-      lane.slot = Runtime::RunQueue::Slot.new("orders")
+      lane.slot = Execution::RunQueue::Slot.new("orders")
       lane
     end
 
@@ -160,7 +162,7 @@ module Penstock
     # A loop's own partition, on the queue of another loop.
     def beside(session, woken)
       lane = endless(7)
-      lane.slot = Runtime::RunQueue::Slot.new("orders", nil, mailbox(woken))
+      lane.slot = Execution::RunQueue::Slot.new("orders", nil, mailbox(woken))
       own = Session.new(lane)
       own.instance_variable_set(:@queue, session.queue)
       own.define_singleton_method(:mailbox) { lane.slot.mailbox }

@@ -4,7 +4,7 @@ require "test_helper"
 require "support/lanes"
 require "penstock/consumer/pool"
 require "penstock/runtime/hooks"
-require "penstock/runtime/run_queue"
+require "penstock/execution/run_queue"
 
 module Penstock
   class HooksTest < TestCase
@@ -19,7 +19,7 @@ module Penstock
     end
 
     def setup
-      @queue = Runtime::RunQueue.new
+      @queue = Execution::RunQueue.new
       @hooks = Runtime::Hooks.new(@queue, @pool = Pool.new)
     end
 
@@ -27,7 +27,7 @@ module Penstock
       lane(committed: 0).tap do |lane|
         pool = Consumer::Pool.new { Consumer::Context.new(lane, nil).tap { |context| context.consumer = consumer } }
         pool.give_back(pool.take(nil))
-        lane.slot = Runtime::RunQueue::Slot.new("orders", pool)
+        lane.slot = Execution::RunQueue::Slot.new("orders", pool)
       end
     end
 

@@ -115,7 +115,8 @@ module Penstock
       refute lane.open?
       answer(42)
       assert_equal [true, 42], [lane.open?, lane.position]
-      assert_empty @session.events
+      assert_equal [["offsets.unavailable", "an open transaction holds the offset"]],
+        @session.events.map { |name, event| [name, event[:reason]] }.uniq
     end
 
     test "that a transaction holds an offset is told: it may be one that the process's last life left open" do
@@ -148,7 +149,7 @@ module Penstock
       assert_equal([[40, 45], [45, 44]], @session.events.map { |_name, told| told.values_at(:old_offset, :offset) })
     end
 
-    test "an offset that can't be read is asked for again, and after 30 seconds the lane opens without a ledger" do
+    test "a request without an answer is repeated, and the partition stays closed however long that takes" do
       lane = new_lane
       @opening.open([lane])
       answer(-1001, number: 14)
@@ -156,26 +157,46 @@ module Penstock
       @session.now = 1_250
       @opening.run
       assert_equal 2, @driver.asked.size
-      @session.now = 31_000
-      answer(-1001, number: 14)
-      assert lane.open?
-      assert_equal "offsets.opened_without_ledger", @session.events.last.first
-    end
-
-    test "where transactions may have completed something beyond the offset a lane waits for its ledger, however long" do
-      transacted = []
-      @opening = Runtime::Opening.new(@session, codec: @codec, committer: @committer, patient: transacted.method(:include?))
-      lane = new_lane
-      transacted << lane.topic
-      @opening.open([lane])
-      @session.now = 100_000
+      @session.now = 500_000
       answer(-1001, number: 14)
       refute lane.open?
-      transacted.clear
       @session.now = @opening.next_due
       @opening.run
-      answer(-1001, number: 14)
+      answer(42)
       assert lane.open?
+    end
+
+    test "the wait for a committed offset is reported after 10 s and then every 30 s, with its reason" do
+      @opening.open([new_lane])
+      [9_000, 11_000, 12_000, 40_000, 42_000].each do |now|
+        @session.now = now
+        @opening.run
+        answer(-1001, number: 14)
+      end
+      reports = @session.events.filter_map { |name, event| event if name == "offsets.unavailable" }
+      assert_equal [10_000, 41_000], reports.map { |event| event[:waited_ms] }
+      assert_match(/load/i, reports.first[:reason])
+    end
+
+    test "a request for which there can be no thread is made again" do
+      @driver.define_singleton_method(:fetch_committed) { |*, **| raise Errno::EAGAIN, "a thread of the driver" }
+      @opening.open([lane = new_lane])
+      @driver.singleton_class.remove_method(:fetch_committed)
+      @session.now = @opening.next_due
+      @opening.run
+      answer(42)
+      assert lane.open?
+    end
+
+    test "without our patches a request that times out may mean that a transaction holds the offset" do
+      ended = []
+      [true, false].each do |patched|
+        @opening = Runtime::Opening.new(@session, codec: @codec, committer: @committer, unstable: -> { ended << patched },
+          patched: patched)
+        @opening.open([new_lane])
+        @opening.answered([:committed, @driver.asked.last.first, Native.error_number(:timed_out), "timed out", []])
+      end
+      assert_equal [false], ended
     end
 
     test "an answer for a lane that has gone meanwhile is dropped" do
@@ -190,7 +211,7 @@ module Penstock
       lane = new_lane(initial_offset: "latest")
       @opening.open([lane])
       answer(-1001)
-      assert_nil @driver.asked.last.last
+      assert_equal [["orders", -1]], @driver.asked.last.last
       @opening.answered([:committed, @driver.asked.last.first, 0, nil, [["orders", 5, 100, nil, -1, 0]]])
       assert lane.open?
       ports = admit(lane, batch([70, 71], from: -1001))

@@ -214,13 +214,15 @@ module Penstock
       assert_empty @lane.suspects.counts(0)
     end
 
-    test "that its process lives on isn't a death: nothing becomes suspect by it" do
-      @lane.suspects = Processing::Failure::Suspects.new(Quarantine.new(3))
-      @lane.suspects.adopt(unclean: 0, crashes: {}, clean: false)
-      4.times do
-        lose(3)
-        read(0, @codec.encode(@lane, 0, clean: false))
-        assert_equal [1, false], [@lane.suspects.unclean, @lane.suspects.suspect?(0)]
+    test "that its process lives on isn't a death: nothing becomes suspect by it, what is suspected stays so" do
+      [[true, [0, false]], [false, [1, true]]].each do |clean, known|
+        @lane.suspects = Processing::Failure::Suspects.new(Quarantine.new(3))
+        @lane.suspects.adopt(unclean: 0, crashes: {}, clean: clean)
+        4.times do
+          lose(3)
+          read(0, @codec.encode(@lane, 0, clean: false))
+          assert_equal known, [@lane.suspects.unclean, @lane.suspects.suspect?(0)]
+        end
       end
     end
   end

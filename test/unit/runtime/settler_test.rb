@@ -4,7 +4,7 @@ require "test_helper"
 require "support/lanes"
 require "support/virtual_clock"
 require "penstock/errors"
-require "penstock/runtime/run_queue"
+require "penstock/execution/run_queue"
 require "penstock/runtime/session"
 require "penstock/runtime/settler"
 
@@ -32,12 +32,12 @@ module Penstock
     def setup = consuming(route)
 
     def consuming(topic)
-      @queue = Runtime::RunQueue.new
+      @queue = Execution::RunQueue.new
       @topic = topic
       @lane = lane(@topic, committed: 0)
       @lane.prepare = Object.new
-      @lane.slot = Runtime::RunQueue::Slot.new("orders")
-      @lane.prepare_slot = Runtime::RunQueue::Slot.new("orders")
+      @lane.slot = Execution::RunQueue::Slot.new("orders")
+      @lane.prepare_slot = Execution::RunQueue::Slot.new("orders")
       @ports = Pushing.new(@queue)
       @assembly = assembly(@topic)
       @settler = Runtime::Settler.new(session, {@topic => @assembly}, @ports, nil, nil)

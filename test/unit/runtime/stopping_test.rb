@@ -4,7 +4,7 @@ require "test_helper"
 require "support/lanes"
 require "penstock/consumer/claim"
 require "penstock/deadline"
-require "penstock/runtime/left_running"
+require "penstock/runtime/orphaned_units"
 require "penstock/runtime/stopping"
 require "support/virtual_clock"
 
@@ -15,12 +15,12 @@ module Penstock
     # Everything that a stop asks, in one: nothing runs, hooks and commits are done at once.
     class Around
       attr_accessor :feeding, :done
-      attr_reader :all, :left_running, :events, :abandoned
+      attr_reader :all, :orphaned_units, :events, :abandoned
 
       def initialize(clock, lanes)
         @clock = clock
         @all = lanes
-        @left_running = Runtime::LeftRunning.new
+        @orphaned_units = Runtime::OrphanedUnits.new
         @events = []
         @done = true
       end
@@ -100,7 +100,7 @@ module Penstock
 
     test "one on a partition that was given up meanwhile is named too" do
       unit = put_off
-      @around.left_running.add(@lane)
+      @around.orphaned_units.add(@lane)
       @around.all.clear
       stop
       go_on

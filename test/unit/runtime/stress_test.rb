@@ -3,9 +3,9 @@
 require "test_helper"
 require "support/lanes"
 require "penstock/runtime/mailbox"
-require "penstock/runtime/run_queue"
+require "penstock/execution/run_queue"
 require "penstock/runtime/threads"
-require "penstock/runtime/worker_pool"
+require "penstock/execution/threads/pool"
 
 module Penstock
   # The real run queue, real workers and real lanes under a small loop that takes, settles, calls back, relieves and interrupts
@@ -117,10 +117,10 @@ module Penstock
       @random = Random.new(@seed)
       @witness = Witness.new
       @runner = Runner.new(@witness, @seed)
-      @queue = Runtime::RunQueue.new(->(topic) { (topic == "keyed") ? 3 : 4 })
+      @queue = Execution::RunQueue.new(->(topic) { (topic == "keyed") ? 3 : 4 })
       @died = []
       @threads = Runtime::Threads.new(->(name, error) { @died << [name, error] })
-      @pool = Runtime::WorkerPool.new(queue: @queue, runner: @runner, threads: @threads, concurrency: 4, priority: 0)
+      @pool = Execution::Threads::Pool.new(queue: @queue, runner: @runner, threads: @threads, concurrency: 4, priority: 0)
       @mailbox = Runtime::Mailbox.new
       @out = {}.compare_by_identity
       @wrongs = []
@@ -139,7 +139,7 @@ module Penstock
       @assemblies[topic.object_id] = assembly = assembly(topic)
       assembly.lane(name, partition, 1).tap do |lane|
         lane.adopt(0)
-        lane.slot = Runtime::RunQueue::Slot.new(name, nil, @mailbox, width: assembly.width, ordered: !lane.rolling?)
+        lane.slot = Execution::RunQueue::Slot.new(name, nil, @mailbox, width: assembly.width, ordered: !lane.rolling?)
       end
     end
 

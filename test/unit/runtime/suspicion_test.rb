@@ -25,21 +25,41 @@ module Penstock
       def driver = self
       def cached_watermarks(_topic, _partition) = [0, @high]
       def emit(name, payload) = @events << [name, payload]
+      def current?(_lane) = true
     end
 
-    # Remembers who waits, and what would be committed for them.
+    # Remembers whose lanes are to be committed and who waits for it.
     class Committer
-      attr_reader :waits
+      attr_reader :waits, :wanted
 
-      def initialize = @waits = []
-      def wait(wait) = @waits << wait
+      def initialize
+        @waits = []
+        @wanted = []
+      end
 
-      # The commit is acknowledged, or refused.
+      def want(lanes) = @wanted |= lanes
+
+      def wait(wait)
+        @waits << wait
+        want([wait.lane])
+      end
+
+      # What is wanted is sent, and the commit is acknowledged, or refused.
       # @param whole [Boolean] whether there was room for all it has to say
       def answer(answer, whole: true)
-        wait = @waits.shift
-        wait.lane.suspects.written! if answer && whole
-        wait.resolve(answer)
+        lanes, @wanted = @wanted, []
+        waits, @waits = @waits, []
+        lanes.each { |lane| answered(lane.suspects, answer && whole) }
+        waits.each { |wait| wait.resolve(answer) }
+      end
+
+      private
+
+      def answered(suspects, well)
+        suspects.written!
+        return suspects.acknowledged! if well
+        suspects.unwritten!
+        suspects.refused!
       end
     end
 
@@ -53,15 +73,16 @@ module Penstock
     end
 
     def suspicion
-      Runtime::Suspicion.new(@session, @committer, @gate, ->(lane, unit) { @started << [lane, offsets_of(unit)] })
+      Runtime::Suspicion.new(@session, @committer, @gate, ->(lane, unit) { @started << [lane, unit] })
     end
 
-    def suspected_lane(by: nil, keys: nil, **said)
+    def suspected_lane(by: nil, keys: nil, count: 4, max: 100, **said)
       features = {quarantine: Routing::Quarantine.new(3)}
       features[:parallel] = by if by
-      lane = lane(route(features: features), committed: 0)
+      @session.high = count if count > 4
+      lane = lane(route(features: features, max_messages: max), committed: 0)
       lane.suspects.adopt(unclean: 0, crashes: {}, clean: false, **said) unless said.empty?
-      keys ? lane_of_keys(lane, keys) : admit(lane, batch(0..3, from: 0))
+      keys ? lane_of_keys(lane, keys) : admit(lane, batch(0...count, from: 0))
       lane
     end
 
@@ -82,11 +103,28 @@ module Penstock
     # @return [Array<Array<Integer>>] offsets of units that go to workers at once
     def hand_out(lane)
       units = []
+      @suspicion.release(lane)
       while @suspicion.open?(lane) && (unit = lane.next_unit)
         units << unit if @suspicion.pass?(lane, unit)
       end
+      @suspicion.commit
       units.map { |each| offsets_of(each) }
     end
+
+    # The commit is answered, and the loop turns.
+    def answer(lane, answer = true, **how)
+      @committer.answer(answer, **how)
+      hand_out(lane)
+    end
+
+    # A unit that was started ends well.
+    def end_unit(lane, index = -1)
+      unit = @started[index].last
+      @suspicion.clear(lane) if lane.suspects.ended(unit)
+      settle(lane, unit)
+    end
+
+    def started = @started.map { |lane, unit| [lane, offsets_of(unit)] }
 
     def expire(lane, ms)
       @session.now += ms
@@ -113,103 +151,143 @@ module Penstock
       assert lane.open?
     end
 
-    test "a suspect goes to a worker alone, when the commit with its count is acknowledged" do
-      lane = told(suspected_lane(unclean: 1))
-      assert_equal [[], [[0, 1, 2, 3]].size], [hand_out(lane), lane.in_flight]
-      assert_equal [{0 => 1}, 2], [decoded(lane).crashes, decoded(lane).unclean_adoptions]
-      assert_equal "consumer.suspected", @session.events.last.first
-      @committer.answer(true)
-      assert_equal [[lane, [0]]], @started
+    test "suspects go to a worker in a group, when the commit that announces it is acknowledged" do
+      lane = told(suspected_lane(unclean: 0))
+      assert_equal [[], 1, [lane]], [hand_out(lane), lane.in_flight, @committer.wanted]
+      assert_equal [{0 => 0, 1 => 0, 2 => 0, 3 => 0}, 1], [decoded(lane).crashes, decoded(lane).unclean_adoptions]
+      assert_empty @session.events, "one unclean end is no news"
+      answer(lane)
+      assert_equal [[lane, [0, 1, 2, 3]]], started
+    end
+
+    test "what doesn't fit the group is next, in order it waits for the group to be announced" do
+      lane = suspected_lane(unclean: 0, max: 100, count: 20)
+      told(lane)
+      hand_out(lane)
+      answer(lane)
+      assert_equal [[lane, (0..7).to_a]], started
+      assert_equal [], hand_out(lane), "eight are under way"
+      end_unit(lane)
+      hand_out(lane)
+      answer(lane)
+      assert_equal [lane, (8..15).to_a], started.last
+    end
+
+    test "in order nothing that is no suspect passes a group that is not announced yet" do
+      @session.high = 2
+      lane = suspected_lane(unclean: 0, max: 2)
+      told(lane)
+      assert_equal [], hand_out(lane)
+      assert_equal [[2, 3]], answer(lane)
+      assert_equal [[lane, [0, 1]]], started
+    end
+
+    test "in order groups of small units are announced together, and start in order" do
+      lane = told(suspected_lane(unclean: 0, max: 1))
+      hand_out(lane)
+      assert_equal({0 => 0, 1 => 0}, decoded(lane).crashes)
+      answer(lane)
+      assert_equal [[0], [1]], started.map(&:last)
+    end
+
+    test "side by side groups follow each other without a pause: who ends makes room for the next" do
+      lane = told(suspected_lane(by: Routing::Parallel.new(:message, 4), unclean: 0, count: 12))
+      hand_out(lane)
+      answer(lane)
+      first = started.map(&:last)
+      assert_equal (0..5).map { |offset| [offset] }, first.first(6)
+      end_unit(lane, 0)
+      hand_out(lane)
+      assert_operator decoded(lane).crashes.size, :>=, first.size - 1
+      answer(lane)
+      assert_operator started.size, :>, first.size, "while the others still run"
+    end
+
+    test "those that were under way when a process died run alone, one after another, and each is counted before it starts" do
+      lane = told(suspected_lane(unclean: 1, crashes: {0 => 0, 1 => 0}))
+      hand_out(lane)
+      assert_equal({0 => 1, 1 => 0}, decoded(lane).crashes)
+      assert_equal ["consumer.suspected", 2], [@session.events.last.first, @session.events.last.last[:unclean]]
+      answer(lane)
+      assert_equal [[lane, [0]]], started
       assert_equal [], hand_out(lane), "as long as it runs nothing else does"
+      end_unit(lane)
+      hand_out(lane)
+      assert_equal({1 => 1}, decoded(lane).crashes, "the end of one and the beginning of the next are in one commit")
+      answer(lane)
+      end_unit(lane)
+      hand_out(lane)
+      answer(lane)
+      assert_equal [[0], [1], [2, 3]], started.map(&:last)
     end
 
-    test "a refused commit puts the suspect back, and it is announced again" do
-      lane = told(suspected_lane(unclean: 1))
+    test "a refused commit puts back what it was to announce, in order, and it is announced again" do
+      lane = told(suspected_lane(unclean: 0))
       hand_out(lane)
-      @committer.answer(false)
-      assert_equal [0, {}, []], [lane.in_flight, decoded(lane).crashes, @started]
+      answer(lane, false)
+      assert_equal [0, {}, []], [lane.in_flight, decoded(lane).crashes, started]
       expire(lane, 1_000)
       hand_out(lane)
-      @committer.answer(true)
-      assert_equal [[lane, [0]]], @started
+      answer(lane)
+      assert_equal [[lane, [0, 1, 2, 3]]], started
     end
 
-    test "a suspect whose count the broker had no room for isn't run; when there is less to say it is" do
-      lane = told(suspected_lane(unclean: 1))
+    test "suspects for which the broker had no room aren't run; when there is less to say they are" do
+      lane = told(suspected_lane(unclean: 0))
       hand_out(lane)
-      @committer.answer(true, whole: false)
-      assert_equal [[], 0], [@started, lane.in_flight]
+      answer(lane, whole: false)
+      assert_equal [[], 0], [started, lane.in_flight]
       expire(lane, 1_000)
       hand_out(lane)
-      @committer.answer(true)
-      assert_equal [[lane, [0]]], @started
+      answer(lane)
+      assert_equal [[lane, [0, 1, 2, 3]]], started
     end
 
-    test "a suspect that is called back while it waits doesn't start, and isn't counted" do
-      lane = told(suspected_lane(unclean: 1))
+    test "suspects that are called back while they wait don't start, and aren't announced" do
+      lane = told(suspected_lane(unclean: 1, crashes: {0 => 1}))
       hand_out(lane)
-      lane.take_back([lane.suspects.take_held])
+      lane.take_back(lane.suspects.take_held)
       @committer.answer(true)
-      assert_equal [[], {}, 0, true], [@started, decoded(lane).crashes, lane.in_flight, lane.open?]
+      assert_equal [[], {0 => 1}, 0, true], [started, decoded(lane).crashes, lane.in_flight, lane.open?]
     end
 
-    test "keys that run side by side are tried one after another too" do
-      by_key = Routing::Parallel.new(:message, 4)
-      lane = told(suspected_lane(by: by_key, unclean: 1))
-      4.times do |count|
-        hand_out(lane)
-        @committer.answer(true)
-        unit = lane.division.instance_variable_get(:@out).keys.first
-        lane.suspects.ended(unit)
-        settle(lane, unit)
-        assert_equal count + 1, @started.size
-      end
-      lane.suspects.look(lane.ledger)
-      assert_equal [true, 0], [lane.suspects.quiet?, decoded(lane).unclean_adoptions]
-    end
-
-    test "records of one key are tried one after another" do
-      lane = told(suspected_lane(by: Routing::Parallel.new(:key, 4), keys: %w[same] * 4, unclean: 1))
+    test "records of one key are tried one after another, a group of them in one unit" do
+      lane = told(suspected_lane(by: Routing::Parallel.new(:key, 4), keys: %w[same] * 4, unclean: 0))
       hand_out(lane)
-      @committer.answer(true)
-      assert_equal [[lane, [0]]], @started
+      answer(lane)
+      assert_equal [[lane, [0, 1, 2, 3]]], started
     end
 
     test "one that was counted waits until no other suspect of the process runs" do
-      first, second = told(suspected_lane(unclean: 1)), told(suspected_lane(unclean: 1, crashes: {0 => 1}))
+      first, second = told(suspected_lane(unclean: 0)), told(suspected_lane(unclean: 1, crashes: {0 => 1}))
       hand_out(first)
       hand_out(second)
-      assert_equal [1, 0, [:suspect]], [@committer.waits.size, second.in_flight, second.holds.reasons]
-      first.take_back([first.suspects.take_held])
+      assert_equal [[first], 0, [:suspect]], [@committer.wanted, second.in_flight, second.holds.reasons]
+      first.take_back(first.suspects.take_held)
       expire(second, 20)
       hand_out(second)
-      assert_equal 2, @committer.waits.size
+      assert_equal [first, second], @committer.wanted
     end
 
-    test "when a suspect has ended, that is committed at once, and one that was counted waits for it" do
-      first, second = told(suspected_lane(unclean: 1)), told(suspected_lane(unclean: 1, crashes: {0 => 1}))
+    test "when a counted suspect has ended, that is committed at once, and one of another lane that was counted waits for it" do
+      first, second = told(suspected_lane(unclean: 1, crashes: {0 => 0})), told(suspected_lane(unclean: 1, crashes: {0 => 1}))
       hand_out(first)
-      @committer.answer(true)
-      assert first.suspects.ended(running(first))
-      @suspicion.clear(first)
+      answer(first)
+      end_unit(first)
+      @suspicion.commit
       hand_out(second)
       assert_equal [[first], 0], [@committer.waits.map(&:lane), second.in_flight]
       @committer.answer(true)
       expire(second, 20)
       hand_out(second)
-      assert_equal [[second], 1], [@committer.waits.map(&:lane), second.in_flight]
+      assert_equal [[second], 1], [@committer.wanted, second.in_flight]
     end
 
-    test "the next suspect of the lane doesn't wait until the end of the one before is committed" do
-      lane = told(suspected_lane(by: Routing::Parallel.new(:message, 4), unclean: 1, crashes: {0 => 1, 1 => 1}))
+    test "a lane that is lost before its commit is sent is not committed" do
+      lane = told(suspected_lane(unclean: 0))
+      @session.define_singleton_method(:current?) { |_lane| false }
       hand_out(lane)
-      @committer.answer(true)
-      unit = running(lane)
-      lane.suspects.ended(unit)
-      settle(lane, unit)
-      @suspicion.clear(lane)
-      hand_out(lane)
-      assert_equal [lane, lane], @committer.waits.map(&:lane)
+      assert_empty @committer.wanted
     end
 
     test "what was alone often enough goes to the worker as one that isn't run" do
@@ -221,12 +299,6 @@ module Penstock
     end
 
     private
-
-    # @return [Processing::Unit] the one that a worker has
-    def running(lane)
-      return lane.division.instance_variable_get(:@out).keys.first if lane.rolling?
-      Processing::Unit.new(lane, :consume, Messages.new(batch(0..0, from: 0), 0, 1), 1, 1, lane.incarnation)
-    end
 
     def decoded(lane)
       codec = Runtime::CommitCodec.new

@@ -3,7 +3,7 @@
 require "test_helper"
 require "support/lanes"
 require "support/virtual_clock"
-require "penstock/runtime/left_running"
+require "penstock/runtime/orphaned_units"
 require "penstock/runtime/time_limits"
 
 module Penstock
@@ -11,7 +11,7 @@ module Penstock
     include TestSupport::Lanes
 
     Group = Struct.new(:topics)
-    Session = Struct.new(:clock, :group, :lanes, :pool, :left_running, :told, keyword_init: true) do
+    Session = Struct.new(:clock, :group, :lanes, :pool, :orphaned_units, :told, keyword_init: true) do
       def now = clock.monotonic_ms
       def current?(lane) = lanes[lane.key].equal?(lane)
       def emit(name, payload) = told << [name, payload]
@@ -40,7 +40,7 @@ module Penstock
       @lane = lane(@topic, committed: 0)
       admit(@lane, batch(0..4, from: 0))
       @session = Session.new(clock: @clock, group: Group.new([@topic]), lanes: {@lane.key => @lane}, told: [],
-        pool: Pool.new([@unit = @lane.next_unit]), left_running: Runtime::LeftRunning.new)
+        pool: Pool.new([@unit = @lane.next_unit]), orphaned_units: Runtime::OrphanedUnits.new)
       @limits = Runtime::TimeLimits.new(@session, @stops.method(:<<))
     end
 
@@ -89,7 +89,7 @@ module Penstock
     test "a unit of a partition that was given up is held to it too" do
       limits(1_000)
       @session.lanes.clear
-      @session.left_running.add(@lane)
+      @session.orphaned_units.add(@lane)
       pass(1_200)
 
       assert_equal 1, @session.pool.interrupted.size

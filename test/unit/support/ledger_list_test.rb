@@ -4,26 +4,32 @@ require "test_helper"
 require "stringio"
 require_relative "../../support/runner/ledger"
 
-# What bin/ledger names is there; the scenarios themselves take minutes.
+# What bin/ledger names is there; the cases themselves take minutes.
 class LedgerListTest < Penstock::TestCase
   Ledger = Penstock::TestSupport::Runner::Ledger
-  PARTS = Ledger::SCENARIOS.values.flat_map(&:parts).freeze
+  FaultRuns = Penstock::TestSupport::FaultRuns
+  TESTS = FaultRuns.cases.values.flat_map(&:parts).grep(FaultRuns::TestPart).freeze
 
   def called(*arguments)
     out = StringIO.new
     [Ledger.new(arguments, out: out).call, out.string]
   end
 
+  test "every row of the fault matrix is there; one that can't be run says why" do
+    assert_equal (1..40).map { |number| format("T%02d", number) }, FaultRuns.cases.keys.grep(/\AT/)
+    FaultRuns.cases.each_value { |one| assert_operator one.parts.size + (one.missing ? 1 : 0), :>=, 1, one.name }
+  end
+
   test "every file is there, and so are the tests that are chosen in it" do
-    PARTS.each do |part|
+    TESTS.each do |part|
       assert_path_exists part.file
       assert_match(/ test "[^"]*#{part.only}/, File.read(part.file), part.name) if part.only
     end
   end
 
-  test "each test of test/ledger is in some scenario" do
+  test "each test of test/ledger is in some case" do
     Dir["test/ledger/*_test.rb"].each do |file|
-      chosen = PARTS.select { |part| part.file == file }.map { |part| Regexp.new(part.only.to_s) }
+      chosen = TESTS.select { |part| part.file == file }.map { |part| Regexp.new(part.only.to_s) }
       names = File.readlines(file).grep(/^ *test "/)
 
       assert chosen.any?, file
@@ -31,9 +37,24 @@ class LedgerListTest < Penstock::TestCase
     end
   end
 
+  test "parts of a case have names of their own" do
+    FaultRuns.cases.each_value { |one| assert_equal one.parts.map(&:name).uniq, one.parts.map(&:name), one.name }
+  end
+
   test "names are listed, explained, and refused when there are none such" do
-    assert_equal Ledger::SCENARIOS.keys, called("--list").last.scan(/^T\d+/)
+    assert_equal FaultRuns.cases.keys, called("--list").last.scan(/^[ST]\d+/)
     assert_equal [0, 0, 1, 1], [%w[--list], %w[--help], %w[T99], %w[--nonsense]].map { |arguments| called(*arguments).first }
     assert_match(/there is no T99/, called("t99").last)
   end
+
+  test "the table has each case of the matrix, and in docs/reliability.md there is one" do
+    table = FaultRuns::Table.new(FaultRuns.cases.select { |name, _| name.start_with?("T") }, "/nonexistent").to_s
+    names = FaultRuns.cases.keys.grep(/\AT/)
+    assert_equal names, table.scan(/^\| (T\d+) /).flatten
+    assert_equal described(table), described(File.read("docs/reliability.md")[/<!-- table -->.*<!-- \/table -->/m]),
+      "docs/reliability.md is out of date: run bin/ledger table --write"
+  end
+
+  # Case, fault, rule and part of each row; figures differ from run to run.
+  def described(table) = table.lines.grep(/^\|/).drop(2).map { |line| line.split("|")[1..4].map(&:strip) }
 end

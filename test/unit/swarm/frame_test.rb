@@ -11,7 +11,8 @@ module Penstock
       MESSAGES = [
         Message::Ready.new({state: "running", member: false}), Message::Stopping.new(60_000), Message::Stopped.new(0),
         Message::Healthy.new({rss_bytes: 1 << 40, loops: [["app_0", true]]}), Message::Unhealthy.new("a \u{1F422} stands", {}),
-        Message::Warm.new(12), Message::Failed.new([["swarm", "no", nil]]), Message::Bear.new(1, 0), Message::Born.new(1, nil, "")
+        Message::Warm.new(12), Message::Failed.new([["swarm", "no", nil]]), Message::Spawn.new(1, 0),
+        Message::Spawned.new(1, nil, "")
       ].freeze
 
       def parse(*pieces)
@@ -31,7 +32,7 @@ module Penstock
         assert_equal 0, parser.skipped_bytes
       end
 
-      test "a message of whose hearing something goes wrong isn't heard again, and the next is" do
+      test "a message whose handler raises isn't handled again, and the next one is" do
         parser = Frame::Parser.new
         assert_raises(KeyError) { parser.feed(bytes) { raise KeyError } }
         found = []
@@ -40,11 +41,12 @@ module Penstock
         assert_equal MESSAGES.drop(1), found
       end
 
-      test "any text becomes one that a message may have, cut between two characters" do
+      test "any text is made fit for a message, cut between two characters" do
         {"\u65e5\u672c" => "\u65e5", "abcdef" => "abcde", "a\xE9b" => "a\uFFFDb", "\u65e5\u672c".b => "\u65e5",
          "h\u00e9".encode(Encoding::ISO_8859_1) => "h\u00e9", "\xFF\x00".b => "\uFFFD\u0000", :a => "a"}.each do |text, fit|
           assert_equal fit, Frame.text(text, 5)
-          assert_equal [Message::Born.new(1, nil, fit)], parse(Frame.encode(Message::Born.new(1, nil, Frame.text(text, 5)))).first
+          bytes = Frame.encode(Message::Spawned.new(1, nil, Frame.text(text, 5)))
+          assert_equal [Message::Spawned.new(1, nil, fit)], parse(bytes).first
         end
       end
 
@@ -55,7 +57,7 @@ module Penstock
         assert_equal MESSAGES, parse(cut, bytes[-1]).first
       end
 
-      test "what isn't a frame is stepped over: text, half magics, a damaged frame" do
+      test "bytes that aren't a frame are skipped: text, half magics, a damaged frame" do
         damaged = Frame.encode(MESSAGES.first).tap { |frame| frame.setbyte(12, frame.getbyte(12) ^ 1) }
         found, parser = parse("a line\nPWPPW".b, bytes, damaged, "P", bytes, "PP", bytes)
 
@@ -70,7 +72,7 @@ module Penstock
         assert_equal MESSAGES, parse("x".b * (1 << 20), bytes).first
       end
 
-      test "another version, an unknown type and a body of another shape are left out whole" do
+      test "frames of another version, an unknown type or with a body of another shape are skipped whole" do
         body = "[1]"
         strange = [[2, 3], [1, 99], [1, 2]].map do |version, type|
           [Frame::MAGIC, version, type, body.bytesize, Zlib.crc32(body)].pack(Frame::HEADER) + body

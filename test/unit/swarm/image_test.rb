@@ -26,21 +26,23 @@ module Penstock
 
       def load_with(&eager_load) = loading(eager_load) { Image.load_all(Application.new) }
 
-      test "before the fork all is loaded that a node may come to need, also what is loaded on first use, and the application" do
+      test "before the fork everything that a node may need is loaded, also what is loaded on first use, and the application" do
         loaded = false
         load_with { loaded = true }
         on_demand = Penstock.const_get(:ON_DEMAND).keys - %i[Embedded Lint]
 
         assert loaded
         assert_empty on_demand.reject { |name| Penstock.const_defined?(name, false) }
-        %w[loop_parts placement letter_topics].each { |file| assert $LOADED_FEATURES.grep(%r{runtime/#{file}\.rb}).any?, file }
+        %w[runtime/loop_parts execution/placement runtime/letter_topics].each do |file|
+          assert $LOADED_FEATURES.grep(%r{/#{file}\.rb}).any?, file
+        end
       end
 
-      test "what the application hasn't implemented isn't taken for a heap that can't be compacted" do
+      test "a NotImplementedError of the application isn't taken for a heap that can't be compacted" do
         assert_raises(NotImplementedError) { load_with { raise NotImplementedError, "a platform that isn't supported" } }
       end
 
-      test "what the application warms is warmed once all is loaded, for what is loaded empties caches" do
+      test "the application's warm-up runs after everything is loaded, because loading empties caches" do
         done = []
         application = Application.new
         application.monitor.subscribe("app.before_warmup") { done << :warmed }
@@ -49,7 +51,7 @@ module Penstock
         assert_equal %i[loaded warmed], done
       end
 
-      test "what there is before the fork is old to Ruby: no collection writes into it any more" do
+      test "objects made before the fork are old to Ruby: no collection writes into them any more" do
         young = Array.new(100) { Object.new }
         Image.pack
 

@@ -27,19 +27,19 @@ module Penstock
       def say(*messages) = messages.each { |message| @theirs.sendmsg(Frame.encode(message)) }
 
       test "a request goes with the node's two ends, and answers are read as they come" do
-        assert @handle.bear(7, 1, @ends)
+        assert @handle.spawn(7, 1, @ends)
         bytes, *, control = @theirs.recvmsg(Frame::MAX_BYTES, scm_rights: true)
         asked = []
         Frame::Parser.new.feed(bytes) { |message| asked << message }
         received = control.unix_rights.each(&:close)
 
-        assert_equal [[Message::Bear.new(7, 1)], 2], [asked, received.size]
+        assert_equal [[Message::Spawn.new(7, 1)], 2], [asked, received.size]
         assert_empty read
-        say(Message::Warm.new(3), born = Message::Born.new(7, 99, nil))
-        assert_equal [Message::Warm.new(3), born], read
+        say(Message::Warm.new(3), spawned = Message::Spawned.new(7, 99, nil))
+        assert_equal [Message::Warm.new(3), spawned], read
       end
 
-      test "one whose socket is at its end is read to it, no more waited for there, and asked in vain" do
+      test "a mold that closed its socket is read to the end, isn't watched any more, and refuses requests" do
         say(Message::Warm.new(3))
         @theirs.close
         waited = @handle.ios.size
@@ -47,7 +47,7 @@ module Penstock
         assert_equal [Message::Warm.new(3)], read
         assert_equal waited - 1, @handle.ios.size
         assert_empty read
-        refute @handle.bear(1, 0, @ends)
+        refute @handle.spawn(1, 0, @ends)
       end
 
       # As newer Rubies say it, and older ones.
@@ -59,15 +59,15 @@ module Penstock
           handle.read { flunk "no message" }
 
           assert_predicate socket, :closed?
-          refute handle.bear(1, 0, @ends)
+          refute handle.spawn(1, 0, @ends)
         ensure
           handle&.close
         end
       end
 
-      test "one that doesn't read is asked in vain, too: nobody waits" do
+      test "a request to a mold that doesn't read is refused without waiting" do
         asked = 0
-        asked += 1 while asked < 100_000 && @handle.bear(asked, 0, @ends)
+        asked += 1 while asked < 100_000 && @handle.spawn(asked, 0, @ends)
 
         assert_operator asked, :<, 100_000
       end

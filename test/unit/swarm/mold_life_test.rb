@@ -33,7 +33,7 @@ module Penstock
 
       def pass_to_deadline = @now = @life.next_due
 
-      test "it is forked at once, warms up, is asked one thing at a time and answers" do
+      test "a mold is forked at once, warms up, and answers one request at a time" do
         assert_equal [:none, false], [@life.state, @life.ever_warm?]
         warm
         assert_equal [:idle, true], [@life.state, @life.ever_warm?]
@@ -45,7 +45,7 @@ module Penstock
         assert_nil @life.next_due
       end
 
-      test "an answer that nobody waits for any more is none" do
+      test "an answer to a cancelled request is ignored" do
         warm
         first = ask
         @life.cancel
@@ -56,7 +56,7 @@ module Penstock
         assert @life.answered(second, true)
       end
 
-      test "one that bore a node is replaced at once when it dies, however often" do
+      test "a mold that spawned a node is replaced at once when it dies, however often" do
         20.times do
           warm
           @life.answered(ask, true)
@@ -65,7 +65,7 @@ module Penstock
         end
       end
 
-      test "one that had been idle for an interval, because no node died, is replaced at once too" do
+      test "a mold that was idle for an interval, because no node died, is replaced at once too" do
         5.times do
           warm
           @now += 5_000
@@ -74,7 +74,7 @@ module Penstock
         end
       end
 
-      test "three in a row that bore none are the last: in the warm-up, idle, asked, or unable to fork" do
+      test "after three molds in a row that spawned nothing there are no more: in the warm-up, idle, asked, or unable to fork" do
         {warming: -> {}, idle: -> { @life.warm(@now) }, asked: -> { @life.warm(@now) && ask }, refusing: lambda {
           @life.warm(@now)
           @life.answered(ask, false)
@@ -107,7 +107,7 @@ module Penstock
         assert_match(/didn't answer within 10000 ms/, @life.reason)
       end
 
-      test "one that doesn't end although it was killed is waited for no longer than 5 s, and the reason says so" do
+      test "a killed mold that doesn't end is abandoned after 5 s, and the reason says so" do
         warm
         ask
         pass_to_deadline
@@ -126,15 +126,15 @@ module Penstock
         warm
         number = ask
         @now += 3_600_000
-        @life.forgive(@now)
+        @life.extend_deadlines(@now)
         assert_nil decide
         assert @life.answered(number, true)
         ask
-        @life.forgive(@now)
+        @life.extend_deadlines(@now)
         assert_equal @now + 10_000, @life.next_due, "nothing is shortened"
       end
 
-      test "what a mold said of itself is the reason of its end" do
+      test "a mold's own report is the reason of its end" do
         @life.forked(@now)
         @life.failed("no such file")
         dies

@@ -34,19 +34,19 @@ module Penstock
 
       def configuration(*messages) = ConfigurationError.new(messages.map { |text| Problem.new("swarm", text, text) })
 
-      test "whatever is wrong is told, in words" do
+      test "every problem in the mold's warm-up is reported in words" do
         assert_equal [["swarm", "not so", "not so"]], rows_of(configuration("not so"))
         assert_match(/warm-up failed with IOError: gone/, rows_of(IOError.new("gone")).first[1])
         assert_match(/LoadError: no such file/, rows_of(LoadError.new("no such file")).first[1])
       end
 
-      test "many problems, long ones, and such that JSON makes longer are told as far as they fit" do
+      test "many problems, long ones, and such that JSON makes longer are reported as far as they fit" do
         long = "\u65e5" * 200
         assert_equal [["swarm", "\u65e5" * 66, "\u65e5" * 66]] * 4, rows_of(configuration(*[long] * 5))
         assert_equal [["swarm", "\u0001" * 200, "\u0001" * 200]], rows_of(configuration(*["\u0001" * 300] * 4))
       end
 
-      test "a message that isn't valid UTF-8 is told all the same" do
+      test "an error message that isn't valid UTF-8 is reported all the same" do
         assert_match(/IOError: caf\uFFFD\z/, rows_of(IOError.new("caf\xE9")).first[1])
         assert_match(/IOError: caf\u00e9\z/, rows_of(IOError.new("caf\u00e9".b)).first[1])
       end

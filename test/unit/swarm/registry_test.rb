@@ -14,7 +14,7 @@ module Penstock
         swarm(3)
 
         assert_equal [[:fork, 0], [:fork, 1], [:fork, 2]], decide
-        born(0)
+        spawned(0)
         assert_equal :starting, state(0)
         heard(0, Message::Ready.new({member: false}))
         assert_equal :ready, state(0)
@@ -22,7 +22,7 @@ module Penstock
         assert_equal [:healthy, false, 3], [state(0), entry(0).member?, entry(0).fact(:jobs)]
       end
 
-      test "who was in its groups once is settled, but isn't a member any more when it says so" do
+      test "a node that was in its groups once is settled, but is no member any more when it reports so" do
         running(1)
         assert_equal [true, true], [entry(0).settled?, entry(0).member?]
         heard(0, Message::Healthy.new({member: false}))
@@ -33,7 +33,7 @@ module Penstock
       end
 
       # As another thread does while the node is buried: what it finds may be gone with the next look.
-      test "what a node reported may vanish while somebody looks" do
+      test "a node's facts may be cleared while another thread reads them" do
         entry = Registry::Entry.new(state: :healthy)
         looks = [{member: true}]
         entry.define_singleton_method(:facts) { looks.shift }
@@ -46,17 +46,17 @@ module Penstock
         swarm(1)
         20.times do
           assert_equal [[:fork, 0]], decide
-          born(0)
+          spawned(0)
           healthy(0)
           ended(0)
         end
       end
 
-      test "one that dies before it was healthy waits 1, 2, 4 … 60 s, then it is held down with the reason" do
+      test "a node that dies before it was healthy waits 1, 2, 4 … 60 s, then it is held down with the reason" do
         swarm(1)
         waits = Array.new(7) do
           assert_equal [[:fork, 0]], decide
-          born(0)
+          spawned(0)
           ended(0, "exit code 1")
           assert_empty decide
           wait = @registry.next_due - @now
@@ -66,23 +66,23 @@ module Penstock
 
         assert_equal [1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 60_000], waits
         decide
-        born(0)
+        spawned(0)
         ended(0, "exit code 1")
         assert_equal [:held_down, "exit code 1", nil], [state(0), entry(0).reason, @registry.next_due]
         assert_empty decide
         assert_predicate @registry, :over?
       end
 
-      test "a healthy report ends the row of deaths; a code that says it won't get better begins one" do
+      test "a healthy report resets the count of deaths; the exit code of a configuration error counts as a death" do
         swarm(1)
-        2.times { (@now = @registry.next_due) && decide && born(0) && ended(0) }
+        2.times { (@now = @registry.next_due) && decide && spawned(0) && ended(0) }
         @now = @registry.next_due
         decide
-        born(0)
+        spawned(0)
         healthy(0)
         ended(0)
         assert_equal [[:fork, 0]], decide
-        born(0)
+        spawned(0)
         healthy(0)
         @registry.ended(0, "exit code 1", @now, failed: true)
         assert_empty decide
@@ -97,7 +97,7 @@ module Penstock
         assert_equal 0, falls
         @now = @registry.next_due
         3.times do
-          decide && born(0) && healthy(0)
+          decide && spawned(0) && healthy(0)
           @registry.restart(@now)
           decide && ended(0, "exit code 0")
           assert_equal @now, @registry.next_due
@@ -109,7 +109,7 @@ module Penstock
       def falls(age = 59_999)
         @now = @registry.next_due
         assert_equal [[:fork, 0]], decide
-        born(0) && healthy(0)
+        spawned(0) && healthy(0)
         @now += age
         heard(0, Message::Stopping.new(60_000))
         ended(0, "exit code 0")
@@ -124,7 +124,7 @@ module Penstock
         assert_equal [:exited, @now + 1_000], [state(0), @registry.next_due]
       end
 
-      test "a node that is awaited is asked for once; when nobody forks it, it is wanted as before" do
+      test "a node that is awaited is requested once; if it isn't forked, it is due again" do
         running(2)
         ended(0)
         decide
@@ -135,25 +135,25 @@ module Penstock
         @registry.not_forked(0, @now)
         assert_equal [[[:fork, 0]], 0], [decide, entry(0).deaths]
         @registry.awaited(0)
-        born(0)
+        spawned(0)
         @registry.not_forked(0, @now)
         assert_equal :starting, state(0), "it is there"
       end
 
-      test "a word from a node that has been waited for changes nothing" do
+      test "a message of a node that has been reaped changes nothing" do
         swarm(1)
         decide
-        born(0)
+        spawned(0)
         ended(0)
         heard(0, Message::Healthy.new({member: true}))
 
         assert_equal :exited, state(0)
       end
 
-      test "a node that dies of the first thing it does hasn't lived, one that finds no broker for an interval has" do
+      test "a node that dies of its first job counts as a failed start, one that finds no broker for an interval doesn't" do
         swarm(2)
         decide
-        2.times { |index| born(index) && heard(index, Message::Healthy.new({member: false})) }
+        2.times { |index| spawned(index) && heard(index, Message::Healthy.new({member: false})) }
         ended(0)
         assert_equal [1, @now + 1_000], [entry(0).deaths, entry(0).due_at]
         @now += 5_000
@@ -184,14 +184,14 @@ module Penstock
       test "a node that boots has twice the time" do
         swarm(1)
         decide
-        born(0)
+        spawned(0)
         @now += 59_999
         assert_empty decide
         @now += 1
         assert_equal [[:signal, 0, "TERM"]], decide
       end
 
-      test "a node that says something stands still is replaced in the same way" do
+      test "a node that reports a stall is replaced in the same way" do
         running(2)
         heard(0, Message::Unhealthy.new("the loop of app_0 stands still", {jobs: 1}))
 
@@ -212,7 +212,7 @@ module Penstock
         running(2)
         heard(1, Message::Stopping.new(10_000))
         @now += 300_000
-        @registry.forgive(@now)
+        @registry.extend_deadlines(@now)
         assert_empty decide
         @now += 4_999
         assert_empty decide
@@ -220,11 +220,11 @@ module Penstock
         assert_equal [[:signal, 0, "TERM"], [:signal, 1, "KILL"]], decide
       end
 
-      test "nodes that were frozen with their supervisor say so when they wake, before it looks or after: neither counts" do
+      test "stall reports of nodes that were frozen with their supervisor don't count, whether they come before it looks or after" do
         running(2)
         @now += 300_000
         heard(0, stuck = Message::Unhealthy.new("the loop of app_0 stands still", {}))
-        @registry.forgive(@now)
+        @registry.extend_deadlines(@now)
         heard(1, stuck)
         assert_empty decide
         @now += 5_000
@@ -236,11 +236,11 @@ module Penstock
 
       # --- stop
 
-      test "a stop tells all, and kills those that are late; what boots too" do
+      test "a stop signals all nodes, also those that boot, and kills those that are late" do
         running(2)
         ended(1)
         decide
-        born(1)
+        spawned(1)
         assert_equal [[0, "TERM"], [1, "TERM"]], @registry.stop(@now).map { |signal| [signal.index, signal.name] }
         ended(0)
         assert_equal @now + 65_000, @registry.next_due
@@ -274,12 +274,12 @@ module Penstock
         swarm(1)
         decide
         @registry.stop(@now)
-        born(0)
+        spawned(0)
 
         assert_equal [:stopping, @now + 65_000], [state(0), @registry.next_due]
       end
 
-      test "whatever comes in whatever order: a node has one process, and a swarm that stops ends" do
+      test "in any order of events a node has one process, and a swarm that stops ends" do
         500.times { |seed| random_life(Random.new(seed)) }
       end
 
@@ -307,7 +307,7 @@ module Penstock
         when 2, 3 then healthy(index)
         when 4 then heard(index, Message::Stopping.new(random.rand(10_000)))
         when 5 then @registry.restart(@now)
-        when 6 then @registry.forgive(@now)
+        when 6 then @registry.extend_deadlines(@now)
         when 7 then random.rand(40).zero? ? @registry.quiet : heard(index, Message::Unhealthy.new("stuck", {}))
         else @now += random.rand(20_000)
         end
@@ -321,7 +321,7 @@ module Penstock
           case random.rand(4)
           when 0 then @registry.not_forked(index, @now)
           when 1 then @registry.unforkable(index, "no memory", @now)
-          when 2 then (@alive[index] = true) && born(index)
+          when 2 then (@alive[index] = true) && spawned(index)
           end
         end
       end
@@ -340,7 +340,7 @@ module Penstock
           refute @alive.key?(index), "two processes for node #{index}"
           next @registry.awaited(index) if @mold
           @alive[index] = true
-          born(index)
+          spawned(index)
         end
       end
     end

@@ -9,7 +9,7 @@ module Penstock
     class RenewalTest < TestCase
       include TestSupport::Swarms
 
-      test "a rolling restart goes on when the successor is a healthy member, and ends" do
+      test "a rolling restart continues when the successor is a healthy member, and ends" do
         running(3)
         @registry.restart(@now)
         3.times do |index|
@@ -17,7 +17,7 @@ module Penstock
           assert_empty decide
           ended(index)
           assert_equal [[:fork, index]], decide
-          born(index)
+          spawned(index)
           heard(index, Message::Ready.new({member: false}))
           heard(index, Message::Healthy.new({member: false}))
           assert_empty decide, "not a member yet"
@@ -27,23 +27,23 @@ module Penstock
         refute_predicate @registry, :rolling?
       end
 
-      test "who died meanwhile has been renewed already; who is held down gets another chance" do
+      test "a node that died meanwhile counts as renewed; a node that is held down gets another chance" do
         running(3)
         8.times { hold_down(2) } # the last one holds
         assert_equal :held_down, state(2)
         @registry.restart(@now)
         ended(1)
         assert_equal [[:fork, 1], [:fork, 2]], decide
-        [1, 2].each { |index| born(index) && healthy(index) }
+        [1, 2].each { |index| spawned(index) && healthy(index) }
         assert_equal [[:signal, 0, "TERM"]], decide
         ended(0)
         decide
-        born(0)
+        spawned(0)
         healthy(0)
         assert_empty decide
       end
 
-      test "a stop ends a rolling restart: nobody is forked any more" do
+      test "a stop ends a rolling restart: no node is forked any more" do
         running(3)
         @registry.restart(@now)
         decide
@@ -54,7 +54,7 @@ module Penstock
         refute_predicate @registry, :rolling?
       end
 
-      test "a rolling restart is under way until all have settled again, one that is held down too" do
+      test "a rolling restart is under way until all nodes have settled again, also one that is held down" do
         running(2)
         refute_predicate @registry, :rolling?
         assert @registry.restart(@now)
@@ -62,7 +62,7 @@ module Penstock
           decide
           ended(index)
           decide
-          born(index)
+          spawned(index)
           assert_predicate @registry, :rolling?
           healthy(index) if index.zero?
         end
@@ -72,7 +72,7 @@ module Penstock
         assert_equal [:held_down, false], [state(1), @registry.rolling?]
       end
 
-      test "one that has come to rest, or stops, restarts nobody, and what was under way is over" do
+      test "a quiet or stopping swarm restarts no node, and ends a restart that was under way" do
         %i[quiet stop].each do |order|
           running(2)
           @registry.restart(@now)
@@ -97,7 +97,7 @@ module Penstock
         assert_match(/900 bytes of memory, its limit is 1000/, entry(1).reason)
         ended(1)
         decide
-        born(1)
+        spawned(1)
         assert_empty decide
         healthy(1)
         assert_equal [[:signal, 2, "TERM"]], decide
@@ -110,7 +110,7 @@ module Penstock
         assert_match(/ms of age/, entry(0).reason)
       end
 
-      test "age alone wakes the supervisor, but not while others aren't ready for it" do
+      test "age alone wakes the supervisor, but not while other nodes aren't settled" do
         running(2, age_limit: 10_000)
         assert_equal 10_000, @registry.next_due
         @now = 10_000
@@ -120,7 +120,7 @@ module Penstock
         assert_operator @registry.next_due, :>, @now
       end
 
-      test "at rest, where nobody is replaced, age wakes nobody" do
+      test "in a quiet swarm, where no node is replaced, age doesn't wake the supervisor" do
         running(2, age_limit: 10_000)
         @registry.quiet
         @now = 10_000

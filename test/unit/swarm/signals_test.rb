@@ -48,14 +48,22 @@ module Penstock
         assert_equal %w[TERM], taken(signals)
       end
 
-      test "what only the supervisor answers doesn't end a node" do
+      test "signals that only the supervisor answers don't end a node" do
         signals = node_signals
         %w[HUP USR2 INT QUIT].each { |name| @traps.call(name) }
 
         assert_empty taken(signals)
       end
 
-      test "the supervisor takes all that came without waiting, and its descriptor says that there is something" do
+      test "URG tells a node to close its breakers, and nothing to a process that has no handler for it yet" do
+        signals = node_signals
+        @traps.call("URG")
+
+        assert_equal [:close_breakers], taken(signals)
+        refute_includes SupervisorSignals::NAMES, "URG", "a node inherits what its supervisor traps"
+      end
+
+      test "the supervisor takes all pending signals without waiting, and its descriptor is readable while there are some" do
         signals = SupervisorSignals.new(@traps)
         signals.install
         assert_nil IO.select([signals.io], nil, nil, 0)
@@ -79,7 +87,7 @@ module Penstock
         signals.close
       end
 
-      test "SIGCHLD is wanted only where children have no descriptors" do
+      test "SIGCHLD is trapped only where children have no descriptors" do
         [[false, false], [true, true]].each do |asked, there|
           traps = Traps.new
           signals = SupervisorSignals.new(traps, children: asked)
@@ -89,7 +97,7 @@ module Penstock
         end
       end
 
-      test "a stop cuts short what has begun nothing yet, once, and is there to be taken" do
+      test "a stop interrupts the preparation, once, and is still taken afterwards" do
         signals = SupervisorSignals.new(@traps)
         signals.install
         signals.until_stop do
@@ -105,7 +113,7 @@ module Penstock
         signals.close
       end
 
-      test "a hurry that comes before a node's own handlers, which are the supervisor's then, isn't its death" do
+      test "a hurry that comes before a node has its own handlers doesn't kill the node" do
         signals = SupervisorSignals.new(@traps)
         signals.install
         signals.instance_variable_set(:@owner, 0)

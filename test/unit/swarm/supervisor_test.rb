@@ -5,12 +5,12 @@ require "logger"
 require "penstock/clock"
 require "penstock/config/builder"
 require "penstock/instrumentation/monitor"
-require "penstock/process/lifecycle"
+require "penstock/server/lifecycle"
 require "penstock/swarm/supervisor"
 
 module Penstock
   module Swarm
-    # The supervisor without processes: what is born is a double.
+    # The supervisor without processes: what is spawned is a double.
     class SupervisorTest < TestCase
       # A node that keeps its signals, of which `act` may refuse one, and ends when it is told to.
       class Handle
@@ -36,7 +36,7 @@ module Penstock
         end
       end
 
-      class Births < Swarm::Births
+      class NodeSpawner < Swarm::NodeSpawner
         class << self
           attr_accessor :log, :prepare, :act, :failures, :troubles
         end
@@ -44,11 +44,11 @@ module Penstock
         def self.needs_sigchld? = false
         def prepare = self.class.prepare&.call
 
-        def turn = self.class.troubles.shift&.then { |error| raise error }
+        def tick = self.class.troubles.shift&.then { |error| raise error }
 
-        def bear(index)
+        def spawn(index)
           raise "no fork" if self.class.failures.shift
-          born(index, Handle.new(index, self.class.act).tap { |handle| self.class.log << handle })
+          spawned(index, Handle.new(index, self.class.act).tap { |handle| self.class.log << handle })
         end
       end
 
@@ -56,8 +56,8 @@ module Penstock
 
       def setup
         super
-        Births.log, Births.failures, Births.troubles = [], [], []
-        Births.prepare = Births.act = nil
+        NodeSpawner.log, NodeSpawner.failures, NodeSpawner.troubles = [], [], []
+        NodeSpawner.prepare = NodeSpawner.act = nil
         @errors = []
         @input = $stdin
       end
@@ -75,37 +75,37 @@ module Penstock
         end
         monitor = Instrumentation::Monitor.new
         monitor.subscribe("error.occurred") { |event| @errors << event[:error].message }
-        application = Application.new(monitor, builder.settings, ServerProcess::Lifecycle.new, logger, "s")
+        application = Application.new(monitor, builder.settings, Server::Lifecycle.new, logger, "s")
         @monitor = monitor
-        @supervisor = Supervisor.new(application, clock: Clock::SYSTEM, births: Births)
+        @supervisor = Supervisor.new(application, clock: Clock::SYSTEM, spawner: NodeSpawner)
       end
 
       # Orders that follow one another, each when the nodes are there.
       def once_born(nodes = 2)
-        @monitor.subscribe("swarm.manager.after_fork") { yield if Births.log.size == nodes }
+        @monitor.subscribe("swarm.manager.after_fork") { yield if NodeSpawner.log.size == nodes }
       end
 
-      def signals = Births.log.map(&:signals)
+      def signals = NodeSpawner.log.map(&:signals)
 
       test "a stop that comes before the nodes are forked is the end, with code 0 and without a fork" do
-        Births.prepare = -> { @supervisor.stop! }
+        NodeSpawner.prepare = -> { @supervisor.stop! }
         supervisor
         assert_equal 0, @supervisor.run
-        assert_empty Births.log
+        assert_empty NodeSpawner.log
         supervisor.stop!
-        Births.prepare = nil
+        NodeSpawner.prepare = nil
         assert_equal 0, @supervisor.run
-        assert_empty Births.log
+        assert_empty NodeSpawner.log
       end
 
-      test "one that is told to come to rest while it warms up forks nobody" do
-        Births.prepare = -> { @supervisor.quiet! && @supervisor.stop! }
+      test "a supervisor that is quieted while it warms up forks no node" do
+        NodeSpawner.prepare = -> { @supervisor.quiet! && @supervisor.stop! }
         assert_equal 0, supervisor.run
-        assert_empty Births.log
+        assert_empty NodeSpawner.log
       end
 
-      test "an order that one node refuses reaches the others, and the supervisor goes on" do
-        Births.act = ->(index, name) { raise Errno::EPERM if index.zero? && name != "TERM" }
+      test "an order that one node refuses reaches the others, and the supervisor continues" do
+        NodeSpawner.act = ->(index, name) { raise Errno::EPERM if index.zero? && name != "TERM" }
         supervisor
         once_born { %i[dump! quiet! stop!].each { |order| @supervisor.public_send(order) } }
 
@@ -126,12 +126,12 @@ module Penstock
       end
 
       test "a node that can't be forked for whatever reason is forked later, as one that died at boot" do
-        Births.failures = [true]
+        NodeSpawner.failures = [true]
         supervisor(nodes: 1, restart_backoff: 1)
         once_born(1) { @supervisor.stop! }
 
         assert_equal 0, @supervisor.run
-        assert_equal [["no fork"], 1], [@errors, Births.log.size]
+        assert_equal [["no fork"], 1], [@errors, NodeSpawner.log.size]
       end
 
       # The kernel sends HUP when the terminal has gone: then it isn't one any more.
@@ -154,7 +154,7 @@ module Penstock
       test "HUP without a terminal, also where stdin is closed, is a rolling restart" do
         [false, :closed].each do |answer|
           $stdin = Terminal.new(answer)
-          Births.log = []
+          NodeSpawner.log = []
           supervisor
           once_born { received("HUP") && look_for_a_restart }
           assert_equal 0, @supervisor.run
@@ -162,9 +162,9 @@ module Penstock
         end
       end
 
-      test "a restart is told of where it begins, not where its signal comes: none at rest, none behind a stop" do
+      test "a restart is reported when it begins, not when its signal comes: not in a quiet swarm, not after a stop" do
         {restart!: 1, quiet!: 0, stop!: 0}.each do |first, told|
-          Births.log = []
+          NodeSpawner.log = []
           supervisor
           restarts = []
           @monitor.subscribe("swarm.manager.restarting") { |event| restarts << event[:count] }
@@ -175,14 +175,14 @@ module Penstock
         end
       end
 
-      test "what goes wrong with births, but for the configuration, ends no swarm" do
-        Births.troubles = [RuntimeError.new("no mold"), KeyError.new("nil")]
+      test "an error while spawning, except a ConfigurationError, ends no swarm" do
+        NodeSpawner.troubles = [RuntimeError.new("no mold"), KeyError.new("nil")]
         supervisor
         once_born { @supervisor.stop! }
 
         assert_equal 0, @supervisor.run
         assert_equal ["no mold", "nil"], @errors
-        Births.troubles = [ConfigurationError.new("wrong")]
+        NodeSpawner.troubles = [ConfigurationError.new("wrong")]
         assert_raises(ConfigurationError) { supervisor.run }
       end
 

@@ -1,14 +1,14 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "penstock/process/health"
+require "penstock/server/health"
 require "penstock/swarm/reports"
 require "penstock/swarm/watchman"
 
 module Penstock
   module Swarm
     class WatchmanTest < TestCase
-      Loop = ServerProcess::Health::Loop
+      Loop = Server::Health::Loop
 
       def setup
         super
@@ -33,7 +33,7 @@ module Penstock
         @thread = Thread.new { @watchman.run }
       end
 
-      def health(state, member, idle_ms: 5) = ServerProcess::Health.new(state, [Loop.new("app_0", member, 2, idle_ms)], 1, 1_000)
+      def health(state, member, idle_ms: 5) = Server::Health.new(state, [Loop.new("app_0", member, 2, idle_ms)], 1, 1_000)
 
       # @return [Array<Symbol>]
       def heard
@@ -42,7 +42,7 @@ module Penstock
         @messages.map { |message| message.class.name.split("::").last.downcase.to_sym }
       end
 
-      test "nothing is said before the loops turn; then Ready, and Healthy at once and when it is a member" do
+      test "a node reports nothing before its loops run; then Ready, and Healthy at once and when it becomes a member" do
         watch
         @health = health(:initialized, false)
         assert_empty heard
@@ -54,7 +54,7 @@ module Penstock
         assert_equal [true, 7, 1_000, 2], @messages.last.facts.values_at(:member, :jobs, :rss_bytes, :partitions)
       end
 
-      test "a node that is told to come to rest while it boots reports all the same" do
+      test "a node that is quieted while it boots reports all the same" do
         watch
         @health = health(:quieting, false)
         wait_until(20) { heard.first(2) == %i[ready healthy] }
@@ -63,7 +63,7 @@ module Penstock
         assert_equal "stopping", @messages.last.facts[:state]
       end
 
-      test "it reports each interval, what stands still with its reason" do
+      test "a node reports each interval, and a stall with its reason" do
         @health = health(:running, true)
         watch(20)
         wait_until(20) { heard.count(:healthy) > 3 }
@@ -72,7 +72,7 @@ module Penstock
         assert_match(/poll loop of app_0 stands still for 60001 ms/, @messages.last.reason)
       end
 
-      test "the end of the supervisor is told once; a byte by mistake is none" do
+      test "the end of the supervisor is reported once; a stray byte is not taken for it" do
         watch(20)
         @life.write("x")
         @life.close
@@ -82,7 +82,7 @@ module Penstock
         assert_equal 1, @orphaned.size
       end
 
-      test "a full pipe holds up nobody, and what is cut isn't sent" do
+      test "a full pipe blocks no report, and a report that would be cut isn't sent" do
         reports = Reports.new(@pipe)
         200.times { |index| reports.stopping(index) while reports.stopping(index) }
         heard
@@ -93,7 +93,7 @@ module Penstock
 
       test "a report that is too long goes without its rows" do
         rows = Array.new(100) { |index| Loop.new("a_subscription_group_#{index}", true, 1, 1) }
-        Reports.new(@pipe).healthy(ServerProcess::Health.new(:running, rows, 0, 1).to_h)
+        Reports.new(@pipe).healthy(Server::Health.new(:running, rows, 0, 1).to_h)
         heard
 
         assert_equal [100, nil], @messages.last.facts.values_at(:partitions, :loops)

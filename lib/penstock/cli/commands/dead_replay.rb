@@ -13,11 +13,16 @@ module Penstock
           Payload, key, time stamp and the headers they had are those of the first day; the header penstock_replays counts how
           often a message was sent back. What was sent isn't listed any more. Every consumer group of the topic gets it.
 
-          What was left out of a letter that was too large is read again where it came from. Where that is gone the letter is
-          named and stays on the list, the others are sent, and the command fails.
+          What was left out of a letter that was too large is read again where it came from. A letter that can't be sent is listed
+          with the reason and stays on the list, the others are sent, and the exit code is 1.
 
             penstock dead replay orders.dead --error Timeout::Error --dry-run
         TEXT
+
+        # Letters that are named one by one, and topics in a line.
+        LISTED = 100
+        NAMED = 10
+        private_constant :LISTED, :NAMED
 
         private
 
@@ -27,33 +32,64 @@ module Penstock
         end
 
         def call(words)
+          fail_usage "--to #{Printable.inspect(options[:to])} can't be a topic's name" unless topic?(options[:to])
+
           session = session(words.first)
           letters = chosen(session)
-          lost = letters.reject { |letter| letter.source || options[:to] }
-          return no_way_back(lost) if lost.any?
-          return print_letters(letters) if options[:dry_run] || letters.empty?
-          return ExitCodes::FAILED unless agreed?("Send #{letters.size} messages to #{destinations(letters)}?")
+          refused = letters.to_h { |letter| [letter, session.objection(letter, options[:to])] }.compact
+          ready = letters - refused.keys
+          return announce(ready, refused) if options[:dry_run] || ready.empty?
+          return ExitCodes::FAILED unless agreed?(question(ready, refused))
 
-          refused = session.replay(letters, options[:to])
-          sent = letters - refused.keys
-          options[:json] ? print_letters(sent) : say("replayed #{sent.size} messages to #{destinations(letters)}")
-          not_whole(refused) if refused.any?
+          report(letters, refused, session.replay(ready, options[:to]))
         end
 
-        def destinations(letters) = options[:to] || letters.map { |letter| letter.source.topic }.uniq.join(", ")
+        def topic?(name)
+          require_relative "../../producer/message_rules"
+          name.nil? || Producer::MessageRules.topic?(name)
+        end
 
-        def not_whole(refused)
-          refused.each do |letter, reason|
-            omitted = letter.omitted.join(" and its ")
-            warn_user printable("#{letter.record.uid} wasn't replayed: its #{omitted} was left out, and #{reason}")
+        # What would be sent, and what wouldn't.
+        def announce(ready, refused)
+          print_letters(ready) if options[:json] || ready.any? || refused.empty?
+          complain(refused)
+        end
+
+        def question(ready, refused)
+          "Send #{ready.size} messages to #{destinations(ready)}?#{" #{refused.size} can't be sent." if refused.any?}"
+        end
+
+        def report(letters, refused, found)
+          options[:json] ? print_letters(found.sent) : say(summary(found.sent))
+          refused = {**refused, **found.refused}
+          code = complain(refused)
+          return code unless found.stopped
+
+          left = letters.size - found.sent.size - refused.size
+          warn_user "stopped, for the cluster can't be reached (#{Printable.message(found.stopped)}): #{left} more weren't tried"
+          ExitCodes::FAILED
+        end
+
+        def summary(sent) = "replayed #{sent.size} messages#{" to #{destinations(sent)}" if sent.any?}"
+
+        # @param refused [Hash{Letter => String}]
+        # @return [Integer] exit code
+        def complain(refused)
+          return ExitCodes::OK if refused.empty?
+
+          refused.first(LISTED).each do |letter, reason|
+            warn_user Printable.line("#{letter.record.uid} wasn't replayed: #{reason}")
           end
+          rest = refused.size - LISTED
+          warn_user "… and #{rest} more" if rest.positive?
+          warn_user "#{refused.size} #{(refused.size == 1) ? "letter stays" : "letters stay"} on the list"
           ExitCodes::FAILED
         end
 
-        def no_way_back(letters)
-          warn_user "#{letters.size} of the messages don't say where they came from, the first is #{letters.first.record.uid}: " \
-            "name a topic with --to, or leave them out with --topic"
-          ExitCodes::FAILED
+        def destinations(letters)
+          names = options[:to] ? [options[:to]] : letters.map { |letter| letter.source.topic }.uniq
+          more = names.size - NAMED
+          "#{names.first(NAMED).map { |name| Printable.line(name) }.join(", ")}#{" and #{more} more" if more.positive?}"
         end
       end
     end

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../dead/command"
+require_relative "../record_fields"
 
 module Penstock
   module CLI
@@ -35,33 +36,28 @@ module Penstock
         end
 
         def as_json(letter, gone)
-          record = letter.record
-          {**letter.to_h, key: record.raw_key && printable(record.raw_key), headers: headers(record),
-                          payload: record.raw_payload && printable(record.raw_payload), **{gone: gone}.compact}
+          {**letter.to_h, **RecordFields.of(letter.record), **{gone: gone}.compact}
         end
 
         def print_letter(letter, gone)
           record = letter.record
-          say "#{record.uid}#{" (handled)" if letter.handled?}, from #{printable(letter.origin)}, failed #{letter.time}"
-          say "key: #{printable(record.raw_key)}"
-          headers(record).each { |name, value| say "#{name}: #{value}" }
-          say "", printable(record.raw_payload) unless letter.omitted.include?("payload")
-          say "", left_out(letter, gone) if letter.reference?
+          say "#{record.uid}#{" (handled)" if letter.handled?}, from #{Printable.line(letter.origin)}, failed #{letter.time}"
+          say "key: #{record.raw_key ? Printable.line(record.raw_key, nil) : "-"}"
+          headers(record).each { |line| say line }
+          say "", record.raw_payload || "-" unless letter.omitted.include?("payload")
+          say "", Printable.line(left_out(letter, gone)) if letter.reference?
         end
 
         def left_out(letter, gone)
           bytes = letter.source.payload_bytes
           whereabouts = gone ? "That can't be had any more: #{gone}" : "`penstock dead replay` reads it at #{letter.origin}"
-          printable("(too large: left out is its #{letter.omitted.join(" and its ")}, the payload has #{bytes.to_i} bytes. " \
-            "#{whereabouts})")
+          "(too large: left out is its #{letter.omitted.join(" and its ")}, the payload has #{bytes.to_i} bytes. #{whereabouts})"
         end
 
         def headers(record)
-          (record.raw_headers || {}).to_h { |name, value|
-            [printable(name), Array(value).map { |one|
-              printable(one)
-            }.join(", ")]
-          }
+          (record.raw_headers || {}).map do |name, value|
+            "#{Printable.line(name)}: #{Array(value).map { |one| Printable.line(one, nil) }.join(", ")}"
+          end
         end
       end
     end

@@ -14,7 +14,7 @@ module Penstock
           Each step is OK, FAILED with the way out, or a warning where something works but is lost. With --connect: DNS,
           TCP and TLS for each bootstrap server, then the login, then every topic and group of the application (ACLs).
           With --deploy: whether units of systemd, manifests of Kubernetes, Compose files and Dockerfiles leave a stop the
-          time it may take. Exit code 1 when a step failed.
+          time it may take, and whether probes reach config.health.host. Exit code 1 when a step failed.
         TEXT
 
         private
@@ -40,8 +40,8 @@ module Penstock
         def print_steps(steps)
           width = steps.map { |step| step.name.size }.max
           steps.each do |step|
-            first, *others = [*step.detail.lines(chomp: true), *step.hint].reject(&:empty?)
-            say "#{WORDS.fetch(step.state).ljust(7)}  #{step.name.ljust(width)}  #{first}"
+            first, *others = [*Printable.lines(step.detail).lines(chomp: true), *step.hint].reject(&:empty?)
+            say "#{WORDS.fetch(step.state).ljust(7)}  #{Printable.line(step.name).ljust(width)}  #{first}"
             others.each { |line| say "#{" " * (width + 11)}#{line}" }
           end
         end

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "../../process/compiler"
+require_relative "../../server/compiler"
 require_relative "../../version"
 require_relative "../boot"
 require_relative "../command"
@@ -39,7 +39,7 @@ module Penstock
 
         # What a server would have.
         def yjit(config)
-          state = ServerProcess::Compiler.state
+          state = Penstock::Server::Compiler.state
           return state.to_s unless state == :off
           return "off (config.yjit)" unless config.yjit
           RubyVM::YJIT.respond_to?(:enable) ? "on in servers" : "off (start Ruby #{RUBY_VERSION} with RUBYOPT=--yjit)"

@@ -72,8 +72,7 @@ module Penstock
         def tell(topic, report)
           return say("#{topic}/#{report.partition} at offset #{report.offset}") unless options[:json]
 
-          require "json"
-          say JSON.generate(topic: topic, partition: report.partition, offset: report.offset)
+          context.stdout.puts(Printable.json({topic: topic, partition: report.partition, offset: report.offset}))
         end
       end
     end

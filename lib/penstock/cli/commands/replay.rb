@@ -53,13 +53,13 @@ module Penstock
 
         def print_all(dump, machines)
           facts = dump.facts
-          say "#{facts["reason"]}, process #{facts["pid"]}, Penstock #{facts["penstock"]}, Ruby #{facts["ruby"]}"
+          say Printable.line("#{facts["reason"]}, process #{facts["pid"]}, Penstock #{facts["penstock"]}, Ruby #{facts["ruby"]}")
           machines.each { |lane, machine| print_lane(dump, lane, machine) }
         end
 
         def print_lane(dump, lane, machine)
           gone = lane["overwritten"]
-          say "", "#{lane["topic"]}/#{lane["partition"]}#{" (#{gone} older entries are gone)" if gone.positive?}"
+          say "", Printable.line("#{lane["topic"]}/#{lane["partition"]}#{" (#{gone} older entries are gone)" if gone.positive?}")
           differs = machine.difference&.entry&.number
           timeline(dump, machine).each { |row| say "#{(row[:entry] == differs) ? "!" : " "} #{row[:at]} #{row[:what]}" }
           say verdict(machine)
@@ -71,8 +71,8 @@ module Penstock
           return "  nothing was compared: the recording has no place to begin at" unless machine.began
           rest = "; not all was decided again: #{machine.left_out}" if machine.left_out
           return "  #{machine.compared} decisions, all as recorded#{rest}" unless found
-          "  DIFFERENT at entry #{found.entry.number}, #{found.what}:\n    recorded #{found.recorded.inspect}\n    " \
-            "replayed #{found.replayed.inspect}"
+          recorded, replayed = [found.recorded, found.replayed].map { |value| Printable.inspect(value, nil) }
+          "  DIFFERENT at entry #{found.entry.number}, #{found.what}:\n    recorded #{recorded}\n    replayed #{replayed}"
         end
       end
     end

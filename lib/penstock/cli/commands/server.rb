@@ -41,8 +41,8 @@ module Penstock
         def call(_words)
           # What consumers print is read by supervisors and log collectors, which want it when it happens.
           context.stdout.sync = true
-          require_relative "../../process/boot_signals"
-          ServerProcess::BootSignals.hold(**boot_signals) do
+          require_relative "../../server/boot_signals"
+          Penstock::Server::BootSignals.hold(**boot_signals) do
             application, filters = prepared
             run_application(application.controllable!, filters)
           end

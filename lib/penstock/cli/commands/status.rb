@@ -10,7 +10,8 @@ module Penstock
       class Status < Command
         command "status", "Prints how running servers and swarms do", usage: "[--pid N] [--json]"
         details <<~TEXT
-          One row a process, in a swarm one a node. `shared` is the part of its memory that others have too.
+          One row a process, in a swarm one a node. `shared` is the part of its memory that others have too. Below are the topics
+          that an open breaker holds.
           The exit code is 1 when none runs, or one isn't live, be it a process or a node.
         TEXT
 
@@ -43,6 +44,22 @@ module Penstock
         def show(found)
           return say_json(found) if options[:json]
           say Table.new(HEADING, found.flat_map { |status| [row(status, status), *nodes(status)] })
+          found.each { |status| breakers(status).each { |pid, breaker| say held(pid, breaker, status[:pid]) } }
+        end
+
+        # @return [Array<Array(Integer, Hash)>] open breakers, each with the process that has it
+        def breakers(status)
+          nodes = status.fetch(:nodes, []).flat_map do |node|
+            (node.dig(:health, :breakers) || []).map { |breaker| [node[:pid], breaker] }
+          end
+          (status[:breakers] || []).map { |breaker| [status[:pid], breaker] } + nodes
+        end
+
+        def held(pid, breaker, asked)
+          left = breaker[:left_ms]
+          ends = left ? "for another #{[left, 0].max / 1_000} s at most" : "until a record succeeds"
+          "process #{pid} holds #{breaker[:topics].join(", ")} (#{breaker[:cause]}), since #{breaker[:held_ms] / 1_000} s, " \
+            "#{ends}; `penstock breaker close --pid #{asked}` ends it"
         end
 
         def nodes(status)

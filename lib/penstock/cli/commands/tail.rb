@@ -11,6 +11,11 @@ module Penstock
       class Tail < Command
         command "tail", "Prints the messages of a topic as they arrive", usage: "TOPIC [options]", arguments: 1..1
 
+        details <<~TEXT
+          Characters that would drive the terminal are shown as escapes, bytes that aren't UTF-8 as \\xFF. With --json each message
+          is one line, with its text as it is; what isn't UTF-8 is in base64, in payload_base64, key_base64 and headers_base64.
+        TEXT
+
         private
 
         def define(parser)
@@ -27,7 +32,7 @@ module Penstock
           require_relative "../tail"
 
           CLI::Tail.new(
-            topic: words.first, kafka: kafka, out: context.stdout, limit: options[:count],
+            topic: words.first, kafka: kafka, out: context.stdout, err: context.stderr, limit: options[:count],
             from: options[:from_beginning] ? "earliest" : "latest", json: options[:json],
             token_provider: target.token_provider
           ).run

@@ -29,9 +29,7 @@ module Penstock
         def agreed?(words)
           fail_usage "this deletes messages for good; say --yes where nobody can be asked" unless context.stdin.tty?
 
-          context.stdout.print("Delete #{words.join(", ")} and all their messages? Type yes: ")
-          context.stdout.flush
-          context.stdin.gets.to_s.strip == "yes"
+          confirmed?("Delete #{words.join(", ")} and all their messages?")
         end
 
         def delete(admin, name)

@@ -2,7 +2,8 @@
 
 require "json"
 require "socket"
-require_relative "../../process/control"
+require_relative "../../deadline"
+require_relative "../../server/control"
 require_relative "../failure"
 
 module Penstock
@@ -11,12 +12,16 @@ module Penstock
       # Finds the servers and swarms of this user that run on this machine, and talks to them. Sockets of processes that are gone
       # are put away.
       class Session
-        ANSWER_S = 5.0
-        private_constant :ANSWER_S
+        ANSWER_MS = 5_000
+        # Longest answer that is taken: more than a swarm of a thousand nodes says.
+        MOST_BYTES = 16 * 1024 * 1024
+        private_constant :ANSWER_MS, :MOST_BYTES
 
         # @param env [Hash, ENV]
-        def initialize(env)
-          @folder = ServerProcess::Control.folder(env)
+        # @param answer_ms [Integer] for how long an answer is waited for, from its first byte to its last
+        def initialize(env, answer_ms: ANSWER_MS)
+          @folder = Server::Control.folder(env)
+          @answer_ms = answer_ms
         end
 
         # @return [Array<Integer>] process ids
@@ -75,24 +80,42 @@ module Penstock
         def path(pid) = File.join(@folder, "#{pid}.sock")
 
         def there?(pid)
-          UNIXSocket.open(path(pid)) { true }
+          connected(pid) { true }
         rescue Errno::ECONNREFUSED
           File.unlink(path(pid))
           false
+        rescue Errno::EAGAIN # it has more connections waiting than it may
+          true
         rescue SystemCallError
           false
         end
 
+        # Never waits: a process that accepts nobody, with a full queue, would be waited for without an end.
+        def connected(pid)
+          socket = Socket.new(:UNIX, :STREAM)
+          socket.connect_nonblock(Addrinfo.unix(path(pid)))
+          yield socket
+        ensure
+          socket&.close
+        end
+
         def exchange(pid, command)
-          UNIXSocket.open(path(pid)) do |socket|
+          connected(pid) do |socket|
             socket.write(JSON.generate(command: command), "\n")
-            line = +""
-            until line.end_with?("\n")
-              raise IOError, "nothing came within #{ANSWER_S.to_i} s" unless socket.wait_readable(ANSWER_S)
-              line << socket.readpartial(65_536)
-            end
-            JSON.parse(line, symbolize_names: true)
+            JSON.parse(line(socket).force_encoding(Encoding::UTF_8), symbolize_names: true)
           end
+        end
+
+        def line(socket)
+          deadline = Deadline.in(@answer_ms)
+          bytes = String.new(encoding: Encoding::BINARY)
+          until bytes.end_with?("\n")
+            raise IOError, "its answer has more than #{MOST_BYTES} bytes" if bytes.bytesize > MOST_BYTES
+            socket.wait_readable(deadline.remaining_ms / 1_000.0) or
+              raise IOError, "nothing came within #{@answer_ms / 1_000.0} s"
+            bytes << socket.readpartial(65_536)
+          end
+          bytes
         end
       end
     end

@@ -46,9 +46,7 @@ module Penstock
           return true if options[:yes]
           fail_usage "this asks before it does anything; say --yes where nobody can be asked" unless context.stdin.tty?
 
-          context.stdout.print("#{question} Type yes: ")
-          context.stdout.flush
-          context.stdin.gets.to_s.strip == "yes"
+          confirmed?(question)
         end
 
         def print_letters(letters)
@@ -60,17 +58,8 @@ module Penstock
 
         def row(letter)
           source = letter.source
-          [letter.partition, letter.offset, printable(letter.origin), source&.error_class&.then { |name| printable(name) },
-            source&.attempts, letter.time, letter.replays, (printable(letter.omitted.join(", ")) if letter.reference?)]
-        end
-
-        # Nothing typed by others drives the terminal.
-        def printable(bytes)
-          return "-" if bytes.nil?
-
-          text = bytes.dup.force_encoding(Encoding::UTF_8)
-          text = bytes.inspect[1..-2] unless text.valid_encoding?
-          text.gsub(/[[:cntrl:]&&[^\n\t]]/) { |character| character.inspect[1..-2] }
+          [letter.partition, letter.offset, letter.origin, source&.error_class, source&.attempts, letter.time, letter.replays,
+            (letter.omitted.join(", ") if letter.reference?)]
         end
       end
     end

@@ -51,10 +51,11 @@ module Penstock
 
         def source?(letter)
           topic, error = @options.values_at(:topic, :error)
-          (topic.nil? || letter.source&.topic == topic) && (error.nil? || error?(letter.source&.error_class.to_s, error))
+          (topic.nil? || letter.source&.topic&.b == topic.b) && (error.nil? || error?(letter.source&.error_class.to_s, error))
         end
 
-        def error?(name, wanted) = name == wanted || name.end_with?("::#{wanted}")
+        # As bytes: what a header has need not be UTF-8.
+        def error?(name, wanted) = name.b == wanted.b || name.b.end_with?("::#{wanted}".b)
 
         def time?(letter)
           (@since.nil? || letter.failed_at >= @since) && (@until.nil? || letter.failed_at < @until)

@@ -7,6 +7,10 @@ module Penstock
     module Dead
       # One dead letter as the commands show it: its own place, where it came from, why. Immutable.
       class Letter
+        # The end of the year 9999.
+        LAST_MS = 253_402_300_799_999
+        private_constant :LAST_MS
+
         # @return [Message]
         attr_reader :record
 
@@ -46,8 +50,12 @@ module Penstock
            failed_at: time, source: @source&.to_h&.compact}
         end
 
-        # @return [String] ISO 8601, UTC
-        def time = failed_at.positive? ? Time.at(0, failed_at, :millisecond).utc.strftime("%Y-%m-%dT%H:%M:%S.%LZ") : "-"
+        # @return [String] ISO 8601, UTC; a dash where it isn't known, or is no time a clock shows
+        def time
+          return "-" unless failed_at.between?(1, LAST_MS)
+
+          Time.at(0, failed_at, :millisecond).utc.strftime("%Y-%m-%dT%H:%M:%S.%LZ")
+        end
       end
     end
   end

@@ -2,7 +2,9 @@
 
 require "securerandom"
 require_relative "../../clock"
+require_relative "../../deadline"
 require_relative "../../errors"
+require_relative "../../printable"
 require_relative "../../producer"
 require_relative "../offset_writer"
 require_relative "../target"
@@ -21,7 +23,15 @@ module Penstock
         SLICE = 500
         # As large as a message of the client library can be, in bytes.
         LARGEST = 1_000_000_000
-        private_constant :LARGEST
+        # Errors that say nothing about the letter, but that the cluster can't be reached.
+        AWAY = %i[transport all_brokers_down resolve ssl authentication timed_out msg_timed_out timed_out_queue].freeze
+        # After this many of these errors without a delivery in between the command stops: each letter would wait for a timeout.
+        GIVEN_UP_AFTER = 3
+        private_constant :LARGEST, :AWAY, :GIVEN_UP_AFTER
+
+        # What became of letters that were to be sent back: `sent`, `refused` ({Letter} => why), and `stopped`, the error after
+        # which no more were tried; the others count towards that.
+        Returned = Struct.new(:sent, :refused, :stopped, :away, :last_error)
 
         # @param target [Target]
         # @param topic [String] of the dead letters
@@ -47,23 +57,29 @@ module Penstock
           end
         end
 
+        # Each letter by itself: one that can't be sent, or isn't taken, keeps no other one back.
+        #
         # @param letters [Array<Letter>]
         # @param to [String, nil] nil: the topic each came from
-        # @return [Hash{Letter => String}] those that weren't sent, because what was left out of them is gone, with how that is
-        # @raise [ProduceManyError] some weren't delivered: what was sent together with them is sent again the next time
+        # @return [Returned]
         def replay(letters, to)
-          refused = {}
-          slices(letters).each do |slice|
-            sent = slice.first.reference? ? [completed(slice.first, to, refused)].compact : slice.map { |one| message(one, to) }
-            next if sent.empty?
-
-            producer.produce_many_sync(sent)
-            drop(slice)
-          end
-          refused
+          found = Returned.new([], {}, nil, 0)
+          slices(letters).each { |slice| found.stopped ? break : return_slice(slice, to, found) }
+          found
         ensure
           @producer&.close
           @originals&.close
+        end
+
+        # @param letter [Letter]
+        # @param to [String, nil]
+        # @return [String, nil] why it can't be sent, as far as that is known without trying
+        def objection(letter, to)
+          return if to
+          return "it doesn't say where it came from: name a topic with --to" unless letter.source
+          return if Producer::MessageRules.topic?(letter.source.topic)
+
+          "it comes from #{Printable.inspect(letter.source.topic)}, which can't be a topic's name: name a topic with --to"
         end
 
         # @param letter [Letter] from which something was left out
@@ -88,10 +104,44 @@ module Penstock
           Processing::Failure::Message.replay(letter.record, topic: to, original: original)
         end
 
-        def completed(letter, to, refused)
-          message(letter, to, originals.of(letter))
+        def return_slice(slice, to, found)
+          offered = slice.to_h { |letter| [letter, offer(letter, to, found)] }.compact
+          deadline = Deadline.in(producer.config.max_wait_timeout)
+          sent = offered.select { |letter, handle| await(letter, handle, deadline, found) }.keys
+          found.sent.concat(sent)
+          found.away = 0 if sent.any?
+          found.stopped = found.last_error if found.away >= GIVEN_UP_AFTER
+          drop(sent)
+        end
+
+        # @return [Delivery::Handle, nil] nil: it isn't sent
+        def offer(letter, to, found)
+          producer.produce_async(message(letter, to, (originals.of(letter) if letter.reference?)))
         rescue Originals::GoneError => error
-          refused[letter] = error.message
+          found.refused[letter] = "its #{letter.omitted.join(" and its ")} was left out, and #{error.message}"
+          nil
+        rescue MessageInvalidError => error
+          found.refused[letter] = error.message
+          nil
+        rescue ProduceError, KafkaError, WaitTimeoutError => error
+          refuse(letter, error, found)
+        end
+
+        # @return [Boolean, nil] true: it was delivered
+        def await(letter, handle, deadline, found)
+          report = handle.wait(timeout_ms: deadline.remaining_ms, raise_response_error: false)
+          return true unless report.error
+
+          reason = "#{report.topic}: #{report.error.message}#{", and may have been sent all the same" if report.unknown?}"
+          refuse(letter, report.error, found, reason)
+        rescue WaitTimeoutError => error
+          refuse(letter, error, found)
+        end
+
+        def refuse(letter, error, found, reason = error.message)
+          found.refused[letter] = reason
+          found.last_error = error
+          found.away += 1 if error.is_a?(WaitTimeoutError) || AWAY.include?(error.code)
           nil
         end
 

@@ -20,10 +20,12 @@ module Penstock
         # @param paths [Array<String>]
         # @param dir [String] the folder relative paths are counted from
         # @param shutdown_timeout_ms [Integer] of the application
-        def initialize(paths, dir:, shutdown_timeout_ms:)
+        # @param health_host [String, nil] where the application's health page listens; nil where that isn't known
+        def initialize(paths, dir:, shutdown_timeout_ms:, health_host: nil)
           @paths = paths
           @dir = dir
           @grace = Grace.new(shutdown_timeout_ms)
+          @health_host = health_host
         end
 
         # @return [Array<Step>] at least one a file
@@ -42,7 +44,7 @@ module Penstock
         def kind_of(name)
           case name
           when /\.(?:service|conf)\z/ then ->(path, text) { Unit.new(path, text, @grace).steps }
-          when /\.ya?ml\z/ then ->(path, text) { Manifest.new(path, text, @grace).steps }
+          when /\.ya?ml\z/ then ->(path, text) { Manifest.new(path, text, @grace, @health_host).steps }
           when /Dockerfile|Containerfile/ then ->(path, text) { Image.new(path, text).steps }
           when /\AProcfile/ then ->(path, _text) { [Step.skipped(path, format(PROCFILE, seconds: @grace.seconds))] }
           end

@@ -26,7 +26,8 @@ module Penstock
         # @return [Array(Processing::Lane, Out, Boolean), nil] the lane, its units that are out, and whether all of it is known;
         #   nil: too little is
         def call
-          base, tail, incomplete, in_flight = @state.values
+          base, tail, incomplete, in_flight, _incarnation, _attempts, again = @state.values
+          return if again # which records come again isn't known
           handed = @script.out_at(@state)
           return unless handed.size == in_flight && handed.all? { |unit| unit.action == "consume" }
           @lane = @make.call

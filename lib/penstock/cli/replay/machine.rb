@@ -6,6 +6,7 @@ require_relative "../../messages/messages"
 require_relative "../../processing/assembly"
 require_relative "../../processing/recording/offsets"
 require_relative "../../processing/recording/wording"
+require_relative "again"
 require_relative "beginning"
 require_relative "out"
 require_relative "outcomes"
@@ -21,6 +22,8 @@ module Penstock
       #
       # One use, on the command's thread.
       class Machine
+        include Again
+
         # A decision that isn't the one that was recorded.
         Difference = Struct.new(:entry, :what, :recorded, :replayed)
 
@@ -153,8 +156,7 @@ module Penstock
           offsets = @script.records(entry) or return leave_out(GAPS)
           foresee(entry, offsets)
           recorded = @script.effects(entry)
-          low = offsets.first if recorded.any? { |effect| effect.last == "consumer.offset_reset" }
-          effects = assembly.admission.call(@lane, batch(entry, offsets), low)
+          effects = assembly.admission.call(@lane, batch(entry, offsets), low_watermark(recorded, offsets))
           actual = wording(effects)
           compare(entry, "what the take led to", recorded, actual)
           perform(effects)
@@ -164,19 +166,23 @@ module Penstock
         # User code, or a time, has decided.
         def on_let_in(entry)
           offsets = Processing::Recording::Offsets.of(entry.values)
-          offsets.empty? ? leave_out(ADMISSION) : push(messages(offsets), entry)
+          return leave_out(ADMISSION) if offsets.empty?
+          waits_no_longer(offsets)
+          push(messages(offsets), entry)
         end
 
         def on_dropped(entry)
           offsets = Processing::Recording::Offsets.of(entry.values)
-          offsets.empty? ? leave_out(ADMISSION) : @lane.drop(offsets)
+          return leave_out(ADMISSION) if offsets.empty?
+          waits_no_longer(offsets)
+          @lane.drop(offsets)
         end
 
         # What the loop knew and a dump doesn't: that a source had to begin elsewhere, that it may repeat what it had sent.
         def foresee(entry, offsets)
           seek = @script.effects(entry).find { |name, _target, cause| name == "Seek" && cause == "newcomer" }
           @lane.begin_at = seek[1].to_sym if seek
-          tail = @lane.ledger.tail
+          tail = @lane.next_take
           @lane.may_repeat! if offsets.any? && tail && offsets.first < tail && @script.effects(entry).empty?
         end
 
@@ -192,11 +198,13 @@ module Penstock
         end
 
         def on_outcome(entry)
-          wish, advice, stale, reached = @wish, @advice, @stale, @reached
-          @wish = @advice = @stale = @reached = nil
+          wish, advice, stale, reached, held = @wish, @advice, @stale, @reached, @held
+          @wish = @advice = @stale = @reached = @held = nil
           unit = @out.delete(entry.values.first(2)) { |one| came_back?(one, stale) }
           return action_ended(entry, unit, wish, stale) unless entry[0] == "consume"
           return ended_late(entry) unless unit
+          return leave_out(Again::HELD) if held == []
+          share_consumer(unit, held) if held
           unit.go_on until unit.rest.nil? || unit.stretch.calls == reached
           compare(entry, "the lowest offset that isn't complete", entry[5], @lane.ledger.base) if @exact
           settle(entry, Outcomes.build(unit, entry, wish, advice))
@@ -210,9 +218,11 @@ module Penstock
 
         # A hook, a tick, or what asked user code about records: marks are read then too, and it may have wished for something.
         def action_ended(entry, unit, wish, stale)
+          unit ||= @lane.action_unit(entry[0].to_sym, nothing) unless stale || entry[0] == "prepare"
           @lane.returned(unit) if unit
           @script.following(entry, :back).each { |back| called_back(back) }
           return if stale
+          return perform(assembly.settle(@lane, Outcomes.build(unit, entry, wish, nil), entry.at)) if unit && entry[2]
           @lane.take_marks unless @lane.rolling?
           flow = Outcomes.flow(wish) if wish
           perform(assembly.ask(@lane, flow, entry.at)) if flow && !flow.is_a?(Symbol)
@@ -233,17 +243,8 @@ module Penstock
           effects = assembly.settle(@lane, outcome, entry.at)
           compare(entry, "what the outcome led to", recorded, wording(effects))
           perform(effects)
+          @lane.settled(outcome.unit)
           @lane.waiting? # a loop looks now: a key that waits loses its place in the row
-        end
-
-        # The topic's breaker looks at all its partitions: what it decided here is taken over.
-        def tripped(outcome, recorded)
-          @tripped = true
-          unit = outcome.unit
-          @lane.take_marks(nil, unit)
-          @lane.division.isolate(unit.key, outcome.blamed)
-          @lane.division.requeue(unit.key, @lane.incomplete_of(unit))
-          recorded.each { |name, reason, at| @lane.holds.add(:user, at) if [name, reason] == %w[Hold user] }
         end
 
         # The outcome that follows belongs to an earlier assignment, or to what was before the lane began anew.
@@ -272,12 +273,12 @@ module Penstock
         def on_mark(entry)
           through, first = entry.values
           return @lane.marks.reported(through - 1) unless first
-          @out.find(["consume", first], @lane.incarnation)&.marks&.reported(through)
+          cell_of(first)&.reported(through)
         end
 
         def on_carried(entry)
           offset, first, exact = entry.values
-          cell = exact ? letter_at(offset) : @out.find(["consume", first], @lane.incarnation)&.marks
+          cell = exact ? letter_at(offset) : first && cell_of(first)
           @lane.commit_marks([[cell, offset]], @lane.committed, nil) if cell || first.nil?
         end
 
@@ -289,7 +290,7 @@ module Penstock
         def on_letter(entry)
           burial = @ports.letter(entry[0]) or return
           @lane.letter_done
-          perform(burial.acknowledged(@lane, entry.at))
+          perform(burial.acknowledged(@lane))
         end
 
         def on_expired(entry)
@@ -322,7 +323,7 @@ module Penstock
           @lane.attempts.restore(unit.first, unit.attempt - 1) if unit.attempt > 1 && !@exact
           return unless @lane.waiting?
           @lane.division.calls = unit.size.fdiv(@topic.max_messages).ceil unless @lane.rolling?
-          probe = @probing || (@tripped && unit.size == 1)
+          probe = @probing || (@tripped && unit.size == 1 && @lane.division.size > 1)
           @probing = false
           probe ? @lane.probe : @lane.next_unit
         end
@@ -337,8 +338,8 @@ module Penstock
         end
 
         def let_in(take)
-          while @lane && (entry = @lane.intake.shift)
-            push(entry.messages, take) if @plain
+          while @plain && @lane && (entry = @lane.intake.shift)
+            push(entry.messages, take)
           end
         end
 

@@ -41,9 +41,6 @@ module Penstock
         # @return [Array<Processing::Unit>] that were called back, in order
         def call_back(count) = @places.pop(count).filter_map(&:unit)
 
-        # @return [Processing::Unit, nil] of the present incarnation
-        def find(name, incarnation) = @places.find { |one| one.called?(name) && one.unit&.incarnation == incarnation }&.unit
-
         # @return [Array<Processing::Unit>]
         def units = @places.filter_map(&:unit)
 

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../../printable"
 require_relative "../../processing/recording/offsets"
 
 module Penstock
@@ -59,13 +60,16 @@ module Penstock
           # @param entry [Script::Entry]
           # @return [String, nil] nil for what only serves the replay
           def call(entry)
-            return if SILENT.include?(entry.kind)
+            Printable.line(words(entry)) unless SILENT.include?(entry.kind)
+          end
+
+          private
+
+          def words(entry)
             return effect(entry) if entry.kind == :effect
             line = LINES[entry.kind]
             line ? line.call(*filled(entry.values, line)) : [entry.kind, *entry.values].join(" ")
           end
-
-          private
 
           def told(row)
             offsets = Processing::Recording::Offsets.of(row)

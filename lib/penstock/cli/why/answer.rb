@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require_relative "../../printable"
+
 module Penstock
   module CLI
     module Why
@@ -42,7 +44,7 @@ module Penstock
         end
 
         # @return [Array<String>] what is known, the answer first
-        def lines = [verdict, *counts, *ignored, standing, owner, *@facts.recorded]
+        def lines = [verdict, *counts, *ignored, standing, owner, *@facts.recorded].map { |line| Printable.line(line) }
 
         # @return [Hash] the same as plain values
         def to_h

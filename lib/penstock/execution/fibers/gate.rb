@@ -45,16 +45,16 @@ module Penstock
           def raise_at(fiber, error) = Fiber.scheduler.raise(fiber, error)
         end
 
-        # @param onion [#call] what else is around user code
-        def initialize(onion)
-          @onion = onion
+        # @param middleware [#call] what else is around user code
+        def initialize(middleware)
+          @middleware = middleware
         end
 
-        # @see Onion#call
+        # @see MiddlewareStack#call
         def call(consumer, action, &)
           place = Thread.current[KEY]
           place.open
-          @onion.call(consumer, action, &)
+          @middleware.call(consumer, action, &)
         ensure
           place&.close
         end

@@ -25,7 +25,7 @@ module Penstock
           @closed = false
         end
 
-        # @param threads [#start] where threads are born
+        # @param threads [#start] starts threads
         def start(threads)
           @thread ||= threads.start("penstock fibers lookout") { watch }
         end

@@ -1,18 +1,34 @@
 # frozen_string_literal: true
 
 require_relative "../../errors"
+require_relative "../executor"
+require_relative "gate"
 require_relative "lookout"
 require_relative "reactor"
 
 module Penstock
   module Execution
     module Fibers
-      # Runs units in fibers: for user code that waits. Thousands of them share a thread (a reactor of the `async` gem); whenever
-      # one waits for a socket, a timer, a lock or a commit, another goes on. Code that computes, or waits in a way the gem
-      # doesn't see, keeps all others of its thread waiting: {Lookout} tells.
+      # The executor of `run_on :fibers`: runs units in fibers, for user code that waits. Thousands of them share a thread (a
+      # reactor of the `async` gem); whenever one waits for a socket, a timer, a lock or a commit, another continues. Code that
+      # computes, or waits in a way the gem doesn't see, blocks all others of its thread: {Lookout} reports that.
       #
-      # As many threads as `size`, born when there is work. Ends with {#close}.
+      # At most `size` threads, started when there is work. Ends with {#close}.
       class Pool
+        include Executor
+
+        # @param topics [Array<Routing::Topic>] those with `run_on :fibers`
+        # @param parts [Placement::Parts]
+        # @return [Pool]
+        def self.build(topics, parts)
+          host = parts.host
+          threads = topics.map { |topic| topic.features[:run_on].threads || 1 }.max
+          most = topics.sum { |topic| host.worker_limit(topic.name) }
+          report = ->(name, payload) { host.monitor.instrument(name, payload) if host.monitor.subscribed?(name) }
+          new(queue: host.new_queue, runner: parts.runner.call(Gate.new(parts.middleware)), threads: host.threads,
+            size: threads, most: (most / threads.to_f).ceil, report: report)
+        end
+
         # Loads the gem, which isn't a dependency of ours.
         # @raise [ConfigurationError] it isn't there
         def self.load
@@ -27,7 +43,7 @@ module Penstock
 
         # @param queue [#take, #finished]
         # @param runner [#call, #broken] runs a unit, see {UnitRunner}
-        # @param threads [#start] where threads are born
+        # @param threads [#start] starts threads
         # @param size [Integer] reactor threads
         # @param most [Integer] units each may have at once
         # @param report [#call] receives the name and payload of an event
@@ -43,8 +59,8 @@ module Penstock
           @lookout = Lookout.new(method(:reactors), report)
         end
 
-        # One more reactor, if one more is allowed and those that are there have nobody to take a unit.
-        # @param count [Integer] how many units would find somebody
+        # Starts one more reactor, if one more is allowed and no reactor waits for units.
+        # @param count [Integer] how many could be used
         def grow(count = 1)
           @lock.synchronize do
             @reactors.select! { |thread, _reactor| thread.alive? }
@@ -70,7 +86,7 @@ module Penstock
         # @return [Integer]
         def size = @reactors.size
 
-        # Lets idle reactors go, and waits for the others.
+        # Lets idle reactors end, and waits for the others.
         # @param timeout_s [Float]
         # @return [Boolean] whether all have ended
         def close(timeout_s)

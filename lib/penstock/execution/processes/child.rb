@@ -13,7 +13,7 @@ require_relative "flows"
 require_relative "inbox"
 require_relative "order_batch"
 require_relative "order_messages"
-require_relative "page"
+require_relative "shared_status"
 require_relative "recorder"
 require_relative "report_codec"
 require_relative "unit_codec"
@@ -34,26 +34,27 @@ module Penstock
         FAILED = 70
         private_constant :TOGETHER_US, :PRODUCER_MS, :ORPHANED, :FAILED
 
-        # @param kit [Kit]
+        # @param child_context [ChildContext]
         # @param socket [UNIXSocket]
-        # @param file [File] of the page
-        def initialize(kit, socket, file)
-          @kit = kit
+        # @param file [File] of the {SharedStatus}
+        def initialize(child_context, socket, file)
+          @child_context = child_context
           @channel = Channel.new(socket)
-          @page = Page.new(file)
-          @recorder = Recorder.new(kit.monitor)
-          @link = ChildLink.new(@channel, kit.producer)
-          @runner = UnitRunner.new(monitor: @recorder, onion: kit.onion, clock: kit.clock, critical: kit.critical)
+          @shared_status = SharedStatus.new(file)
+          @recorder = Recorder.new(child_context.monitor)
+          @link = ChildLink.new(@channel, child_context.producer)
+          @runner = UnitRunner.new(monitor: @recorder, middleware: child_context.middleware, clock: child_context.clock,
+            critical: child_context.critical)
           @inbox = Inbox.new
           @flushed_at = 0
         end
 
         # Never returns.
         def run
-          @kit.adopt.call(@recorder)
-          @kit.monitor.instrument("process_pool.after_fork", {pid: ::Process.pid})
-          @kit.threads.start("penstock child reader") { read }
-          worker = @kit.threads.start("penstock child") { work }
+          @child_context.adopt.call(@recorder)
+          @child_context.monitor.instrument("process_pool.after_fork", {pid: ::Process.pid})
+          @child_context.threads.start("penstock child reader") { read }
+          worker = @child_context.threads.start("penstock child") { work }
           worker.join
           finish
         ensure
@@ -63,7 +64,7 @@ module Penstock
         private
 
         def finish
-          @kit.close_producer.call(PRODUCER_MS)
+          @child_context.close_producer.call(PRODUCER_MS)
           @channel.flush
           [$stdout, $stderr].each(&:flush)
         end
@@ -84,24 +85,24 @@ module Penstock
 
         # Small units share a call into the kernel.
         def flush
-          now = @kit.clock.monotonic_us
+          now = @child_context.clock.monotonic_us
           return if !@inbox.empty? && now - @flushed_at < TOGETHER_US
           @channel.flush
           @flushed_at = now
         end
 
         def run_unit(order)
-          @page.begin(order.id)
+          @shared_status.begin(order.id)
           lane = lane(order)
           unit = unit(order, lane)
           slot = ChildSlot.new(Consumer::Context.new(lane, @link))
-          started = @kit.clock.monotonic_us
+          started = @child_context.clock.monotonic_us
           outcome = @runner.call(slot, unit)
-          took_us = @kit.clock.monotonic_us - started
+          took_us = @child_context.clock.monotonic_us - started
           tell(order, slot.context, outcome, took_us)
         ensure
           lane&.marks&.disown!
-          @page.clear
+          @shared_status.clear
         end
 
         def tell(order, context, outcome, took_us)
@@ -110,16 +111,16 @@ module Penstock
         end
 
         def lane(order)
-          topic = @kit.topics.fetch(order.route)
+          topic = @child_context.topics.fetch(order.route)
           topic = topic.discover(order.topic_name) if topic.pattern?
-          marks = ChildMarks.new(@page, ->(metadata) { @link.metadata(order.id, metadata) })
+          marks = ChildMarks.new(@shared_status, ->(metadata) { @link.metadata(order.id, metadata) })
           @inbox.tell(order.id, marks)
           ChildLane.new(topic, order.topic_name, order.partition, marks, order.metadata, order.id)
         end
 
         def unit(order, lane)
-          batch = OrderBatch.new(order, @page)
-          batch.context = Messages::Context.new(lane.topic.deserializers, order.received_ms, lane.marks)
+          batch = OrderBatch.new(order, @shared_status)
+          batch.context = Messages::Context.new(lane.topic.deserializers, 0, lane.marks)
           messages = OrderMessages.new(batch, scheduled_ms: order.scheduled_ms)
           Processing::Unit.new(lane, order.action, messages, nil, order.attempt, 0).tap { |unit| unit.collapsed = order.collapsed }
         end

@@ -2,7 +2,7 @@
 
 require_relative "../../errors"
 require_relative "frame"
-require_relative "page"
+require_relative "shared_status"
 
 module Penstock
   module Execution
@@ -19,12 +19,12 @@ module Penstock
 
         # @param pid [Integer]
         # @param channel [Channel]
-        # @param page [Page]
+        # @param shared_status [SharedStatus]
         # @param mold [MoldHandle]
-        def initialize(pid, channel, page, mold)
+        def initialize(pid, channel, shared_status, mold)
           @pid = pid
           @channel = channel
-          @page = page
+          @shared_status = shared_status
           @mold = mold
           @gone = false
         end
@@ -35,8 +35,8 @@ module Penstock
         # @return [Boolean] whether it is known to be gone
         def gone? = @gone
 
-        # @return [Page::State, nil] what it is doing
-        def state = @page.read
+        # @return [SharedStatus::State, nil] what it is doing
+        def state = @shared_status.read
 
         # @param type [Symbol]
         # @param value [Object]
@@ -72,7 +72,7 @@ module Penstock
         # Closes our ends. Its process ends by that, if it still lives.
         def close
           @gone = true
-          [@channel, @page].each(&:close)
+          [@channel, @shared_status].each(&:close)
         end
 
         private

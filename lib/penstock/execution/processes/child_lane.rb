@@ -7,17 +7,17 @@ module Penstock
     module Processes
       # Marks inside a child: written where the application sees them at once, also when this process doesn't live to tell.
       class ChildMarks < Consumer::Marks
-        # @param page [Page]
+        # @param shared_status [SharedStatus]
         # @param tell [#call] takes metadata to the application
-        def initialize(page, tell)
+        def initialize(shared_status, tell)
           super()
-          @page = page
+          @shared_status = shared_status
           @tell = tell
         end
 
         def mark(offset, metadata = nil)
           return false unless super
-          @page.marked(through)
+          @shared_status.marked(through)
           @tell.call(metadata) if metadata
           true
         end
@@ -30,6 +30,7 @@ module Penstock
       # A partition as a child knows it, for the length of one unit; `unit` is that one's number.
       ChildLane = Struct.new(:topic, :topic_name, :partition, :marks, :adopted_metadata, :unit) do
         def key = [topic_name, partition]
+        def breaker = nil
       end
 
       # What a unit runner needs to know about the place of a unit: one consumer, made for it.

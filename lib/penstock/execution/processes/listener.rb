@@ -3,27 +3,27 @@
 module Penstock
   module Execution
     module Processes
-      # Listens to children that have no unit. Their minders wait for one, and hear nothing; but threads that user code left in
-      # a child may still want a partition to go on, or wait. One thread for a pool, born with its first child: while all rest
-      # it sleeps until one says something, else it looks around every so often. Ends with {#close}.
+      # Reads from children that have no unit. Their drivers wait for a unit and don't read; but threads that user code left
+      # running in a child may still ask to resume or pause a partition. One thread a pool, started with the first child: while
+      # all children are idle it sleeps until one of them sends something, otherwise it polls. Ends with {#close}.
       class Listener
-        # How often it looks who rests, while others work.
-        AROUND_S = 0.05
-        private_constant :AROUND_S
+        # How often it looks which drivers are idle, while others work.
+        POLL_S = 0.05
+        private_constant :POLL_S
 
-        # @param threads [#start] where threads are born
-        # @yieldreturn [Array<Minder>]
-        def initialize(threads, &minders)
+        # @param threads [#start] starts threads
+        # @yieldreturn [Array<ChildDriver>]
+        def initialize(threads, &drivers)
           @threads = threads
-          @minders = minders
+          @drivers = drivers
           @lock = Mutex.new
           @thread = nil
           @closed = false
         end
 
-        # There is a child that it hasn't heard of.
-        # @param _minder [Minder]
-        def born(_minder)
+        # A driver has started a child.
+        # @param _driver [ChildDriver]
+        def child_started(_driver)
           @lock.synchronize do
             next if @closed
             @wake, @waker = IO.pipe unless @wake
@@ -45,18 +45,18 @@ module Penstock
 
         def listen
           until @closed
-            ears = @minders.call.to_h { |minder| [minder.ear, minder] }
-            spoke = wait(ears.select { |socket, _minder| socket }, ears.key?(false) ? AROUND_S : nil)
-            wait({}, AROUND_S) unless spoke.map(&:overhear).all? # an answer to a unit: there is work again
+            sockets = @drivers.call.to_h { |driver| [driver.idle_socket, driver] }
+            ready = wait(sockets.select { |socket, _driver| socket }, sockets.key?(false) ? POLL_S : nil)
+            wait({}, POLL_S) unless ready.map(&:read_while_idle).all? # an answer to a unit: its driver works again
           end
         end
 
-        # @param ears [Hash{IO => Minder}]
-        # @return [Array<Minder>] whose children have said something
-        def wait(ears, seconds)
-          ready, = IO.select([@wake, *ears.keys], nil, nil, seconds)
+        # @param sockets [Hash{IO => ChildDriver}]
+        # @return [Array<ChildDriver>] those whose children have sent something
+        def wait(sockets, seconds)
+          ready, = IO.select([@wake, *sockets.keys], nil, nil, seconds)
           @wake.read_nonblock(64, exception: false) if ready&.delete(@wake)
-          ready.to_a.map { |socket| ears.fetch(socket) }
+          ready.to_a.map { |socket| sockets.fetch(socket) }
         rescue IOError, SystemCallError # a socket was closed at this moment
           []
         end

@@ -36,10 +36,10 @@ module Penstock
         PARENT_S = 1.0
         private_constant :SIGNALS, :ENDING_S, :PARENT_S
 
-        # @param kit [Kit]
-        # @param socket [UNIXSocket] to the application; with each request come a child's socket and its page
-        def initialize(kit, socket)
-          @kit = kit
+        # @param child_context [ChildContext]
+        # @param socket [UNIXSocket] to the application; with each request come a child's socket and its shared_status
+        def initialize(child_context, socket)
+          @child_context = child_context
           @socket = socket
           @channel = Channel.new(socket)
           @children = {}
@@ -61,7 +61,7 @@ module Penstock
 
         private
 
-        # Pages that are written now are shared later.
+        # Memory pages that are written now are shared later.
         def warm_up
           ::Process.respond_to?(:warmup) ? ::Process.warmup : GC.start
         end
@@ -75,23 +75,23 @@ module Penstock
 
         def request
           socket = @socket.recv_io(UNIXSocket)
-          page = @socket.recv_io(File, "r+b")
+          shared_status = @socket.recv_io(File, "r+b")
           mold = ::Process.pid
-          pid = fork { child(mold, socket, page) }
+          pid = fork { child(mold, socket, shared_status) }
           @children[pid] = true
           @channel.send_value(:forked, pid)
         rescue SocketError, SystemCallError, IOError # nothing came: the other end is closed
           @socket = nil
         ensure
-          [socket, page].each { |io| io&.close }
+          [socket, shared_status].each { |io| io&.close }
         end
 
-        def child(mold, socket, page)
+        def child(mold, socket, shared_status)
           trap("CHLD", "DEFAULT")
           Orphans.die_with_parent(mold)
           ::Process.setproctitle("penstock process of #{mold}")
           [@socket, @ended].each(&:close)
-          Child.new(@kit, socket, page).run
+          Child.new(@child_context, socket, shared_status).run
         ensure
           exit!(70)
         end

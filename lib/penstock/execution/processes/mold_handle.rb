@@ -5,7 +5,7 @@ require_relative "../../errors"
 require_relative "channel"
 require_relative "child_handle"
 require_relative "mold"
-require_relative "page"
+require_relative "shared_status"
 
 module Penstock
   module Execution
@@ -20,13 +20,13 @@ module Penstock
         FORKING_S = 30.0
         private_constant :CLOSING_S, :FORKING_S
 
-        # @param kit [Kit]
+        # @param child_context [ChildContext]
         # @return [MoldHandle]
-        def self.fork(kit)
+        def self.fork(child_context)
           ours, theirs = UNIXSocket.pair
           pid = ::Process.fork do
             ours.close
-            Mold.new(kit, theirs).run
+            Mold.new(child_context, theirs).run
           ensure
             exit!(70)
           end
@@ -64,11 +64,11 @@ module Penstock
         # @raise [InternalError] the mold is gone
         def child
           ours, theirs = UNIXSocket.pair
-          page = Page.create
-          pid = @asking.synchronize { ask(theirs, page) }
-          ChildHandle.new(pid, Channel.new(ours), page, self)
+          shared_status = SharedStatus.create
+          pid = @asking.synchronize { ask(theirs, shared_status) }
+          ChildHandle.new(pid, Channel.new(ours), shared_status, self)
         rescue SystemCallError, IOError, InternalError
-          [ours, page].each { |io| io&.close }
+          [ours, shared_status].each { |io| io&.close }
           raise InternalError, "no process can be made: the process they are forked from (#{@pid}) is gone"
         ensure
           theirs&.close
@@ -104,9 +104,9 @@ module Penstock
 
         private
 
-        def ask(theirs, page)
+        def ask(theirs, shared_status)
           @socket.send_io(theirs)
-          @socket.send_io(page.file)
+          @socket.send_io(shared_status.file)
           ends = now + FORKING_S
           @lock.synchronize do
             @changed.wait(@lock, [ends - now, 0].max) until @forked.any? || @gone || now >= ends

@@ -15,12 +15,12 @@ module Penstock
         attr_reader :eof
 
         # @param order [UnitCodec::Order]
-        # @param page [Page]
-        def initialize(order, page)
+        # @param shared_status [SharedStatus]
+        def initialize(order, shared_status)
           @order = order
           @body = order.body
           @records = order.records
-          @page = page
+          @shared_status = shared_status
           @eof = @records.last.offset + 1 if order.at_end && @records.any?
         end
 
@@ -31,6 +31,7 @@ module Penstock
         def timestamp(index) = @records[index].timestamp
         def timestamp_type(_index) = :create
         def leader_epoch(index) = @records[index].epoch
+        def received_ms(index) = @records[index].received_ms
 
         def key(index)
           record = @records[index]
@@ -48,7 +49,7 @@ module Penstock
         def headers(index)
           record = @records[index]
           return NOTHING if record.headers_bytes.zero?
-          Frame.value(@body.byteslice(record.headers_at, record.headers_bytes)).each_value(&:freeze).freeze
+          Frame.value(@body.byteslice(record.headers_at, record.headers_bytes)).each_value { |value| frozen(value) }.freeze
         end
 
         def bytesize(index)
@@ -56,7 +57,7 @@ module Penstock
           record.end - record.key_at
         end
 
-        # Yields views one after another; the owner's cursor and the page follow.
+        # Yields views one after another; the owner's cursor and the shared_status follow.
         def each_view(klass, owner, first, count)
           first.upto(first + count - 1) do |index|
             owner.cursor = index
@@ -68,7 +69,15 @@ module Penstock
         def each_raw(first, count, &) = raw_payloads(first, count).each(&)
 
         # Called with each step of an iteration, before user code sees the record.
-        def looked_at(index) = @page.at(@records[index].offset)
+        def looked_at(index) = @shared_status.at(@records[index].offset)
+
+        private
+
+        # As they are outside of the pool: an Array has the values of a name that occurs more than once.
+        def frozen(value)
+          value.each(&:freeze) if value.is_a?(Array)
+          value.freeze
+        end
       end
     end
   end

@@ -5,7 +5,8 @@ require_relative "../../messages/messages"
 module Penstock
   module Execution
     module Processes
-      # The messages of a unit inside a child: each step of an iteration is told to the page before user code sees the record.
+      # The messages of a unit inside a child: each step of an iteration is written to the {SharedStatus} before user code
+      # sees the record.
       class OrderMessages < Messages
         def cursor=(index)
           @cursor = index

@@ -1,53 +1,79 @@
 # frozen_string_literal: true
 
+require_relative "../executor"
+require_relative "child_context"
+require_relative "child_driver"
 require_relative "listener"
-require_relative "minder"
 require_relative "mold_handle"
 require_relative "reply"
 
 module Penstock
   module Execution
     module Processes
-      # Runs units in processes of their own: for user code that computes, which in one process gets one core, however many
-      # threads it has. As many processes as `size`; each has a thread here that looks after it ({Minder}), born with its first
-      # unit. Ends with {#close}.
+      # The executor of `run_on :processes`: runs units in child processes. For user code that computes, which in one process gets
+      # one core however many threads it has. There are at most `size` processes; each has a thread here that drives it
+      # ({ChildDriver}), started with its first unit. Ends with {#close}.
       #
-      # The mold the processes are forked from is made with the pool, by the main thread, before anything is open that doesn't
-      # survive a fork: make the pool first.
+      # The mold that the processes are forked from is made with the pool, by the main thread, before anything is open that does
+      # not survive a fork: make the pool first.
       class Pool
-        # How long children may take beyond a stop's time, once they are killed.
+        include Executor
+
+        # @param topics [Array<Routing::Topic>] those with `run_on :processes`
+        # @param parts [Placement::Parts]
+        # @return [Pool]
+        # @raise [ConfigurationError] nothing can be forked here
+        def self.build(topics, parts)
+          host = parts.host
+          queue = host.new_queue
+          context = ChildContext.new(topics: topics, middleware: parts.middleware, monitor: host.monitor, clock: host.clock,
+            critical: host.settings.critical_errors, threads: host.threads, **parts.child_setup)
+          new(child_context: context, queue: queue, local: parts.runner.call(parts.middleware),
+            mold: parts.mold || forked_mold(context), size: topics.map { |topic| topic.features[:run_on].most }.max,
+            lost: host.method(:stop_because))
+        end
+
+        def self.forked_mold(context)
+          problems = Mold.obstacles
+          raise ConfigurationError.new(problems) if problems.any?
+          MoldHandle.fork(context)
+        end
+        private_class_method :forked_mold
+
+        # How long children may take to end after they are killed.
         KILLED_S = 2.0
         private_constant :KILLED_S
 
         # @return [Object] where its units wait
         attr_reader :queue
 
-        # @param kit [Kit]
+        # @param child_context [ChildContext]
         # @param queue [#take, #finished, #put_back]
         # @param size [Integer] processes
         # @param local [#call] runs what isn't for a child
-        # @param lost [#call] is given an error when no process can be made any more
+        # @param lost [#call] called with an error when no process can be forked any more
         # @param mold [MoldHandle]
-        def initialize(kit:, queue:, size:, local:, lost:, mold: MoldHandle.fork(kit))
-          @kit = kit
+        def initialize(child_context:, queue:, size:, local:, lost:, mold: MoldHandle.fork(child_context))
+          @child_context = child_context
           @queue = queue
           @size = size
           @local = local
           @lock = Mutex.new
-          @minders = {}
-          @routes = kit.topics.each_with_index.to_h { |topic, index| [Pool.key(topic), index] }
-          @reply = Reply.new(monitor: kit.monitor, clock: kit.clock, queue: queue, size: size, advice: local.method(:advice))
+          @drivers = {}
+          @routes = child_context.topics.each_with_index.to_h { |topic, index| [Pool.key(topic), index] }
+          @reply = Reply.new(monitor: child_context.monitor, clock: child_context.clock, queue: queue, size: size,
+            advice: local.method(:advice))
           @mold = mold
-          @mold.start(kit.threads) { lost.call(gone) }
+          @mold.start(child_context.threads) { lost.call(gone) }
           @listener = listener
         end
 
-        # One more process for each unit that finds nobody idle, if more are allowed.
+        # Starts one more process for each unit that finds none idle, if more are allowed.
         # @param count [Integer] how many could be used
         def grow(count = 1)
           @lock.synchronize do
-            @minders.select! { |thread, _minder| thread.alive? }
-            [count, @size - @minders.size].min.times { add_locked }
+            @drivers.select! { |thread, _driver| thread.alive? }
+            [count, @size - @drivers.size].min.times { add_locked }
           end
         end
 
@@ -56,17 +82,17 @@ module Penstock
         # @param error [Exception]
         # @return [Array<Processing::Unit>]
         def interrupt(these, error = Interrupted.new)
-          minders.flat_map { |minder| minder.flight.interrupt(these, error) }
+          drivers.flat_map { |driver| driver.in_flight.interrupt(these, error) }
         end
 
         # @return [Array<Array(Thread, Processing::Unit)>] what runs now
         def running
-          pairs = @lock.synchronize { @minders.to_a }
-          pairs.flat_map { |thread, minder| minder.flight.to_a.map { |entry| [thread, entry.unit] } }
+          pairs = @lock.synchronize { @drivers.to_a }
+          pairs.flat_map { |thread, driver| driver.in_flight.to_a.map { |entry| [thread, entry.unit] } }
         end
 
         # @return [Integer]
-        def size = @minders.size
+        def size = @drivers.size
 
         # Lets idle processes go and waits for the others, then kills what is left.
         # @param timeout_s [Float]
@@ -74,7 +100,7 @@ module Penstock
         def close(timeout_s)
           @queue.close
           ended = joined?(timeout_s)
-          minders.each(&:kill!)
+          drivers.each(&:kill!)
           joined?(KILLED_S) unless ended
           @listener.close
           @mold.close
@@ -88,27 +114,27 @@ module Penstock
         private
 
         def route(topic) = @routes.fetch(Pool.key(topic))
-        def minders = @lock.synchronize { @minders.values }
-        def listener = Listener.new(@kit.threads) { minders }
+        def drivers = @lock.synchronize { @drivers.values }
+        def listener = Listener.new(@child_context.threads) { drivers }
 
         def joined?(timeout_s)
           ends = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC) + timeout_s
-          @lock.synchronize { @minders.keys }.all? do |thread|
+          @lock.synchronize { @drivers.keys }.all? do |thread|
             thread.join([ends - ::Process.clock_gettime(::Process::CLOCK_MONOTONIC), 0].max)
           end
         end
 
         # Must be called with the lock held.
         def add_locked
-          minder = Minder.new(queue: @queue, mold: @mold, routes: method(:route), local: @local, reply: @reply,
-            report: method(:report), kit: @kit, listener: @listener)
-          @minders[@kit.threads.start("penstock process #{@minders.size}") { minder.run }] = minder
+          driver = ChildDriver.new(queue: @queue, mold: @mold, routes: method(:route), local: @local, reply: @reply,
+            report: method(:report), child_context: @child_context, listener: @listener)
+          @drivers[@child_context.threads.start("penstock process #{@drivers.size}") { driver.run }] = driver
         end
 
         def gone = InternalError.new("process #{@mold.pid}, from which the others of the pool are forked, is gone")
 
         def report(name, payload)
-          @kit.monitor.instrument(name, payload) if @kit.monitor.subscribed?(name)
+          @child_context.monitor.instrument(name, payload) if @child_context.monitor.subscribed?(name)
         end
       end
     end

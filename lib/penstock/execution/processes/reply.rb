@@ -5,7 +5,7 @@ require_relative "../errors"
 require_relative "../../processing/unit"
 require_relative "failure"
 require_relative "flows"
-require_relative "stand_in"
+require_relative "remote_consumer"
 
 module Penstock
   module Execution
@@ -29,10 +29,10 @@ module Penstock
         def began(unit)
           unit.messages.processing!(@clock.wall_ms)
           tell("worker.process") { {job: unit, jobs_queue: @queue} }
-          tell("consumer.consume") { batch(unit, StandIn.new(unit, [], nil)) } if unit.consume?
+          tell("consumer.consume") { batch(unit, RemoteConsumer.new(unit, [], nil)) } if unit.consume?
         end
 
-        # @param entry [Flight::Entry]
+        # @param entry [InFlight::Entry]
         # @param report [ReportCodec::Report]
         # @return [Processing::Outcome]
         def outcome(entry, report)
@@ -46,7 +46,7 @@ module Penstock
 
         # The child has died while it ran the unit.
         # @param status [Array(Integer, Integer)] signal, exit code
-        # @param state [Page::State, nil] where it stood
+        # @param state [SharedStatus::State, nil] where it stood
         def died(entry, pid, status, state)
           unit = entry.unit
           blamed = state&.offset || unit.messages.blamed_offset
@@ -80,13 +80,13 @@ module Penstock
 
         # Events of the child are published here, where listeners live; the consumer is there, so somebody stands in for it.
         def publish(unit, rest)
-          caller = StandIn.new(unit, rest[:tags] || [], rest[:consumer]) if rest[:events]
+          caller = RemoteConsumer.new(unit, rest[:tags] || [], rest[:consumer]) if rest[:events]
           rest[:events]&.each { |name, payload| tell(name) { revived(payload).merge(caller: caller) } }
         end
 
         def consumed(unit, report)
           tell("consumer.consumed") do
-            batch(unit, StandIn.new(unit, report.rest[:tags] || [], nil)).merge!(time: report.took_us / 1_000.0)
+            batch(unit, RemoteConsumer.new(unit, report.rest[:tags] || [], nil)).merge!(time: report.took_us / 1_000.0)
           end
         end
 
@@ -105,7 +105,7 @@ module Penstock
           lane = unit.lane
           tell("error.occurred") do
             {type: "consumer.#{unit.action}.error", error: error, topic: lane.topic_name, partition: lane.partition,
-             caller: StandIn.new(unit, [], nil)}
+             caller: RemoteConsumer.new(unit, [], nil)}
           end
         end
 

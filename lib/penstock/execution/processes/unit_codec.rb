@@ -9,21 +9,21 @@ module Penstock
       # on the way: that is user code, and runs where the rest of it runs.
       module UnitCodec
         ACTIONS = %i[consume eofed].freeze
-        # Unit, route, partition, attempt, action, flags (1: at the end, 2: collapsed), ms of cut and receipt, bytes of the
-        # topic's name and of the metadata that was found with the committed offset (-1: none), records.
-        HEAD = "Q>NNNCCq>q>nl>N"
-        HEAD_BYTES = 8 + 4 * 3 + 2 + 8 * 2 + 2 + 4 + 4
-        # Offset, timestamp, leader epoch, bytes of key and payload (-1: nil) and of headers.
-        RECORD = "q>q>l>l>l>N"
-        RECORD_BYTES = 8 * 2 + 4 * 4
+        # Unit, route, partition, attempt, action, flags (1: at the end, 2: collapsed), ms of the cut, bytes of the topic's name
+        # and of the metadata that was found with the committed offset (-1: none), records.
+        HEAD = "Q>NNNCCq>nl>N"
+        HEAD_BYTES = 8 + 4 * 3 + 2 + 8 + 2 + 4 + 4
+        # Offset, timestamp, ms of receipt, leader epoch, bytes of key and payload (-1: nil) and of headers.
+        RECORD = "q>q>q>l>l>l>N"
+        RECORD_BYTES = 8 * 3 + 4 * 4
         private_constant :HEAD, :HEAD_BYTES, :RECORD, :RECORD_BYTES
 
         # What a child knows of a unit.
-        Order = Struct.new(:id, :route, :partition, :attempt, :action, :at_end, :scheduled_ms, :received_ms, :topic_name,
+        Order = Struct.new(:id, :route, :partition, :attempt, :action, :at_end, :scheduled_ms, :topic_name,
           :metadata, :body, :records, :collapsed)
 
         # Where a record lies in the body.
-        Record = Struct.new(:offset, :timestamp, :epoch, :key_bytes, :payload_bytes, :headers_bytes, :key_at) do
+        Record = Struct.new(:offset, :timestamp, :received_ms, :epoch, :key_bytes, :payload_bytes, :headers_bytes, :key_at) do
           def payload_at = key_at + [key_bytes, 0].max
           def headers_at = payload_at + [payload_bytes, 0].max
           def end = headers_at + headers_bytes
@@ -39,7 +39,7 @@ module Penstock
             lane = unit.lane
             metadata = lane.marks.metadata || lane.adopted_metadata
             bytes = [id, route, lane.partition, unit.attempt, ACTIONS.index(unit.action), flags(unit),
-              *times(messages), lane.topic_name.bytesize, size(metadata), messages.size].pack(HEAD)
+              scheduled_ms(messages), lane.topic_name.bytesize, size(metadata), messages.size].pack(HEAD)
             bytes << lane.topic_name.b << metadata.to_s.b
             messages.size.times { |index| add(bytes, messages[index]) }
             bytes
@@ -63,14 +63,11 @@ module Penstock
 
           def flags(unit) = (unit.messages.at_end? ? 1 : 0) + (unit.collapsed ? 2 : 0)
 
-          def times(messages)
-            return [0, 0] if messages.empty?
-            [messages.metadata.scheduled_at, messages[0].received_at].map { |time| (time.to_r * 1000).to_i }
-          end
+          def scheduled_ms(messages) = messages.empty? ? 0 : (messages.metadata.scheduled_at.to_r * 1000).to_i
 
           def add(bytes, message)
             key, payload, headers = message.raw_key, message.raw_payload, headers(message.raw_headers)
-            bytes << [message.offset, message.timestamp_ms, message.leader_epoch, size(key), size(payload),
+            bytes << [message.offset, message.timestamp_ms, message.received_ms, message.leader_epoch, size(key), size(payload),
               headers.bytesize].pack(RECORD)
             bytes << key if key
             bytes << payload if payload

@@ -7,7 +7,7 @@ module Penstock
   module Execution
     module Processes
       # What is passed on between a partition and the unit of it that a child runs: marks one way; interrupts, the partition's
-      # loss and the process's stop the other way; and what user code asks of the poll loop. Belongs to the child's {Minder}.
+      # loss and the process's stop the other way; and what user code asks of the poll loop. Belongs to the child's {ChildDriver}.
       class Watch
         LOOK_MS = 50
         # What user code has to end in after an interrupt; less than a time limit's 5 s, after which the application would end.
@@ -15,13 +15,13 @@ module Penstock
         private_constant :LOOK_MS, :PATIENCE_MS
 
         # @param child [ChildHandle]
-        # @param flight [Flight]
-        # @param kit [Kit]
-        def initialize(child, flight, kit)
-          @clock = kit.clock
-          @threads = kit.threads
+        # @param in_flight [InFlight]
+        # @param child_context [ChildContext]
+        def initialize(child, in_flight, child_context)
+          @clock = child_context.clock
+          @threads = child_context.threads
           @child = child
-          @flight = flight
+          @in_flight = in_flight
           @looked_at = now
           @stopping = false
         end
@@ -31,7 +31,7 @@ module Penstock
           return if !force && now - @looked_at < LOOK_MS
           @looked_at = now
           state = @child.state
-          entry = state && @flight[state.unit]
+          entry = state && @in_flight[state.unit]
           entry&.mark(state.through)
           tell_about(entry) if entry
           interrupt
@@ -43,7 +43,7 @@ module Penstock
         # @param unit [Integer]
         def question(number, unit, kind, *arguments)
           look(force: true)
-          asker = (kind == :commit) ? @flight[unit] : @flight.home(unit)
+          asker = (kind == :commit) ? @in_flight[unit] : @in_flight.origin(unit)
           return @child.tell(:answer, [number, false]) unless asker
           @threads.start("penstock answer") { @child.tell(:answer, [number, answer(asker, kind, *arguments)]) }
         rescue ThreadError
@@ -53,10 +53,10 @@ module Penstock
         # User code wants something and goes on, be it that its unit has ended.
         # @param wish [Symbol, Array] :commit, :metadata with its text, or a flow
         def wish(unit, wish, text = nil)
-          home = @flight.home(unit) or return
-          return home.lane.marks.store_metadata(text) if wish == :metadata
+          origin = @in_flight.origin(unit) or return
+          return origin.lane.marks.store_metadata(text) if wish == :metadata
           look(force: true) if wish == :commit
-          home.link.request(home.lane, wish.is_a?(Array) ? Flows.load(wish) : wish)
+          origin.link.request(origin.lane, wish.is_a?(Array) ? Flows.load(wish) : wish)
         end
 
         private
@@ -86,7 +86,7 @@ module Penstock
         end
 
         def interrupt
-          @flight.to_a.each do |entry|
+          @in_flight.to_a.each do |entry|
             next unless entry.interrupt && !entry.told.include?(:interrupt)
             entry.told << :interrupt
             @child.tell(:interrupt, [entry.id, Failure.dump(entry.interrupt)])

@@ -40,6 +40,8 @@ module Penstock
               *LANE, :subscription_group, :offset, :timeout, :attempt)
             catalogue.event("consumer.consuming.retry", "Records are tried again after an error; `attempt` is the one that " \
               "begins.", *LANE, :offset, :timeout, :attempt)
+            catalogue.event("consumer.redelivery", "With manual offsets, after an error: messages of earlier calls come again, " \
+              "because they were never marked. `offset` is the first.", *LANE, :offset, :count)
             catalogue.event("consumer.consuming.transaction", "The block of a consumer's transaction is done with. `outcome`: " \
               ":committed, :aborted, or :unknown and :lost: what became of it is being found out.", *LANE, :producer_id, :outcome)
             catalogue.event("consumer.consuming.seek", "A partition goes on at another offset because user code asked " \
@@ -68,8 +70,9 @@ module Penstock
             catalogue.event("offsets.reopened", "Nobody could say what became of a transaction that carried the offset, or the " \
               "member is another than it was. The partition goes on where the group stands; what ran meanwhile counts no more.",
               *LANE, :old_offset, :offset)
-            catalogue.event("offsets.opened_without_ledger", "The ledger of a partition couldn't be read in time. It opens " \
-              "at its committed offset.", *LANE, :waited_ms, :reason)
+            catalogue.event("offsets.unavailable", "The committed offset of an assigned partition can't be read: after " \
+              "10 s, then every 30 s. Nothing of it is processed until it is read; the request is repeated.", *LANE,
+              :waited_ms, :reason)
           end
 
           def long(catalogue)

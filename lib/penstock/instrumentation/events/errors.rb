@@ -49,19 +49,19 @@ module Penstock
           "message.produce_async" => "a message could not be handed to the client",
           "messages.produce_many_sync" => "messages could not be delivered while their caller waited",
           "messages.produce_many_async" => "messages could not be handed to the client",
-          "transaction.init" => "a transactional producer could not begin its work: nothing can be sent yet",
+          "transaction.init" => "a transactional producer could not be initialized: nothing can be sent yet",
           "transaction.begin" => "a transaction could not begin",
-          "transaction.commit" => "a transaction was not committed; `retry` says whether that is tried again",
-          "transaction.abort" => "a transaction was not aborted; `retry` says whether that is tried again",
+          "transaction.commit" => "a transaction was not committed; `retry` is true if the commit is retried",
+          "transaction.abort" => "a transaction was not aborted; `retry` is true if the abort is retried",
           "transaction.store_offset" => "the group's coordinator did not take an offset into a transaction",
           "producer.middleware.error" => "a step of a producer's middleware raised; its message is not sent",
-          "producer.reporter.error" => "the thread that tells a producer's listeners was ended by one of them and another one " \
-            "goes on, or so many errors waited for it that the oldest are forgotten",
-          "producer.undelivered.error" => "what `config.undelivered` calls raised",
-          "producer.disconnect.error" => "a producer without work could not be disconnected",
+          "producer.reporter.error" => "a listener has ended the thread that calls a producer's listeners, and another thread " \
+            "has taken over; or too many errors waited for that thread, and the oldest were dropped",
+          "producer.undelivered.error" => "the object in `config.undelivered` raised",
+          "producer.disconnect.error" => "an idle producer could not be disconnected",
           "producer.closed.error" => "the application's producer was closed by code of the application while it consumes; " \
             "another one takes its place",
-          "connection_pool.reload.error" => "a producer of a pool could not be replaced when it was given back: it stays",
+          "connection_pool.reload.error" => "a producer of a pool could not be replaced when it was returned: it stays in use",
           "outbox.relay.error" => "a relay of the outbox can't reach the database or the cluster and goes on trying; a " \
             "configuration that can't be used ends it",
           "callbacks.statistics.error" => "statistics could not be read",

@@ -18,14 +18,19 @@ module Penstock
               "by the broker.", *RECORD, :attempt, :message, :to, :error)
             catalogue.event("consumer.skipped", "A record that failed for good was skipped, because the route or its " \
               "strategy says so.", *RECORD, :attempt, :error)
-            catalogue.event("breaker.opened", "So many different records of a topic failed alike that it looks like an " \
-              "outage: the topic waits, one record at a time is tried.", *RECORD, :error, :count, :timeout)
-            catalogue.event("consumer.suspected", "A partition's last owners ended without a word, twice in a row: from " \
-              "`offset` on, records that were there run one by one, in case one of them kills the process.", *RECORD,
-              :unclean)
+            catalogue.event("breaker.opened", "So many fresh records of a topic failed alike (`count` of `of`; `of` is nil " \
+              "where all of them had errors of an outage, without a success in between) that it looks like an outage: `topics` " \
+              "are held in this process, nothing of them is dead-lettered, one record at a time is tried. `cause` is what the " \
+              "errors have in common; `limit` is how many ms it lasts at most, nil where only a success ends it.", *RECORD,
+              :error, :count, :of, :topics, :cause, :limit)
+            catalogue.event("consumer.suspected", "A partition's last owners ended without a word, twice in a row: in case a " \
+              "record kills the process, those that are there from `offset` on run in small groups that are committed before " \
+              "they start, and those that were under way when it died run one by one.", *RECORD, :unclean)
             catalogue.event("consumer.quarantined", "The process died several times while this record was the only one to " \
               "run: it isn't run again, but put away as the route says.", *RECORD, :crashes)
-            catalogue.event("breaker.closed", "A record of the topic succeeded: all of it goes on.", :topic)
+            catalogue.event("breaker.closed", "The hold has ended: a record succeeded (`reason` is `:success`), it lasted as " \
+              "long as it may (`:limit`), or somebody ended it (`:command`). After the latter two records are retried and " \
+              "dead-lettered as usual.", :topic, :topics, :reason, :cause, :held_ms)
           end
         end
       end

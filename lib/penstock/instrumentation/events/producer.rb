@@ -21,11 +21,11 @@ module Penstock
 
           def life(catalogue)
             catalogue.event("producer.connected", "A producer opened its client.", :producer_id)
-            catalogue.event("producer.closing", "A producer begins to close.", :producer_id)
+            catalogue.event("producer.closing", "A producer starts to close.", :producer_id)
             catalogue.event("producer.closed", "A producer is closed.", :producer_id, timed: true)
-            catalogue.event("producer.disconnecting", "A producer without work is about to let go of its client. A call that " \
-              "comes between keeps it.", :producer_id)
-            catalogue.event("producer.disconnected", "A producer has let go of its client; its next call opens another one.",
+            catalogue.event("producer.disconnecting", "An idle producer is about to close its client. A call that comes first " \
+              "keeps it.", :producer_id)
+            catalogue.event("producer.disconnected", "An idle producer has closed its client; its next call opens another one.",
               :producer_id, timed: true)
             catalogue.event("producer.undelivered", "A producer was closed before everything was delivered. `messages` are " \
               "those that are still known, as Hashes with `error` and `outcome`.", :producer_id, :count, :failed, :unknown,
@@ -51,8 +51,8 @@ module Penstock
 
           def delivered(catalogue)
             report = %i[producer_id topic partition offset delivery_report label]
-            catalogue.event("message.acknowledged", "Kafka has a message.", *report)
-            catalogue.event("message.purged", "A message was thrown away before it was sent.", *report, :error,
+            catalogue.event("message.acknowledged", "Kafka has stored a message.", *report)
+            catalogue.event("message.purged", "A message was discarded before it was sent.", *report, :error,
               optional: %i[type])
           end
 
@@ -65,7 +65,7 @@ module Penstock
               :messages, timed: true)
             catalogue.event("buffer.flushed_async", "The buffer was handed to the client.", :producer_id, :messages,
               timed: true)
-            catalogue.event("buffer.purged", "The buffer was thrown away.", :producer_id, optional: %i[messages])
+            catalogue.event("buffer.purged", "The buffer was discarded.", :producer_id, optional: %i[messages])
           end
 
           def pool(catalogue)
@@ -79,7 +79,7 @@ module Penstock
             catalogue.event("transaction.started", "A transaction has begun.", :producer_id)
             catalogue.event("transaction.committed", "A transaction is committed.", :producer_id)
             catalogue.event("transaction.aborted", "A transaction is aborted: nothing of it becomes visible.", :producer_id)
-            catalogue.event("transaction.finished", "A transaction's block is done with, however it ended.", :producer_id,
+            catalogue.event("transaction.finished", "A transaction has ended, committed or not.", :producer_id,
               timed: true)
             catalogue.event("transaction.marked_as_consumed", "The offset of a record became part of a transaction.",
               :producer_id, :message, optional: %i[offset_metadata])

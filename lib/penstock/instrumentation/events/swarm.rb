@@ -15,14 +15,14 @@ module Penstock
               "supervisor.", :server_id)
             catalogue.event("swarm.node.after_fork", "A node begins. Published in that process, before it connects to " \
               "anything: the place to open connections of its own.", :node, :pid)
-            births(catalogue)
+            spawning(catalogue)
             molds(catalogue)
             ends(catalogue)
           end
 
           private
 
-          def births(catalogue)
+          def spawning(catalogue)
             catalogue.event("swarm.manager.before_fork", "A node is about to be forked.", :node)
             catalogue.event("swarm.manager.after_fork", "A node was forked.", :node, :pid)
           end

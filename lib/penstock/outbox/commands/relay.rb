@@ -20,9 +20,9 @@ module Penstock
         context.stdout.sync = true
         application = boot
         log_by_default(application)
-        require_relative "../../process/signals"
+        require_relative "../../server/signals"
 
-        signals = ServerProcess::Signals.new.tap(&:install)
+        signals = Server::Signals.new.tap(&:install)
         supervise(Outbox.relay, signals)
       ensure
         signals&.restore
@@ -41,7 +41,7 @@ module Penstock
         loop do
           message = signals.wait
           return false if message == ENDED
-          return true if ServerProcess::Signals::STOP.include?(message)
+          return true if Server::Signals::STOP.include?(message)
         end
       end
 

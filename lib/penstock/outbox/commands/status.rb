@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../../cli/record_fields"
 require_relative "../../cli/table"
 require_relative "base"
 
@@ -28,7 +29,7 @@ module Penstock
         stuck = STUCK.flat_map { |state| Outbox.rows(state, limit: LISTED) }
         return print(lag, stuck) unless options[:json]
 
-        say_json({**lag.to_h, pending: lag.pending, stuck: stuck.map { |row| readable(row) }})
+        say_json({**lag.to_h, pending: lag.pending, stuck: stuck.map { |row| fields(row) }})
       end
 
       def print(lag, stuck)
@@ -38,13 +39,15 @@ module Penstock
         return if stuck.empty?
 
         say "", CLI::Table.new(%w[id state topic key attempts error], stuck.map do |row|
-          readable(row).values_at("id", "state", "topic", "message_key", "attempts", "last_error")
+          row.values_at("id", "state", "topic", "message_key", "attempts", "last_error")
         end)
       end
 
       # Keys may be any bytes.
-      def readable(row)
-        row.transform_values { |value| value.is_a?(String) ? value.dup.force_encoding(Encoding::UTF_8).scrub("?") : value }
+      def fields(row)
+        row.each_with_object({}) do |(name, value), found|
+          found.merge!(value.is_a?(String) ? CLI::RecordFields.field(name.to_sym, value) : {name.to_sym => value})
+        end
       end
     end
   end

@@ -32,8 +32,8 @@ module Penstock
           elsewhere = lane.take_begin
           return [Effect::Seek.new(elsewhere, :newcomer)] if elsewhere
           effects = batch.size.zero? ? [] : records(lane, batch, low)
-          lane.end_at(batch.eof) if batch.eof && effects.grep(Effect::Seek).empty? # what was refused is no gap
-          lane.align unless batch.to == lane.ledger.tail
+          effects += ended(lane, batch.eof, low) if batch.eof && effects.grep(Effect::Seek).empty? # what was refused is no gap
+          lane.align unless batch.to == lane.next_take
           batch.error ? effects + failed(lane, batch.error) : effects
         rescue LaneDiscontinuity => error
           discontinuity(lane, error)
@@ -43,13 +43,56 @@ module Penstock
 
         def records(lane, batch, low)
           first = batch.offset(0)
-          expected = lane.ledger.tail
+          expected = lane.next_take
           return Part.of(batch).flat_map { |part| records(lane, part, low) } if Part.steps_back?(batch)
           return begin_at(lane, batch, first) unless expected
           return behind(lane, batch, first, expected) if first < expected
           check_cursor(lane, batch, expected)
+          known = still_there(lane, batch, expected, low) if lane.redelivery.reading?
+          return reset_again(lane, batch, known, low) if known
           accept(lane, batch, expected, messages(batch))
           expired(lane, first, expected, low)
+        end
+
+        # Records come again, but retention was faster, and where they began the library found nothing. It then goes on where the
+        # policy says, which may be the end: what lies between was not read.
+        # @return [Integer, nil] how many records of the take come before the low watermark, where it has stepped over that
+        def still_there(lane, batch, expected, low)
+          return unless left_out?(lane, expected, low) && !batch.is_a?(Part)
+          index = (0...batch.size).find { |each| batch.offset(each) > low }
+          index if index && (index.zero? ? expected : batch.offset(index - 1) + 1) < low
+        end
+
+        # @return [Boolean] whether some of what comes again may be there, but not from where it was to be read
+        def left_out?(lane, from, low) = !low.nil? && low > from && low < lane.ledger.tail
+
+        def reset_again(lane, batch, known, low)
+          if known.positive?
+            part = Part.new(batch, 0, known)
+            accept(lane, part, lane.next_take, messages(part))
+          end
+          go_on_at(lane, low)
+        end
+
+        # @param low [Integer] from there on it is read once more
+        def go_on_at(lane, low)
+          from = lane.next_take
+          lane.gone_until(low)
+          [*expired(lane, low, from, low), Effect::Seek.new(low, :redelivery)]
+        end
+
+        # The source has seen the end of the partition: what was to come again and hasn't is gone.
+        def ended(lane, eof, low)
+          from = lane.redelivery.position
+          effects = (from && eof > from) ? over(lane, eof, from, low) : []
+          lane.end_at(eof) if effects.grep(Effect::Seek).empty?
+          effects
+        end
+
+        def over(lane, eof, from, low)
+          return go_on_at(lane, low) if left_out?(lane, from, low)
+          lane.gone_until(eof)
+          expired(lane, [eof, lane.ledger.tail].min, from, low)
         end
 
         # Nothing was committed here and nothing taken: the source's start is ours.
@@ -59,15 +102,28 @@ module Penstock
           []
         end
 
-        # What a former owner completed beyond the committed offset doesn't run again.
         def accept(lane, batch, from, messages)
-          complete = admit(lane, batch, from, messages)
-          lane.leader_epochs.record(batch)
           batch.context = Messages::Context.new(lane.topic.deserializers, @clock.wall_ms, lane.marks)
-          messages = messages.pick((0...messages.size).to_a - complete) if complete
-          lane.intake.push(messages)
+          lane.redelivery.reading? ? again(lane, batch, messages) : fresh(lane, batch, from, messages)
           # Whether what follows in the same take repeats is judged by where the take before this one began.
           Part.more?(batch) ? lane.fresh? : lane.took(from)
+        end
+
+        # What a former owner completed beyond the committed offset doesn't run again.
+        def fresh(lane, batch, from, messages)
+          complete = admit(lane, batch, from, messages)
+          lane.leader_epochs.record(batch)
+          messages = messages.pick((0...messages.size).to_a - complete) if complete
+          lane.intake.push(messages)
+        end
+
+        # Records that come again after an error were admitted before; others may follow them in the same take.
+        def again(lane, batch, messages)
+          messages = lane.take_again(messages)
+          unless messages.empty?
+            fresh(lane, Part.new(messages.batch, messages.first_index, messages.size), lane.ledger.tail, messages)
+          end
+          lane.took_to(batch.to)
         end
 
         def admit(lane, batch, from, messages)
@@ -128,8 +184,8 @@ module Penstock
 
         def discontinuity(lane, error)
           [Effect::Emit.new("consumer.discontinuity", {topic: lane.topic_name, partition: lane.partition,
-            expected: lane.ledger.tail, actual: error.actual}),
-            Effect::Seek.new(lane.ledger.tail, :discontinuity)]
+            expected: lane.next_take, actual: error.actual}),
+            Effect::Seek.new(lane.next_take, :discontinuity)]
         end
       end
     end

@@ -13,8 +13,9 @@ module Penstock
       # left over of a full unit and is less than `min` goes on gathering. Owned by its lane, like the division behind it.
       class Gathering
         %i[
-          rolling? quick? width width= look_ahead waiting? next_unit probe took returned take_back requeue isolate calls=
-          collapse park release each_mark done unmarked? completed busy_keys block unblock wanted room_bytes
+          rolling? quick? width width= look_ahead waiting? next_unit fresh? probe took returned take_back requeue isolate calls=
+          collapse park release each_mark done unmarked? completed busy_keys block unblock wanted room_bytes again come_again
+          any_unmarked? settled held_with each_unit
         ].each do |name|
           define_method(name) { |*arguments, &block| @division.public_send(name, *arguments, &block) }
         end
@@ -61,6 +62,18 @@ module Penstock
         def expire(now)
           let_go(@messages.size) if @due && @due <= now
           @division.expire(now)
+        end
+
+        # @see Whole#rejoin
+        def rejoin(cell)
+          @messages.map! { |message| message.mark_cell.equal?(cell) ? message : message.again(cell) }
+          @division.rejoin(cell)
+        end
+
+        # What is at hand is read again, and isn't gathered a second time.
+        def discard
+          forget
+          @division.discard
         end
 
         # Nothing that was at hand counts any more.

@@ -23,7 +23,10 @@ module Penstock
         attr_accessor :blocked
 
         # @return [Integer, nil] up to and including this offset records run one by one
-        attr_accessor :isolate_through
+        attr_reader :isolate_through
+
+        # @return [Integer, nil] once the unit that is out has been settled everything unmarked from there on comes again
+        attr_accessor :again_from
 
         # @return [Boolean] whether records of it came back since its last unit was cut
         attr_accessor :returned
@@ -36,13 +39,13 @@ module Penstock
           @messages = NONE
           @blocked = 0
           @queued = @busy = @returned = false
-          @parked = @isolate_through = nil
+          @parked = @isolate_from = @isolate_through = @again_from = nil
         end
 
         def ready? = !@busy && !@parked && @blocked.zero? && !@messages.empty?
 
         # @return [Boolean] whether nothing is known of the key any more
-        def idle? = @messages.empty? && !@busy && !@parked && @blocked.zero?
+        def idle? = @messages.empty? && !@busy && !@parked && @blocked.zero? && @again_from.nil?
 
         # @param message [KeyedMessage] behind everything at hand
         def add(message)
@@ -55,10 +58,24 @@ module Penstock
           @messages = messages + @messages
         end
 
+        # Records come again, in their order among those at hand.
+        # @param messages [Array<KeyedMessage>] none of which is at hand
+        def merge(messages)
+          messages = messages.map(&:detached) if @detached
+          @messages = (messages + @messages).sort_by(&:offset)
+        end
+
+        # Records are cut one by one, from one offset (nil: from now on) up to and including another.
+        def isolate(through, from = nil)
+          lower = [@isolate_from, from].min if @isolate_from && from
+          @isolate_from = @isolate_through ? lower : from
+          @isolate_through = [@isolate_through, through].compact.max
+        end
+
         # @param max [Integer]
         # @return [Array<KeyedMessage>] what runs next
         def cut(max)
-          max = 1 if @isolate_through && isolated?
+          max = isolated(max) if @isolate_through
           return @messages.shift(max) if @messages.size > max
           cut, @messages = @messages, NONE
           cut
@@ -69,14 +86,18 @@ module Penstock
           @messages = NONE
           @parked = nil
           @detached = nil
-          @isolate_through = nil
+          @isolate_from = @isolate_through = @again_from = nil
         end
 
         private
 
-        def isolated?
-          return true if @messages.first.offset <= @isolate_through
-          @isolate_through = nil
+        # @return [Integer] records that may be cut at once
+        def isolated(max)
+          before = @isolate_from ? @messages.take_while { |message| message.offset < @isolate_from }.size : 0
+          return [before, max].min if before.positive?
+          return 1 if @messages.first.offset <= @isolate_through
+          @isolate_from = @isolate_through = nil
+          max
         end
       end
     end

@@ -3,6 +3,7 @@
 require_relative "../../consumer/unit_marks"
 require_relative "../../messages/listed"
 require_relative "../unit"
+require_relative "coming_again"
 require_relative "key_run"
 require_relative "parking"
 
@@ -16,6 +17,8 @@ module Penstock
       # How many records are at hand is bounded by the window: what is admitted and incomplete, whether it waits, runs or is
       # parked. Owned by its lane.
       class Rolling
+        include ComingAgain
+
         # Units handed out beyond those that may run: one a worker and a few, so that none waits for a turn of the loop. It grows
         # while units are quick, because a turn costs more than they do, and shrinks at once when they aren't.
         SPARE = 2
@@ -107,11 +110,16 @@ module Penstock
         end
 
         # @param lane [Lane]
-        # @return [Unit] of the first record of the key whose turn it is; the next time it is another key's
+        # @return [Boolean] whether a record that has never run could be the next one
+        def fresh?(lane) = !fresh_run(lane).nil?
+
+        # @param lane [Lane]
+        # @return [Unit] of one record: the first of a key that has a fresh one, else of the key whose turn it is
         def probe(lane)
-          run = @collapse_through ? first_run : @ready.first
+          run = fresh_run(lane) || (@collapse_through ? first_run : @ready.first)
           isolate(run.key, run.messages.first.offset)
-          next_unit(lane)
+          return next_in_row(lane) if @collapse_through
+          cut(@ready.delete(run), 1, lane)
         end
 
         # @param time_us [Integer] what a unit took
@@ -148,11 +156,8 @@ module Penstock
           enqueue(run)
         end
 
-        # Records of the key are cut one by one up to and including the offset.
-        def isolate(key, through)
-          run = run_of(key)
-          run.isolate_through = [run.isolate_through, through].compact.max
-        end
+        # Records of the key are cut one by one, from one offset up to and including another.
+        def isolate(key, through, from = nil) = run_of(key).isolate(through, from)
 
         # Up to and including the offset records run one by one, in the partition's order; what is out ends first.
         def collapse(through)
@@ -250,12 +255,19 @@ module Penstock
           key.nil? ? message.offset : key
         end
 
+        # @return [KeyRun, nil]
+        def fresh_run(lane)
+          return @ready.find { |run| run.ready? && lane.untried?(run.messages.first.offset) } unless @collapse_through
+          run = first_run
+          run if run && lane.untried?(run.messages.first.offset)
+        end
+
         def run_of(key) = @runs[key] ||= KeyRun.new(key)
 
         # Records that an earlier owner was retrying wait their back-off again, alone. That cuts short no other wait of their key.
         def again(run, offset, lane)
           return if lane.attempts.of(offset).zero?
-          run.isolate_through = [run.isolate_through, offset].compact.max
+          run.isolate(offset)
           at = lane.adopted_until
           park(run.key, :retry, at) if at && (run.parked.nil? || @parking.sooner?(run, at))
         end
@@ -274,10 +286,13 @@ module Penstock
         def inherited(run, messages)
           run.returned = false
           offsets = messages.map(&:offset)
-          cell = @unmarked.each_key.find { |unit| unit.key == run.key && (unit.messages.offsets - offsets).empty? }&.marks
+          cell = @unmarked.each_key.find { |unit| unit.key == run.key && prefix?(unit.messages.offsets, offsets) }&.marks
           @unmarked.delete_if { |unit, _| unit.marks.equal?(cell) } if cell
           cell
         end
+
+        # A mark in the cell stands for what is before it, so nothing else may be.
+        def prefix?(offsets, of) = of.first(offsets.size) == offsets
 
         def cut(run, most, lane)
           run.queued = false

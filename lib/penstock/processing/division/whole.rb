@@ -77,6 +77,10 @@ module Penstock
         end
 
         # @param lane [Lane]
+        # @return [Boolean] whether the next record has never run
+        def fresh?(lane) = !@backlog.empty? && lane.untried?(@backlog.first_offset)
+
+        # @param lane [Lane]
         # @return [Unit] of the first record alone
         def probe(lane)
           @backlog.isolate_through(@backlog.first_offset)
@@ -108,8 +112,18 @@ module Penstock
         # @param messages [Messages] run again before anything else
         def requeue(_key, messages) = @backlog.put_back(messages)
 
-        # Records are cut one by one up to and including the offset.
-        def isolate(_key, through) = @backlog.isolate_through(through)
+        # Records come again that were handed out before everything at hand.
+        # @param messages [Messages]
+        def again(messages) = @backlog.push(messages)
+
+        # @see Backlog#rejoin
+        def rejoin(cell) = @backlog.rejoin(cell)
+
+        # What is at hand is read again.
+        def discard = @backlog.discard
+
+        # Records are cut one by one, from one offset up to and including another.
+        def isolate(_key, through, from = nil) = @backlog.isolate_through(through, from)
 
         # They are in one row anyway: one by one, too.
         def collapse(through)

@@ -25,6 +25,24 @@ module Penstock
         def perform(lane, _ports) = lane.division.requeue(key, messages.afresh)
       end
 
+      # After an error, with manual offsets: these run again, and with them whatever else was handed out and isn't complete.
+      # `unit` is the one that failed; nil: a call without records has.
+      Redeliver = Struct.new(:messages, :unit) do
+        def key = unit&.key
+
+        def perform(lane, ports)
+          others = lane.redeliver(messages, unit)
+          return if others.empty?
+          ports.emit("consumer.redelivery", {topic: lane.topic_name, partition: lane.partition, offset: others.min,
+            count: others.size})
+        end
+      end
+
+      # The record never comes again in this life of the lane, whether it is complete or not.
+      GiveUp = Struct.new(:offset) do
+        def perform(lane, _ports) = lane.give_up(offset)
+      end
+
       # One key waits, until `at` (monotonic ms) or until released; the others go on.
       Park = Struct.new(:key, :reason, :at) do
         def perform(lane, _ports) = lane.division.park(key, reason, at)
@@ -72,9 +90,9 @@ module Penstock
         def perform(lane, _ports) = lane.holds.release(reason)
       end
 
-      # Cut what is left up to and including `through` into single records.
-      Isolate = Struct.new(:through, :key) do
-        def perform(lane, _ports) = lane.division.isolate(key, through)
+      # Cut what is left, from `from` (nil: from now on) up to and including `through`, into single records.
+      Isolate = Struct.new(:through, :key, :from) do
+        def perform(lane, _ports) = lane.division.isolate(key, through, from)
       end
 
       # Records up to and including `through` run one by one, in the partition's order, though keys may run side by side.

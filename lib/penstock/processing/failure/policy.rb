@@ -22,10 +22,10 @@ module Penstock
         attr_reader :quarantine
         # @return [Backoffs]
         attr_reader :backoffs
-        # @return [Integer] ms behind a record that was put away, before what follows it
-        attr_reader :breath_ms
         # @return [Routing::RetryTopics, nil]
         attr_reader :tiers
+        # @return [Array<String>] the topic and its retry topics, be it one of those itself: they share a breaker
+        attr_reader :family
 
         # @param topic [Routing::Topic]
         def initialize(topic)
@@ -33,10 +33,11 @@ module Penstock
           @queue = features[:dead_letter_queue]
           @queue = nil unless @queue&.active?
           @tiers = features[:retry_topics]&.of(topic.name)
+          @family = (@tiers ? [@tiers.source, *@tiers.names] : [topic.name]).freeze
           @isolate = features.fetch(:isolate, true)
-          @automatic = !topic.manual_offset_management?
+          # Behind a record that was put away a mark of a later one goes past it, but only where all is in one row.
+          @passed = topic.manual_offset_management? && features[:parallel].nil?
           @backoffs = Backoffs.new(topic.pause, features[:backoff_for] || [])
-          @breath_ms = [topic.pause.timeout, topic.pause.max_timeout].min
           @breaker = chosen(features[:breaker], Routing::Features::Breaker::DEFAULT, gives_up?)
           @quarantine = chosen(features[:quarantine], Routing::Features::Quarantine::DEFAULT, !dead_letter_topic.nil?)
           freeze
@@ -44,6 +45,9 @@ module Penstock
 
         # @return [Boolean] whether a failed record is ever put away
         def gives_up? = !@queue.nil? || !@tiers.nil?
+
+        # @return [Boolean] whether all that comes here has failed before
+        def retry_topic? = @tiers&.delayed? || false
 
         # @return [Boolean] whether healthy records behind a failed one are kept apart from it
         def isolate? = @isolate
@@ -64,7 +68,7 @@ module Penstock
         def complete?
           return true unless @queue
           said = @queue.mark_after_dispatch
-          said.nil? ? @automatic : said
+          said.nil? ? !@passed : said
         end
 
         # @return [Boolean] whether letter and offset are one transaction, where the producer has them

@@ -62,7 +62,7 @@ module Penstock
               reason: text.call("penstock_reason"), error_class: text.call("penstock_error_class"),
               error_message: text.call("penstock_error_message"), error_place: text.call("penstock_error_place"),
               failed_at: number.call("penstock_failed_at"), timestamp: number.call("penstock_source_timestamp"),
-              omitted: text.call(OMITTED)&.split(","), payload_bytes: number.call(PAYLOAD_BYTES))
+              omitted: text.call(OMITTED)&.b&.split(","), payload_bytes: number.call(PAYLOAD_BYTES))
           end
 
           # @param record [Message]

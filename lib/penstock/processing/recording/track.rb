@@ -98,6 +98,7 @@ module Penstock
           @now = now
           unit = outcome.unit
           state(now) if @rolling && @ring.count >= @state_at
+          held(outcome) if @rolling && outcome.error
           marks(unit) if @rolling || @lane.marks.through >= 0
           @ring.write(:stale, now, unit.incarnation) unless unit.lane.equal?(@lane) && unit.incarnation == @lane.incarnation
           @ring.write(:reached, now, unit.stretch.calls) if unit.rest
@@ -149,6 +150,10 @@ module Penstock
         # The lane begins anew elsewhere.
         def started_over(offset) = write(:incarnation, @lane.incarnation, offset)
 
+        # What was handed out and isn't marked comes again, read from the broker.
+        # @param offset [Integer, nil] from there on; nil: everything has been marked meanwhile
+        def redelivery(offset) = write(:redelivery, offset)
+
         # It was to go on where it stands.
         def went_on(offset) = write(:went_on, offset)
 
@@ -176,6 +181,15 @@ module Penstock
 
         private
 
+        # With manual offsets an error of one unit concerns others that its consumer has had, and whatever is marked in them. An
+        # entry without values: there were too many.
+        def held(outcome)
+          return unless @lane.topic.manual_offset_management?
+          others = @lane.division.held_with(outcome.unit).map { |unit| unit.messages.first_offset }
+          (others.size > MOST) ? write(:held) : others.each_slice(7) { |slice| write(:held, *slice) }
+          marks
+        end
+
         def write(kind, *values) = @ring.write(kind, @now = @clock.monotonic_ms, *values)
 
         # What goes in, and when, is decided by more than is written down: each record is told.
@@ -201,7 +215,7 @@ module Penstock
           @state_at = @ring.count + STATE_EVERY
           ledger = @lane.ledger
           @ring.write(:state, now, ledger.base, ledger.tail, ledger.incomplete, @lane.in_flight, @lane.incarnation,
-            @lane.attempts.size)
+            @lane.attempts.size, @lane.redelivery.position || (true if @lane.holds.include?(:redelivery)))
         end
 
         # What lies between two records is halved until it is found: a take with few gaps costs few looks.

@@ -28,6 +28,8 @@ module Penstock
           Effect::CompleteEach => ->(effect, _key) { RANGE.call(effect.messages) },
           Effect::Drop => ->(effect, _key) { RANGE.call(effect.offsets) },
           Effect::Requeue => ->(effect, key) { [*RANGE.call(effect.messages), key.call(effect.key)] },
+          Effect::Redeliver => ->(effect, key) { [*RANGE.call(effect.messages), key.call(effect.key)] },
+          Effect::GiveUp => ->(effect, _key) { [effect.offset] },
           Effect::Park => ->(effect, key) { [key.call(effect.key), effect.reason, effect.at] },
           Effect::Unpark => ->(effect, key) { [key.call(effect.key)] },
           Effect::PrepareEnded => ->(effect, _key) { [effect.rest.size, effect.seek_to, *effect.hold] },
@@ -41,9 +43,7 @@ module Penstock
           Effect::Stop => ->(effect, _key) { [effect.error.class.name] },
           Effect::Report => ->(effect, _key) { [effect.number] },
           Effect::Emit => ->(effect, _key) { [effect.event] },
-          Effect::DeadLetter => lambda { |effect, _key|
-            [effect.burial.letter.offset, effect.burial.complete, effect.burial.resume_at]
-          }
+          Effect::DeadLetter => ->(effect, _key) { [effect.burial.letter.offset, effect.burial.complete] }
         }.freeze
         # What goes without saying: an outcome without effects of its own completed its unit, a take was let in.
         UNSAID = [Effect::Complete, Effect::CompleteEach, Effect::LetIn, Effect::Prepare].freeze

@@ -2,52 +2,112 @@
 
 require_relative "../../consumer/flow"
 require_relative "../effects/effects"
+require_relative "../failure/breaker"
 require_relative "deciders"
 
 module Penstock
   module Processing
     module Settlement
-      # While many records fail alike none is retried to its end or given up: the topic waits, and the attempt doesn't count.
+      # Tells the topic's breaker what became of a unit. While the breaker is open, or opens with it, a failure leads to no retry
+      # and no dead letter: the record waits, and its attempt doesn't count.
       class Breaker
-        # @param breaker [Failure::Breaker] the topic's
-        def initialize(breaker)
+        # @param breaker [Failure::Breaker, Runtime::SharedBreaker] the topic's
+        # @param policy [Failure::Policy]
+        def initialize(breaker, policy)
           @breaker = breaker
+          @policy = policy
+          @evidence = !policy.retry_topic?
         end
 
         def call(outcome, context)
           return unless outcome.unit.consume?
-          return succeeded(outcome) unless outcome.error
+          return succeeded(outcome, context) unless outcome.error
           return if outcome.flow.is_a?(Consumer::Flow::Seek)
 
-          verdict = @breaker.failed(record(outcome, context), outcome.error, context.now)
-          (verdict == :counted) ? nil : held(outcome, context, verdict)
+          passed(outcome, context)
+          verdict = @breaker.failed(attempt(outcome, context), context.now)
+          (verdict == :counted) ? nil : held(outcome, context)
         end
 
         private
 
-        # The loop sees that it closed and lets the lanes go.
-        def succeeded(_outcome)
-          @breaker.succeeded
+        # The loop sees that it closed and releases the lanes.
+        # @return [nil]
+        def succeeded(outcome, context)
+          return if @breaker.at_rest? && !@breaker.failing?
+          unit = outcome.unit
+          completed = completed(outcome, context)
+          @breaker.passed(unit) if completed.positive?
+          @breaker.succeeded(fresh: fresh(unit, completed), completed: completed.positive?, probe: unit.probe, now: context.now)
           nil
         end
 
-        def record(outcome, context) = [context.lane.topic_name, context.lane.partition, outcome.blamed]
-
-        def held(outcome, context, verdict)
-          [Effect::Hold.new(:breaker, nil), *again(outcome, context), *FlowRequested.hold(outcome.flow, context),
-            *(opened(outcome, context) if verdict == :opened)]
+        # Records of a unit that failed have succeeded if they were marked before the blamed one ran.
+        def passed(outcome, context)
+          return if @breaker.at_rest?
+          unit = outcome.unit
+          before = unit.messages.offsets.index(outcome.blamed).to_i
+          fresh = fresh(unit, [unit.messages.size - context.rest(unit).size, before].min)
+          @breaker.succeeded(fresh: fresh, completed: true, probe: false, now: context.now) if fresh.positive?
         end
 
-        # A unit that was marked to its end before it failed leaves nothing: its key isn't told of, for it is forgotten already.
+        # @param completed [Integer] records of the unit, from its first on
+        # @return [Integer] how many of them are evidence: only the first one may be a retry
+        def fresh(unit, completed)
+          retried = (unit.attempt > 1) ? 1 : 0
+          @evidence ? [completed - retried, 0].max : 0
+        end
+
+        # With manual offsets, and where user code asked for another flow, only what is marked has succeeded.
+        def completed(outcome, context)
+          size = outcome.unit.messages.size
+          return size if context.automatic? && outcome.flow.nil?
+          size - context.rest(outcome.unit).size
+        end
+
+        def attempt(outcome, context)
+          lane, unit = context.lane, outcome.unit
+          first = @evidence && first?(outcome, lane)
+          number, unused = numbers(outcome) if @evidence && (first || unit.begun)
+          Failure::Breaker::Attempt.new(record: [lane.topic_name, lane.partition, outcome.blamed], error: outcome.error,
+            number: number, unused: unused, sequence: unit.sequence, fresh: first && !number.nil?, probe: unit.probe)
+        end
+
+        # Whether the record has not failed before.
+        def first?(outcome, lane)
+          unit = outcome.unit
+          lane.attempts.of(outcome.blamed).zero? && (unit.attempt == 1 || outcome.blamed != unit.messages.first_offset)
+        end
+
+        # A unit's records are numbered when it begins. Of one that failed those before the blamed record have run; the blamed
+        # one, if it isn't the first, began only now; those after it have not run.
+        # If records of its unit have succeeded before it, it isn't the next failure in a row of its sequence.
+        # @return [Array(Integer, Array(Integer, Integer)), nil] when the blamed record began, nil where nobody knows which it is;
+        #   numbers that no record has
+        def numbers(outcome)
+          unit = outcome.unit
+          size = unit.messages.size
+          begun = unit.begun || @breaker.begun(size, unit)
+          return [begun] if size == 1
+          unless unit.messages.cursor
+            return @policy.isolate? ? [nil, [begun, size]] : [begun, [begun + 1, size - 1]]
+          end
+          index = unit.messages.offsets.index(outcome.blamed) || 0
+          return [begun, [begun + 1, size - 1]] if index.zero?
+          @breaker.passed(unit)
+          [@breaker.begun(1, unit), [begun + index, size - index]]
+        end
+
+        def held(outcome, context)
+          context.lane.tried(outcome.blamed)
+          [Effect::Hold.new(:breaker, nil), *again(outcome, context), *FlowRequested.hold(outcome.flow, context)]
+        end
+
+        # A unit that was marked to its end before it failed leaves nothing: its key isn't mentioned, for it is forgotten already.
         def again(outcome, context)
           rest = context.rest(outcome.unit)
           isolating = rest.empty? ? [] : [context.isolate(outcome.unit, outcome.blamed)]
           [*isolating, context.requeue(outcome.unit, rest)]
-        end
-
-        def opened(outcome, context)
-          [Effect::Emit.new("breaker.opened", {topic: context.lane.topic_name, partition: context.lane.partition,
-            offset: outcome.blamed, error: outcome.error, count: @breaker.streak, timeout: @breaker.due - context.now})]
         end
       end
     end

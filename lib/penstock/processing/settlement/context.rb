@@ -25,8 +25,15 @@ module Penstock
 
         def complete(unit) = self.class.complete(lane, unit)
 
-        # @return [Effect] what isn't complete runs again before anything else of its key
-        def requeue(unit, messages = rest(unit)) = Effect::Requeue.new(messages, unit.key)
+        # @return [Effect] after a failure: what isn't complete runs again before anything else of its key. With manual offsets so
+        #   does what its consumer may have held beside it; but where user code wasn't called nobody has lost anything
+        def requeue(unit, messages = rest(unit))
+          return Effect::Requeue.new(messages, unit.key) if automatic? || unit.crashes
+          Effect::Redeliver.new(messages, unit)
+        end
+
+        # @return [Array<Effect>] the record is not to be handed out again, whether it is complete or not
+        def give_up(offset) = automatic? ? [] : [Effect::GiveUp.new(offset)]
 
         # @return [Effect] what follows in order waits
         # @param at [Integer, nil] monotonic ms
@@ -34,8 +41,8 @@ module Penstock
           lane.rolling? ? Effect::Park.new(unit.key, reason, at) : Effect::Hold.new(reason, at)
         end
 
-        # @return [Effect] one record a unit up to the offset
-        def isolate(unit, through) = Effect::Isolate.new(through, unit.key)
+        # @return [Effect] one record a unit, from the first one of the unit up to the offset
+        def isolate(unit, through) = Effect::Isolate.new(through, unit.key, unit.messages.first_offset)
       end
     end
   end

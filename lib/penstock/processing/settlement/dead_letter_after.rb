@@ -48,9 +48,8 @@ module Penstock
         end
 
         def burial(letter, unit, context)
-          breath = (letter.kind == :dead_letter) ? @policy.breath_ms : 0
           Failure::Burial.new(letter: letter, unit: unit, complete: @policy.complete?, commit: @policy.commit_at_once?,
-            resume_at: context.now + breath, together: @policy.together?)
+            together: @policy.together?)
         end
       end
     end

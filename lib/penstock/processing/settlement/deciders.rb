@@ -17,11 +17,25 @@ module Penstock
         end
       end
 
-      # Hooks and end-of-partition calls move no records; their errors were reported where they ran.
+      # Hooks and end-of-partition calls move no records; their errors were reported where they ran. With manual offsets their
+      # consumer may have lost with one what it held.
       class Hooked
+        LOSING = %i[tick eofed].freeze
+        private_constant :LOSING
+
         def call(outcome, context)
           return if outcome.unit.consume?
-          FlowRequested.effects(outcome.flow, nil, context)
+          [*again(outcome, context), *FlowRequested.effects(outcome.flow, nil, context)]
+        end
+
+        private
+
+        # A call that fails each time must not have everything come again at once, each time.
+        def again(outcome, context)
+          return unless outcome.error && LOSING.include?(outcome.unit.action) && !context.automatic?
+          return unless context.lane.unmarked_handed_out?
+          at = [context.lane.holds.due(:retry), context.now + context.backoff.delay_ms(1)].compact.max
+          [Effect::Hold.new(:retry, at), Effect::Redeliver.new(outcome.unit.messages, nil)]
         end
       end
 
@@ -135,7 +149,7 @@ module Penstock
             rest = context.rest(unit)
             again = rest.from_offset(flow.offset || 0)
             passed = rest.slice(0, rest.size - again.size)
-            [*([Effect::CompleteEach.new(passed)] if context.automatic?), context.requeue(unit, again)]
+            [*([Effect::CompleteEach.new(passed)] if context.automatic?), Effect::Requeue.new(again, unit.key)]
           end
 
           def elsewhere(flow, unit)

@@ -28,7 +28,8 @@ module Penstock
             rest = context.rest(outcome.unit)
             others = rest.pick((0...rest.size).reject { |index| rest.offset_at(index) == blamed })
             isolating = others.empty? ? [] : [context.isolate(outcome.unit, blamed)]
-            [*isolating, context.requeue(outcome.unit, others), *FlowRequested.hold(outcome.flow, context)]
+            [*context.give_up(blamed), *isolating, context.requeue(outcome.unit, others),
+              *FlowRequested.hold(outcome.flow, context)]
           end
 
           # @return [Messages] of the one record
@@ -65,7 +66,6 @@ module Penstock
           attempt = context.lane.attempts.of(blamed) + 1
           completed = policy.complete? ? [Effect::CompleteEach.new(GivenUp.record(outcome.unit, blamed))] : []
           [*completed, *GivenUp.others(outcome, blamed, context),
-            context.wait(outcome.unit, :retry, context.now + policy.breath_ms),
             GivenUp.tell("consumer.skipped", outcome, blamed, attempt, context)]
         end
       end

@@ -2,7 +2,7 @@
 
 require_relative "../../config/types"
 require_relative "../../nearest"
-require_relative "../signposts"
+require_relative "../../compat/karafka/routing"
 
 module Penstock
   module Routing
@@ -22,20 +22,20 @@ module Penstock
         end
 
         # @api private
-        def replay_kind
+        def tolerated_kind
           self.class.name
         end
 
         # @api private
         def unknown(name)
           report("there is no option #{name}", hint_for(name))
-          @session.replay.void
+          @session.tolerant_block.void
         end
 
         # Runs a block of the user's on this object.
         # @api private
         def fill(block)
-          @session.replay.teach(self)
+          @session.tolerant_block.tolerate(self)
           if block
             block.arity.zero? ? instance_exec(&block) : block.call(self)
           end
@@ -76,7 +76,7 @@ module Penstock
           return "#{name} belongs inside of a topic's block" if !topic_verbs? && @session.verbs.include?(name)
           return "#{name} belongs outside of a topic's block" if topic_verbs? && STRUCTURE.include?(name)
 
-          Signposts.verb(name) || Nearest.hint(name, verbs) || "It has #{verbs.sort.join(", ")}"
+          Compat::Karafka::Routing.instead(name) || Nearest.hint(name, verbs) || "It has #{verbs.sort.join(", ")}"
         end
 
         def topic_verbs?

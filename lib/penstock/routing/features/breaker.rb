@@ -6,14 +6,15 @@ require_relative "../option_values"
 
 module Penstock
   module Routing
-    # When failures are taken for an outage instead of for bad records. `outage_errors` are names of classes, so that none
-    # has to be loaded.
-    Breaker = Struct.new(:after, :outage_after, :outage_errors) do
+    # When failures are taken for an outage instead of for bad records: `share` of `after` fresh records that fail alike, or
+    # `outage_after` in a row with one of `outage_errors` (names of classes, so that none has to be loaded). `limit`: most ms for
+    # which other errors hold the topic; false: no limit.
+    Breaker = Struct.new(:after, :share, :outage_after, :outage_errors, :limit) do
       include FrozenStruct
     end
 
     module Features
-      # `breaker after: 10`, `breaker false`
+      # `breaker after: 40, share: 0.8`, `breaker false`
       module Breaker
         # What says by itself that something else is down.
         OUTAGE_ERRORS = %w[
@@ -39,22 +40,46 @@ module Penstock
           def to_s = "an Array of exception classes, or of their names"
         end
 
+        # Part of a whole.
+        class Share
+          def coerce(value)
+            (value.is_a?(Numeric) && value.positive? && value <= 1) ? value : Config::Types::INVALID
+          end
+
+          def to_s = "a number above 0, at most 1"
+        end
+
+        # How long a hold may last.
+        class Limit < Config::Types::Milliseconds
+          def coerce(value) = (value == false) ? false : super
+
+          def to_s = "#{super}, or false (none)"
+        end
+
+        AFTER = 20
+        SHARE = 0.5
+        OUTAGE_AFTER = 3
+        LIMIT_MS = 300_000
+
         OPTIONS = {
           active: Feature::Option.new(Config::Types::Flag.new, true),
-          after: Feature::Option.new(Config::Types::Whole.new(min: 2), 10),
-          outage_after: Feature::Option.new(Config::Types::Whole.new(min: 1), 3),
-          outage_errors: Feature::Option.new(ClassNames.new, OUTAGE_ERRORS)
+          after: Feature::Option.new(Config::Types::Whole.new(min: 2), AFTER),
+          share: Feature::Option.new(Share.new, SHARE),
+          outage_after: Feature::Option.new(Config::Types::Whole.new(min: 1), OUTAGE_AFTER),
+          outage_errors: Feature::Option.new(ClassNames.new, OUTAGE_ERRORS),
+          limit: Feature::Option.new(Limit.new(min: 1), LIMIT_MS)
         }.freeze
 
-        DEFAULT = Routing::Breaker.new(10, 3, OUTAGE_ERRORS)
+        DEFAULT = Routing::Breaker.new(AFTER, SHARE, OUTAGE_AFTER, OUTAGE_ERRORS, LIMIT_MS)
 
         # @return [Feature] whose value is nil where the topic says nothing, false where it wants none
         def self.feature
           Feature.new(:breaker, options: OPTIONS, positional: :active,
-            description: "When so many different records in a row fail alike the topic waits instead of losing them to the " \
-                         "dead letters; false never waits. On where there are dead letters.",
-            value: lambda { |active:, after:, outage_after:, outage_errors:|
-              active && Routing::Breaker.new(after, outage_after, outage_errors)
+            description: "When at least `share` of `after` new records fail alike, or `outage_after` in a row with one of " \
+                         "`outage_errors`, the topic is held instead of losing them to the dead letters, for at most `limit` " \
+                         "ms unless it is one of `outage_errors`; false never holds. On where there are dead letters.",
+            value: lambda { |active:, after:, share:, outage_after:, outage_errors:, limit:|
+              active && Routing::Breaker.new(after, share, outage_after, outage_errors, limit)
             })
         end
       end

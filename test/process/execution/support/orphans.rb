@@ -3,7 +3,7 @@
 # An application with a pool of one process, whose consumer is given in the environment; prints the mold's process id, and
 # the consumer prints its own. It waits to be killed.
 require "minitest"
-require "penstock/execution/processes/kit"
+require "penstock/execution/processes/child_context"
 require "penstock/execution/processes/pool"
 require "support/executing"
 
@@ -16,7 +16,7 @@ class Program
     @link = Link.new
     @mailbox = Mailbox.new
     @threads = Penstock::Runtime::Threads.new(->(_name, error) { warn(error.full_message) })
-    @queue = Penstock::Runtime::RunQueue.new
+    @queue = Penstock::Execution::RunQueue.new
     executing(Class.new(Penstock::BaseConsumer) do
       def log(text) = $stdout.puts(text)
       class_eval(ENV.fetch("CONSUME"))
@@ -27,11 +27,12 @@ class Program
     $stdin.read # until the test has gone, should it not kill us
   end
 
-  def executor(onion, size)
-    kit = Penstock::Execution::Processes::Kit.new(topics: [@topic], onion: onion, monitor: @monitor,
+  def executor(middleware, size)
+    child_context = Penstock::Execution::Processes::ChildContext.new(topics: [@topic], middleware: middleware, monitor: @monitor,
       clock: Penstock::Clock::SYSTEM, critical: [], producer: -> {}, close_producer: ->(_ms) {}, threads: @threads,
       adopt: ->(_) {})
-    Penstock::Execution::Processes::Pool.new(kit: kit, queue: @queue, size: size, local: runner(onion), lost: ->(_error) {})
+    Penstock::Execution::Processes::Pool.new(child_context: child_context, queue: @queue, size: size,
+      local: runner(middleware), lost: ->(_error) {})
   end
 end
 

@@ -22,6 +22,8 @@ module Penstock
             @coverage.hit("commit late") if fate == :late
           end
 
+          def read_fares(_driver, fate) = @coverage.hit("offsets read: #{fate}")
+
           def stored(group, key, before, commit, request)
             @world.trace(:stored, key[1], commit.offset)
             complete_below(key, commit.offset, request.driver)

@@ -36,12 +36,14 @@ module Penstock
           end
 
           def record_begins(work, message)
-            truth = truth_of(message)
+            truth = read_as_written(message, "consume")
             @world.trace(:record, work.instance.number, truth.uid)
             unless message.offset == truth.offset && work.place == truth.place && message.raw_key == truth.record.key
               fail("I2", "#{message.uid} is not what was written as #{truth.uid}")
             end
             let_in(work, truth)
+            announced(work, truth)
+            fresh_begins(work, truth)
             work.at = truth
             in_order(truth)
             again(work, truth) if truth.done && !truth.exempt
@@ -54,7 +56,19 @@ module Penstock
           def marked(work, truth, answer) = (marks(work, truth) if answer)
 
           def marks(work, truth)
+            forgets_nothing(work, truth) if @plan.forgets
             covered(work, truth).each { |other| done(work, other) if other.ran && (!other.done || other.redo) }
+          end
+
+          # A consumer that gathers has written these.
+          def wrote(truths) = truths.each { |truth| truth.kept = true }
+
+          # It has failed, and may have lost what it held: all that isn't done comes again, if the partition is still its own.
+          def forgotten(truths, consumer)
+            lane = @world.lane_of(consumer)
+            return unless @world.group.owner(lane.key).equal?(Work.driver_of(lane))
+            truths |= @of_place[lane.key] if @plan.mode == :whole
+            truths.each { |truth| truth.paused = false if truth.ran && (!truth.done || truth.redo) }
           end
 
           # A mark that waits for its acknowledgement counts from its beginning; without an answer nobody knows.
@@ -67,6 +81,7 @@ module Penstock
             @busy.delete(work)
             trial_over(work)
             late_perhaps(work)
+            fresh_ended(work)
             return flow_changed(work) if work.flow
             return left_unmarked(work) if @plan.manual
             work.truths.each { |truth| truth.ran = true }
@@ -79,6 +94,7 @@ module Penstock
             @coverage.hit("unit interrupted") if error.is_a?(Interrupted)
             @coverage.hit("transaction: no longer ours") if error.is_a?(AssignmentLostError)
             work.truths.each { |truth| truth.failed_now(@world) }
+            fresh_failed(work)
             out_of_time(work) if error.is_a?(TimeLimitExceeded)
             blame_first(work) unless @plan.isolate
             excuse_others(work)
@@ -132,6 +148,8 @@ module Penstock
           # @param from [Truth, nil] where it wants to go on
           def pauses(work, from = nil)
             work.flow = :pause
+            # Who gathers may mark them before they run again.
+            work.truths.each { |truth| truth.licences += 1 } if @plan.forgets
             work.goes_on_at = from or return
             again = work.truths.select { |truth| truth.uid >= from.uid }
             again.each { |truth| truth.licences += 1 if truth.done }
@@ -170,6 +188,14 @@ module Penstock
             when :key then one.truths.first.record.key == other.truths.first.record.key && !other.truths.first.record.key.nil?
             else one.truths.intersect?(other.truths)
             end
+          end
+
+          # No mark passes what its consumer has lost.
+          def forgets_nothing(work, truth)
+            lost = covered(work, truth).find { |other| !other.kept && other.open? && !cut_below?(other.place, other.offset) }
+            return unless lost
+            fail("I1", "#{work.inspect} marks #{truth.offset} of #{truth.place.join("/")}, but #{lost.offset} was never " \
+              "written: a consumer has lost it with an error")
           end
 
           # What a mark says is complete.

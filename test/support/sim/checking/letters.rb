@@ -25,7 +25,14 @@ module Penstock
             wrong = misled(truth, message, quarantined) if @plan.tiers
             fail("I12", "the letter of #{truth.inspect} #{wrong}: #{message}") if wrong
             once_more(instance, truth) unless quarantined
-            deserved(instance, truth, quarantined) unless truth.sent.include?(instance)
+            attempts_of(truth, message) unless quarantined
+            return once_again(instance, truth) if truth.sent.include?(instance)
+            deserved(instance, truth, quarantined)
+            in_outage(instance, truth) unless quarantined
+            once_again(instance, truth)
+          end
+
+          def once_again(instance, truth)
             truth.sent << instance
             truth
           end
@@ -35,7 +42,7 @@ module Penstock
           # The loop says that a letter has arrived: from here on its record is complete.
           def letter_settled(instance, payload)
             @coverage.hit("dead letter")
-            truth = truth_of(payload[:message])
+            truth = read_as_written(payload[:message], "event of a dead letter")
             return put_away(instance, truth) if truth.buried
             fail("I12", "#{instance.name} counts #{truth.inspect} as complete, its dead letter isn't acknowledged")
           end
@@ -63,6 +70,18 @@ module Penstock
               next died_often(truth, count) if @plan.run_on == :processes
               driver.closed? ? truth.deaths += 1 : truth.trial = driver
             end
+          end
+
+          # A record that may kill runs when the commit says so, that is known to the group; whoever has the partition next would
+          # not suspect it otherwise.
+          def announced(work, truth)
+            suspects = work.lane.suspects
+            return if suspects.nil? || @plan.run_on == :processes || @plan.budget || !suspects.suspect?(truth.offset)
+            return if left_over?(work) || work.lane.leaving?
+            return if @maps[work.place].nil? || @maps[work.place].crashes.key?(truth.offset)
+            return if @straggler[work.place] || @reduced[[work.driver, work.place]]
+            return unless @world.group.owner(work.place).equal?(work.driver)
+            fail("I12", "#{work.inspect}: #{truth.offset} begins, which may kill, and no commit says so")
           end
 
           # They have ended, well or not, and that is committed soon. What an owner before still runs ends nobody else's trial.

@@ -35,7 +35,7 @@ module Penstock
             keys.each do |key|
               running = running_on(connection, key)
               next gone_otherwise(key) if lost
-              left_running(connection, driver, key, running) if running && running.begun_at > @taken_at[[driver, key]]
+              orphaned_units(connection, driver, key, running) if running && running.begun_at > @taken_at[[driver, key]]
               next given_up_late(connection, driver, key, running) if running || over_drain?(driver, connection)
               handed_over(connection, driver, key, false)
             end
@@ -61,7 +61,8 @@ module Penstock
           # The process is dead.
           def crashed(instance)
             @coverage.hit("crash with units running") if @busy.any? { |work| work.instance.equal?(instance) }
-            @coverage.hit("crash with suspects") if instance.lanes.any? { |lane| lane.suspects&.alone? }
+            @coverage.hit("crash with suspects") if instance.lanes.any? { |lane| lane.suspects&.announced? }
+            @coverage.hit("crash with a suspect alone") if instance.lanes.any? { |lane| lane.suspects&.alone? }
             @busy.reject! { |work| work.instance.equal?(instance) }
             instance.drivers.each { |driver| driver.assigned.each { |key| gone_otherwise(key) } }
           end
@@ -137,7 +138,7 @@ module Penstock
             truth.done && truth.done_by.equal?(driver) && !truth.exempt && truth.done_at >= @taken_at[[driver, key]]
           end
 
-          def left_running(connection, driver, key, work)
+          def orphaned_units(connection, driver, key, work)
             return if over_drain?(driver, connection)
             fail("I4", "#{connection.name} gives up #{key.join("/")} while #{work.offsets} runs and there is time")
           end

@@ -15,11 +15,11 @@ module Penstock
           end
 
           # The parent has seen it.
-          def buried(instance, pid)
-            minder = instance.host.processes.minder_of(pid) or return
-            state = minder.instance_variable_get(:@child).state
-            entries = minder.flight.to_a
-            culprit = minder.flight[state.unit] if state
+          def child_died(instance, pid)
+            driver = instance.host.processes.driver_of(pid) or return
+            state = driver.instance_variable_get(:@child).state
+            entries = driver.in_flight.to_a
+            culprit = driver.in_flight[state.unit] if state
             return unless entries.any?
             @coverage.hit("pool: died with units")
             @coverage.hit("pool: died with what it had not begun") if (culprit ? entries.size : entries.size + 1) > 1
@@ -54,7 +54,7 @@ module Penstock
             (first || culprit).failures += 1
           end
 
-          # What the page says is marked the parent knows, if it is still the parent's.
+          # What the shared_status says is marked the parent knows, if it is still the parent's.
           def known_through(entry, state)
             unit = entry.unit
             current = unit.lane.owned? && unit.incarnation == unit.lane.incarnation
@@ -66,13 +66,13 @@ module Penstock
           def outdated?(work, truth)
             return false if work.member.nil? || work.truths.include?(truth)
             child_lane = work.consumer.instance_variable_get(:@penstock_context).lane
-            entry = work.member.minder.flight[child_lane.unit]
+            entry = work.member.driver.in_flight[child_lane.unit]
             !entry.nil? && entry.unit.incarnation < entry.lane.incarnation
           end
 
           # What ended without its parent's knowledge runs again.
           def unheard(unit, known)
-            done = truths_of(unit).select { |truth| truth.done && truth.offset >= known }
+            done = said_done(unit).select { |truth| truth.done && truth.offset >= known }
             return if done.empty?
             driver = Work.driver_of(unit.lane)
             @coverage.hit("pool: reply lost")
@@ -81,6 +81,14 @@ module Penstock
               truth.licences += 1
               truth.done_by = nil if truth.done_by.equal?(driver)
             end
+          end
+
+          # A mark of the unit's may have stood for what was handed out before it, too: after an error that comes again.
+          def said_done(unit)
+            own = truths_of(unit)
+            return own unless @plan.manual && @plan.mode == :whole
+            before = @of_place[unit.lane.key].select { |truth| truth.offset < unit.upto }
+            own | before.reject { |truth| unit.lane.ledger.complete?(truth.offset) }
           end
 
           def truths_of(unit) = unit.messages.map { |message| truth_of(message) }

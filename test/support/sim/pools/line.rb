@@ -97,7 +97,7 @@ module Penstock
           end
         end
 
-        # The page of a process: 32 bytes that outlive it.
+        # The shared_status of a process: 32 bytes that outlive it.
         class Memory
           def initialize = @bytes = "".b
           def pwrite(bytes, _at) = @bytes = bytes

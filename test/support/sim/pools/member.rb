@@ -13,8 +13,8 @@ module Penstock
         class Member
           # The real one but for its threads, and the moments at which it may die.
           class Child < Execution::Processes::Child
-            def initialize(member, kit, line, file)
-              super(kit, line, file)
+            def initialize(member, child_context, line, file)
+              super(child_context, line, file)
               @member = member
               @inbox = Inbox.new(member)
             end
@@ -155,13 +155,13 @@ module Penstock
           attr_reader :pid, :world, :instance, :line, :file
           # @return [Array(Integer, Integer), nil] signal and exit code
           attr_reader :status
-          # @return [Execution::Processes::Minder]
-          attr_accessor :minder
+          # @return [Execution::Processes::ChildDriver]
+          attr_accessor :driver
 
           # @param instance [Instance] whose pool it is of
           # @param line [Line] its end
-          # @param kit [Execution::Processes::Kit]
-          def initialize(instance, pid, line, kit)
+          # @param child_context [Execution::Processes::ChildContext]
+          def initialize(instance, pid, line, child_context)
             @instance = instance
             @world = instance.world
             @pid = pid
@@ -169,7 +169,7 @@ module Penstock
             @file = Memory.new
             @fate = nil
             @consumers = []
-            @child = Child.new(self, kit, line, @file)
+            @child = Child.new(self, child_context, line, @file)
             @child.start
           end
 
@@ -194,12 +194,12 @@ module Penstock
           end
 
           # A unit of its parent's.
-          def began(order, lane) = @world.homes[lane] = @minder.flight[order.id].lane
+          def began(order, lane) = @world.origins[lane] = @driver.in_flight[order.id].lane
 
           # One is about to be told of.
           def ended(context)
             @consumers = [*@consumers.last(KEPT), context.consumer]
-            marked = context.marks.through >= 0 && !@world.homes.fetch(context.lane).marks.owned?
+            marked = context.marks.through >= 0 && !@world.origins.fetch(context.lane).marks.owned?
             @world.coverage.hit("pool: reply with marks + revoke") if marked
           end
 

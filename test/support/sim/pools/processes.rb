@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "penstock/execution/executors"
-require "penstock/execution/processes/kit"
+require "penstock/execution/processes/child_context"
 require "penstock/execution/processes/pool"
 require_relative "line"
 require_relative "member"
@@ -12,25 +12,25 @@ module Penstock
   module TestSupport
     module Sim
       module Pools
-        # `run_on :processes` in a simulated process: the real pool with its minders, flights, pages, frames and replies. What is
-        # forked is a {Member}, and the socket to it a {Line}.
+        # `run_on :processes` in a simulated process: the real pool with its drivers, in-flight lists, status files, frames and
+        # replies. The child it forks is a {Member}, and the socket to it a {Line}.
         class Processes < Execution::Processes::Pool
           # @param host [Instance::Host]
           # @param instance [Instance]
           # @param topics [Array<Routing::Topic>]
           # @param runner [Execution::UnitRunner] of what isn't for a child
           def self.build(instance, topics, queue, runner, most)
-            kit = Execution::Processes::Kit.new(topics: topics, onion: Execution::Onion.new, monitor: monitor(instance),
-              clock: instance.world.clock, critical: [], producer: -> {}, close_producer: ->(_ms) {},
-              threads: Threads.new(instance), adopt: ->(_monitor) {})
-            new(instance: instance, kit: kit, queue: queue, size: most, local: Local.new(instance, runner),
-              lost: ->(_error) {}, mold: Mold.new(instance, kit))
+            child_context = Execution::Processes::ChildContext.new(topics: topics, monitor: monitor(instance),
+              middleware: Execution::MiddlewareStack.new, clock: instance.world.clock, critical: [], producer: -> {},
+              close_producer: ->(_ms) {}, threads: Threads.new(instance), adopt: ->(_monitor) {})
+            new(instance: instance, child_context: child_context, queue: queue, size: most, local: Local.new(instance, runner),
+              lost: ->(_error) {}, mold: Mold.new(instance, child_context))
           end
 
           def self.monitor(instance)
             Instrumentation::Monitor.new.tap do |monitor|
               monitor.subscribe("error.occurred") { nil } # is carried home by children
-              monitor.subscribe("process_pool.child_died") { |event| instance.world.checker.buried(instance, event[:pid]) }
+              monitor.subscribe("process_pool.child_died") { |event| instance.world.checker.child_died(instance, event[:pid]) }
             end
           end
 
@@ -62,10 +62,10 @@ module Penstock
             # @return [Hash{Integer => Member}]
             attr_reader :members
 
-            def initialize(instance, kit)
+            def initialize(instance, child_context)
               @instance = instance
               @world = instance.world
-              @kit = kit
+              @child_context = child_context
               @members = {}
             end
 
@@ -76,12 +76,12 @@ module Penstock
             def child
               pid = @world.next_pid
               ours, theirs = Line.pair(@world)
-              member = @members[pid] = Member.new(@instance, pid, theirs, @kit)
+              member = @members[pid] = Member.new(@instance, pid, theirs, @child_context)
               Execution::Processes::ChildHandle.new(pid, Execution::Processes::Channel.new(ours),
-                Execution::Processes::Page.new(member.file), self)
+                Execution::Processes::SharedStatus.new(member.file), self)
             end
 
-            # It is told a moment later than the socket's end.
+            # Answers a moment after the socket has ended.
             def ended(pid, timeout_s)
               @world.running.sleep_until(@world.timeline.now + @world.random.rand(STATUS_MS)) if timeout_s.positive?
               @members.fetch(pid).status
@@ -93,17 +93,17 @@ module Penstock
             end
           end
 
-          # Nobody selects between sockets: what comes while a minder rests is overheard at once.
+          # There is no select between sockets: what arrives while a driver is idle is read at once.
           class Listener
             def initialize(instance, mold)
               @instance = instance
               @mold = mold
             end
 
-            def born(minder)
-              child = minder.instance_variable_get(:@child)
-              @mold.members.fetch(child.pid).minder = minder
-              child.socket.heard = -> { @instance.run_when_awake { minder.overhear } if minder.ear }
+            def child_started(driver)
+              child = driver.instance_variable_get(:@child)
+              @mold.members.fetch(child.pid).driver = driver
+              child.socket.heard = -> { @instance.run_when_awake { driver.read_while_idle } if driver.idle_socket }
             end
 
             def close = nil
@@ -113,8 +113,8 @@ module Penstock
             super.each { |unit| @queue.interrupted(unit) }
           end
 
-          # @return [Execution::Processes::Minder]
-          def minder_of(pid) = @mold.members.fetch(pid).minder
+          # @return [Execution::Processes::ChildDriver]
+          def driver_of(pid) = @mold.members.fetch(pid).driver
 
           # @return [Array<Member>]
           def members = @mold.members.values.reject(&:dead?)

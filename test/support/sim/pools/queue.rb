@@ -1,13 +1,13 @@
 # frozen_string_literal: true
 
-require "penstock/runtime/run_queue"
+require "penstock/execution/run_queue"
 
 module Penstock
   module TestSupport
     module Sim
       module Pools
         # The real run queue; whoever waits for a unit sleeps on the timeline.
-        class Queue < Runtime::RunQueue
+        class Queue < Execution::RunQueue
           # Those who wait.
           class Bell
             FOR_EVER_MS = 1_000_000_000

@@ -9,10 +9,10 @@ module Penstock
     Grace = CLI::Doctor::Deployment::Grace
 
     # @return [Array<Array>] state, detail and hint of each step
-    def look(name, text, timeout_ms: 60_000)
+    def look(name, text, timeout_ms: 60_000, host: nil)
       Dir.mktmpdir do |dir|
         File.write(File.join(dir, name), text) if text
-        steps = CLI::Doctor::Deployment.new([name], dir: dir, shutdown_timeout_ms: timeout_ms).steps
+        steps = CLI::Doctor::Deployment.new([name], dir: dir, shutdown_timeout_ms: timeout_ms, health_host: host).steps
         steps.map { |step| [step.state, [step.name, step.detail].join(" "), step.hint.to_s] }
       end
     end
@@ -84,6 +84,21 @@ module Penstock
       assert_equal %i[ok warning], states("k.yaml", text.sub("preStop", "postStart"))
       assert_equal %i[ok warning warning], found.map(&:first)
       assert_match(%r{preStop of shop.*livenessProbe of shop asks /ready}m, found.map { |step| step[1] }.join)
+    end
+
+    test "probes from outside of the pod are warned of where the health page listens on loopback, unless the container says where" do
+      probe = {"livenessProbe" => {"httpGet" => {"path" => "/live", "port" => 3000}}}
+      text = ->(container) { yaml(pod({"terminationGracePeriodSeconds" => 75}, container: {**probe, **container})) }
+      pod_ip = {"name" => "A", "valueFrom" => {"fieldRef" => {"fieldPath" => "status.podIP"}}}
+
+      assert_equal [%i[ok warning]] * 2, ["127.0.0.1", "::1"].map { |host| states("k.yaml", text.call({}), host: host) }
+      assert_equal [%i[ok]] * 3, ["0.0.0.0", "10.0.0.7", nil].map { |host| states("k.yaml", text.call({}), host: host) }
+      [[{"name" => "A", "value" => "0.0.0.0"}], [pod_ip]].each do |env|
+        assert_equal %i[ok], states("k.yaml", text.call({"env" => env}), host: "127.0.0.1")
+      end
+      own = {"livenessProbe" => {"exec" => {"command" => %w[penstock status]}}}
+      assert_equal %i[ok], states("k.yaml", text.call(own), host: "127.0.0.1")
+      assert_match(/probes of shop come from outside.*127\.0\.0\.1/, look("k.yaml", text.call({}), host: "127.0.0.1").last[1])
     end
 
     test "a service of Compose has 10 s unless it says more" do

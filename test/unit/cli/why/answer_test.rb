@@ -53,6 +53,13 @@ module Penstock
       assert_match(/Beware: .*belongs to another topic/, found.lines.join("\n"))
     end
 
+    test "what a member calls itself makes one line, without what drives a terminal" do
+      facts = answer(12).facts
+      facts.owner = "a\e[2J\nforged on h (x)"
+
+      assert_includes Answer.new(facts).lines, 'The partition belongs to a\e[2J\nforged on h (x).'
+    end
+
     test "lag and the end of the owner before are said" do
       assert_match(/lag 90, by an owner that had ended in order/, answer(12, clean: true).lines.join("\n"))
       assert_equal 90, answer(12).to_h[:lag]

@@ -5,27 +5,27 @@ require "penstock/execution/processes/listener"
 
 module Penstock
   class ExecutionProcessListenerTest < TestCase
-    Minder = Struct.new(:ear)
+    ChildDriver = Struct.new(:idle_socket)
 
-    # @param ears [Array<Object>] what there is to be heard of each child; false: another hears it
-    # @return [Array] what it listens to, and how long
-    def listens(*ears)
+    # @param sockets [Array<Object>] the idle socket of each driver; false: the driver reads by itself
+    # @return [Array] which sockets the listener waits for, and how long
+    def listens(*sockets)
       asked = []
-      listener = Execution::Processes::Listener.new(nil) { ears.map { |ear| Minder.new(ear) } }
-      listener.define_singleton_method(:wait) do |heard, seconds|
+      listener = Execution::Processes::Listener.new(nil) { sockets.map { |socket| ChildDriver.new(socket) } }
+      listener.define_singleton_method(:wait) do |awaited, seconds|
         @closed = true
-        asked << heard.keys << seconds
+        asked << awaited.keys << seconds
         []
       end
       listener.__send__(:listen)
       asked
     end
 
-    test "while all rest it sleeps, also where one has no child, or one that has ended" do
+    test "the listener sleeps while all drivers are idle, also if one has no child or a child that has ended" do
       assert_equal [[:socket, :other], nil], listens(:socket, nil, :other)
     end
 
-    test "while one works it looks around every so often: it will rest" do
+    test "the listener polls while a driver works, because that driver will become idle" do
       assert_equal [[:socket], 0.05], listens(:socket, false, nil)
     end
   end

@@ -3,7 +3,7 @@
 require "test_helper"
 require "penstock/execution/processes/order_batch"
 require "penstock/execution/processes/order_messages"
-require "penstock/execution/processes/page"
+require "penstock/execution/processes/shared_status"
 require "penstock/execution/processes/report_codec"
 require "penstock/execution/processes/unit_codec"
 require "support/executing"
@@ -14,7 +14,7 @@ module Penstock
 
     Codec = Execution::Processes::UnitCodec
     Damaged = Execution::Processes::Frame::Damaged
-    Page = Struct.new(:seen) do
+    SharedStatus = Struct.new(:seen) do
       def at(offset) = seen << offset
     end
 
@@ -24,13 +24,13 @@ module Penstock
 
     def body(offsets = [3, 9], **options) = Codec.encode(5, 2, unit(lane(7), offsets, attempt: 4, **options))
 
-    def batch(order, page = Page.new([])) = Execution::Processes::OrderBatch.new(order, page)
+    def batch(order, shared_status = SharedStatus.new([])) = Execution::Processes::OrderBatch.new(order, shared_status)
 
     test "who the unit is, and its records, come out as they went in" do
       order = Codec.decode(body)
       found = batch(order)
 
-      assert_equal [5, 2, 7, 4, :consume, false, 6_000, 5_000, "orders", "adopted"], order.to_a.first(10)
+      assert_equal [5, 2, 7, 4, :consume, false, 6_000, "orders", "adopted"], order.to_a.first(9)
       assert_equal Encoding::UTF_8, order.topic_name.encoding
       assert_equal [3, 9], [found.offset(0), found.offset(1)]
       assert_equal ["k9", '{"offset":9}', 1_009, 3], [found.key(1), found.payload(1), found.timestamp(1), found.leader_epoch(1)]
@@ -63,12 +63,12 @@ module Penstock
     end
 
     test "each step of an iteration is told before user code sees the record" do
-      page = Page.new([])
-      found = batch(Codec.decode(body([3, 4, 5])), page)
+      shared_status = SharedStatus.new([])
+      found = batch(Codec.decode(body([3, 4, 5])), shared_status)
       messages = Execution::Processes::OrderMessages.new(found)
-      steps = messages.map { |message| [message.offset, page.seen.last] }
+      steps = messages.map { |message| [message.offset, shared_status.seen.last] }
       messages.to_a
-      messages.each { |message| steps << [message.offset, page.seen.last] }
+      messages.each { |message| steps << [message.offset, shared_status.seen.last] }
 
       assert_equal [[3, 3], [4, 4], [5, 5]] * 2, steps
     end
@@ -79,7 +79,7 @@ module Penstock
         assert_raises(Damaged, "cut at #{size}") { Codec.decode(whole.byteslice(0, size)) }
       end
       lying = whole.dup
-      lying[44, 4] = [0xFFFF_FFFF].pack("N")
+      lying[36, 4] = [0xFFFF_FFFF].pack("N")
       assert_raises(Damaged) { Codec.decode(lying) }
     end
 

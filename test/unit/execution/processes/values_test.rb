@@ -5,8 +5,8 @@ require "penstock/consumer/flow"
 require "penstock/execution/processes/failure"
 require "penstock/execution/processes/flows"
 require "penstock/execution/processes/inbox"
-require "penstock/execution/processes/pace"
-require "penstock/execution/processes/page"
+require "penstock/execution/processes/batch_sizer"
+require "penstock/execution/processes/shared_status"
 require "penstock/execution/processes/recorder"
 require "penstock/instrumentation/monitor"
 
@@ -82,33 +82,33 @@ module Penstock
       end
     end
 
-    test "the page tells the unit, the record and the marks, from another place too; and nothing between units" do
-      page = Page.create
-      reader = Page.new(page.file)
+    test "the shared status has the unit, the record and the marks for every reader, and nothing between units" do
+      shared_status = SharedStatus.create
+      reader = SharedStatus.new(shared_status.file)
       assert_nil reader.read
-      page.begin(3)
-      assert_equal Page::State.new(3, nil, nil), reader.read
-      page.at(17)
-      page.marked(17)
-      assert_equal Page::State.new(3, 17, 17), reader.read
-      page.clear
+      shared_status.begin(3)
+      assert_equal SharedStatus::State.new(3, nil, nil), reader.read
+      shared_status.at(17)
+      shared_status.marked(17)
+      assert_equal SharedStatus::State.new(3, 17, 17), reader.read
+      shared_status.clear
       assert_nil reader.read
-      page.file.pwrite("\xFF" * 8, 0)
+      shared_status.file.pwrite("\xFF" * 8, 0)
       assert_nil reader.read
     ensure
-      page&.close
+      shared_status&.close
     end
 
-    test "a child has one long unit, some ms of short ones, and few while others have nothing to do" do
-      pace = Pace.new
-      assert_equal [1, true, false], [pace.depth, pace.room?(0, 0), pace.room?(1, 0)]
-      60.times { pace.took(0.1) }
-      assert_operator pace.depth, :>, 32
-      assert_equal [true, false], [pace.room?(10, 0), pace.room?(10, 1)]
-      assert pace.hungry?(1)
-      refute pace.hungry?(pace.depth)
-      60.times { pace.took(50) }
-      assert_equal 1, pace.depth
+    test "a child gets one long unit, short units for some ms, and few while other children are idle" do
+      sizer = BatchSizer.new
+      assert_equal [1, true, false], [sizer.depth, sizer.room?(0, 0), sizer.room?(1, 0)]
+      60.times { sizer.took(0.1) }
+      assert_operator sizer.depth, :>, 32
+      assert_equal [true, false], [sizer.room?(10, 0), sizer.room?(10, 1)]
+      assert sizer.hungry?(1)
+      refute sizer.hungry?(sizer.depth)
+      60.times { sizer.took(50) }
+      assert_equal 1, sizer.depth
     end
 
     test "an interrupt hits the unit that runs and no other, and what hasn't begun can be called back" do

@@ -9,89 +9,200 @@ require "penstock/routing/features/breaker"
 module Penstock
   class BreakerTest < TestCase
     Failure = Processing::Failure
+    Unit = Struct.new(:sequence)
 
-    def breaker(after: 10, outage_after: 3)
-      Failure::Breaker.new(Routing::Breaker.new(after, outage_after, Routing::Features::Breaker::OUTAGE_ERRORS),
-        Processing::Backoff.new(1_000, 30_000, true))
+    def breaker(after: 20, share: 0.5, outage_after: 3, limit: 300_000)
+      policy = Routing::Breaker.new(after, share, outage_after, Routing::Features::Breaker::OUTAGE_ERRORS, limit)
+      Failure::Breaker.new(policy, Processing::Backoff.new(1_000, 30_000, true), ["orders"])
     end
 
-    def opened(now: 0) = breaker(after: 2).tap { |one| 2.times { |offset| one.failed(offset, RuntimeError.new, now) } }
+    # One attempt of a record that fails.
+    # @param record [Object] also the sequence it is of
+    def failed(one, record, error = RuntimeError.new, at: 0, fresh: true, probe: false)
+      number = one.begun(1, Unit.new(record)) if fresh
+      one.failed(Failure::Breaker::Attempt.new(record: record, error: error, number: number, sequence: record, fresh: fresh,
+        probe: probe), at)
+    end
 
-    test "ten different records in a row that fail with one class open it" do
+    def succeeded(one, fresh: 1, completed: true, probe: false, now: 0)
+      one.succeeded(fresh: fresh, completed: completed, probe: probe, now: now)
+    end
+
+    def opened(at: 0, **options)
+      breaker(**options).tap { |one| 10.times { |record| failed(one, record, at: at) } }
+    end
+
+    # @return [Failure::Breaker] whose probe failed
+    def probed(one, error = RuntimeError.new, at: one.due)
+      one.probing
+      failed(one, :probe, error, at: at, probe: true)
+      one
+    end
+
+    test "it opens at the tenth of twenty fresh records that failed with one class, and that attempt doesn't count" do
       one = breaker
-      verdicts = Array.new(10) { |offset| one.failed(offset, RuntimeError.new, 5) }
+      verdicts = Array.new(10) { |record| failed(one, record, at: 5) }
 
       assert_equal [:counted] * 9 + [:opened], verdicts
-      assert_equal [:open, 2_005, "RuntimeError"], [one.state, one.due, one.cause]
+      assert_equal [:open, 5, "RuntimeError", 10, 20], [one.state, one.due, one.cause, one.failures, one.of]
     end
 
-    test "the same record failing again and again opens nothing" do
+    test "retries and records of retry topics are no evidence, however many fail" do
       one = breaker
-      40.times { assert_equal :counted, one.failed("orders/0/7", RuntimeError.new, 0) }
-      assert_equal 1, one.streak
+      200.times { |record| assert_equal :counted, failed(one, record, fresh: false) }
     end
 
-    test "another class begins another row, and so does a success" do
-      one = breaker(after: 3)
-      2.times { |offset| one.failed(offset, RuntimeError.new, 0) }
-      one.failed(2, KeyError.new, 0)
-      assert_equal 1, one.streak
-      one.succeeded
-      assert_equal 0, one.streak
-    end
-
-    test "connection errors open it at the third different record, by the name of the class or of one above it" do
-      [Errno::ECONNREFUSED.new, Class.new(Timeout::Error).new].each do |error|
-        one = breaker
-        assert_equal %i[counted counted], [one.failed(1, error, 0), one.failed(2, error, 0)]
-        assert_equal :opened, one.failed(3, error, 0) if error.class.name
+    test "successes in between are what the share is about, not a streak: one in five never opens it" do
+      one = breaker
+      400.times do |record|
+        assert_equal :counted, failed(one, record) if (record % 5).zero?
+        one.begun(4, Unit.new(record))
+        succeeded(one, fresh: 4)
       end
     end
 
-    test "an error of the record itself never counts" do
-      one = breaker(after: 2)
+    test "errors of an outage open it at the third record, if none has succeeded in between, whatever their classes" do
+      one = breaker
+      assert_equal %i[counted counted], [failed(one, 1, Errno::ECONNREFUSED.new), failed(one, 2, Timeout::Error.new)]
+      succeeded(one)
+      assert_equal %i[counted counted opened], [failed(one, 3, Errno::EPIPE.new), failed(one, 4, Errno::ECONNREFUSED.new),
+        failed(one, 5, Class.new(Timeout::Error).new)]
+      assert_equal [3, nil], [one.failures, one.of]
+    end
+
+    test "the same record counts once, and a retry that fails with an error of an outage doesn't count" do
+      one = breaker
+      10.times { assert_equal :counted, failed(one, 1, Errno::EPIPE.new) }
+      10.times { |record| assert_equal :counted, failed(one, record, Errno::EPIPE.new, fresh: false) }
+    end
+
+    test "an error of the record itself never counts, unless an outage caused it" do
+      one = breaker
       error = DeserializationError.new(topic: "t", partition: 0, offset: 1)
-      5.times { |offset| assert_equal :counted, one.failed(offset, error, 0) }
-      assert_equal 0, one.streak
+      40.times { |record| assert_equal :counted, failed(one, record, error) }
+      down = DeserializationError.new(topic: "t", partition: 0, offset: 1)
+      down.define_singleton_method(:cause) { Errno::ECONNREFUSED.new }
+      assert_equal %i[counted counted opened], Array.new(3) { |record| failed(one, record, down) }
     end
 
-    test "while it is open one record at a time probes, rotating over the lanes, with longer and longer waits" do
+    test "while it is open probes wait for nothing three times, then longer and longer" do
       one = opened
-      turns = []
-      now = 0
-      4.times do
-        assert_nil one.probe(%w[a b c], one.due - 1)
+      waits = Array.new(9) do
         now = one.due
-        turns << one.probe(%w[a b c], now)
-        assert_nil one.probe(%w[a b c], now), "one at a time"
-        assert_equal :held, one.failed(turns.last, RuntimeError.new, now)
+        probed(one).due - now
       end
-      assert_equal %w[a b c a], turns
-      assert_equal now + 30_000, one.due
+      assert_equal [0, 0, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000, 30_000], waits
     end
 
-    test "what still ran when it opened and fails is held, without making the wait longer" do
+    test "one probe at a time" do
       one = opened
-      due = one.due
-      assert_equal :held, one.failed(9, KeyError.new, 10)
-      assert_equal due, one.due
+      assert one.probe?(0)
+      one.probing
+      refute one.probe?(1_000_000)
     end
 
-    test "the first success closes it" do
+    test "what was running when it opened and fails now is held, and is no answer to a probe" do
       one = opened
-      one.probe(["a"], one.due)
-      assert one.succeeded
+      one.probing
+      assert_equal :held, failed(one, 99, KeyError.new, at: 10)
+      assert_equal :probing, one.state
+    end
+
+    test "any success of a fresh record closes it, also of one that was running" do
+      one = opened
+      assert succeeded(one)
       assert_predicate one, :closed?
-      refute one.succeeded
+      refute succeeded(one)
+      assert_equal :counted, failed(one, :next), "it begins with nothing"
     end
 
-    test "a probe that never ended is sent again, a poisonous one is followed by the next at once" do
+    test "the success of a retry closes it where it is the probe, not else" do
       one = opened
-      one.probe(["a"], one.due)
-      one.probe_lost
-      assert_equal "a", one.probe(["a"], one.due)
-      one.failed("a", DeserializationError.new(topic: "t", partition: 0, offset: 1), 7)
+      refute succeeded(one, fresh: 0)
+      one.probing
+      assert succeeded(one, fresh: 0, probe: true)
+    end
+
+    test "a probe that never ended is sent again at once, as is one after a record that can't be decoded" do
+      one = opened
+      one.probing
+      one.probe_lost(7)
       assert_equal [:open, 7], [one.state, one.due]
+      one.probing
+      error = DeserializationError.new(topic: "t", partition: 0, offset: 1)
+      assert_equal :counted, failed(one, "a", error, at: 9, probe: true)
+      assert_equal [:open, 9], [one.state, one.due]
+    end
+
+    test "probes that complete nothing because their consumer gathers go on at once, and close it after twenty" do
+      one = opened
+      19.times do
+        one.probing
+        refute succeeded(one, fresh: 0, completed: false, probe: true, now: 3)
+        assert_equal [:open, 3], [one.state, one.due]
+      end
+      one.probing
+      assert succeeded(one, fresh: 0, completed: false, probe: true, now: 3)
+    end
+
+    test "a hold for errors that aren't those of an outage ends with the limit" do
+      one = opened(at: 1_000)
+      refute one.over?(300_999)
+      assert one.over?(301_000)
+      assert one.give_up
+      refute one.give_up
+      assert_predicate one, :closed?
+    end
+
+    test "after the limit the same errors don't open it again before a fresh record has succeeded; others do" do
+      one = opened
+      one.give_up
+      100.times { |record| assert_equal :counted, failed(one, record) }
+      succeeded(one, fresh: 0)
+      100.times { |record| assert_equal :counted, failed(one, record) }
+      assert_equal :opened, Array.new(10) { |record| failed(one, record, KeyError.new) }.last
+      succeeded(one)
+      assert_equal :opened, Array.new(10) { |record| failed(one, record) }.last
+    end
+
+    test "errors of an outage hold without a limit; it runs from when other errors come, and stops when those come again" do
+      one = breaker
+      3.times { |record| failed(one, record, Errno::ECONNREFUSED.new) }
+      assert_nil one.ends_at
+      probed(one, KeyError.new, at: 50_000)
+      assert_equal 350_000, one.ends_at
+      probed(one, KeyError.new, at: 90_000)
+      assert_equal 350_000, one.ends_at
+      probed(one, Errno::EPIPE.new, at: 100_000)
+      assert_nil one.ends_at
+    end
+
+    test "a hold for an outage that somebody ended doesn't begin again with another error of an outage" do
+      one = breaker
+      3.times { |record| failed(one, record, Errno::ECONNREFUSED.new) }
+      one.give_up
+      9.times { |record| assert_equal :counted, failed(one, record, Errno::EPIPE.new) }
+    end
+
+    test "without a limit it lasts until a record succeeds" do
+      one = opened(limit: false)
+      assert_nil one.ends_at
+      refute one.over?(10**12)
+    end
+
+    test "it is at rest where a success would change nothing" do
+      one = breaker
+      assert_predicate one, :at_rest?
+      failed(one, :first)
+      assert_predicate one, :at_rest?, "a share is told from failures alone"
+      failed(one, :second, Errno::EPIPE.new)
+      refute_predicate one, :at_rest?
+      succeeded(one)
+      assert_predicate one, :at_rest?
+      10.times { |record| failed(one, record) }
+      refute_predicate one, :at_rest?
+      one.give_up
+      refute_predicate one, :at_rest?
     end
   end
 end

@@ -35,9 +35,9 @@ module Penstock
       assert_equal [:retry, :retry, dead("dead")], (1..3).map { |attempt| one.after(attempt) }
     end
 
-    test "[DLQ zero retries] max_retries 0 is one run and one back-off" do
+    test "[DLQ zero retries] max_retries 0 is one run" do
       one = policy { dead_letter_queue topic: "dead", max_retries: 0 }
-      assert_equal [dead("dead"), 1_000], [one.after(1), one.breath_ms]
+      assert_equal dead("dead"), one.after(1)
     end
 
     test "[DLQ topic false] a record is skipped after its retries" do
@@ -74,7 +74,8 @@ module Penstock
 
     test "breaker and quarantine are on where records are put away, and can be switched" do
       one = policy { dead_letter_queue topic: "dead" }
-      assert_equal [10, 3], [one.breaker.after, one.quarantine.max_crashes]
+      assert_equal [20, 0.5, 3, 300_000], one.breaker.to_h.values_at(:after, :share, :outage_after, :limit)
+      assert_equal 3, one.quarantine.max_crashes
       off = policy { [dead_letter_queue(topic: "dead"), breaker(false), quarantine(false)] }
       assert_equal [nil, nil], [off.breaker, off.quarantine]
       assert_equal 4, policy { breaker after: 4 }.breaker.after

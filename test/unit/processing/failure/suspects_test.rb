@@ -30,27 +30,84 @@ module Penstock
       end
     end
 
-    # The life of one record that kills the process, owner after owner; answers what each owner did about it.
+    # A commit that says what there is to say is sent and acknowledged.
+    def acknowledge(one)
+      one.written!
+      one.acknowledged!
+    end
+
+    # The life of one record that kills the process, beside others, owner after owner; answers what each owner did about it.
     def lives(max: 3, offset: 10)
-      told = {unclean: 0, crashes: {}}
-      Array.new(7) do
+      told = {unclean: 0, crashes: {}, clean: true}
+      Array.new(8) do
         one = suspects(max, **told)
-        one.ends_at(13)
-        step = one.step(offset)
-        one.announce(unit(offset)) if step == :announce
-        told = {unclean: one.unclean, crashes: one.counts(offset)}
+        one.ends_at(13, 0)
+        told = {**told, clean: false}
+        next :run unless one.suspect?(offset)
+        step = one.apart?(offset) ? one.step(offset) : :together
+        (step == :together) ? one.together(unit(offset, 11, 12)) : (one.announce(unit(offset)) if step == :announce)
+        told = {unclean: one.unclean, crashes: one.counts(offset), clean: false}
         step
       end
     end
 
-    test "one kill makes no lane serial, the second does, and the third crash alone is the last" do
-      assert_equal %i[run announce announce announce quarantine quarantine quarantine], lives
-      assert_equal %i[run announce quarantine], lives(max: 1).first(3)
+    test "one that kills is found in a group, then alone, and is quarantined when it was alone as often as it may be" do
+      assert_equal %i[run together announce announce announce quarantine quarantine], lives.first(7)
+      assert_equal %i[run together announce quarantine], lives(max: 1).first(4)
+    end
+
+    test "those that were under way with it are none of it: they run alone, once, and nothing counts against them" do
+      one = suspects(unclean: 2, crashes: {10 => 0, 11 => 0})
+      assert_equal [true, true, false], [10, 11, 12].map { |offset| one.apart?(offset) }
+      [10, 11].each do |offset|
+        one.announce(unit(offset))
+        one.ended(unit(offset))
+      end
+      assert_equal [{}, false], [one.counts(0), one.alone?]
+    end
+
+    test "after one unclean end groups are announced, and the lane isn't serial" do
+      one = suspects(unclean: 0)
+      one.ends_at(100, 0)
+      assert_equal [true, false, false], [one.suspect?(10), one.alone?, one.notable?]
+      one.together(held = unit(10, 11))
+      assert_equal [{10 => 0, 11 => 0}, [], true], [one.counts(0), one.take_cleared, one.changed?]
+      acknowledge(one)
+      assert_equal [[held], false], [one.take_cleared, one.held?]
+      one.ended(held)
+      assert_equal [{}, false], [one.counts(0), one.announced?]
+    end
+
+    test "a commit that was sent before it was announced doesn't clear it" do
+      one = suspects(unclean: 0)
+      one.written!
+      one.together(held = unit(10))
+      one.acknowledged!
+      assert_empty one.take_cleared
+      one.written!
+      one.unwritten!
+      one.acknowledged!
+      assert_empty one.take_cleared, "it was not acknowledged, or went without it"
+      acknowledge(one)
+      assert_equal [held], one.take_cleared
+    end
+
+    test "groups are small: eight records at first, then as many as take a tenth of a second, at most 32, one a worker at least" do
+      one = suspects(unclean: 0)
+      assert_equal [8, 11], [one.room(1), one.room(10)]
+      one.together(unit(1, 2, 3))
+      assert_equal 5, one.room(1)
+      one.ended(unit(1, 2, 3), time_us: 30)
+      assert_equal 32, one.room(1)
+      60.times { one.ended(unit(4), time_us: 20_000) }
+      assert_equal [5, 25], [one.room(1), one.room(5)]
+      90.times { one.ended(unit(4), time_us: 9_000_000) }
+      assert_equal [2, 11, 65], [one.room(1), one.room(10), one.room(64)]
     end
 
     test "a clean end, a new group and another's metadata make no suspects" do
       [suspects(unclean: 5, clean: true), suspects].each do |one|
-        assert_equal [0, :run, true, false], [one.unclean, one.step(1), one.quiet?, one.alone?]
+        assert_equal [0, false, true, false], [one.unclean, one.suspect?(1), one.quiet?, one.alone?]
       end
     end
 
@@ -65,30 +122,38 @@ module Penstock
     test "what was written after the adoption is no suspect, and what has ended is none any more" do
       one = suspects(unclean: 1)
       assert one.suspect?(50), "before the end of the log is known everything is"
-      assert one.ends_at(12)
-      refute one.ends_at(13), "it is told once"
+      assert one.ends_at(12, 0)
+      refute one.ends_at(13, 0), "it is told once"
       one.ended(unit(10))
       assert_equal [false, true, false], [10, 11, 12].map { |offset| one.suspect?(offset) }
-      assert_equal :run, one.step(12)
     end
 
     test "when all that was there has had its turn the row of unclean adoptions is over, whatever is retried" do
       one = suspects(unclean: 1)
       ledger = ledger(10, 14)
-      one.ends_at(12)
+      one.ends_at(12, 0)
       one.ended(unit(10))
-      one.look(ledger)
-      assert one.alone?
+      one.look(ledger, 0)
+      refute one.quiet?
       ledger.complete(11)
-      one.look(ledger)
-      assert_equal [false, 0, true], [one.alone?, one.unclean, one.quiet?], "10 has failed and waits for its next attempt"
+      one.look(ledger, 0)
+      assert_equal [0, true], [one.unclean, one.quiet?], "10 has failed and waits for its next attempt"
     end
 
-    test "no more than a thousand records are tried alone" do
+    test "no more than a thousand records are suspected" do
       one = suspects(unclean: 1)
-      one.ends_at(nil)
+      one.ends_at(nil, 0)
       Processing::Failure::Suspects::MOST.times { |offset| one.ended(unit(offset)) }
       assert_equal [true, 0], [one.quiet?, one.unclean]
+    end
+
+    test "nothing is suspected for longer than four seconds, but what was under way when a process died" do
+      one = suspects(unclean: 0, crashes: {11 => 0})
+      one.ends_at(100, 50)
+      one.look(ledger(10, 100), 4_049)
+      assert one.suspect?(10)
+      one.look(ledger(10, 100), 4_050)
+      assert_equal [false, true, 0], [one.suspect?(10), one.suspect?(11), one.unclean]
     end
 
     test "its end clears it, however it ended" do
@@ -103,7 +168,7 @@ module Penstock
       one = suspects(unclean: 1, crashes: {10 => 1})
       2.times do
         one.announce(held = unit(10))
-        assert_same held, one.take_held
+        assert_equal [held], one.take_held
         one.leave
         one.returned([held])
         assert_equal({10 => 1}, one.counts(0))
@@ -114,47 +179,66 @@ module Penstock
       assert_equal({10 => 2}, one.counts(0))
     end
 
+    test "a group that was called back before it ran isn't announced, nor one whose lane is given up in order" do
+      one = suspects(unclean: 0)
+      one.together(held = unit(10, 11))
+      one.returned(one.take_held)
+      assert_equal [{}, false], [one.counts(0), one.announced?]
+      one.together(held)
+      acknowledge(one)
+      one.take_cleared
+      one.leave
+      assert_equal [{}, true, true], [one.counts(0), one.changed?, one.announced?], "it still runs"
+      one.ended(held)
+      refute one.announced?
+    end
+
     # The gate looks at that: as long as it is announced, none of another lane may be tried.
     test "a suspect that still runs when its lane is given up is waited for until it ends" do
-      one = suspects(unclean: 1)
-      one.ends_at(13)
+      one = suspects(unclean: 1, crashes: {10 => 0})
+      one.ends_at(13, 0)
       one.announce(unit(10))
+      one.take_held
       one.leave
-      one.look(ledger(13, 13))
+      one.look(ledger(13, 13), 0)
       refute one.quiet?
       one.ended(unit(10))
 
       assert_equal [false, true], [one.announced?, one.quiet?]
     end
 
-    test "of what the group says only this process's own count is none, as long as the group may say it" do
-      one = suspects(unclean: 1, crashes: {10 => 1})
+    test "of what the group says only what this process has said itself is none, as long as the group may say it" do
+      one = suspects(unclean: 1, crashes: {10 => 1, 11 => 0})
       [10, 11].each do |offset|
         one.announce(held = unit(offset))
         one.ended(held)
       end
-      one.adopt(unclean: 1, crashes: {10 => 2, 11 => 1, 12 => 1}, clean: false)
-      assert_equal({10 => 1, 12 => 1}, one.counts(0))
+      one.together(group = unit(13, 14))
+      one.adopt(unclean: 1, crashes: {10 => 2, 11 => 1, 12 => 1, 13 => 0, 15 => 0}, clean: false)
+      assert_equal({10 => 1, 11 => 0, 12 => 1, 13 => 0, 14 => 0, 15 => 0}, one.counts(0))
+      one.ended(group)
+      assert_equal [10, 11, 12, 15], one.counts(0).keys
       one.adopt(unclean: 1, crashes: {10 => 1}, clean: false)
       assert_equal({10 => 1}, one.counts(0), "a commit of before")
+      one.adopt(unclean: 1, crashes: {12 => 0}, clean: false)
       one.announce(unit(12))
-      one.written_alone!
+      one.acknowledged!
       one.adopt(unclean: 1, crashes: {10 => 2, 12 => 1}, clean: false)
       assert_equal({10 => 2, 12 => 1}, one.counts(0))
     end
 
     test "a record that was counted is tried alone again after a single kill too" do
-      one = suspects(unclean: 0, crashes: {11 => 2})
-      assert_equal %i[run announce run], [10, 11, 12].map { |offset| one.step(offset) }
-      assert_equal [true, true, false], [one.alone?, one.prime?(11), one.prime?(10)]
+      one = suspects(unclean: 0, crashes: {11 => 2}, clean: true)
+      assert_equal [false, true, false], [10, 11, 12].map { |offset| one.suspect?(offset) }
+      assert_equal [:announce, true, true, false], [one.step(11), one.alone?, one.prime?(11), one.prime?(10)]
     end
 
     test "what is put away doesn't keep the others apart, and what is complete by other means is forgotten" do
-      one = suspects(unclean: 0, crashes: {11 => 3})
+      one = suspects(unclean: 0, crashes: {11 => 3}, clean: true)
       assert_equal [false, :quarantine], [one.alone?, one.step(11)]
       ledger = ledger(10, 12)
       ledger.complete(11)
-      one.look(ledger)
+      one.look(ledger, 0)
       assert one.quiet?
     end
 
@@ -172,7 +256,7 @@ module Penstock
     test "a seek drops everything" do
       one = suspects(unclean: 1, crashes: {10 => 2})
       one.clear
-      assert_equal [true, :run], [one.quiet?, one.step(10)]
+      assert_equal [true, false], [one.quiet?, one.suspect?(10)]
     end
   end
 end

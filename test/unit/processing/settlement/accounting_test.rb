@@ -32,7 +32,7 @@ module Penstock
 
     def features(random)
       {dead_letter_queue: queue(random), isolate: random.rand(4).positive?, retry_topics: tiers(random),
-       breaker: random.rand(2).zero? && Routing::Breaker.new(2, 1, ["Errno::ECONNREFUSED"])}
+       breaker: random.rand(2).zero? && breaking(after: 2, outage_after: 1, outage_errors: ["Errno::ECONNREFUSED"])}
     end
 
     def queue(random)
@@ -93,7 +93,7 @@ module Penstock
       case effect
       when Processing::Effect::Complete then outcome.unit.messages.offsets.select { |offset| offset < effect.offset }
       when Processing::Effect::CompleteEach then effect.messages.map(&:offset)
-      when Processing::Effect::Requeue then effect.messages.offsets
+      when Processing::Effect::Requeue, Processing::Effect::Redeliver then effect.messages.offsets
       when Processing::Effect::DeadLetter then [effect.burial.letter.offset]
       when Processing::Effect::Emit then (effect.event == "consumer.skipped") ? [effect.payload[:offset]] : []
       else []
@@ -103,7 +103,7 @@ module Penstock
     def perform(lane, effects)
       ports = Ports.new
       effects.each { |effect| effect.perform(lane, ports) }
-      ports.letters.each { |burial| acknowledge(lane, burial, now: 10_000) }
+      ports.letters.each { |burial| acknowledge(lane, burial) }
       next_at(lane, 99_999_999)
       lane.holds.release(:breaker)
       lane.holds.release(:critical)

@@ -15,7 +15,7 @@ module Penstock
 
       assert_equal [3], letters.map { |burial| burial.letter.offset }
       assert_equal [:dead_letter], lane.holds.reasons
-      acknowledge(lane, letters.first, now: 5_000)
+      acknowledge(lane, letters.first)
       assert_equal [[0], [1], [2], [4, 5]], runs(lane)
       assert_equal 6, lane.position
     end
@@ -25,7 +25,7 @@ module Penstock
       letter = fail_at(lane, lane.next_unit, 0).first
       lane.holds.expire(9_999_999)
       assert_equal [[], 0, false], [runs(lane), lane.position, lane.ledger.complete?(0)]
-      acknowledge(lane, letter, now: 5_000)
+      acknowledge(lane, letter)
       runs(lane)
       assert_equal 3, lane.position
     end
@@ -59,13 +59,11 @@ module Penstock
       assert_equal [[[0, 1]], 2], [letters, lane.position]
     end
 
-    test "[DLQ topic false] the record is skipped, told, and what follows goes on behind one back-off" do
+    test "[DLQ topic false] the record is skipped, with an event, and what follows runs at once" do
       lane = filled(2, dead_letters(0, topic: false))
       ports = settled(lane, lane.next_unit, error: RuntimeError.new, blamed: 0)
 
       assert_equal ["consumer.skipped"], ports.events.map(&:first)
-      assert_equal({retry: 1_000}, lane.holds.to_h)
-      lane.holds.expire(1_000)
       assert_equal [[1]], runs(lane)
     end
 
@@ -106,7 +104,7 @@ module Penstock
     test "[DLQ MOM default] with manual offsets the record isn't marked, and isn't run again either" do
       lane = filled(3, dead_letters(0), manual: true)
       letter = fail_at(lane, lane.next_unit, 0).first
-      acknowledge(lane, letter, now: 5_000)
+      acknowledge(lane, letter)
       assert_equal [[1, 2]], runs(lane)
       assert_equal 0, lane.position
     end
@@ -128,39 +126,41 @@ module Penstock
       assert_equal [0], letters.map { |burial| burial.letter.offset }
       assert_equal [[3]], runs(lane), "of the other key"
       assert_equal 0, lane.position
-      acknowledge(lane, letters.first, now: 9_000)
+      acknowledge(lane, letters.first)
       assert_equal [[2]], runs(lane)
       assert_equal 4, lane.position
     end
 
-    test "behind a dead letter a key waits for what is left of its back-off" do
-      lane = rolling(%w[a a], dead_letters(0))
-      letter = fail_at(lane, lane.next_unit, 0).first
-      acknowledge(lane, letter, now: 10)
-      refute lane.waiting?
-      lane.division.expire(1_000)
-      assert_equal [[1]], runs(lane)
+    test "after a dead letter nothing waits: neither its partition in order, nor its key" do
+      [filled(2, dead_letters(0)), rolling(%w[a a], dead_letters(0))].each do |lane|
+        letter = fail_at(lane, lane.next_unit, 0).first
+        refute lane.waiting?, "it isn't acknowledged yet"
+        acknowledge(lane, letter)
+        assert_equal [[], [[1]]], [lane.holds.reasons, runs(lane)]
+      end
     end
 
     # --- the breaker
 
     test "while the breaker is open nothing is counted, retried to its end or dead-lettered" do
-      lane = filled(4, {**dead_letters(0), breaker: Routing::Breaker.new(2, 2, [])})
+      lane = filled(4, {**dead_letters(0), breaker: breaking(after: 2)})
       breaker = breaker_of(lane)
-      breaker.failed("another", RuntimeError.new, 0)
-      ports = settled(lane, lane.next_unit, error: RuntimeError.new, blamed: 0)
+      letters = fail_at(lane, lane.next_unit, 0)
+      assert_equal 1, letters.size, "one failure is no outage"
+      acknowledge(lane, letters.first)
+      ports = settled(lane, unit = lane.next_unit, error: RuntimeError.new, blamed: 1, advice: advice(unit, 1))
 
       assert_equal [[], [:breaker], {}], [ports.letters, lane.holds.reasons, lane.attempts.to_h]
-      assert_equal ["breaker.opened"], ports.events.map(&:first)
-      lane.holds.release(:breaker)
+      assert_equal "breaker.opened", breaker.take_news.first
+      lane.release_breaker
       unit = lane.next_unit
-      assert_equal [0], offsets_of(unit), "what is tried next is one record"
+      assert_equal [1], offsets_of(unit), "what is tried next is one record"
       settled(lane, unit)
       assert_predicate breaker, :closed?
     end
 
     test "a key that was marked to its end before its unit opened the breaker is forgotten, so that a record is taken to probe" do
-      lane = rolling(%w[a], {breaker: Routing::Breaker.new(1, 1, [])})
+      lane = rolling(%w[a], {breaker: breaking(after: 1)})
       unit = lane.next_unit
       unit.marks.mark(0)
       settle(lane, unit, error: RuntimeError.new, blamed: 0)
@@ -168,12 +168,94 @@ module Penstock
       assert_equal [true, true], [lane.division.empty?, lane.takes?]
     end
 
-    test "a success of any lane of the topic begins another row" do
-      lane = filled(3, {**dead_letters(9), breaker: Routing::Breaker.new(2, 2, [])})
+    # --- what is evidence
+
+    # @return [Array<Processing::Failure::Breaker::Attempt>] what the breaker is told of failures
+    def told(lane)
+      breaker = breaker_of(lane)
+      [].tap { |all| breaker.define_singleton_method(:failed) { |attempt, now| all << attempt && super(attempt, now) } }
+    end
+
+    test "the first attempt of a record is evidence, a retry isn't, in order and by key" do
+      [filled(1, {**dead_letters(2), breaker: breaking}), rolling(%w[a], {**dead_letters(2), breaker: breaking})].each do |lane|
+        attempts = told(lane)
+        2.times do
+          fail_at(lane, lane.next_unit, 0)
+          next_at(lane, 99_999)
+        end
+        assert_equal [true, false], attempts.map(&:fresh)
+      end
+    end
+
+    test "a record that was marked before it failed in a retry is no fresh one for that" do
+      lane = filled(1, {**dead_letters(2), breaker: breaking})
       fail_at(lane, lane.next_unit, 0)
-      lane.holds.expire(99_999)
+      next_at(lane, 99_999)
+      unit = lane.next_unit
+      attempts = told(lane)
+      lane.marks.mark(0)
+      fail_at(lane, unit, 0)
+      assert_equal [false], attempts.map(&:fresh)
+    end
+
+    test "records of a retry topic are no evidence" do
+      tiers = Routing::RetryTopics.new("orders", [100], "dead", 1, "wait")
+      lane = filled(2, {retry_topics: tiers, breaker: breaking(after: 2)})
+      attempts = told(lane)
+      fail_at(lane, lane.next_unit, 0)
+      assert_equal [[false, nil]], attempts.map { |one| [one.fresh, one.number] }
+    end
+
+    test "of a unit that failed as a whole nobody knows which record it was: that comes with the records one by one" do
+      lane = filled(3, {**dead_letters(2), breaker: breaking(after: 2)})
+      attempts = told(lane)
+      fail_at(lane, lane.next_unit, 2, cursor: false)
+      next_at(lane, 99_999)
+      fail_at(lane, lane.next_unit, 0)
+      assert_equal [[false, [0, 3]], [true, nil]], attempts.map { |one| [one.fresh, one.unused] }
+    end
+
+    test "records that a failed unit didn't come to are numbered when they run, those it came to have begun before" do
+      lane = filled(10, {**dead_letters(2), breaker: breaking})
+      attempts = told(lane)
+      fail_at(lane, lane.next_unit, 4)
+      assert_equal [[10, [4, 6]]], attempts.map { |one| [one.number, one.unused] }
+    end
+
+    test "records that were marked before another one of their unit failed have succeeded: errors of connecting among them are " \
+         "no outage" do
+      lane = filled(12, {**dead_letters(0), breaker: breaking(outage_after: 2, outage_errors: %w[RuntimeError])})
+      2.times do |index|
+        unit = lane.next_unit
+        bad = unit.messages.first_offset + 3
+        lane.marks.mark(bad - 1)
+        letters = fail_at(lane, unit, bad)
+        assert_equal 1, letters.size, "bad record #{index + 1} is a dead letter"
+        letters.each { |letter| acknowledge(lane, letter) }
+      end
+      assert_predicate breaker_of(lane), :closed?
+    end
+
+    test "records without a mark, and retries, are no success of a unit that failed" do
+      lane = filled(12, {**dead_letters(2), breaker: breaking(outage_errors: %w[RuntimeError])})
+      heard = []
+      breaker_of(lane).define_singleton_method(:succeeded) { |**what| heard << what[:fresh] }
+      fail_at(lane, lane.next_unit, 3)
+      next_at(lane, 99_999)
+      unit = lane.next_unit
+      lane.marks.mark(0)
+      fail_at(lane, unit, 0)
+      assert_empty heard.reject(&:zero?)
+    end
+
+    test "with manual offsets what a unit leaves unmarked has not succeeded" do
+      lane = filled(2, {**dead_letters(0), breaker: breaking(after: 2)}, manual: true)
+      breaker = breaker_of(lane)
+      heard = []
+      breaker.define_singleton_method(:at_rest?) { false }
+      breaker.define_singleton_method(:succeeded) { |**what| heard << what.slice(:fresh, :completed) }
       settled(lane, lane.next_unit)
-      assert_equal 0, breaker_of(lane).streak
+      assert_equal [{fresh: 0, completed: false}], heard
     end
   end
 end

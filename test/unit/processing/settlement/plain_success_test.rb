@@ -32,9 +32,8 @@ module Penstock
       assert_equal 7, lane.ledger.base
     end
 
-    test "whoever has something to say is asked: an error, a wish, manual offsets, a breaker, a hook" do
-      refused = [[{}, {error: IOError.new}], [{}, {flow: Consumer::Flow::Pause.new(nil, nil)}], [{manual: true}, {}],
-        [{features: {breaker: Routing::Breaker.new(3, 3, [])}}, {}]]
+    test "deciders are asked where one has something to say: an error, a wish, manual offsets, a hook" do
+      refused = [[{}, {error: IOError.new}], [{}, {flow: Consumer::Flow::Pause.new(nil, nil)}], [{manual: true}, {}]]
       refused.each do |options, what|
         lane = taken(lane(route(max_messages: 3, **options)))
         refute assembly(lane.topic).complete?(lane, ended(lane.next_unit, **what)), "#{options} #{what}"
@@ -42,6 +41,20 @@ module Penstock
       end
       lane = lane_of({})
       refute assembly(lane.topic).complete?(lane, ended(lane.action_unit(:tick, lane.next_unit.messages)))
+    end
+
+    test "a breaker hears of a success where it may change something: while it is open, or has seen an error of an outage" do
+      breaker = Routing::Breaker.new(3, 1, 2, ["IOError"], nil)
+      topic = route(max_messages: 3, features: {breaker: breaker})
+      assembly = assembly(topic)
+      lane = taken(assembly.lane("orders", 0, 1).tap { |one| one.adopt(0) })
+      first, second = lane.next_unit, lane.next_unit
+      failed = Processing::Outcome.new(unit: first, error: IOError.new, blamed: 0, finished: true, time_ms: 1)
+      first.messages.cursor = 0
+      assembly.settle(lane, failed, 0)
+      refute assembly.complete?(lane, ended(first))
+      assembly.settle(lane, ended(first), 0).each { |effect| effect.perform(lane, Ports.new) }
+      assert assembly.complete?(lane, ended(second))
     end
 
     test "what is lost, or of an earlier life, completes nothing" do

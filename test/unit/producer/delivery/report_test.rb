@@ -8,7 +8,7 @@ class ProducerDeliveryReportTest < Penstock::TestCase
     Penstock::Producer::Delivery::Report.new(["a label", number, "orders", 2, 41, 1_700_000_000_000, persisted])
   end
 
-  test "a delivered message has its place and no error" do
+  test "a delivered message has its partition and offset, and no error" do
     assert_equal({topic: "orders", partition: 2, offset: 41, timestamp: 1_700_000_000_000, error: nil, label: "a label",
                   outcome: :delivered}, report.to_h)
     assert_equal "orders", report.topic_name

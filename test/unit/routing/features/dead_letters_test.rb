@@ -20,7 +20,7 @@ module Penstock
 
     def wrong(&block) = drawn(&block).problems.map { |problem| plain(problem.to_s) }
 
-    test "a dead letter queue has the incumbent's options and defaults" do
+    test "a dead letter queue has Karafka's options and defaults" do
       queue = topic { dead_letter_queue topic: "dead" }.features[:dead_letter_queue]
 
       assert_equal({topic: "dead", max_retries: 3, strategy: nil, independent: true, transactional: true,

@@ -12,14 +12,21 @@ module Penstock
         class Manifest
           POD_DEFAULT_S = 30
           COMPOSE_DEFAULT_S = 10
+          PROBES = %w[startupProbe livenessProbe readinessProbe].freeze
+          LOOPBACK = /\A(?:127\.|::1\z|localhost\z)/
+          # What a container may be given as the address to listen on.
+          OPEN = ["0.0.0.0", "::", "status.podIP"].freeze
+          private_constant :PROBES, :LOOPBACK, :OPEN
 
           # @param path [String]
           # @param text [String]
           # @param grace [Grace]
-          def initialize(path, text, grace)
+          # @param health_host [String, nil] where the application's health page listens as it is configured here
+          def initialize(path, text, grace, health_host = nil)
             @path = path
             @text = text
             @grace = grace
+            @health_host = health_host
           end
 
           # @return [Array<Step>]
@@ -78,7 +85,7 @@ module Penstock
 
           def container_steps(name, container)
             [pre_stop(name, container), probe(name, container, "livenessProbe", "/live"),
-              probe(name, container, "readinessProbe", "/ready")].compact
+              probe(name, container, "readinessProbe", "/ready"), address(name, container)].compact
           end
 
           def pre_stop(name, container)
@@ -92,6 +99,24 @@ module Penstock
             found = container.dig(kind, "httpGet", "path")
             return if found.nil? || found == path
             Step.warning(name, "#{kind} of #{container["name"]} asks #{found}", "#{path} is made for it (config.health.port)")
+          end
+
+          # kubelet asks the pod's address. The application may take its own from the environment, which is the container's there.
+          def address(name, container)
+            return unless @health_host && LOOPBACK.match?(@health_host) && asked_from_outside?(container) && !opened?(container)
+            Step.warning(name,
+              "probes of #{container["name"]} come from outside of the pod, and config.health.host is #{@health_host}",
+              "set config.health.host to \"0.0.0.0\", or from the environment of the container")
+          end
+
+          def asked_from_outside?(container)
+            asked = PROBES.filter_map { |kind| container.dig(kind, "httpGet") || container.dig(kind, "tcpSocket") }
+            asked.any? { |where| !LOOPBACK.match?(where["host"].to_s) }
+          end
+
+          def opened?(container)
+            given = Array(container["env"]).flat_map { |one| [one["value"], one.dig("valueFrom", "fieldRef", "fieldPath")] }
+            (given & OPEN).any?
           end
         end
       end

@@ -1,0 +1,84 @@
+# frozen_string_literal: true
+
+require "monitor"
+require_relative "../errors"
+
+module Penstock
+  class Application
+    # Keeps the application's producer: made on first use, closed with the application. One that the application's own code closes
+    # while it consumes is replaced, because dead letters need it; one that was given to the application (`config.producer=`) is
+    # left as it is. Owned by the application; any thread.
+    class OwnProducer
+      # @param config [#call] returns {Config::Settings}
+      # @param monitor [#call] returns {Instrumentation::Monitor}
+      # @param factory [ProducerFactory]
+      def initialize(config:, monitor:, factory:)
+        @config = config
+        @monitor = monitor
+        @factory = factory
+        @lock = ::Monitor.new
+        @current = @own = nil
+        @consuming = false
+        @lost = ObjectSpace::WeakMap.new
+      end
+
+      # @return [Producer] connects on first use
+      def get = (@current && !closed_by_user?) ? @current : another
+
+      # @param closed [Producer] one with which a message can't be sent any more
+      # @return [Producer, nil] the one that took its place; nil if it wasn't the application's, or nothing took its place
+      def replacement(closed)
+        return unless closed.equal?(@current) || @lost.key?(closed)
+
+        get.then { |one| one unless one.equal?(closed) }
+      end
+
+      # The application begins to consume: from now on a closed producer is replaced.
+      def consuming = @consuming = true
+
+      # Gives a producer that a boot file has made already the settings of this node: it has the supervisor's, which all nodes
+      # would share.
+      def reconfigure
+        return if @current.nil? || @current.equal?(@config.call.producer)
+        @current.reconfigure(@factory.settings.kafka)
+      end
+
+      # The last thing that the application closes.
+      def close(timeout_ms)
+        @consuming = false
+        @current&.close(timeout_ms: timeout_ms)
+      end
+
+      private
+
+      def closed_by_user? = @consuming && @current.equal?(@own) && @current.closed?
+
+      def another
+        one, lost = @lock.synchronize do
+          lost = @current if @current && closed_by_user?
+          @current = (@config.call.producer unless lost) || (@own = made_instead_of(lost)) if lost || @current.nil?
+          [@current, lost]
+        end
+        report_lost(lost) if lost
+        one
+      end
+
+      # Listeners of the lost one, and steps in its middleware, continue with this one.
+      def made_instead_of(lost)
+        return @factory.build unless lost
+
+        @lost[lost] = lost
+        @factory.build(errors_reported: true) do |own|
+          own.monitor = lost.monitor
+          own.middleware = lost.middleware
+        end
+      end
+
+      def report_lost(lost)
+        error = ProducerClosedError.new("the producer #{lost.id} is the application's and was closed by its code while it " \
+          "consumes. Leave out that `close`: it is flushed and closed when the application stops")
+        @monitor.call.instrument("error.occurred", {type: "producer.closed.error", error: error, producer_id: lost.id})
+      end
+    end
+  end
+end

@@ -1,0 +1,47 @@
+# frozen_string_literal: true
+
+require_relative "../instrumentation/token_provider"
+
+module Penstock
+  class Application
+    # What is done once before an application consumes. Owned by the application; used by the thread that runs it.
+    class Preflight
+      # @param config [#call] returns {Config::Settings}
+      # @param log [#call] returns the logger
+      # @param monitor [#call] returns {Instrumentation::Monitor}
+      def initialize(config:, log:, monitor:)
+        @config = config
+        @log = log
+        @monitor = monitor
+      end
+
+      # For tests that kill a process at a named place.
+      def install_faults
+        specification = ENV["PENSTOCK_FAULTS"] or return
+        require_relative "../runtime/faults"
+        Runtime::Faults.install(specification)
+        @log.call.warn("PENSTOCK_FAULTS is set: this process is made to fail (#{specification})")
+      end
+
+      # Consumers request OAuth tokens by an event; the producer requests its own.
+      def subscribe_token_provider
+        listener = token_listener or return
+        @token_provider ||= @monitor.call.subscribe(Instrumentation::TokenProvider.new(listener, @monitor.call))
+      end
+
+      # Dead letters and retries must find their topics.
+      # @param groups [Array<Routing::SubscriptionGroup>]
+      # @raise [ConfigurationError] one doesn't exist
+      def check_letter_topics(groups)
+        topics = groups.flat_map(&:topics).select { |topic| topic.features.values_at(:dead_letter_queue, :retry_topics).any? }
+        return if topics.empty?
+        require_relative "../runtime/letter_topics" # loads the admin client
+        Runtime::LetterTopics.of(@config.call.kafka, @log.call, token_provider: token_listener).check!(topics)
+      end
+
+      private
+
+      def token_listener = @config.call.oauth.token_provider_listener || nil
+    end
+  end
+end

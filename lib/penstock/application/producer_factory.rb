@@ -1,0 +1,71 @@
+# frozen_string_literal: true
+
+require "logger"
+require_relative "../config/kafka_map"
+require_relative "../errors"
+
+module Penstock
+  class Application
+    # Makes producers with the application's settings. Owned by the application; any thread.
+    class ProducerFactory
+      # @param config [#call] returns {Config::Settings}
+      # @param logger [#call] returns the application's logger
+      # @param monitor [#call] returns {Instrumentation::Monitor}
+      # @param debug [#call] returns properties to add for debugging, or nil
+      def initialize(config:, logger:, monitor:, debug:)
+        @config = config
+        @logger = logger
+        @monitor = monitor
+        @debug = debug
+      end
+
+      # @param errors_reported [Boolean] whether the errors of its monitor are reported on the application's already
+      # @yieldparam own [Producer::Settings] set last
+      # @return [Producer]
+      # @raise [ConfigurationError]
+      def build(errors_reported: false, &last)
+        require_relative "../producer" # not at boot: a tenth of the framework, and many applications only consume
+        producer = naming_the_place { Producer.new { |own| set_up(own, &last) } }
+        report_errors_of(producer) unless errors_reported
+        producer
+      end
+
+      # Without making a producer, which a fork would inherit.
+      # @return [Producer::Settings] complete
+      # @raise [ConfigurationError]
+      def settings
+        require_relative "../producer"
+        naming_the_place do
+          own = Producer::Settings.new
+          set_up(own)
+          own.logger = ::Logger.new(nil) # its warnings are logged when a producer is made
+          own.finish!
+        end
+      end
+
+      private
+
+      def set_up(own, &last)
+        config = @config.call
+        own.kafka = Config::KafkaMap.producer(config).merge(@debug.call || {}).transform_keys(&:to_sym)
+        own.logger = @logger.call
+        own.oauth.token_provider_listener = config.oauth.token_provider_listener || false
+        [*config.producer_blocks, *last].each { |block| block.call(own) }
+      end
+
+      # A block given to `config.producer` calls its settings `config` too; they aren't the application's.
+      def naming_the_place
+        yield
+      rescue ConfigurationError => error
+        raise ConfigurationError, (error.problems.map do |problem|
+          Problem.new("config.producer, #{problem.path.to_s.delete_prefix("config.")}", problem.message, problem.hint)
+        end)
+      end
+
+      # Its other events stay on its own monitor, like those of every producer.
+      def report_errors_of(producer)
+        producer.monitor.subscribe("error.occurred") { |event| @monitor.call.instrument("error.occurred", event.payload) }
+      end
+    end
+  end
+end

@@ -1,0 +1,35 @@
+# frozen_string_literal: true
+
+module Penstock
+  module Compat
+    module Karafka
+      # Options of Karafka's routes that Penstock doesn't have, each with what to do instead. Without state.
+      module Routing
+        LATER = "this version has no"
+        private_constant :LATER
+
+        VERBS = {
+          active_job_topic: "#{LATER.capitalize} Active Job adapter: leave its topics where they are",
+          active_job_pattern: "#{LATER.capitalize} Active Job adapter: leave its topics where they are",
+          declaratives: "Say config(partitions:, replication_factor:, …) in the topic's block",
+          delaying: "Say delay_by",
+          direct_assignments: "Say assign",
+          expiring: "Say expire_in",
+          filtering: "Say filter",
+          multiplexing: "multiplexing belongs inside of a subscription_group's block",
+          parallel_segments: "parallel_segments belongs inside of a consumer_group's block",
+          periodics: "Say periodic",
+          recurring_tasks: "#{LATER.capitalize} recurring tasks: leave them where they are",
+          retrying: "Say pause, or backoff_for an error",
+          scheduled_messages: "#{LATER.capitalize} scheduled messages: `delay_by` delays a whole topic",
+          share_group: "#{LATER.capitalize} share groups: say consumer_group, and `parallel by: :message` for records " \
+            "side by side"
+        }.freeze
+
+        # @param name [Symbol]
+        # @return [String, nil] what to do instead; nil if Karafka has no such option either
+        def self.instead(name) = VERBS[name.to_sym]
+      end
+    end
+  end
+end

@@ -1,0 +1,78 @@
+# frozen_string_literal: true
+
+require_relative "unit_origins"
+
+module Penstock
+  module Execution
+    module Processes
+      # The units that were sent to one child and have not come back. Changed by the thread of the {ChildDriver}; other threads
+      # may read it and ask for an interrupt.
+      class InFlight
+        # `marked` is how far the child's marks were taken over, `told` which changes of its partition the child was sent.
+        Entry = Struct.new(:id, :slot, :unit, :context, :marked, :told, :interrupt) do
+          def lane = unit.lane
+          def link = context.link
+
+          # @return [#reported] where marks of the unit's records go
+          def cell = unit.messages[0]&.mark_cell || lane.marks
+
+          # Whether it may still begin: it isn't interrupted, and its lane is neither being revoked nor of a later incarnation.
+          # The loop has withdrawn the lane's queued units by then: one put back now would run in another member's partition.
+          def wanted? = interrupt.nil? && !lane.marks.leaving? && unit.incarnation == lane.incarnation
+
+          # Takes over what the child has marked.
+          # @param through [Integer, nil] all offsets below it are marked
+          def mark(through)
+            return if through.nil? || through <= marked
+            cell.reported(through - 1)
+            self.marked = through
+          end
+        end
+
+        def initialize
+          @lock = Mutex.new
+          @entries = {}
+          @origins = UnitOrigins.new
+          @last = 0
+        end
+
+        # @return [Entry]
+        def add(slot, unit)
+          context = slot.pool.take(unit)
+          id = @origins.number(unit.lane, context.link, @last += 1)
+          @lock.synchronize { @entries[id] = Entry.new(id, slot, unit, context, 0, [], nil) }
+        end
+
+        # @param id [Integer]
+        # @return [Entry, nil]
+        def [](id) = @entries[id]
+
+        # @param id [Integer]
+        # @return [UnitOrigins::Origin, nil] of a unit that may have ended
+        def origin(id) = @origins[id]
+
+        # @return [Entry, nil] the one taken out
+        def delete(id)
+          entry = @lock.synchronize { @entries.delete(id) } or return
+          entry.slot.pool.give_back(entry.context)
+          entry
+        end
+
+        # @return [Array<Entry>]
+        def to_a = @lock.synchronize { @entries.values }
+
+        def size = @entries.size
+        def empty? = @entries.empty?
+
+        # Any thread.
+        # @param these [Array<Processing::Lane, Processing::Unit>]
+        # @param error [Exception]
+        # @return [Array<Processing::Unit>] units that will be interrupted
+        def interrupt(these, error)
+          hit = to_a.select { |entry| entry.unit.among?(these) }
+          hit.each { |entry| entry.interrupt = error }.map(&:unit)
+        end
+      end
+    end
+  end
+end

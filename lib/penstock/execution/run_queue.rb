@@ -1,0 +1,385 @@
+# frozen_string_literal: true
+
+module Penstock
+  module Execution
+    # The queue in which units wait for a worker; each executor has one. Fair between lanes (each gets its turn) and between
+    # topics (if several are routed, one topic never takes the last worker; a topic with a higher priority goes first, and topics
+    # of the same priority share by weight).
+    #
+    # A slot's units start in the order in which they were pushed, at most `width` at once. With a width of one, the second waits
+    # for the first and starts only if the first went smoothly: a unit that failed, or asked to pause or seek, *stalls* the slot,
+    # and none of its units starts until the loop has withdrawn the waiting ones and decided. By key, units don't depend on each
+    # other and nothing stalls. Hooks go before everything.
+    #
+    # Loops push, workers take; one lock guards all, held for a few operations and never while calling out.
+    class RunQueue
+      # Quick units a worker takes at once.
+      CHUNK = 32
+      private_constant :CHUNK
+
+      # What the queue knows about a lane.
+      class Slot
+        attr_reader :topic, :pool, :mailbox, :pending
+        attr_accessor :running, :queued, :stalled, :width
+
+        # @return [Boolean] whether its units end before another worker would have begun: then one worker at a time runs them
+        attr_accessor :quick
+
+        # @return [Array<Processing::Unit>] quick units that one worker took together and has not begun
+        attr_accessor :chunk
+
+        # @param topic [Object] equal for lanes that share a worker limit
+        # @param pool [Consumer::Pool] the lane's consumers
+        # @param mailbox [Mailbox] where outcomes go
+        # @param width [Integer] units that may run at once
+        # @param ordered [Boolean] whether what follows a unit that went wrong waits for the loop
+        def initialize(topic, pool = nil, mailbox = nil, width: 1, ordered: width == 1)
+          @topic = topic
+          @ordered = ordered
+          @pool = pool
+          @mailbox = mailbox
+          @width = width
+          @pending = []
+          @chunk = []
+          @running = 0
+          @queued = false
+          @stalled = false
+          forget
+        end
+
+        def ordered? = @ordered
+
+        # @return [Boolean] whether units wait for a worker that runs one of the same slot
+        def behind_one? = @running.positive? && !(@pending.empty? && @chunk.empty?)
+
+        # Compares the quick units that have not begun with those at the last call.
+        # @param now [Integer] monotonic ms
+        # @param patience_ms [Integer]
+        # @return [Boolean] whether the worker that has them has begun none for that long
+        def check_stuck(now, patience_ms)
+          return now - @seen_at >= patience_ms if @seen.equal?(@chunk) && @left == @chunk.size
+          @seen, @left, @seen_at = @chunk, @chunk.size, now
+          false
+        end
+
+        # Forgets what {#check_stuck} saw.
+        def forget = @seen = @left = @seen_at = nil
+
+        # @return [Array<Processing::Unit>] what one worker took and has not begun; it isn't that worker's any more
+        def take_chunk_away = @chunk.shift(@chunk.size)
+
+        # @return [Integer] workers that might start a unit of it
+        def room = @quick ? [1 - @running, 0].max : [@pending.size, @width - @running].min
+
+        # @return [Boolean] whether a unit of it might start
+        def startable? = @running < @width && !@stalled && !@pending.empty?
+      end
+
+      # @param limit_of [#call] gives the number of workers a topic may hold
+      # @param rank_of [#call, nil] gives a topic's rank by the number it holds: the least comes first; nil where all are alike
+      def initialize(limit_of = ->(_topic) { Float::INFINITY }, rank_of = nil)
+        @limit_of = limit_of
+        @rank_of = rank_of
+        @lock = Mutex.new
+        @work = ConditionVariable.new
+        @hook_work = ConditionVariable.new
+        @hooks = []
+        @hook_takers = 0
+        @ready = []
+        @running = Hash.new(0)
+        @waiting = Hash.new(0)
+        @awaiting = {}
+        @idle = 0
+        @quick = []
+        @wide = false
+        @recalls = 0
+        @closed = false
+      end
+
+      # @return [Boolean] whether every worker is to go
+      def closed? = @closed
+
+      # @param slot [Slot]
+      # @param units [Array<Processing::Unit>]
+      # @return [Integer] workers that could be used beside those that wait
+      def push(slot, *units)
+        @lock.synchronize do
+          @wide ||= slot.width > 1
+          slot.pending.concat(units)
+          enqueue_locked(slot)
+          startable_locked
+        end
+      end
+
+      # A hook of a lane whose units have ended: before everything else.
+      # @return [Boolean] whether the caller must start a worker for hooks, which then calls {#take_hook}
+      def push_hook(slot, unit)
+        @lock.synchronize do
+          @hooks << [slot, unit]
+          @work.signal
+          @hook_work.signal
+          next false if @hook_takers.positive?
+          @hook_takers += 1
+          true
+        end
+      end
+
+      # Takes the next unit that may run.
+      # @param wait [Boolean] whether to wait for one
+      # @return [Array(Slot, Unit), nil] nil when closed, or nothing may run and it isn't waited for
+      def take(wait: true)
+        telling do
+          nil until (found = next_locked) || @closed || !wait || !wait_locked
+          found
+        end
+      end
+
+      # As {#take}; quick units of a slot are taken together.
+      # @return [Array(Slot, Array<Processing::Unit>), nil] the units are shared: what isn't begun may be taken away again;
+      #   nil also for who waited when all were called back
+      def take_chunk(wait: true)
+        telling do
+          recalls = @recalls
+          nil until (found = next_locked) || @closed || !wait || recalls != @recalls || !wait_locked
+          slot, unit = found
+          unit && [slot, chunk_locked(slot, unit)]
+        end
+      end
+
+      # Waits for a hook: for the spare worker, so that hooks never have to wait behind user code. Those who wait here have a
+      # condition of their own: they must not swallow the wake-up of a unit.
+      # @param idle_s [Float] seconds without a hook after which the worker is to go
+      # @return [Array(Slot, Unit), nil] nil when closed, or nothing came in time
+      def take_hook(idle_s)
+        @lock.synchronize do
+          @hook_work.wait(@lock, idle_s) if @hooks.empty? && !@closed
+          found = @hooks.shift
+          @hook_takers -= 1 unless found
+          found
+        end
+      end
+
+      # Who waited for hooks has ended otherwise.
+      def hook_taker_gone = @lock.synchronize { @hook_takers -= 1 }
+
+      # The worker is done with the unit it took.
+      # @param unit [Processing::Unit, nil] nil where what it took was taken away before it began
+      # @param stall [Boolean] whether the lane's following units must wait for the loop
+      def finished(slot, unit, stall)
+        @lock.synchronize do
+          next if unit&.hook?
+          slot.running -= 1
+          settle_locked(slot) if slot.running.zero?
+          slot.stalled ||= stall if slot.ordered?
+          @running[slot.topic] -= 1
+          enqueue_locked(slot)
+        end
+      end
+
+      # @return [Boolean] whether workers are left alone with quick units, so that somebody must look after them ({#relieve})
+      def hasty? = !@quick.empty?
+
+      # Where a worker has begun nothing for a while its units weren't quick: others take what waits behind it.
+      # @param now [Integer] monotonic ms
+      # @param patience_ms [Integer]
+      # @return [Integer] workers that could be used beside those that wait
+      def relieve(now, patience_ms)
+        @lock.synchronize do
+          stuck = @quick.select { |slot| slot.check_stuck(now, patience_ms) }
+          stuck.each { |slot| let_others_locked(slot) }
+          stuck.empty? ? 0 : startable_locked
+        end
+      end
+
+      # Units that were taken and didn't begin: they are the next of their slot again.
+      # @param units [Array<Processing::Unit>] emptied
+      def give_back(slot, units)
+        @lock.synchronize { put_back_locked(slot, units.shift(units.size)) }
+      end
+
+      # A unit that was taken and didn't begin: it is the next of its slot again.
+      def put_back(slot, unit)
+        @lock.synchronize do
+          slot.running -= 1
+          @running[slot.topic] -= 1
+          slot.pending.unshift(unit)
+          enqueue_locked(slot)
+        end
+      end
+
+      # Calls back what has not started, also what a worker took together with the unit it runs.
+      # @param unstall [Boolean] lets the lane run again; only for who decides about the unit that stalled it
+      # @return [Array<Unit>] in order
+      def withdraw(slot, unstall: false)
+        told = nil
+        units = @lock.synchronize do
+          slot.stalled = false if unstall
+          dequeue_locked(slot)
+          told = @awaiting.delete(slot.topic)
+          slot.take_chunk_away.concat(slot.pending).tap { slot.pending.clear }
+        end
+        told&.each(&:wake_up)
+        units
+      end
+
+      # A loop finds no place for a partition of the topic. Where others' partitions have the places it is told when one is free:
+      # outcomes tell it of its own only.
+      # @param mailbox [Mailbox] the loop's
+      # @return [Integer, nil] as {#waiting}; nil: no others have places
+      def await_place(topic, mailbox)
+        @lock.synchronize do
+          next if @ready.none? { |slot| slot.topic == topic && !slot.mailbox.equal?(mailbox) }
+          @awaiting[topic] = [*@awaiting[topic], mailbox].uniq
+          @waiting[topic]
+        end
+      end
+
+      # @param topic [Object]
+      # @return [Integer] slots of the topic whose next unit only waits for a worker
+      def waiting(topic) = @waiting[topic]
+
+      # @return [Integer] workers that could be used beside those that wait
+      def startable = @lock.synchronize { startable_locked }
+
+      # @return [Integer] workers that wait for work
+      attr_reader :idle
+
+      # A worker goes without a look at what waits: another looks.
+      def rouse = @lock.synchronize { @work.signal }
+
+      # Workers that wait come back with nothing, to see whether they are still wanted.
+      def recall
+        @lock.synchronize do
+          @recalls += 1
+          @work.broadcast
+        end
+      end
+
+      # Lets every waiting worker go.
+      def close
+        @lock.synchronize do
+          @closed = true
+          @work.broadcast
+          @hook_work.broadcast
+        end
+      end
+
+      # @return [Hash{Symbol => Integer}] `busy`: workers that run something; `enqueued`: units that might begin now
+      def statistics
+        @lock.synchronize { {busy: @running.values.sum, enqueued: @ready.sum(&:room) + @hooks.size} }
+      end
+
+      # @return [Integer] units that might begin now
+      def size = statistics.fetch(:enqueued)
+
+      # @return [Hash] counts for dumps
+      def snapshot
+        @lock.synchronize do
+          {ready: @ready.size, hooks: @hooks.size, idle_workers: @idle, running: @running.values.sum}
+        end
+      end
+
+      private
+
+      # Takes with the lock held; who waits for a place of the topic is told without it.
+      # @return [Array(Slot, Object), nil] what the block takes
+      def telling
+        told = nil
+        found = @lock.synchronize do
+          yield.tap { |slot, _unit| told = @awaiting.delete(slot.topic) if slot && !@awaiting.empty? }
+        end
+        told&.each(&:wake_up)
+        found
+      end
+
+      # All below: must be called with the lock held.
+
+      def enqueue_locked(slot)
+        return if slot.queued || !slot.startable?
+        slot.queued = true
+        @ready << slot
+        @waiting[slot.topic] += 1
+        look_after_locked(slot) if slot.quick
+        @work.signal unless slot.quick && slot.running.positive?
+      end
+
+      # Of a wide slot several units may start at once; idle workers that were woken and haven't come yet are reckoned once.
+      def startable_locked = (@wide ? @ready.sum(&:room) : @ready.size) + @hooks.size - @idle
+
+      def dequeue_locked(slot)
+        return unless slot.queued
+        slot.queued = false
+        @ready.delete(slot)
+        @waiting[slot.topic] -= 1
+      end
+
+      def next_locked
+        return @hooks.shift if @hooks.any?
+        index = (@rank_of ? first_locked : @ready.index { |slot| allowed_locked?(slot) }) or return
+        slot = @ready.delete_at(index)
+        start_locked(slot)
+      end
+
+      # Of those with the same rank the one that waited longest.
+      def first_locked
+        allowed = @ready.each_index.select { |index| allowed_locked?(@ready[index]) }
+        allowed.min_by do |index|
+          topic = @ready[index].topic
+          [*@rank_of.call(topic, @running[topic]), index]
+        end
+      end
+
+      def start_locked(slot)
+        slot.queued = false
+        slot.running += 1
+        @waiting[slot.topic] -= 1
+        @running[slot.topic] += 1
+        unit = slot.pending.shift
+        enqueue_locked(slot)
+        [slot, unit]
+      end
+
+      # Only of a slot where units don't wait for each other.
+      def chunk_locked(slot, unit)
+        return [unit] unless slot.quick && slot.running == 1 && unit.consume?
+        look_after_locked(slot)
+        slot.chunk = [unit, *slot.pending.shift(CHUNK - 1)]
+        dequeue_locked(slot) if slot.pending.empty?
+        slot.chunk
+      end
+
+      def look_after_locked(slot)
+        @quick << slot unless @quick.include?(slot)
+      end
+
+      # Nobody needs to look after it.
+      def settle_locked(slot)
+        slot.forget if @quick.delete(slot)
+      end
+
+      def let_others_locked(slot)
+        settle_locked(slot)
+        return unless slot.behind_one?
+        slot.quick = false
+        put_back_locked(slot, slot.take_chunk_away)
+        @work.broadcast
+      end
+
+      def put_back_locked(slot, units)
+        slot.pending.unshift(*units)
+        enqueue_locked(slot)
+      end
+
+      def allowed_locked?(slot) = @running[slot.topic] < @limit_of.call(slot.topic)
+
+      # @return [true]
+      def wait_locked
+        @idle += 1
+        @work.wait(@lock)
+        true
+      ensure
+        @idle -= 1
+      end
+    end
+  end
+end

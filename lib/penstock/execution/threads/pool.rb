@@ -1,0 +1,259 @@
+# frozen_string_literal: true
+
+require_relative "../../errors"
+require_relative "../executor"
+
+module Penstock
+  module Execution
+    module Threads
+      # The executor of `run_on :threads`, the default: runs units on worker threads, shared by all poll loops. A worker is
+      # started when there is work and no worker is idle, up to `concurrency`, which may change while they work ({#scale}). One
+      # more thread runs hooks, so that a hook never waits for a job that takes an hour.
+      #
+      # A worker takes a unit, runs it, hands the outcome to the loop it came from, and takes the next. It never touches a lane or
+      # the connection. Workers end when the queue is closed; a stop may interrupt what still runs. A worker whose thread is
+      # killed, in user code or while it waits, still posts an outcome, and another worker takes its place.
+      class Pool
+        include Executor
+
+        HOOK_WORKER_IDLE_S = 5.0
+        # How long a worker runs units before it lets other threads run.
+        TURN_US = 5_000
+        # Outside of user code: no error is raised, and a kill (which isn't an exception) takes effect only in a wait.
+        MASKED = {Exception => :never, Object => :on_blocking}.freeze
+        # Where a unit would be lost with the thread.
+        UNSTOPPABLE = {Object => :never}.freeze
+        private_constant :HOOK_WORKER_IDLE_S, :TURN_US, :MASKED, :UNSTOPPABLE
+
+        attr_reader :queue
+
+        # @param queue [RunQueue]
+        # @param runner [Execution::UnitRunner]
+        # @param threads [Runtime::Threads]
+        # @param concurrency [Integer] most workers
+        # @param priority [Integer] Ruby's thread priority
+        def initialize(queue:, runner:, threads:, concurrency:, priority:)
+          @queue = queue
+          @runner = runner
+          @threads = threads
+          @concurrency = concurrency
+          @priority = priority
+          @lock = Mutex.new
+          @workers = []
+          @hook_workers = []
+          @posts = []
+          @interrupting = false
+        end
+
+        # A worker thread, the unit it runs, and how long it has run since it let others run. Written by its thread only.
+        Post = Struct.new(:thread, :unit, :ran_us)
+        private_constant :Post
+
+        # Called by loops when units wait and no worker is idle: starts more workers, as far as more are allowed.
+        # @param count [Integer] how many could be used
+        def grow(count = 1)
+          return unless count.positive?
+          @lock.synchronize do
+            @workers.select!(&:alive?)
+            [count, @concurrency - @workers.size].min.times do
+              add_locked(@workers, "penstock worker #{@workers.size}", @priority) { work }
+            end
+          end
+        end
+
+        # Changes how many workers there may be. More take effect at once. With fewer, idle workers end at once, others when their
+        # unit has ended; none is interrupted. Any thread.
+        # @param concurrency [Integer]
+        def scale(concurrency)
+          more = @lock.synchronize do
+            before, @concurrency = @concurrency, concurrency
+            concurrency - before
+          end
+          @queue.recall
+          grow(@queue.startable) if more.positive?
+        end
+
+        # Called when a hook was pushed and no worker waits for hooks.
+        def start_hook_worker
+          @lock.synchronize do
+            @hook_workers.select!(&:alive?)
+            add_locked(@hook_workers, "penstock hooks", 0) { work_on_hooks }
+          end
+        end
+
+        # Raises an error in user code of these units; code that already ended is not touched.
+        # @param these [Array<Processing::Lane, Processing::Unit>] units, or lanes with all their units
+        # @param error [Exception]
+        # @return [Array<Processing::Unit>] units that were interrupted
+        def interrupt(these, error = Interrupted.new)
+          @lock.synchronize do
+            @interrupting = true
+            hit = running_locked.select { |_thread, unit| unit.among?(these) }
+            hit.each { |thread, _unit| thread.raise(error.dup) }
+            hit.map(&:last)
+          end
+        end
+
+        # @return [Array<Array(Thread, Processing::Unit)>] what runs now
+        def running = @lock.synchronize { running_locked }
+
+        # @return [Integer]
+        def size = @workers.size
+
+        # Lets idle workers go, and waits for the others.
+        # @param timeout_s [Float]
+        # @return [Boolean] whether all have ended
+        def close(timeout_s)
+          @queue.close
+          ends = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC) + timeout_s
+          [*@workers, *@hook_workers].all? do |thread|
+            thread.join([ends - ::Process.clock_gettime(::Process::CLOCK_MONOTONIC), 0].max)
+          end
+        end
+
+        private
+
+        # A unit may end meanwhile: it is read once.
+        def running_locked = @posts.map { |post| [post.thread, post.unit] }.select(&:last)
+
+        # Must be called with the lock held. If no thread can be started (the process ends, or has as many as it may), the
+        # existing workers continue.
+        def add_locked(workers, name, priority, &block)
+          workers << @threads.start(name, priority: priority, &block)
+        rescue ThreadError => error
+          @threads.report(name, error)
+        end
+
+        # Whatever is raised at a worker from outside takes effect in user code only.
+        def work
+          through = false
+          at_post do |post|
+            until retire_if_surplus
+              slot, units = @queue.take_chunk
+              break if slot.nil? && @queue.closed?
+              run_all(post, slot, units) if slot
+            end
+            through = true
+          end
+          @queue.rouse
+        ensure
+          replace unless through
+        end
+
+        # User code ended this thread: queued units must not wait until more are pushed.
+        def replace
+          @lock.synchronize do
+            @workers.delete(Thread.current)
+            next if @queue.closed?
+            @workers << @threads.start("penstock worker #{@workers.size}", priority: @priority) { work }
+          end
+        rescue ThreadError
+          nil # the process ends
+        end
+
+        # Takes this worker off the list if there are more than allowed.
+        # @return [Boolean] whether it is to end
+        def retire_if_surplus
+          return false if @workers.size <= @concurrency
+          @lock.synchronize do
+            @workers.select!(&:alive?)
+            !@workers.delete(Thread.current).nil? if @workers.size > @concurrency
+          end
+        end
+
+        def work_on_hooks
+          through = false
+          at_post do |post|
+            while (slot, unit = @queue.take_hook(HOOK_WORKER_IDLE_S))
+              run_all(post, slot, [unit])
+            end
+            through = true
+          end
+        ensure
+          @queue.hook_taker_gone unless through # this thread was killed
+        end
+
+        def at_post
+          post = Post.new(Thread.current, nil, 0)
+          @lock.synchronize { @posts << post }
+          Thread.handle_interrupt(MASKED) { yield post }
+        ensure
+          @lock.synchronize { @posts.delete_if { |each| each.equal?(post) } }
+        end
+
+        # Quick units that were taken together may be withdrawn between two of them, and user code may end its thread. Either way
+        # the slot learns once that this worker is done, and units that were not begun go to another worker.
+        # @param units [Array<Processing::Unit>] shared with the queue
+        def run_all(post, slot, units)
+          through = false
+          while !through && (unit = units.shift)
+            ended = run(post, slot, last = unit) do |outcome|
+              through = units.empty?
+              through ? finish(slot, unit, outcome) : slot.mailbox.post_quietly(outcome)
+            end
+            let_others_on(post, ended&.time_us || 0)
+          end
+        ensure
+          break_off(slot, last, units) unless through
+        end
+
+        # The unit is taken off the post before late interrupts are dropped, so none can come after that. An error that was raised
+        # at this thread while it had no unit concerns no unit.
+        def run(post, slot, unit)
+          drop_late_interrupts
+          post.unit = unit
+          outcome = @runner.call(slot, unit)
+        ensure
+          leave_post(post) { yield outcome || unstoppable { @runner.broken(unit) } }
+        end
+
+        # If it is killed in here, the thread ends after the block; in the block only unstoppable code may wait.
+        def leave_post(post)
+          post.unit = nil
+          @lock.synchronize { nil } if @interrupting # an interrupt may be about to be raised at this thread
+          drop_late_interrupts
+        ensure
+          yield
+        end
+
+        def unstoppable(&) = Thread.handle_interrupt(UNSTOPPABLE, &)
+
+        # The lane stalls before its outcome is posted: the loop's answer ends the stall.
+        def finish(slot, unit, outcome)
+          unstoppable do
+            @queue.finished(slot, unit, !outcome.smooth?)
+            slot.mailbox.post(outcome)
+          end
+        end
+
+        # Ruby takes its lock from a computing thread only every 100 ms, and gives it to the thread that has waited longest: with
+        # ten such workers the poll loop would run once a second. Between two units a worker can give up the lock cheaply.
+        def let_others_on(post, took_us)
+          post.ran_us += took_us
+          return if post.ran_us < TURN_US
+          post.ran_us = 0
+          Thread.pass
+        end
+
+        def break_off(slot, unit, units)
+          @queue.give_back(slot, units)
+          @queue.finished(slot, unit, false)
+          slot.mailbox.wake_up
+        end
+
+        # A kill stays pending.
+        def drop_late_interrupts
+          nil while Thread.pending_interrupt? && drop_late_interrupt
+        end
+
+        # @return [Boolean] whether an error was raised here, and dropped
+        def drop_late_interrupt
+          Thread.handle_interrupt(Exception => :immediate) { Thread.pass }
+          false
+        rescue Exception # rubocop:disable Lint/RescueException -- it was meant for user code that has ended
+          true
+        end
+      end
+    end
+  end
+end

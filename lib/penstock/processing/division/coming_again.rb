@@ -1,0 +1,104 @@
+# frozen_string_literal: true
+
+module Penstock
+  module Processing
+    module Division
+      # Manual offsets where keys run side by side: what comes again after an error. It is all in memory, for records whose unit
+      # has ended stay with their unit until they are marked. Part of {Rolling}.
+      #
+      # A consumer may have lost what it held: the records of the failed key, and those of every unit it has had since it last
+      # failed ({Unit#instance}), whatever their keys are. Of each such key everything unmarked comes again from the first of
+      # those records on, so that its order stands. A key of which a unit is out is waited for.
+      module ComingAgain
+        # @param failed [Unit, nil] nil: a call without records failed; nothing else of the lane runs
+        # @param lane [Lane]
+        # @return [Array<Integer>] offsets of records of other units that come again now
+        def come_again(failed, lane)
+          lost = lost_with(failed, lane)
+          first = lost.group_by(&:key).transform_values { |units| units.map { |unit| unit.messages.first_offset }.min }
+          lost.each { |unit| unit.instance = nil unless held_by_another?(unit, failed) } # from here on nobody holds these
+          ended = @unmarked.keys.group_by(&:key)
+          back = first.flat_map { |key, from| bring_back(key, from, ended[key], lane) }
+          back - (failed ? failed.messages.offsets : [])
+        end
+
+        # @param unit [Unit]
+        # @return [Array<Unit>] others that the same consumer has had, and may hold records of
+        def held_with(unit)
+          return [] unless unit.instance
+          each_unit.select { |each| !each.equal?(unit) && held?(each, unit.instance) }
+        end
+
+        # @yieldparam unit [Unit] that is out, or has ended and isn't marked to its end
+        def each_unit(&) = [*@out.keys, *@unmarked.keys].each(&)
+
+        # @return [Boolean] whether records whose unit has ended aren't marked, and would come again after an error
+        def any_unmarked?(lane)
+          @unmarked.each_key.any? do |unit|
+            !lane.carries?(unit.marks) && unit.messages.offsets.any? { |offset| wanted?(offset, lane) }
+          end
+        end
+
+        # A unit of the key was settled, or called back.
+        def settled(key, lane)
+          run = @runs[key] or return
+          return if run.again_from.nil? || run.busy
+          from, run.again_from = run.again_from, nil
+          bring_back(key, from, @unmarked.keys.select { |unit| unit.key == key }, lane)
+          @runs.delete(key) if run.idle?
+        end
+
+        private
+
+        # Units that have ended, and those whose outcome may be on its way. What an open transaction marks isn't among them as
+        # long as its end isn't known.
+        def lost_with(failed, lane)
+          units = each_unit.select { |unit| unit.incarnation == lane.incarnation && !lane.carries?(unit.marks) }
+          return units unless failed
+          units.select { |unit| unit.key == failed.key || (failed.instance && held?(unit, failed.instance)) }
+        end
+
+        # Another consumer is at work on what the failed one has lost, too, and may fail with what it held before.
+        def held_by_another?(unit, failed) = !failed.nil? && @out.key?(unit) && !failed.instance.equal?(unit.instance)
+
+        # The unit, or one of before that left the same records in the same cell.
+        def held?(unit, instance) = instance.equal?(unit.instance) || (unit.marks&.held_by?(instance) || false)
+
+        # @param ended [Array<Unit>, nil] of the key, with something unmarked
+        # @return [Array<Integer>] offsets of the records
+        def bring_back(key, from, ended, lane)
+          run = @runs[key]
+          return wait_for(run, from) if run&.busy
+          again = ->(message) { message.offset >= from && wanted?(message.offset, lane) }
+          ended = ended.to_a.select { |unit| !lane.carries?(unit.marks) && unit.messages.to_a.any?(&again) }
+          ended.each { |unit| close(unit, lane) }
+          put_among(key, ended.flat_map { |unit| unit.messages.to_a.select(&again) }.uniq(&:offset))
+        end
+
+        def wait_for(run, from)
+          run.again_from = [run.again_from, from].compact.min
+          []
+        end
+
+        # Marks of its messages don't count from here on; those that were made do.
+        def close(unit, lane)
+          unit.marks.close
+          lane.take_marks(nil, unit)
+          @unmarked.delete(unit)
+        end
+
+        def wanted?(offset, lane) = !lane.ledger.complete?(offset) && !lane.redelivery.given_up?(offset)
+
+        def put_among(key, messages)
+          at_hand = @runs[key]&.messages.to_a.to_h { |message| [message.offset, true] }
+          messages = messages.reject { |message| at_hand.key?(message.offset) }
+          return [] if messages.empty?
+          run = run_of(key)
+          run.merge(messages.map { |message| message.again(nil) })
+          enqueue(run)
+          messages.map(&:offset)
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,52 @@
+# frozen_string_literal: true
+
+module Penstock
+  module Processing
+    module Failure
+      # The names under which an error is compared with other errors. Stateless.
+      module ErrorNames
+        # Classes of Ruby that errors have in common without being alike. The class of an error itself always counts.
+        COMMON = %w[
+          ArgumentError BasicObject EncodingError Exception FiberError IOError IndexError LoadError NameError
+          Object RangeError RuntimeError ScriptError SecurityError StandardError SystemCallError ThreadError TypeError
+        ].freeze
+        # Causes that are looked at: a library wraps the error of another one, which wraps the system's.
+        CAUSES = 4
+        private_constant :COMMON, :CAUSES
+
+        class << self
+          # Two errors are alike where these have a name in common: that of the class, or of one above it that an application or a
+          # library has defined.
+          # @param error [Exception]
+          # @return [Array<String>] the class itself first
+          def alike(error)
+            own, *above = classes(error)
+            [remote(error) || own, *(above - COMMON)].compact
+          end
+
+          # @param error [Exception]
+          # @return [Array<String>] names of its class, of all classes above it, and of those of its causes
+          def with_causes(error)
+            names = []
+            CAUSES.times do
+              names.push(*remote(error), *classes(error))
+              error = error.cause or break
+            end
+            names
+          end
+
+          private
+
+          # A class without a name counts as the one above it.
+          def classes(error) = error.class.ancestors.grep(Class).filter_map(&:name)
+
+          # An error of another process, whose class this one doesn't know.
+          def remote(error)
+            return unless error.respond_to?(:remote_class)
+            error.remote_class unless error.remote_class.to_s.empty?
+          end
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,159 @@
+# frozen_string_literal: true
+
+module Penstock
+  module Processing
+    module Failure
+      # Failures of a topic's fresh records, in the order in which the records began, and the share they have among their
+      # neighbours. Only failures are kept: a record that began between two of them and isn't kept here has not failed.
+      #
+      # The order is that of the beginnings because ends come in another one: where bad records fail at once and good ones take
+      # a second, the first twenty ends after a quiet moment are nearly all failures, whatever their share is.
+      #
+      # Records that follow each other (of one key; of one partition, where it is processed in order) are one *sequence*. A
+      # failing sequence is slow, so its records are what is left when all others are done. Therefore none counts for more than
+      # its part until one of its records succeeds: one failure each where there are as many sequences as failures are needed.
+      #
+      # Pure but for the counter and the sequences, which workers write ({#begun}) without a lock: two records that get the same
+      # number do no harm.
+      class Window
+        # An hour: two failures that are further apart say nothing about each other, nor does a sequence that was there before.
+        MEMORY_MS = 3_600_000
+        # Failures kept, in windows: those of records that began long ago, next to many that began since.
+        KEPT = 8
+        # Failing sequences that are remembered.
+        MOST_FAILING = 10_000
+
+        Failed = Struct.new(:number, :record, :names, :at)
+        # How often a sequence has failed since one of its records succeeded, and when last.
+        Failing = Struct.new(:count, :at)
+        # Numbers that no record has: it was given one with its unit, and did not run.
+        Unused = Struct.new(:number, :count)
+        private_constant :KEPT, :MOST_FAILING, :Failed, :Failing, :Unused
+
+        # @param size [Integer] records in a row that are looked at together
+        # @param share [Numeric] of them that must have failed, 0 to 1
+        def initialize(size, share)
+          @size = size
+          @needed = (size * share).ceil
+          @following = 0
+          @sequences = @earlier = {}
+          clear
+        end
+
+        # @return [Integer] failures that reach the share
+        attr_reader :needed
+
+        # Fresh records begin. Any thread.
+        # @param count [Integer]
+        # @param unit [#sequence] theirs
+        # @return [Integer] number of the first
+        def begun(count, unit)
+          number = @following
+          @following = number + count
+          @sequences[unit.sequence || number] = true if @sequences.size < @needed
+          number
+        end
+
+        # Records that were numbered did not run; should they run later they get other numbers.
+        # @param number [Integer] of the first
+        # @param count [Integer]
+        def unused(number, count)
+          insert(@unused, Unused.new(number, count)) if count.positive? && @failed.any?
+        end
+
+        # @param number [Integer] when it began
+        # @param record [Object] equal for the same record, which counts once
+        # @param sequence [Object, nil] equal for records that follow each other; nil: it follows none
+        # @param names [Array<String>] what it may have in common with others, the first before the second
+        # @param now [Integer] monotonic ms
+        # @return [String, nil] the name that so many neighbours have in common, this record among them
+        def failed(number, record, sequence, names, now)
+          forget(now)
+          return unless counts?(sequence, record, now)
+          one = Failed.new(number, record, names, now)
+          near = near(one, insert(@failed, one))
+          names.find { |name| crowded?(near.select { |other| other.names.include?(name) }, one) } if near.size >= @needed
+        end
+
+        # @return [Boolean] whether a sequence has failed and not succeeded since. Any thread
+        def failing? = !@failing.empty?
+
+        # A record of the sequence succeeded.
+        # @param sequence [Object, nil]
+        def passed(sequence) = @failing.delete(sequence)
+
+        def clear
+          @failed = []
+          @unused = []
+          @failing = {}
+        end
+
+        private
+
+        def forget(now)
+          @failed.reject! { |one| now - one.at > MEMORY_MS }
+          @failed.shift while @failed.size >= @size * KEPT
+          @unused.reject! { |one| @failed.empty? || one.number < @failed.first.number }
+          @failing.shift while @failing.size > MOST_FAILING || (@failing.any? && now - @failing.first.last.at > MEMORY_MS)
+          return if @renew_at && now < @renew_at
+          @renew_at = now + MEMORY_MS
+          @sequences, @earlier = {}, @sequences
+        end
+
+        # Whether its sequence has not had its part yet.
+        def counts?(sequence, record, now)
+          return false if @failed.any? { |one| one.record == record }
+          return true if sequence.nil?
+          failing = @failing.delete(sequence) || Failing.new(0, now)
+          failing.count += 1
+          failing.at = now
+          @failing[sequence] = failing # the latest is the last
+          failing.count <= most_of_one
+        end
+
+        # Keeps the order of numbers.
+        # @return [Integer] where it is now
+        def insert(list, one)
+          index = list.bsearch_index { |other| other.number > one.number } || list.size
+          list.insert(index, one)
+          index
+        end
+
+        # @return [Array<Failed>] all that could be in a window with it
+        def near(failed, index)
+          before = index.downto(0).take_while { |at| span(@failed[at], failed) <= @size }
+          after = (index + 1...@failed.size).take_while { |at| span(failed, @failed[at]) <= @size }
+          @failed[before.last..(after.last || index)]
+        end
+
+        # Whether enough of them began close to each other, this one among them.
+        # @param alike [Array<Failed>]
+        def crowded?(alike, failed)
+          alike.size >= @needed && alike.each_index.any? do |from|
+            alike[from].number <= failed.number && reached?(alike.drop(from))
+          end
+        end
+
+        # @param alike [Array<Failed>] from the first of a window on
+        def reached?(alike) = alike.take_while { |one| span(alike.first, one) <= @size }.size >= @needed
+
+        # @return [Integer] failures in a row of one sequence that count
+        def most_of_one
+          known = [@sequences.size, @earlier.size].max.clamp(1, @needed)
+          (@needed + known - 1) / known
+        end
+
+        # @return [Integer] records that began from the one to the other, both counted
+        def span(first, last)
+          at = @unused.bsearch_index { |one| one.number >= first.number } || @unused.size
+          between = 0
+          while (one = @unused[at]) && one.number < last.number
+            between += one.count
+            at += 1
+          end
+          last.number - first.number + 1 - between
+        end
+      end
+    end
+  end
+end

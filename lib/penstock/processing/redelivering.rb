@@ -1,0 +1,150 @@
+# frozen_string_literal: true
+
+require_relative "redelivery"
+
+module Penstock
+  module Processing
+    # What comes again after an error, where the user's marks alone complete records: see {Redelivery} and docs/internals.md
+    # ("With manual offsets"). Part of {Lane}; on its poll loop.
+    module Redelivering
+      # What doesn't keep a lane from going back: while a breaker holds it, it needs a record to probe with.
+      NO_OBSTACLE = %i[redelivery breaker].freeze
+      private_constant :NO_OBSTACLE
+
+      # @return [Redelivery]
+      attr_reader :redelivery
+
+      # @return [Integer, nil] where the next take must begin
+      def next_take = @redelivery.position || @ledger.tail
+
+      # The source's cursor stands where the next take must begin: after repeats were dropped, or the end moved the tail.
+      def align
+        @source.cursor = next_take if @source && @ledger.known?
+      end
+
+      # Records may go into units, after all that went before.
+      # @param messages [Messages]
+      # @param keys [Array<Object>, nil]
+      def let_in(messages, keys = nil) = @division.push(in_present_cell(messages), keys, self)
+
+      # A call of its consumer has failed: everything that was handed out and isn't complete comes again, as new messages; marks
+      # of the old ones count no more.
+      # @param messages [Messages] of the failed call, that run again
+      # @param unit [Unit, nil] that failed; nil: a call without records has
+      # @return [Array<Integer>] offsets of other records that come again at once; where records are read again, none
+      def redeliver(messages, unit)
+        return @division.come_again(unit, self) if rolling?
+        lost = handed_out_before?(messages)
+        renew_marks
+        @division.requeue(nil, messages)
+        @division.rejoin(@marks)
+        @holds.add(:redelivery) if lost
+        []
+      end
+
+      # @return [Boolean] whether an error of a call without records would bring anything again that isn't about to come anyway
+      def unmarked_handed_out?
+        return @division.any_unmarked?(self) if rolling?
+        !@holds.include?(:redelivery) && handed_out_before?(nil)
+      end
+
+      # @return [Boolean] whether the lane is to go back now
+      def redelivery_due?
+        @holds.include?(:redelivery) && (@holds.reasons - NO_OBSTACLE).empty? && idle? && !@leaving && owned? && !in_transaction?
+      end
+
+      # Goes back: what is at hand is read again, with what was handed out before it. What still waits to be let in stays.
+      # @return [Integer, nil] offset at which the source must go on; nil when everything has been marked meanwhile
+      def begin_redelivery
+        @holds.release(:redelivery)
+        return unless handed_out_before?(nil)
+        from = @redelivery.first_wanted(@ledger)
+        @redelivery.begin(from, @intake.first_offset || @ledger.tail)
+        @intake.blocked = true
+        @division.discard
+        @previous_from = from
+        @may_repeat = false
+        @end = nil
+        from
+      end
+
+      # Of a take that begins below the tail: what is wanted again goes into units, past everything that was asked about it once.
+      # @param messages [Messages]
+      # @return [Messages] those that weren't admitted yet
+      def take_again(messages)
+        fresh = messages.from_offset(@ledger.tail)
+        known = messages.size - fresh.size
+        wanted = (0...known).select do |index|
+          offset = messages.offset_at(index)
+          @redelivery.wanted?(offset) && !@ledger.complete?(offset)
+        end
+        @division.again(messages.pick(wanted)) unless wanted.empty?
+        drop(gone(messages))
+        fresh
+      end
+
+      # What was to come again below the offset isn't in the log any more.
+      # @param offset [Integer]
+      def gone_until(offset)
+        offset = [offset, @ledger.tail].min
+        drop(@ledger.incomplete_between(@redelivery.position, [offset, @redelivery.through].min))
+        took_to(offset)
+        @previous_from = offset
+      end
+
+      # A take was let in.
+      # @param to [Integer] its end
+      def took_to(to)
+        return unless @redelivery.reading?
+        @redelivery.took(to, @ledger.tail)
+        @intake.blocked = @redelivery.behind?
+      end
+
+      # The record is dead-lettered, moved to a retry topic or skipped: it doesn't come again, whether it is complete or not.
+      # @param offset [Integer]
+      def give_up(offset) = @redelivery.give_up(offset, @ledger.base || 0)
+
+      # The outcome of a unit was settled.
+      # @param unit [Unit]
+      def settled(unit)
+        @division.settled(unit.key, self) if rolling? && unit.consume? && topic.manual_offset_management?
+      end
+
+      private
+
+      # Records that were let in before an error, or were waiting for that, are marked where those are that come again.
+      def in_present_cell(messages)
+        return messages if !topic.manual_offset_management? || rolling? || messages.marked_in?(@marks)
+        messages.again(@marks)
+      end
+
+      # Closing the cell and reading it are one step: what was answered true counts.
+      def renew_marks
+        fresh = @marks.renew
+        @recording&.marks
+        take_marks
+        @marks = fresh
+      end
+
+      # Records that are not in the log any more (retention, compaction) never come again.
+      def gone(messages)
+        from, to = @redelivery.position, [messages.last_offset + 1, @redelivery.through].min
+        return [] if messages.offset_at(0) == from && messages.last_offset - from + 1 == messages.size
+        @ledger.incomplete_between(from, to) - messages.offsets
+      end
+
+      def handed_out_before?(messages)
+        lowest = @redelivery.first_wanted(@ledger) if @ledger.known?
+        return false unless lowest
+        lowest < ((messages.first_offset unless messages.nil? || messages.empty?) || next_to_hand_out)
+      end
+
+      def next_to_hand_out
+        at_hand = @division.first_offset
+        return at_hand if at_hand
+        return @redelivery.position if @redelivery.behind?
+        @intake.first_offset || @ledger.tail
+      end
+    end
+  end
+end

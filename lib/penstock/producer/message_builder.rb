@@ -1,0 +1,90 @@
+# frozen_string_literal: true
+
+require_relative "../errors"
+require_relative "../native/producer"
+require_relative "../printable"
+require_relative "message_rules"
+
+module Penstock
+  class Producer
+    # Builds the Hash that the client takes from a message, or raises with everything that is wrong with it. It never changes
+    # the caller's Hash. Any thread may use it; it keeps nothing.
+    class MessageBuilder
+      DEFAULT_PARTITIONER = "consistent_random"
+      # How much of a topic's name an error shows.
+      TOPIC_BYTES = 80
+      private_constant :TOPIC_BYTES
+
+      # @param rules [MessageRules]
+      # @param partitioner [String, nil] librdkafka's name of one
+      # @yieldparam topic [String]
+      # @yieldreturn [Integer] partitions of the topic, -1 when unknown
+      def initialize(rules, partitioner: nil, &count)
+        @rules = rules
+        @partitioner = (partitioner || DEFAULT_PARTITIONER).to_s
+        @count = count
+      end
+
+      # @param message [Hash]
+      # @return [Hash] a new one, which the client takes without checks
+      # @raise [MessageInvalidError] with everything that is wrong
+      def call(message)
+        refuse(message, @rules.problems(message))
+        plain(message)
+      end
+
+      # Checks all messages before it builds any.
+      #
+      # @param messages [Array<Hash>]
+      # @return [Array<Hash>]
+      # @raise [MessageInvalidError] of the first that is wrong, with its place in the list
+      def call_all(messages)
+        messages.each_with_index { |message, index| refuse(message, @rules.problems(message), index) }
+        messages.map { |message| plain(message) }
+      end
+
+      # @param message [Hash] its payload is dropped
+      # @return [Hash]
+      # @raise [MessageInvalidError]
+      def tombstone(message)
+        refuse(message, @rules.tombstone_problems(message))
+        message.merge(payload: nil)
+      end
+
+      private
+
+      def refuse(message, problems, index = nil)
+        return if problems.empty?
+
+        topic = message[:topic] if message.is_a?(Hash)
+        kind = @rules.too_large?(message) ? MessageTooLargeError : MessageInvalidError
+        raise kind, "#{"message #{index} of the list: " if index}the message" \
+          "#{" to #{Printable.line(topic, TOPIC_BYTES)}" if topic} can't be sent: #{problems.join("; ")}"
+      end
+
+      def plain(message)
+        result = message.reject { |name, value| name != :payload && name != :label && value.nil? }
+        result[:topic] = result[:topic].to_s
+        with_timestamp(result)
+        with_partition(result)
+        result
+      end
+
+      # librdkafka takes 0 for "now", so a message can't have the timestamp 0.
+      def with_timestamp(message)
+        timestamp = message[:timestamp] or return
+        timestamp = (timestamp.to_r * 1_000).to_i if timestamp.is_a?(Time)
+        timestamp.zero? ? message.delete(:timestamp) : message[:timestamp] = timestamp
+      end
+
+      # Where the number of partitions isn't known, librdkafka chooses by the key, or at random.
+      def with_partition(message)
+        key = message.delete(:partition_key) or return
+        return if message.fetch(:partition, -1) >= 0
+
+        count = @count.call(message[:topic])
+        message[:partition] = Native::Producer.partition_for(@partitioner, key, count) if count.positive?
+      end
+    end
+  end
+end

@@ -1,0 +1,25 @@
+# frozen_string_literal: true
+
+module Penstock
+  class Producer
+    # Runs calls that would block all fibers of a thread: where a fiber scheduler runs, another thread makes the call, so that
+    # other fibers continue. Without a scheduler the calling thread makes it.
+    module OffThread
+      class << self
+        # @yieldreturn [Object]
+        # @return [Object] what the block returns
+        def call(&block)
+          return yield unless Fiber.current_scheduler
+
+          thread = Thread.new(&block)
+          thread.report_on_exception = false
+          begin
+            thread.value
+          ensure
+            thread.kill.join
+          end
+        end
+      end
+    end
+  end
+end

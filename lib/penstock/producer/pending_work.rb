@@ -1,0 +1,58 @@
+# frozen_string_literal: true
+
+module Penstock
+  class Producer
+    # What a producer has besides its client: a transaction, buffered messages. Its {Connection} asks before it disconnects a
+    # client, and ends this work when it closes. Made at setup; any thread.
+    class PendingWork
+      # @param transactions [Transactions, nil]
+      # @param buffer [Buffer]
+      # @param pipeline [Pipeline]
+      def initialize(transactions:, buffer:, pipeline:)
+        @transactions = transactions
+        @buffer = buffer
+        @pipeline = pipeline
+      end
+
+      # @return [Boolean] whether no transaction is open, nor one whose end isn't known
+      def no_transaction?
+        @transactions.nil? || @transactions.idle?
+      end
+
+      # Runs the block while there is no transaction.
+      #
+      # @return [Object, nil] what the block returns; nil, without having called it, when there is a transaction
+      # @raise [ProducerClosedError] the producer is closing
+      def between_transactions(&block)
+        @transactions ? @transactions.between(&block) : yield
+      end
+
+      # Lets the transaction that runs end, and no other begin.
+      #
+      # @param deadline [Deadline]
+      # @return [void]
+      def end_transactions(deadline)
+        @transactions&.shut(deadline)
+      end
+
+      # @return [Boolean]
+      def nothing_buffered?
+        @buffer.empty?
+      end
+
+      # Hands the buffer to the client. What it doesn't take stays in the buffer; the error was emitted as an event.
+      #
+      # @return [void]
+      def flush
+        @pipeline.flush_buffer("buffer.flushed_async", sync: false)
+      rescue
+        nil
+      end
+
+      # @return [Array<Hash>] everything in the buffer, which is empty afterwards
+      def take_buffered
+        @buffer.take.to_a
+      end
+    end
+  end
+end

@@ -1,0 +1,194 @@
+# frozen_string_literal: true
+
+require_relative "../deadline"
+require_relative "../errors"
+
+module Penstock
+  class Producer
+    # The way of messages from a call of the API to the client: middleware, check, hand-over, wait for the reports, and the
+    # events of each of these. A message of a transactional producer that is outside of a transaction gets one of its own.
+    #
+    # Made at the producer's setup. Any thread may use it; it keeps nothing.
+    class Pipeline
+      # @param connection [Connection]
+      # @param middleware [Middleware]
+      # @param builder [MessageBuilder]
+      # @param variants [VariantScope]
+      # @param buffer [Buffer]
+      # @param transactions [Transactions, nil]
+      def initialize(connection, middleware:, builder:, variants:, buffer:, transactions:)
+        @connection = connection
+        @middleware = middleware
+        @builder = builder
+        @variants = variants
+        @buffer = buffer
+        @transactions = transactions
+      end
+
+      # @see Producer#produce_async
+      def produce_async(message)
+        return @transactions.run { produce_async(message) } if outside_transaction?
+
+        message = step_through(message)
+        @connection.use(@variants.topic_config) do |dispatcher|
+          message = checked(message, dispatcher)
+          @connection.instrument("message.produced_async", message: message) { dispatcher.one(message, "message.produce_async") }
+        end
+      end
+
+      # @see Producer#produce_sync
+      def produce_sync(message)
+        return @transactions.run { produce_sync(message) } if outside_transaction?
+
+        message = step_through(message)
+        @connection.use(@variants.topic_config) do |dispatcher|
+          message = checked(message, dispatcher)
+          message = message.merge(handle: true) if message[:handle] == false
+          @connection.instrument("message.produced_sync", message: message) do
+            handle = dispatcher.one(message, "message.produce_sync")
+            dispatcher.settle(handle, message, "message.produce_sync", wait_deadline)
+          end
+        end
+      end
+
+      # @see Producer#produce_many_async
+      # @param middleware [Boolean] whether middleware is still to be run
+      # @param sync [Boolean] whether to wait for all reports
+      def produce_many(messages, middleware: true, sync: false, handle: true)
+        return in_one_transaction(messages, middleware, sync, handle) if outside_transaction?
+
+        @connection.ensure_open
+        messages = messages.map { |message| step_through(message) } if middleware && !@middleware.empty?
+        @connection.use(@variants.topic_config) do |dispatcher|
+          messages = checked_all(messages, dispatcher)
+          sync ? send_and_settle(dispatcher, messages) : send_all(dispatcher, messages, handle)
+        end
+      end
+
+      # Runs middleware and checks the message, so that {Connection#try_dispatch} may take it.
+      #
+      # @param message [Hash]
+      # @return [Hash]
+      def prepare(message)
+        message = step_through(message).except(:handle, :label)
+        @connection.use(@variants.topic_config) do |dispatcher, client|
+          checked(message, dispatcher).tap { |prepared| client.open_topic(prepared[:topic].to_s) }
+        end
+      end
+
+      # @param message [Hash]
+      # @return [Hash] that deletes its key
+      # @raise [MessageInvalidError]
+      def tombstone(message)
+        @builder.tombstone(message)
+      end
+
+      # @param messages [Array<Hash>]
+      # @param event [String] emitted with the whole buffer
+      # @return [void]
+      def buffer(messages, event, **payload)
+        @connection.ensure_usable
+        @buffer.add(messages)
+        @connection.instrument(event, **payload, buffer: @buffer.to_a) if @connection.monitor.subscribed?(event)
+      end
+
+      # Sends everything in the buffer. What the client doesn't take goes back to the buffer.
+      #
+      # @param event [String]
+      # @param sync [Boolean] whether to wait for all reports
+      # @return [Array<Delivery::Handle>]
+      def flush_buffer(event, sync:)
+        @connection.ensure_usable
+        taken = @buffer.take
+        return [] if taken.empty?
+
+        batch = step_through_taken(taken)
+        @connection.instrument(event, messages: batch) { flush_batch(batch, sync) }
+      end
+
+      private
+
+      def wait_deadline
+        Deadline.in((@variants.current || @connection.config).max_wait_timeout)
+      end
+
+      # -- transactions --
+
+      def outside_transaction?
+        @transactions && !@transactions.current
+      end
+
+      # When it isn't committed, none of the messages was dispatched.
+      def in_one_transaction(messages, middleware, sync, handle)
+        @transactions.run { produce_many(messages, middleware: middleware, sync: sync, handle: handle) }
+      rescue ProduceManyError => error
+        raise ProduceManyError.new(error.message, topic: error.topic, code: error.code), cause: error.cause
+      end
+
+      # -- middleware and checks --
+
+      # Runs once for each message, also when the message is offered to several clients.
+      def step_through(message)
+        @connection.ensure_open
+        @middleware.run(message)
+      rescue ProducerClosedError, ForkedHandleError, ConfigurationError
+        raise
+      rescue => error
+        @connection.instrument("error.occurred", type: "producer.middleware.error", error: error, message: message)
+        raise
+      end
+
+      # A message that middleware raised for, and those after it, go back to the buffer unchanged.
+      def step_through_taken(taken)
+        done = taken.ready.dup
+        taken.fresh.each { |message| done << step_through(message) }
+        done
+      rescue
+        @buffer.put_back(done, taken.fresh.drop(done.size - taken.ready.size))
+        raise
+      end
+
+      # Most messages are checked in C; Ruby checks those that C is not certain of.
+      def checked(message, dispatcher)
+        dispatcher.plain_message?(message) ? message : @builder.call(message)
+      end
+
+      def checked_all(messages, dispatcher)
+        return messages if dispatcher.plain?(messages)
+
+        @builder.call_all(messages).each { |message| dispatcher.open_topic(message[:topic]) }
+      end
+
+      # -- sending --
+
+      def send_all(dispatcher, messages, handle)
+        @connection.instrument("messages.produced_async", messages: messages) do
+          dispatcher.many(messages, "messages.produce_many_async", handles: handle)
+        end
+      end
+
+      # After an error it still waits for the accepted messages, so that the handles of `dispatched` are resolved.
+      def send_and_settle(dispatcher, messages)
+        type = "messages.produce_many_sync"
+        deadline = wait_deadline
+        @connection.instrument("messages.produced_sync", messages: messages) do
+          dispatcher.many(messages, type).tap { |handles| dispatcher.settle_all(handles, messages, type, deadline) }
+        rescue ProduceManyError => error
+          dispatcher.await_all(error.dispatched, deadline)
+          raise
+        end
+      end
+
+      # What the client has not taken goes back to the buffer; if that isn't known, the whole batch does.
+      def flush_batch(batch, sync)
+        rest = batch
+        produce_many(batch, middleware: false, sync: sync).tap { rest = [] }
+      rescue ProduceManyError => error
+        rest = batch.drop(error.dispatched.size) # of a batch in its own transaction nothing was dispatched
+        raise
+      ensure
+        @buffer.put_back(rest) unless rest.empty?
+      end
+    end
+  end
+end

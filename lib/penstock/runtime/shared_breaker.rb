@@ -1,0 +1,138 @@
+# frozen_string_literal: true
+
+require_relative "../processing/failure/breaker"
+
+module Penstock
+  module Runtime
+    # A topic's breaker as all poll loops of a process use it: the topic's partitions, and those of its retry topics, may lie on
+    # several connections. Any thread; one lock, held for a few operations and never while calling out. Lives as long as the
+    # application runs, whatever becomes of connections.
+    class SharedBreaker
+      # How much later than others a loop may probe that has nothing but retries.
+      LATE_MS = 50
+      private_constant :LATE_MS
+
+      # @param breaker [Processing::Failure::Breaker]
+      # @param clock [Clock]
+      def initialize(breaker, clock)
+        @breaker = breaker
+        @clock = clock
+        @lock = Mutex.new
+        @mailboxes = []
+        @news = []
+      end
+
+      # Read without the lock: each is one look at one value.
+      def closed? = @breaker.closed?
+      def at_rest? = @breaker.at_rest?
+      def state = @breaker.state
+      def due = @breaker.due
+      def ends_at = @breaker.ends_at
+      def cause = @breaker.cause
+      def topics = @breaker.topics
+
+      def failing? = @breaker.failing?
+
+      # A unit ended well, where something is failing.
+      # @param unit [Processing::Unit]
+      def passed(unit) = @lock.synchronize { @breaker.passed(unit) }
+
+      # Fresh records begin on a worker.
+      # @return [Integer]
+      def begun(count, unit) = @breaker.begun(count, unit)
+
+      # @param attempt [Processing::Failure::Breaker::Attempt]
+      # @return [Symbol]
+      # @see Processing::Failure::Breaker#failed
+      def failed(attempt, now)
+        verdict = @lock.synchronize do
+          @breaker.failed(attempt, now).tap { |said| @news << ["breaker.opened", opened(attempt, now)] if said == :opened }
+        end
+        wake unless verdict == :counted
+        verdict
+      end
+
+      # @see Processing::Failure::Breaker#succeeded
+      def succeeded(**what)
+        return false if at_rest?
+        announce(:success) { @breaker.succeeded(**what) }
+      end
+
+      # @param now [Integer] monotonic ms
+      # @param fresh [Boolean] whether the record that is to be tried is fresh: such go first, on whichever connection they are
+      # @return [Boolean] whether the caller sends it
+      def probe(now, fresh:)
+        @lock.synchronize do
+          next false unless @breaker.probe?(fresh ? now : now - patience_ms)
+          @breaker.probing
+          true
+        end
+      end
+
+      # @param fresh [Boolean]
+      # @return [Integer, nil] monotonic ms at which it may be sent
+      def probe_at(fresh:)
+        due = @breaker.due
+        due && (fresh ? due : due + patience_ms)
+      end
+
+      def probe_lost = (wake if @lock.synchronize { @breaker.probe_lost(@clock.monotonic_ms) })
+
+      # Ends a hold that has lasted as long as it may.
+      # @param now [Integer] monotonic ms
+      def expire(now) = announce(:limit) { @breaker.over?(now) && @breaker.give_up }
+
+      # Ends the hold because somebody wants it.
+      # @return [Boolean] whether there was one
+      def close_by_hand = announce(:command) { @breaker.give_up }
+
+      # @return [Array(String, Hash), nil] an event that one of the loops has to emit
+      def take_news = @news.empty? ? nil : @lock.synchronize { @news.shift }
+      def news? = !@news.empty?
+
+      # A poll loop wants to know when something changes.
+      # @param mailbox [Mailbox]
+      def watch(mailbox) = @lock.synchronize { @mailboxes |= [mailbox] }
+
+      # @param mailbox [Mailbox]
+      def unwatch(mailbox) = @lock.synchronize { @mailboxes -= [mailbox] }
+
+      # @return [Hash, nil] for snapshots; nil while it is closed
+      def to_h
+        now = @clock.monotonic_ms
+        @lock.synchronize do
+          next if @breaker.closed?
+          ends = @breaker.ends_at
+          {topics: topics, cause: @breaker.cause, held_ms: now - @breaker.since, left_ms: ends && (ends - now)}
+        end
+      end
+
+      private
+
+      def opened(attempt, now)
+        topic, partition, offset = attempt.record
+        ends = @breaker.ends_at
+        {topic: topic, partition: partition, offset: offset, error: attempt.error, topics: topics, cause: @breaker.cause,
+         count: @breaker.failures, of: @breaker.of, limit: ends && (ends - now)}
+      end
+
+      def patience_ms = (@mailboxes.size > 1) ? LATE_MS : 0
+
+      # @param reason [Symbol] why it closes, if it does
+      # @return [Boolean] whether it did
+      def announce(reason)
+        closed = @lock.synchronize do
+          cause, since = @breaker.cause, @breaker.since
+          next false unless yield
+          @news << ["breaker.closed", {topic: topics.first, topics: topics, reason: reason, cause: cause,
+                                       held_ms: @clock.monotonic_ms - since}]
+          true
+        end
+        wake unless closed.nil?
+        closed
+      end
+
+      def wake = @mailboxes.each(&:wake_up)
+    end
+  end
+end

@@ -1,0 +1,92 @@
+# frozen_string_literal: true
+
+require "etc"
+
+module Penstock
+  module Server
+    # How a process does, at one moment: what its supervisor, `/health`, `penstock status` and the log are told, all the same. A
+    # value, made by {.of} from any thread. What is read belongs to other threads, so each part may be of another instant.
+    class Health
+      # So long a poll loop may stand still; it turns at least once a second.
+      LOOP_MS = 60_000
+      PAGE_BYTES = Etc.sysconf(Etc::SC_PAGESIZE)
+      private_constant :PAGE_BYTES
+
+      # One poll loop: `idle_ms` since it last turned, nil while it has no connection.
+      Loop = Struct.new(:group, :member, :partitions, :idle_ms)
+
+      # @param state [Symbol] the lifecycle's
+      # @param loops [Array<Runtime::PollLoop>]
+      # @param running [Integer] jobs that run
+      # @param now [Integer] monotonic ms
+      # @param breakers [Array<Hash>] what is known of those that hold their topic
+      # @return [Health]
+      def self.of(state, loops, running, now, breakers = [])
+        rows = loops.map do |one|
+          partitions, member = one.standing
+          Loop.new(one.group.id, member, partitions, (now - (one.turned_at || now) if one.connected?))
+        end
+        new(state, rows, running, Rss.bytes(now), breakers)
+      end
+
+      # Resident memory of this process, read at most once a second: reading a file releases Ruby's lock three times, and getting
+      # it back may take 100 ms each time while other threads compute. A flood of probes would add that up.
+      module Rss
+        EVERY_MS = 1_000
+        # When and in which process it was read: a child of a fork has its own.
+        Reading = Struct.new(:pid, :at, :bytes)
+        private_constant :EVERY_MS, :Reading
+
+        # @param now [Integer] monotonic ms
+        # @return [Integer, nil] nil where the system doesn't tell
+        def self.bytes(now)
+          last = @last
+          return last.bytes if last && last.pid == ::Process.pid && (now - last.at).between?(0, EVERY_MS)
+          (@last = Reading.new(::Process.pid, now, read)).bytes
+        end
+
+        def self.read
+          Integer(File.read("/proc/self/statm").split[1]) * PAGE_BYTES
+        rescue SystemCallError
+          nil
+        end
+        private_class_method :read
+      end
+
+      attr_reader :state, :loops, :running, :breakers
+
+      # @return [Integer, nil]
+      attr_reader :rss_bytes
+
+      def initialize(state, loops, running, rss_bytes, breakers = [])
+        @state = state
+        @loops = loops
+        @running = running
+        @rss_bytes = rss_bytes
+        @breakers = breakers
+      end
+
+      # @return [String, nil] why this process ought to be replaced
+      def complaint
+        stuck = @loops.find { |one| one.idle_ms && one.idle_ms > LOOP_MS }
+        "the poll loop of #{stuck.group} stands still for #{stuck.idle_ms} ms" if stuck
+      end
+
+      # @return [Boolean] whether work goes on, or has come to its end in order. Lag is no reason: a restart makes it greater
+      def live? = complaint.nil?
+
+      # @return [Boolean] whether it is in all its groups and takes work
+      def ready? = @state == :running && member?
+
+      # @return [Boolean]
+      def member? = @loops.any? && @loops.all?(&:member)
+
+      # @return [Hash] for JSON
+      def to_h
+        {state: @state.to_s, live: live?, ready: ready?, member: member?, reason: complaint, rss_bytes: @rss_bytes,
+         running: @running, partitions: @loops.sum(&:partitions), loops: @loops.map(&:to_h),
+         breakers: (@breakers if @breakers.any?)}.compact
+      end
+    end
+  end
+end

@@ -1,0 +1,87 @@
+# frozen_string_literal: true
+
+require_relative "../printable"
+require_relative "socket_server"
+
+module Penstock
+  module Server
+    # Answers probes over HTTP: `GET /live`, `/ready` and `/health`, each 200 or 503 with the same JSON. A plain socket: a process
+    # that consumes needs no web server for three answers. `/health` is 200 as long as somebody answers.
+    #
+    # One thread, the {SocketServer}'s. Ends with {#close}.
+    class HealthPage
+      LONGEST = 8_192
+      TRUTHS = {"/live" => :live, "/ready" => :ready, "/health" => nil}.freeze
+      # The end of the headers; clients that write by hand leave out the carriage returns.
+      ENDING = /\r?\n\r?\n/
+      REQUEST = %r{\A([A-Z]+) (/[^ ?\r\n]*)}
+      private_constant :LONGEST, :TRUTHS, :ENDING, :REQUEST
+
+      # @param host [String]
+      # @param port [Integer] 0 for a free one
+      # @param vitals [#call] gives a Hash with `:live` and `:ready`
+      def initialize(host, port, vitals)
+        @host = host
+        @port = port
+        @vitals = vitals
+      end
+
+      # @return [Integer] the port
+      attr_reader :port
+
+      # @param threads [#start]
+      # @return [self]
+      # @raise [SystemCallError] the port is taken
+      def start(threads)
+        socket = TCPServer.new(@host, @port)
+        @port = socket.addr[1]
+        @server = SocketServer.new(socket, ending: ENDING, longest: LONGEST, too_long: too_long) { |request| response(request) }
+        @server.start(threads, "penstock health")
+        self
+      end
+
+      # Any thread.
+      def close
+        @server&.close
+        @server = nil
+      end
+
+      # In a child of a fork: the port is its parent's.
+      def forget
+        @server&.forget
+        @server = nil
+      end
+
+      private
+
+      # @param request [String] its line and headers
+      def response(request)
+        method, path = request.match(REQUEST)&.captures
+        case method
+        when "GET" then http(*page(path))
+        when "HEAD" then http(*page(path), head: true)
+        when nil then http("400 Bad Request", {error: "this is no HTTP request"})
+        else http("405 Method Not Allowed", {error: "there are GET and HEAD"}, "Allow: GET, HEAD\r\n")
+        end
+      end
+
+      def too_long = http("431 Request Header Fields Too Large", {error: "a request has at most #{LONGEST} bytes"})
+
+      def http(status, content, headers = "", head: false)
+        body = Printable.json(content)
+        "HTTP/1.1 #{status}\r\nContent-Type: application/json\r\nContent-Length: #{body.bytesize}\r\n#{headers}" \
+          "Connection: close\r\n\r\n#{body unless head}"
+      end
+
+      # @return [Array] status and what the body says
+      def page(path)
+        return ["404 Not Found", {error: "there are #{TRUTHS.keys.join(", ")}"}] unless TRUTHS.key?(path)
+        vitals = @vitals.call
+        truth = TRUTHS[path]
+        [(truth.nil? || vitals[truth]) ? "200 OK" : "503 Service Unavailable", vitals]
+      rescue StandardError, ScriptError, SystemStackError => error
+        ["500 Internal Server Error", {error: Printable.error(error)}]
+      end
+    end
+  end
+end

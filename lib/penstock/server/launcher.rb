@@ -1,0 +1,296 @@
+# frozen_string_literal: true
+
+require_relative "../compat/karafka/server"
+require_relative "../deadline"
+require_relative "../errors"
+require_relative "../runtime/multiplexer"
+require_relative "../runtime/poll_loop"
+require_relative "compiler"
+require_relative "exit_codes"
+require_relative "health"
+require_relative "heap_room"
+require_relative "signals"
+require_relative "thread_dump"
+
+module Penstock
+  module Server
+    extend Compat::Karafka::Server
+
+    # One server process from its first poll loop to its exit code. Owns the threads of the loops; runs on the thread that
+    # called {#run}, which sleeps on the signal queue and touches no Kafka handle.
+    #
+    # A stop is one deadline for everything: loops come to rest (units end, late ones are interrupted, offsets are committed, the
+    # group is left), then workers end, then the producer is flushed. A second stop signal shortens the time to 5 s, a third
+    # ends the process at once.
+    class Launcher
+      SECOND_SIGNAL_MS = 5_000
+      # Kept of the stop's time for the producer, behind workers.
+      PRODUCER_MS = 2_000
+      # A node whose supervisor is gone is ended 4 s later.
+      ORPHANED_MS = 3_500
+      # What a poll loop does in a stage of its stop; behind the last, and without a connection, it closes.
+      STILL = Hash.new("closed its connection").merge(running: "worked", quiet: "worked", draining: "waited for its jobs",
+        interrupting: "waited for its jobs", hooks: "ran shutdown hooks", committing: "committed its last offsets").freeze
+      private_constant :SECOND_SIGNAL_MS, :PRODUCER_MS, :ORPHANED_MS, :STILL
+
+      # Posted by the thread of a loop as its last act.
+      LoopEnded = Struct.new(:poll_loop)
+
+      # @param host [Runtime::Host]
+      # @param loops [Array<Runtime::PollLoop>] those to begin with
+      # @param lifecycle [Lifecycle]
+      # @param signals [Signals]
+      # @param close_producer [#call] closes the application's producer within the ms given
+      # @param multiplexer [Runtime::Multiplexer, nil] asks for loops to come and go
+      # @param exit_now [#call] ends the process at once with a code
+      def initialize(host:, loops:, lifecycle:, signals:, close_producer:, multiplexer: nil, exit_now: ->(code) { exit!(code) })
+        @host = host
+        @loops = loops
+        @lifecycle = lifecycle
+        @signals = signals
+        @close_producer = close_producer
+        @multiplexer = multiplexer
+        @exit_now = exit_now
+        @stops = 0
+        @deadline = nil
+        @ended = []
+        @leaving = []
+        @fenced = @orphaned = false
+        @code = ExitCodes::OK
+      end
+
+      # Runs until a stop has ended.
+      # @param traps [Boolean] whether to install signal handlers
+      # @return [Integer] exit code
+      def run(traps: true)
+        @signals.install if traps
+        start
+        handle_safely(@signals.wait) until ended?
+        wind_down
+      ensure
+        @signals.restore if traps
+      end
+
+      # Any thread.
+      def quiet! = @signals.post(:quiet)
+
+      # Any thread.
+      # @param error [Exception, nil] why, when it isn't asked for from outside
+      def stop!(error = nil) = @signals.post(error || :stop)
+
+      # Writes to the log what every thread does. Any thread.
+      def dump! = @signals.post("TTIN")
+
+      # Ends the holds of all open breakers. Any thread.
+      def close_breakers! = @signals.post(:close_breakers)
+
+      # The supervisor of this node is gone. Any thread.
+      def orphaned! = @signals.post(:orphaned)
+
+      # @return [Health] any thread
+      def health
+        Health.of(@lifecycle.state, @loops.dup, @host.pool.running.size, @host.clock.monotonic_ms, @host.breakers.open)
+      end
+
+      # @return [Array<Hash>] for dumps
+      def snapshot = @loops.map(&:snapshot)
+
+      # @return [Array<Array(Routing::Topic, Integer)>] partitions that are ours
+      def assigned = @loops.flat_map(&:assigned)
+
+      # Changes how many workers there may be. Any thread.
+      # @param workers [Integer]
+      # @return [Integer] how many there could be before
+      def scale(workers)
+        @host.scale(workers).tap { @loops.each(&:scaled) }
+      end
+
+      private
+
+      def start
+        @lifecycle.enter(:running)
+        @threads = @loops.map { |poll_loop| thread(poll_loop) }
+        @multiplexer&.watch(@host.threads) { |change| @signals.post(change) }
+        HeapRoom.make # while the loops wait for their groups
+      end
+
+      def thread(poll_loop)
+        @host.threads.start("penstock #{poll_loop.group.id}") do
+          poll_loop.run
+        ensure
+          @signals.post(LoopEnded.new(poll_loop))
+        end
+      end
+
+      # A loop says itself that it has ended; its thread may live on for a moment.
+      def ended? = @ended.size == @loops.size || @deadline&.expired?
+
+      # The process must stay stoppable, whatever a listener or a logger does.
+      def handle_safely(message)
+        handle(message)
+      rescue => error
+        @host.reporter.emit("error.occurred", {type: "runner.call.error", error: error})
+      end
+
+      def handle(message)
+        case message
+        when *Signals::STOP, "HUP" then notice(message) { stop }
+        when "TSTP" then notice(message) { quiet }
+        when :quiet then quiet
+        when :stop then stop
+        when :orphaned then orphaned
+        when :close_breakers then @host.breakers.close_by_hand
+        when "TTIN" then notice(message) { dump }
+        when LoopEnded then loop_ended(message.poll_loop)
+        when Runtime::Multiplexer::Change then reconnect(message)
+        when Exception then stop_because(message)
+        end
+      end
+
+      def notice(name)
+        @host.monitor.instrument("process.notice_signal", {signal: name.to_sym})
+        yield
+      end
+
+      # A process that comes to rest stays as it is.
+      def reconnect(change)
+        return if @lifecycle.done?
+        return leave(change.poll_loop) if change.direction == :down
+        @loops << change.poll_loop
+        @threads << thread(change.poll_loop)
+      end
+
+      def leave(poll_loop)
+        @leaving << poll_loop
+        poll_loop.stop(Deadline.in(@host.settings.shutdown_timeout, clock: @host.clock))
+      end
+
+      def quiet
+        return unless @lifecycle.enter(:quieting)
+        @host.stopping!
+        @loops.each(&:quiet)
+      end
+
+      def stop
+        @stops += 1
+        return @exit_now.call(ExitCodes::FORCED) if @stops > 2
+        stop_within((@stops > 1) ? SECOND_SIGNAL_MS : @host.settings.shutdown_timeout)
+      end
+
+      def stop_within(ms)
+        @lifecycle.enter(:quieting)
+        @lifecycle.enter(:stopping)
+        @host.stopping!
+        @deadline = @deadline ? @deadline.within(ms) : Deadline.in(ms, clock: @host.clock)
+        @loops.each { |poll_loop| poll_loop.stop(@deadline) }
+        watch
+      end
+
+      # However often it was told to stop before.
+      def orphaned
+        @orphaned = true
+        stop_within(ORPHANED_MS)
+      end
+
+      # The signal queue has no timeout on all Rubies: a thread posts when the time is up.
+      def watch
+        deadline = @deadline
+        @host.threads.start("penstock deadline") do
+          @threads.each { |thread| thread.join((deadline.remaining_ms || 0) / 1000.0) }
+          @signals.post(:deadline)
+        end
+      end
+
+      # A loop that wasn't told to ends only through a defect: half a process is worse than one that is started anew.
+      def loop_ended(poll_loop)
+        return @loops.delete(poll_loop) if @leaving.delete(poll_loop) && @deadline.nil?
+        @ended << poll_loop
+        stop if @deadline.nil? && @ended.size < @loops.size
+      end
+
+      # An error that concerns the whole process. One stop, however many units report it.
+      def stop_because(error)
+        return if @deadline
+        return end_by_force(error) if error.is_a?(TimeLimitExceeded)
+        @fenced = error.is_a?(FencedError)
+        @host.reporter.emit("error.occurred", {type: "app.critical.error", error: error})
+        stop
+      end
+
+      # A unit that nothing ends. What the process has not committed is run again elsewhere, as after a crash.
+      def end_by_force(error)
+        @host.dump_flight("forced stop", @loops)
+        @host.monitor.instrument("error.occurred", {type: "app.stopping.error", error: error})
+        [$stdout, $stderr].each(&:flush) # nothing else does where the process ends at once
+        @exit_now.call(ExitCodes::FORCED)
+      end
+
+      def dump
+        ThreadDump.lines.each { |line| @host.log(4, line) }
+        snapshot.each { |state| @host.log(4, state.inspect) }
+        @host.dump_flight("TTIN", @loops)
+      end
+
+      # Beside the main thread, which goes on listening to signals: a third one must end even this at once.
+      def wind_down
+        thread = @host.threads.start("penstock end") do
+          finish
+        ensure
+          @signals.post(:ended)
+        end
+        until (message = @signals.wait) == :ended
+          handle_safely(message)
+        end
+        thread.join
+        @code
+      end
+
+      def finish
+        @multiplexer&.close
+        forced = @ended.size < @loops.size || @loops.any?(&:forced)
+        report_forced if forced
+        @lifecycle.enter(:stopped)
+        workers_ended = @host.close_workers(forced ? 0.2 : [left_ms - PRODUCER_MS, left_ms / 2].max / 1000.0)
+        @close_producer.call([left_ms, 500].max)
+        @host.close_reporter([left_ms / 1000.0, 0.5].max)
+        @lifecycle.enter(:terminated)
+        return @code = ExitCodes::ORPHANED if @orphaned
+        @code = (forced || !workers_ended) ? ExitCodes::FORCED : code
+      end
+
+      def left_ms = @deadline&.remaining_ms || @host.settings.shutdown_timeout
+
+      def code
+        return ExitCodes::CONFIGURATION if @fenced
+        clean = @loops.all? { |poll_loop| poll_loop.finished? && !poll_loop.cut_short? }
+        clean ? ExitCodes::OK : ExitCodes::INTERNAL
+      end
+
+      def report_forced
+        @host.dump_flight("forced stop", @loops)
+        error = InternalError.new("the stop's time was over while #{[*still_running, *still_stopping].join("; ")}")
+        @host.monitor.instrument("error.occurred", {type: "app.stopping.error", error: error})
+      end
+
+      # @return [String, nil]
+      def still_running
+        jobs = @host.pool.running.map { |_thread, unit| describe(unit) }
+        return "#{jobs.size} jobs still ran: #{jobs.join(", ")}" if jobs.any?
+        jobs = @loops.flat_map(&:interrupted_units).map { |unit| describe(unit) }
+        return "#{jobs.size} jobs still ran and had to be interrupted: #{jobs.join(", ")}" if jobs.any?
+        "jobs still ran that have ended since" if @ended.size == @loops.size
+      end
+
+      # @return [Array<String>]
+      def still_stopping
+        (@loops - @ended).map { |one| "the poll loop of #{one.group.id} still #{STILL[one.snapshot[:stage]]}" }
+      end
+
+      def describe(unit)
+        lane = unit.lane
+        return "#{unit.action} of #{lane.topic_name}/#{lane.partition}" unless unit.consume?
+        "#{lane.topic_name}/#{lane.partition} offsets #{unit.messages.first_offset}..#{unit.messages.last_offset}"
+      end
+    end
+  end
+end

@@ -1,0 +1,40 @@
+# frozen_string_literal: true
+
+module Penstock
+  module Server
+    # The states a process goes through, one way: a state that was left, or is not ahead, is silently not entered. Any thread.
+    class Lifecycle
+      STATES = %i[initializing initialized supervising running quieting quiet stopping stopped terminated].freeze
+
+      # @param announce [#call] called with each state that is entered
+      def initialize(announce = ->(_state) {})
+        @lock = Mutex.new
+        @announce = announce
+        @state = STATES.first
+      end
+
+      # @return [Symbol] one of {STATES}
+      attr_reader :state
+
+      # @param state [Symbol]
+      # @return [Boolean] whether it was entered
+      def enter(state)
+        entered = @lock.synchronize do
+          ahead = STATES.index(state) > STATES.index(@state)
+          @state = state if ahead
+          ahead
+        end
+        @announce.call(state) if entered
+        entered
+      end
+
+      STATES.each do |state|
+        # @return [Boolean]
+        define_method(:"#{state}?") { @state == state }
+      end
+
+      # @return [Boolean] whether the process is coming to rest or is at rest
+      def done? = STATES.index(@state) >= STATES.index(:quieting)
+    end
+  end
+end

@@ -1,0 +1,16 @@
+# frozen_string_literal: true
+
+module Penstock
+  module Server
+    # What every thread of the process is doing, in lines for a log.
+    module ThreadDump
+      # @return [Array<String>]
+      def self.lines
+        Thread.list.flat_map do |thread|
+          name = thread.name || ((thread == Thread.main) ? "main" : "thread #{thread.object_id}")
+          ["#{name} (#{thread.status || "dead"})", *(thread.backtrace || ["no Ruby frames"]).map { |line| "  #{line}" }]
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,74 @@
+# frozen_string_literal: true
+
+require "support/executing"
+require "support/rules"
+require "penstock/execution/executor"
+
+module Penstock
+  # What poll loops rely on in every executor, see Execution::Executor. The including test case defines
+  # `executor(middleware, size)`.
+  module ExecutorContract
+    extend TestSupport::Rules
+
+    rule "an executor defines every method of the interface, and its queue is a run queue" do
+      executing { def consume = nil }
+
+      assert_kind_of Execution::Executor, @executor
+      assert_empty(Execution::Executor::METHODS.select { |name| @executor.method(name).owner.equal?(Execution::Executor) })
+      assert_empty(Execution::Executor::QUEUE_METHODS.reject { |name| @executor.queue.respond_to?(name) })
+    end
+
+    rule "an executor starts nothing before there is work, and growing by none changes nothing" do
+      executing { def consume = nil }
+      @executor.grow(0)
+
+      assert_equal [0, []], [@executor.size, @executor.running]
+    end
+
+    rule "an executor shows a running unit with its thread, and nothing once the unit's outcome is there" do
+      executing_until_stopping
+      place = lane
+      only = push(place, unit(place, [0]))
+      assert_equal "began 0", told
+      thread, running = @executor.running.first
+
+      assert_equal [Thread, only, 1], [thread.class, running, @executor.running.size]
+      assert_operator @executor.size, :>=, 1
+      @link.stopping = true
+      assert_nil outcome.error
+      assert_empty @executor.running
+    end
+
+    rule "an interrupt returns the units it hits: those of the named lanes, and none after they have ended" do
+      executing_until_stopping
+      named, other = lane(0), lane(1)
+      units = [named, other].map { |place| push(place, unit(place, [0])) }
+      assert_equal ["began 0", "began 1"], [told, told].sort
+
+      assert_equal [units.first], @executor.interrupt([named])
+      assert_equal [units.first, Interrupted], outcome.then { |hit| [hit.unit, hit.error.class] }
+      assert_empty @executor.interrupt([named])
+      @link.stopping = true
+      assert_nil outcome.error
+    end
+
+    rule "a close waits for units that run, and answers true when everything has ended" do
+      executing_until_stopping
+      place = lane
+      push(place, unit(place, [0]))
+      assert_equal "began 0", told
+      closing = Thread.new { @executor.close(10) }
+      wait_until(5, "the close to begin") { @executor.queue.closed? }
+      @link.stopping = true
+
+      assert_nil outcome.error
+      assert_equal [true, []], [closing.value, @executor.running]
+    end
+
+    rule "an executor accepts a topic that a pattern discovered" do
+      executing { def consume = nil }
+
+      assert_nil @executor.know(@topic)
+    end
+  end
+end

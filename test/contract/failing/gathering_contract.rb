@@ -1,0 +1,198 @@
+# frozen_string_literal: true
+
+require "support/consuming"
+require "support/rules"
+
+module Penstock
+  # Consumers with manual offsets that gather records over several calls and lose them with an error: everything since the last
+  # mark comes again, so that no mark passes what nobody has written. On any broker; whoever includes it says `kafka`.
+  module GatheringContract
+    extend TestSupport::Rules
+
+    # Gathers seven records, writes them at once and marks them: in order the last one, which stands for all before it.
+    class Gatherer < BaseConsumer
+      AT_ONCE = 7
+
+      class << self
+        # `fails`: what writing the rows raises, if anything; `forgets`: whether an error loses all that is held.
+        attr_accessor :written, :fails, :forgets, :false_marks
+      end
+
+      def consume
+        held.concat(messages.to_a)
+        write(held.shift(AT_ONCE)) while held.size >= AT_ONCE
+      rescue
+        held.clear if self.class.forgets
+        raise
+      end
+
+      def shutdown = write(held.shift(held.size))
+      def revoked = write(held.shift(held.size))
+
+      private
+
+      def held = @held ||= []
+
+      def write(rows)
+        return if rows.empty?
+        self.class.fails.call(rows)
+        rows.each { |row| self.class.written << row.offset }
+        (topic.features[:parallel] ? rows : rows.last(1)).each do |row|
+          self.class.false_marks << row.offset unless mark_as_consumed(row)
+        end
+      end
+    end
+
+    # @param fails [#call] is given what is to be written, each time
+    # @return [Class]
+    def gatherer(base = Gatherer, forgets: true, fails: fails_at(2, 5))
+      Class.new(base).tap do |consumer|
+        consumer.written, consumer.false_marks = queue, queue
+        consumer.fails = fails
+        consumer.forgets = forgets
+      end
+    end
+
+    # @return [Proc] that raises when it is called for the n-th time
+    def fails_at(*times)
+      lock, count = Mutex.new, 0
+      ->(_rows) { raise "the warehouse is down" if times.include?(lock.synchronize { count += 1 }) }
+    end
+
+    # Runs until nothing more is written, and stops.
+    # @return [Array<Integer>] offsets that were written
+    def gathered(topic, consumer, count, options: ->(_) {}, **settings)
+      route = lambda do |given|
+        manual_offset_management true
+        instance_exec(given, &options)
+      end
+      running = yield_running(build(topic, consumer, route, ->(_config) {}, {max_messages: 4, **settings}))
+      yield running if block_given?
+      wait_until(40, "#{count} records", state: -> { [consumer.written.size, running.application.snapshot] }) do
+        consumer.written.size >= count - Gatherer::AT_ONCE
+      end
+      observe_for(0.3)
+      assert_equal 0, running.stop
+      all(consumer.written)
+    end
+
+    def numbered_topic(count, keys = 3)
+      unique("topic").tap do |name|
+        create_topic(name, 1)
+        produce_keyed(name, Array.new(count) { |index| ["k#{index % keys}", index.to_s] })
+      end
+    end
+
+    {"all it held" => true, "only what it was about to write" => false}.each do |what, forgets|
+      rule "[MOM] a consumer that gathers over calls and loses #{what} with an error has every record written before its mark" do
+        topic, events = numbered_topic(60), queue
+        consumer = gatherer(forgets: forgets)
+        written = gathered(topic, consumer, 60) do |running|
+          running.application.monitor.subscribe("consumer.redelivery") { |event| events << event.payload }
+        end
+
+        assert_equal (0...60).to_a, written.uniq.sort
+        assert_equal 60, committed(topic)
+        assert_equal 7, all(events).first[:offset]
+      end
+    end
+
+    {"by key" => :key, "by message" => :message}.each do |name, by|
+      rule "[MOM] #{name}, what a consumer has gathered of any key comes again when it fails" do
+        topic = numbered_topic(80, 5)
+        consumer = gatherer(fails: fails_at(2, 4, 6, 7))
+        written = gathered(topic, consumer, 80, options: ->(_) { parallel by: by, max_partitions: 2 }, concurrency: 2)
+
+        assert_equal (0...80).to_a, written.uniq.sort
+        assert_equal 80, committed(topic)
+      end
+    end
+
+    rule "[MOM] a record that moves on to a retry topic takes nothing along that was gathered before it, there and here" do
+      topic = numbered_topic(40)
+      poison = gatherer(fails: ->(_rows) {})
+      poison.define_method(:consume) do
+        messages.each { |message| raise "no" if message.raw_payload == "12" && message.raw_headers["penstock_attempt"].to_i < 2 }
+        super()
+      rescue
+        held.clear
+        raise
+      end
+      written = gathered(topic, poison, 40, options: ->(_) { retry_topics(delays: [50, 100], finally: false) })
+
+      assert_equal [(0...40).to_a - [12], 40], [written.uniq.sort - [12], committed(topic)]
+    end
+
+    rule "[MOM] [DLQ manual] a dead letter takes nothing along that was gathered before it, and doesn't come again" do
+      [->(_) {}, ->(_) { parallel by: :key, max_partitions: 2 }].each do |division|
+        topic, dead, ran = numbered_topic(40), unique("dead"), queue
+        consumer = gatherer(fails: ->(_rows) {})
+        consumer.define_method(:consume) do
+          messages.each do |message|
+            ran << message.offset
+            raise "no" if message.offset == 10
+          end
+          super()
+        rescue
+          held.clear
+          raise
+        end
+        options = lambda do |route|
+          instance_exec(route, &division)
+          dead_letter_queue(topic: dead, max_retries: 1)
+        end
+        written = gathered(topic, consumer, 39, options: options, concurrency: 2)
+
+        assert_equal (0...40).to_a - [10], written.uniq.sort
+        assert_equal 40, committed(topic)
+        assert_equal 2, all(ran).count(10)
+      end
+    end
+
+    rule "[MOM] a tick that fails may have lost what was gathered: it comes again" do
+      topic = numbered_topic(20)
+      consumer = gatherer(fails: fails_at(1, 2))
+      consumer.define_method(:consume) { held.concat(messages.to_a) }
+      consumer.define_method(:tick) do
+        write(held.shift(held.size))
+      rescue
+        held.clear
+        raise
+      end
+      written = gathered(topic, consumer, 20 + Gatherer::AT_ONCE, options: ->(_) { periodic(interval: 100) })
+
+      assert_equal (0...20).to_a, written.uniq.sort
+      assert_equal 20, committed(topic)
+    end
+
+    rule "[MOM] a message of before an error can't be marked any more: its record has come again" do
+      topic, answers, old = numbered_topic(6), queue, []
+      running = consuming(topic, ->(_) { manual_offset_management true }, max_messages: 3) do
+        first = old.empty?
+        old.concat(messages.to_a) if first
+        raise "no" if messages.first.offset == 3 && attempt == 1
+        answers << [old.last.offset, mark_as_consumed(old.last), mark_as_consumed(messages.last)] unless first
+      end
+      answer = take(answers, 1).first
+
+      assert_equal [2, false, true], answer
+      running.stop
+    end
+
+    rule "[MOM] beside a seek: where an error comes with a seek the partition goes on there, and owes nothing" do
+      topic, seen = numbered_topic(20), queue
+      running = consuming(topic, ->(_) { manual_offset_management true }, max_messages: 4) do
+        seen << messages.map(&:offset)
+        unless @sought || messages.first.offset < 8
+          @sought = true
+          seek(14)
+          raise "no"
+        end
+      end
+      offsets = take(seen, 5).flatten
+      running.stop
+
+      assert_equal [14, 14], [offsets[offsets.index(11) + 1], committed(topic)]
+    end
+  end
+end

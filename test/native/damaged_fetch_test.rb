@@ -1,0 +1,82 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "support/damaging_proxy"
+require "support/native_member"
+
+module Penstock
+  module Native
+    # Fetch responses that a network or a broker has damaged: no process aborts, and with `check.crcs` nothing wrong is accepted
+    # and nothing is lost.
+    class DamagedFetchTest < TestCase
+      include TestSupport::NativeCluster
+
+      def teardown
+        super
+        @proxy&.close
+      end
+
+      def proxy(&) = @proxy = TestSupport::DamagingProxy.new(cluster.bootstrap_servers, &)
+
+      # A member that fetches one partition through the proxy.
+      def reader(name, partition, **properties)
+        member(**properties).tap do |one|
+          one.lanes[[name, partition]] = one.consumer.lane(name, partition)
+          assert_nil one.consumer.assign([[name, partition]])
+        end
+      end
+
+      def payloads(one, key) = one.batches[key].flat_map { |batch| Array.new(batch.size) { |index| batch.payload(index) } }
+
+      test "a partition in the response that was not requested is ignored" do
+        name = topic(2)
+        produce(name, %w[a b c])
+        count = 0
+        # Partition 0 without error, at the end of three records, becomes partition 1.
+        proxy do |frame|
+          frame.sub([0, 0, 3].pack("NnQ>")) { |found| ((count += 1) <= 3) ? [1, 0, 3].pack("NnQ>") : found }
+        end
+        one = reader(name, 0, "bootstrap.servers": @proxy.bootstrap_servers)
+        one.await_records([name, 0], 3)
+
+        assert_operator count, :>, 3
+        assert_equal %w[a b c], payloads(one, [name, 0])
+      end
+
+      # The magic byte, of version 2, is the 17th of a batch; its length stands before it. The payload is the 68th.
+      test "an old message version and a negative size are an error, after which the partition is fetched again" do
+        name = topic
+        produce(name, ["record 0"])
+        count = 0
+        proxy do |frame|
+          place = frame.index("record 0")
+          if place && (count += 1) <= 2
+            frame[place - 59, 4] = [-1].pack("l>")
+            frame[place - 51] = "\0"
+          end
+          frame
+        end
+        one = reader(name, 0, "bootstrap.servers": @proxy.bootstrap_servers, "fetch.error.backoff.ms": 20)
+        one.await_records([name, 0], 1)
+
+        assert_operator count, :>, 2
+        assert_equal ["record 0"], payloads(one, [name, 0])
+      end
+
+      test "with check.crcs a damaged batch is reported and fetched again, with all that follows it" do
+        name = topic
+        sent = Array.new(6) { |index| "record #{index} #{"x" * 50}" }
+        sent.each { |payload| produce(name, [payload]) } # a batch each
+        count = 0
+        proxy { |frame| frame.sub("record 2") { |found| ((count += 1) <= 2) ? "recorD 2" : found } }
+        one = reader(name, 0, "bootstrap.servers": @proxy.bootstrap_servers, "check.crcs": true, "fetch.error.backoff.ms": 20)
+        one.await_records([name, 0], 6)
+
+        assert_operator count, :>, 2
+        assert_equal sent, payloads(one, [name, 0])
+        assert_equal (0..5).to_a, one.offsets[[name, 0]]
+        assert_match(/CRC32C/, one.batches[[name, 0]].filter_map(&:error).to_s)
+      end
+    end
+  end
+end

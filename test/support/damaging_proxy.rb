@@ -1,0 +1,79 @@
+# frozen_string_literal: true
+
+require "socket"
+
+module Penstock
+  module TestSupport
+    # Stands between clients and one broker of a mock cluster and changes Fetch responses: the block gets the bytes of each, and
+    # returns those that are sent on. Brokers name their own port; clients read the proxy's instead. Two threads a connection,
+    # which end with {#close}. For real brokers there is the fault proxy (cluster/fault_proxy.rb).
+    class DamagingProxy
+      HOST = "127.0.0.1"
+      FETCH = 1
+
+      # @return [Integer] at which it listens
+      attr_reader :port
+
+      # @param target [String] `host:port` of the broker
+      # @yieldparam [String] a Fetch response
+      # @yieldreturn [String] of the same length or another
+      def initialize(target, &damage)
+        @host, @target = target.split(":")
+        @damage = damage
+        @server = TCPServer.new(HOST, 0)
+        @port = @server.addr[1]
+        @own = [HOST + [@target.to_i].pack("N"), HOST + [@port].pack("N")].map(&:b)
+        @lock = Mutex.new
+        @sockets = []
+        @threads = [Thread.new { accept }]
+      end
+
+      def bootstrap_servers = "#{HOST}:#{@port}"
+
+      def close
+        @server.close
+        @lock.synchronize { @sockets.each { |socket| shut(socket) } }
+        nil while @lock.synchronize { @threads.pop }&.join
+      end
+
+      private
+
+      def accept
+        loop do
+          client = @server.accept
+          broker = TCPSocket.new(@host, @target)
+          apis = {} # by correlation id
+          @lock.synchronize do
+            @sockets.push(client, broker)
+            @threads << Thread.new { copy(client, broker) { |frame| frame.tap { apis[frame[4, 4]] = frame.unpack1("n") } } }
+            @threads << Thread.new { copy(broker, client) { |frame| response(frame, apis.delete(frame[0, 4])) } }
+          end
+        end
+      rescue IOError, SystemCallError
+        nil
+      end
+
+      def response(frame, api) = (api == FETCH) ? @damage.call(frame) : frame.gsub(*@own)
+
+      # Frames, which begin with their length.
+      def copy(from, to)
+        while (length = from.read(4)&.unpack1("N"))
+          frame = yield from.read(length)
+          to.write([frame.bytesize].pack("N"), frame)
+        end
+      rescue IOError, SystemCallError
+        nil
+      ensure
+        [from, to].each { |socket| shut(socket) }
+      end
+
+      def shut(socket)
+        socket.shutdown
+      rescue IOError, SystemCallError
+        nil
+      ensure
+        socket.close unless socket.closed?
+      end
+    end
+  end
+end

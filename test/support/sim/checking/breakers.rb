@@ -1,0 +1,168 @@
+# frozen_string_literal: true
+
+module Penstock
+  module TestSupport
+    module Sim
+      module Checking
+        # Outages and bad records: I12 (in an outage nothing is given up; bad records are, after exactly their attempts, and are
+        # not taken for an outage), I9 (nothing is held for longer than it may be). Looks at what records did, not at what the
+        # breaker knows. Part of {Checker}.
+        module Breakers
+          # A hold's end may take that much longer: the loop was slow.
+          SLACK_MS = 1_500
+          # Units that begin together may be put in another order than their records.
+          WINDOWS = 3
+          # Letters in a row that nobody could keep back: those before the breaker opens, twice, for of what ends in the same
+          # moment as a success nobody knows whether it came before.
+          UNKNOWING = 2 * (Routing::Features::Breaker::OUTAGE_AFTER - 1)
+          private_constant :SLACK_MS, :WINDOWS, :UNKNOWING
+
+          # What one process has seen of a topic and its retry topics. `begun`: fresh records in the order in which they began,
+          # `failed` those that failed, `row`: number of the row of errors of an outage that no success has ended, `given_up`:
+          # records of such a row, `spent`: the hold was ended without a success, `opening`: which it is, `refused_at`: the last
+          # error of an outage.
+          Seen = Struct.new(:begun, :failed, :row, :given_up, :spent, :opening, :refused_at)
+
+          # A record of a unit begins.
+          def fresh_begins(work, truth)
+            return unless fresh?(work, truth)
+            begun = seen(work.instance, truth).begun
+            begun.delete(truth.uid) # behind a seek it comes again
+            begun << truth.uid
+          end
+
+          def record_fails(work, truth, error)
+            seen = seen(work.instance, truth)
+            seen.row += 1 if marked_before?(work, truth)
+            refused = error == Errno::ECONNREFUSED
+            truth.failed_with(refused, fresh?(work, truth), [work.instance, seen.row])
+            seen.refused_at = @world.timeline.now if refused
+          end
+
+          # A unit failed, with whatever, maybe before its first record.
+          def fresh_failed(work)
+            truth = work.at || work.truths.last
+            return unless fresh?(work, truth)
+            seen = seen(work.instance, truth)
+            seen.begun << truth.uid unless seen.begun.include?(truth.uid)
+            seen.failed[truth.uid] = true
+          end
+
+          # Fresh records succeeded.
+          def fresh_ended(work)
+            truths = work.truths.select { |truth| fresh?(work, truth) }
+            return if truths.empty?
+            seen = seen(work.instance, truths.first)
+            seen.row += 1
+            seen.spent = false
+          end
+
+          # Somebody is about to end what a breaker holds.
+          def released(instance, topics)
+            @coverage.hit("breaker closed by hand")
+            seen_of(instance, topics.first).spent = true
+          end
+
+          def breaker_opened(instance, payload)
+            seen = seen_of(instance, payload[:topics].first)
+            seen.opening += 1
+            @coverage.hit(payload[:of] ? "breaker opened: share" : "breaker opened: outage")
+            mistaken(instance, payload) if payload[:of] && !justified?(seen, payload)
+            fail("I12", "#{instance.name} takes bad records for an outage: #{payload}") if bad_alone?
+            ends_in_time(instance, seen, payload[:limit]) if payload[:limit]
+          end
+
+          def breaker_closed(instance, payload)
+            seen = seen_of(instance, payload[:topics].first)
+            seen.opening += 1
+            seen.spent = true unless payload[:reason] == :success
+            @coverage.hit("breaker closed: #{payload[:reason]}")
+          end
+
+          private
+
+          def seen(instance, truth) = seen_of(instance, truth.origin.place[0])
+
+          def seen_of(instance, topic)
+            ((@seen ||= {})[instance] ||= {})[topic] ||= Seen.new([], {}, 0, Hash.new { |all, row| all[row] = {} }, false, 0, -1)
+          end
+
+          # Records of its unit that were marked before it have succeeded.
+          def marked_before?(work, truth)
+            work.truths.take_while { |other| !other.equal?(truth) }.any? { |other| other.done && fresh?(work, other) }
+          end
+
+          # Its first attempt, as far as its process knows.
+          def fresh?(work, truth) = truth.tier.zero? && work.consumer.attempt == 1
+
+          # Nothing fails in this plan but records that always do, and those are few.
+          def bad_alone? = @plan.bad_every.to_i >= 5 && @plan.faults.none? { |fault| fault.kind == :outage } && only_bad?
+
+          def only_bad? = @plan.fail_percent.zero? && @plan.poison_percent.zero? && @plan.breaker.nil? && !@plan.killer
+
+          # Within a few windows enough of them failed. Of a process of a pool that died no record says so.
+          def justified?(seen, payload)
+            return true if @plan.run_on == :processes
+            failed = seen.begun.map { |uid| seen.failed.key?(uid) ? 1 : 0 }
+            failed.each_cons([WINDOWS * payload[:of], failed.size].min).any? { |window| window.sum >= payload[:count] }
+          end
+
+          def mistaken(instance, payload)
+            seen = seen_of(instance, payload[:topics].first)
+            fail("I12", "#{instance.name} opens for #{payload[:count]} of #{payload[:of]} records, but of #{seen.begun.size} " \
+              "fresh ones #{seen.failed.size} failed: #{payload}")
+          end
+
+          # Errors of an outage hold for as long as they come.
+          def ends_in_time(instance, seen, limit_ms)
+            opening, stood, began = seen.opening, instance.stood_ms, @world.timeline.now
+            @world.timeline.after(limit_ms + SLACK_MS) do
+              next unless seen.opening == opening && instance.running? && !instance.paused? && instance.stood_ms == stood
+              next if instance.stopping? || seen.refused_at >= began || instance.slow_until > @world.timeline.now
+              fail("I9", "#{instance.name} holds a topic since #{began} ms, for longer than #{limit_ms} ms")
+            end
+          end
+
+          # A letter of a record that failed in an outage: the first ones nobody could tell from bad records.
+          def in_outage(instance, truth)
+            seen = seen(instance, truth)
+            return if seen.spent || truth.tier.positive? || unsure?(instance)
+            process, row = truth.refused_in
+            return unless instance.equal?(process)
+            given_up = seen.given_up[row]
+            given_up[truth.uid] = true
+            return if given_up.size <= UNKNOWING
+            fail("I12", "#{instance.name} gives up #{truth.inspect} in an outage, #{given_up.size} in a row: #{given_up.keys}")
+          end
+
+          # In which order outcomes come to the loops nobody knows there.
+          def unsure?(instance) = instance.connections.size > 1 || !@plan.run_on.nil?
+
+          # The count of attempts that a dead letter tells.
+          def attempts_of(truth, message)
+            told = message[:headers]["source_attempts"].to_i
+            return if @plan.tiers || !@plan.isolate || told == @plan.letters + 1
+            return if @plan.run_on == :processes && told > @plan.letters
+            fail("I12", "the dead letter of #{truth.inspect} tells #{told} attempts, it has #{@plan.letters + 1}")
+          end
+
+          # @return [String, nil] a bad record that was not given up after exactly its attempts
+          def inexact_end
+            return unless @plan.calm && @plan.letters # without letters nothing is given up
+            bad = @truths.select { |truth| @world.script.bad?(truth) && !truth.exempt }
+            bad.each { @coverage.hit("bad record given up") }
+            bad.lazy.filter_map { |truth| inexact_way(truth) }.first
+          end
+
+          # @return [String, nil]
+          def inexact_way(truth)
+            wanted = @plan.tiers ? 1 : @plan.letters + 1
+            return "#{truth.inspect} failed #{truth.failures} times, instead of #{wanted}" unless truth.failures == wanted
+            last = truth.tier == @plan.tiers.to_a.size
+            "#{truth.inspect} is no dead letter" if truth.sent.empty? && (@plan.letter_topic || !last)
+          end
+        end
+      end
+    end
+  end
+end

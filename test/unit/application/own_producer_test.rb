@@ -1,0 +1,94 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "penstock/application/own_producer"
+require "penstock/instrumentation/monitor"
+
+module Penstock
+  class OwnProducerTest < TestCase
+    Producer = Struct.new(:id, :monitor, :middleware, :closed, :properties) do
+      def closed? = closed || false
+      def close(timeout_ms:) = (self.closed = timeout_ms)
+      def reconfigure(properties) = self.properties = properties
+    end
+    Config = Struct.new(:producer)
+    Settings = Struct.new(:kafka)
+
+    # Makes doubles, and records how.
+    class Factory
+      attr_reader :built
+
+      def initialize = @built = []
+      def settings = Settings.new({"client.id": "node-1"})
+
+      def build(errors_reported: false)
+        one = Producer.new("p#{@built.size}", :monitor, :middleware)
+        yield one if block_given?
+        @built << [one, errors_reported]
+        one
+      end
+    end
+
+    def setup
+      super
+      @errors = []
+      @monitor = Instrumentation::Monitor.new
+      @monitor.subscribe("error.occurred") { |event| @errors << [event[:type], event[:producer_id]] }
+      @config = Config.new
+      @factory = Factory.new
+      @own = Application::OwnProducer.new(config: -> { @config }, monitor: -> { @monitor }, factory: @factory)
+    end
+
+    test "the producer is made on first use, once, and closed within the time given" do
+      assert_same @own.get, @own.get
+      assert_equal 1, @factory.built.size
+      @own.close(300)
+
+      assert_equal 300, @own.get.closed
+    end
+
+    test "a producer that is closed while the application consumes is replaced, reported, and passes on its monitor" do
+      first = @own.get
+      first.monitor, first.middleware = :theirs, :steps
+      @own.consuming
+      first.close(timeout_ms: 1)
+      second = @own.replacement(first)
+
+      refute_same first, second
+      assert_equal [:theirs, :steps, true], [second.monitor, second.middleware, @factory.built.last.last]
+      assert_equal [["producer.closed.error", "p0"]], @errors
+      assert_same second, @own.replacement(first)
+      assert_nil @own.replacement(second)
+      assert_nil @own.replacement(Producer.new("stranger"))
+    end
+
+    test "a closed producer isn't replaced before the application consumes, nor after the application has closed it" do
+      first = @own.get
+      first.close(timeout_ms: 1)
+      assert_same first, @own.get
+      @own.consuming
+      @own.close(1)
+
+      assert_equal [first, []], [@own.get, @errors]
+    end
+
+    test "a producer that was given to the application is neither replaced nor reconfigured" do
+      @config.producer = Producer.new("given")
+      @own.consuming
+      @own.get.close(timeout_ms: 1)
+      @own.reconfigure
+
+      assert_same @config.producer, @own.get
+      assert_equal [nil, []], [@config.producer.properties, @factory.built]
+    end
+
+    test "a node gives a producer that the boot file has made its own properties" do
+      @own.reconfigure
+      assert_empty @factory.built
+      @own.get
+      @own.reconfigure
+
+      assert_equal({"client.id": "node-1"}, @own.get.properties)
+    end
+  end
+end

@@ -1,0 +1,160 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "penstock/processing/unit"
+require "penstock/runtime/mailbox"
+require "penstock/execution/run_queue"
+require "penstock/runtime/threads"
+require "penstock/execution/threads/pool"
+
+module Penstock
+  # How many workers there are. What they do with a unit: test/contract/execution.
+  class ExecutionThreadsPoolTest < TestCase
+    # Runs a unit as long as the test likes, and tells which thread it had.
+    class Runner
+      attr_reader :began, :threads, :release
+
+      def initialize
+        @began, @threads, @release = Thread::Queue.new, Thread::Queue.new, Thread::Queue.new
+      end
+
+      def call(_slot, unit)
+        @began << unit.lane
+        @threads << Thread.current
+        @release.pop
+        Processing::Outcome.new(unit: unit)
+      end
+    end
+
+    def setup
+      @queue = Execution::RunQueue.new
+      @runner = Runner.new
+      @threads = Runtime::Threads.new(->(name, error) { flunk "#{name}: #{error.inspect}" })
+      @mailbox = Runtime::Mailbox.new
+    end
+
+    def teardown
+      @runner.release.close
+      assert @pool.close(5), "workers didn't end"
+    end
+
+    def pool(concurrency, priority: 0)
+      @pool = Execution::Threads::Pool.new(queue: @queue, runner: @runner, threads: @threads, concurrency: concurrency,
+        priority: priority)
+    end
+
+    # Units of lanes of their own.
+    def push(count)
+      count.times do |index|
+        slot = Execution::RunQueue::Slot.new("orders", nil, @mailbox)
+        @pool.grow(@queue.push(slot, Processing::Unit.new(index, :consume, nil, nil, 1, 0)))
+      end
+    end
+
+    # @return [Processing::Outcome] of a unit that ends; a worker that was killed has gone
+    def run_one
+      push(1)
+      @runner.release << true
+      outcome = nil
+      wait_until(20, "an outcome") { outcome = @mailbox.shift }
+      wait_until(20, "the queue's only reader", state: -> { @pool.size }) { @queue.idle == 1 }
+      outcome
+    end
+
+    def running(count)
+      wait_until(5, "#{count} units that run", state: -> { @runner.began.size }) { @runner.began.size == count }
+      observe_for(0.05) { assert_equal count, @runner.began.size }
+    end
+
+    test "[thread priority] workers have the priority of the settings, so that poll loops get their turn first" do
+      pool(1, priority: -1)
+      push(1)
+
+      assert_equal(-1, @runner.threads.pop.priority)
+    end
+
+    # Somebody kills the worker, at the moment at which it says that a unit has ended.
+    class KillingQueue < Execution::RunQueue
+      attr_writer :victims
+
+      def finished(...)
+        victim = Thread.current
+        Thread.new { victim.kill }.join if (@victims -= 1) >= 0
+        super
+      end
+    end
+
+    test "a worker that is killed between the end of a unit and its outcome posts it, and another takes its place" do
+      @queue = KillingQueue.new
+      @queue.victims = 1
+      pool(1)
+      outcomes = Array.new(2) { run_one }
+
+      assert_equal [nil, nil], outcomes.map(&:error)
+      refute_equal @runner.threads.pop, @runner.threads.pop
+    end
+
+    test "a worker that is killed in user code leaves a unit that failed, and another takes its place" do
+      @runner.define_singleton_method(:broken) { |unit| Processing::Outcome.new(unit: unit, error: RuntimeError.new("broken")) }
+      pool(1)
+      push(2)
+      @runner.threads.pop.kill
+      wait_until(20, "the next unit", state: -> { @runner.began.size }) { @runner.began.size == 2 }
+      2.times { @runner.release << true }
+      outcomes = []
+      wait_until(20, "both outcomes", state: -> { outcomes.size }) { outcomes.concat(@mailbox.take_all).size == 2 }
+
+      assert_equal ["broken", nil], outcomes.map { |outcome| outcome.error&.message }
+    end
+
+    test "[worker scaling] from 5 to 10: what waits runs at once" do
+      pool(5)
+      push(12)
+      running(5)
+      @pool.scale(10)
+      running(10)
+
+      assert_equal 10, @pool.size
+    end
+
+    test "[worker scaling] from 10 to 3: what runs ends, then there are three" do
+      pool(10)
+      push(20)
+      running(10)
+      @pool.scale(3)
+      assert_equal 10, @pool.running.size
+      10.times { @runner.release << true }
+      running(13)
+      assert_equal [3, 3], [@pool.size, @pool.running.size]
+      7.times { @runner.release << true }
+      wait_until(5, "all of them") { @runner.began.size == 20 }
+
+      assert_operator Array.new(20) { @runner.threads.pop }.last(7).uniq.size, :<=, 3
+    end
+
+    test "[worker scaling] workers that wait go at once, and come back when they are wanted again" do
+      pool(4)
+      push(4)
+      running(4)
+      4.times { @runner.release << true }
+      wait_until(5, "idle workers") { @queue.idle == 4 }
+      @pool.scale(1)
+      wait_until(5, "the last worker", state: -> { @pool.size }) { @pool.size == 1 && @queue.idle == 1 }
+      push(3)
+      running(5)
+      @pool.scale(3)
+      running(7)
+    end
+
+    test "[worker scaling] changes that overlap end at the last" do
+      pool(8)
+      push(30)
+      running(8)
+      [2, 6, 1, 4].each { |count| @pool.scale(count) }
+      20.times { @runner.release << true }
+      wait_until(5, "all but the last", state: -> { @runner.began.size }) { @runner.began.size == 24 }
+
+      assert_equal [4, 4], [@pool.size, @pool.running.size]
+    end
+  end
+end

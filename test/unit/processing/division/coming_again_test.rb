@@ -1,0 +1,264 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "support/failing"
+
+module Penstock
+  # Manual offsets, keys side by side: after an error everything unmarked of the keys concerned comes again, in their order.
+  class ComingAgainTest < TestCase
+    include TestSupport::Failing
+
+    Parallel = Struct.new(:by, :max_partitions, :partitioner, :consistent?, :offset_metadata_strategy)
+    # What the worker knows of a consumer.
+    Holder = Struct.new(:failures)
+
+    def by_key(keys, by: :key, features: {}, max: 100)
+      topic = route(manual: true, max_messages: max, features: {parallel: Parallel.new(by, 4, nil, false), **features})
+      lane(topic, committed: 0).tap { |lane| push(lane, keys, 0) }
+    end
+
+    def push(lane, keys, from)
+      rows = keys.each_with_index.map do |key, index|
+        Messages::MemoryBatch::Row.new(offset: from + index, payload: "p", key: key, leader_epoch: 0)
+      end
+      admit(lane, Messages::MemoryBatch.new("orders", 0, rows, from: from))
+    end
+
+    # @return [Processing::Unit] the next one, with the consumer
+    def take(lane, holder) = lane.next_unit.tap { |unit| unit.held_by(holder) }
+
+    def fails(lane, unit, holder, **options)
+      holder.failures += 1
+      settle(lane, unit, error: IOError.new, **options).tap { lane.settled(unit) }
+    end
+
+    def ends(lane, unit)
+      settle(lane, unit)
+      lane.settled(unit)
+    end
+
+    def rest(lane)
+      lane.division.expire(1_000_000)
+      [].tap do |found|
+        while (unit = lane.next_unit)
+          found << offsets_of(unit)
+          ends(lane, unit)
+          lane.division.expire(1_000_000)
+        end
+      end
+    end
+
+    test "records of the failed key that were never marked come again before those that failed, whoever had them" do
+      lane = by_key(%w[a b])
+      ends(lane, take(lane, Holder.new(0)))
+      ends(lane, take(lane, Holder.new(0)))
+      push(lane, %w[a a], 2)
+      other = Holder.new(0)
+      ports = fails(lane, take(lane, other), other)
+
+      assert_includes ports.events, ["consumer.redelivery", {topic: "orders", partition: 0, offset: 0, count: 1}]
+      assert_equal [[0], [2], [3]], rest(lane)
+      assert_equal 4, lane.ledger.incomplete
+    end
+
+    test "so do records of other keys that the same consumer has had, and what followed those in their order" do
+      lane = by_key(%w[a b c])
+      one, two = Holder.new(0), Holder.new(0)
+      [one, two, one].each { |holder| ends(lane, take(lane, holder)) }
+      push(lane, %w[c b a], 3)
+      ends(lane, take(lane, two)) # c: behind what the first has
+      ends(lane, take(lane, two)) # b: the first has none of it
+      fails(lane, take(lane, one), one)
+
+      assert_equal [[2, 3], [0], [5]], rest(lane)
+    end
+
+    test "a consumer that has failed holds nothing: its next failure has nothing come again that came again before" do
+      lane = by_key(%w[a b])
+      one, two = Holder.new(0), Holder.new(0)
+      ends(lane, take(lane, one))
+      fails(lane, take(lane, one), one)
+      ends(lane, take(lane, two)) # a, once more
+      lane.division.expire(1_000_000)
+      fails(lane, take(lane, one), one)
+
+      assert_equal [[1]], rest(lane)
+    end
+
+    test "a key of which a unit is out comes again when that has been settled" do
+      lane = by_key(%w[a b])
+      one, two = Holder.new(0), Holder.new(0)
+      ends(lane, take(lane, one))
+      push(lane, %w[a], 2)
+      failing = take(lane, one)
+      running = take(lane, two)
+      fails(lane, failing, one)
+      assert_equal [2], offsets_of(running)
+      assert_nil lane.next_unit
+
+      ends(lane, running)
+      assert_equal [[0, 2], [1]], rest(lane)
+    end
+
+    test "a unit whose outcome was under way when its consumer failed comes again too" do
+      lane = by_key(%w[a b])
+      one = Holder.new(0)
+      before, failing = take(lane, one), take(lane, one)
+      fails(lane, failing, one)
+      ends(lane, before)
+
+      assert_equal [[0], [1]], rest(lane).sort
+    end
+
+    test "a unit that is called back lets its key come again" do
+      lane = by_key(%w[a b])
+      one, two = Holder.new(0), Holder.new(0)
+      ends(lane, take(lane, one))
+      push(lane, %w[a], 2)
+      failing = take(lane, one)
+      waiting = take(lane, two)
+      fails(lane, failing, one)
+      lane.take_back([waiting])
+
+      assert_equal [[0, 2], [1]], rest(lane)
+    end
+
+    test "marks of messages that come again answer false from the error on; marks made before count" do
+      lane = by_key(%w[a b])
+      one = Holder.new(0)
+      marked, failing = take(lane, one), take(lane, one)
+      assert marked.messages.first.mark_cell.mark(0)
+      ends(lane, marked)
+      push(lane, %w[a], 2)
+      held = take(lane, one)
+      ends(lane, held)
+      one.failures += 1
+      refute held.messages.first.mark_cell.mark(2), "the outcome is still on its way"
+      one.failures -= 1
+      fails(lane, failing, one)
+
+      refute held.messages.first.mark_cell.mark(2)
+      assert_equal [[2], [1]], rest(lane)
+      assert lane.ledger.complete?(0)
+    end
+
+    test "no mark of what came again stands for what was not in its unit" do
+      lane = by_key(%w[a])
+      one, two = Holder.new(0), Holder.new(0)
+      ends(lane, take(lane, one))
+      push(lane, %w[a], 1)
+      ends(lane, take(lane, two))
+      push(lane, %w[a], 2)
+      fails(lane, take(lane, one), one)
+      lane.division.expire(1_000_000)
+      again = lane.next_unit
+
+      assert_equal [0, 1], offsets_of(again)
+      assert again.messages.last.mark_cell.mark(1)
+      ends(lane, again)
+      assert_equal 2, lane.ledger.base
+    end
+
+    test "by message everything comes again that the consumer has had" do
+      lane = by_key(%w[a a a a], by: :message)
+      one, two = Holder.new(0), Holder.new(0)
+      [one, two, one].each { |holder| ends(lane, take(lane, holder)) }
+      fails(lane, take(lane, one), one)
+
+      assert_equal [[0], [2], [3]], rest(lane)
+    end
+
+    test "what was given up never comes again; where it isn't complete then, the lane knows what it waits for" do
+      lane = by_key(%w[a a], features: dead_letters(0, mark_after_dispatch: false), max: 1)
+      one = Holder.new(0)
+      failing = take(lane, one)
+      letter, = fail_at(lane, failing, 0)
+      acknowledge(lane, letter)
+      lane.division.expire(1_000_000)
+      fails(lane, take(lane, one), one)
+
+      assert_equal [[1]], rest(lane)
+      assert_equal 0, lane.unmarked
+    end
+
+    test "a tick that fails may have lost what any consumer of the partition held" do
+      lane = by_key(%w[a b])
+      2.times { ends(lane, take(lane, Holder.new(0))) }
+      settle(lane, lane.action_unit(:tick, Messages.new(batch([]))), error: IOError.new)
+      lane.holds.expire(1_000_000)
+
+      assert_equal [[0], [1]], rest(lane)
+    end
+
+    test "a record that two consumers hold, because one of them paused, comes again when either fails" do
+      lane = by_key(%w[a a b])
+      one, two = Holder.new(0), Holder.new(0)
+      paused = take(lane, one)
+      settle(lane, paused, flow: Consumer::Flow::Pause.new(nil, nil))
+      lane.holds.release(:user)
+      failing = take(lane, one)
+      again = take(lane, two)
+      one.failures += 1
+      assert_equal [[2], [0, 1]], [failing, again].map { |unit| offsets_of(unit) }
+      ends(lane, again)
+
+      refute paused.messages.last.mark_cell.mark(1), "it may have lost what is before"
+      settle(lane, failing, error: IOError.new)
+      lane.settled(failing)
+      assert_equal [[0, 1], [2]], rest(lane).sort
+    end
+
+    test "a consumer that works on what another one has lost still loses with its own error what it held" do
+      lane = by_key(%w[a b c])
+      one, two = Holder.new(0), Holder.new(0)
+      settle(lane, take(lane, one), flow: Consumer::Flow::Pause.new(nil, nil))
+      lane.holds.release(:user)
+      ends(lane, take(lane, two))
+      failing = take(lane, one)
+      again = take(lane, two)
+      assert_equal [[2], [0]], [failing, again].map { |unit| offsets_of(unit) }
+      fails(lane, failing, one)
+      fails(lane, again, two)
+
+      assert_equal [[0], [1], [2]], rest(lane).sort
+    end
+
+    test "a tick that fails puts nothing off for the sake of records that don't come again" do
+      lane = by_key(%w[a b], features: dead_letters(0, mark_after_dispatch: false))
+      failing = take(lane, Holder.new(0))
+      letter, = fail_at(lane, failing, 0)
+      acknowledge(lane, letter)
+      settle(lane, lane.action_unit(:tick, Messages.new(batch([]))), error: IOError.new)
+
+      assert_empty lane.holds.reasons
+    end
+
+    test "a new life of the lane owes nothing" do
+      lane = by_key(%w[a b])
+      one, two = Holder.new(0), Holder.new(0)
+      ends(lane, take(lane, one))
+      push(lane, %w[a], 2)
+      failing = take(lane, one)
+      running = take(lane, two)
+      fails(lane, failing, one)
+      lane.reincarnate(3)
+      lane.returned(running)
+      lane.settled(running)
+
+      assert_equal [], rest(lane)
+    end
+
+    test "where nobody marks by hand nobody is asked what he holds" do
+      topic = route(features: {parallel: Parallel.new(:key, 4, nil, false)})
+      lane = lane(topic, committed: 0)
+      push(lane, %w[a b], 0)
+      unit = take(lane, Holder.new(0))
+
+      assert_nil unit.instance
+      ends(lane, unit)
+      failing = take(lane, Holder.new(0))
+      settle(lane, failing, error: IOError.new)
+      assert_equal [[1]], rest(lane)
+    end
+  end
+end

@@ -1,0 +1,375 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "support/failing"
+
+module Penstock
+  # Manual offsets, in order: after an error everything since the last mark comes again, whatever call it came in.
+  class RedeliveryTest < TestCase
+    include TestSupport::Failing
+
+    Source = Struct.new(:cursor)
+
+    def manual(count, max: 4, **options)
+      lane = filled(count, options.delete(:features) || {}, manual: true, max_messages: max, **options)
+      lane.define_singleton_method(:source) { @source ||= Source.new }
+      lane
+    end
+
+    # Units that end well and mark nothing.
+    def gather(lane, count) = count.times { settle(lane, lane.next_unit) }
+
+    # What the loop does when nothing else holds the lane any more.
+    # @return [Integer, nil] where the source is sought
+    def go_back(lane)
+      lane.holds.expire(1_000_000)
+      assert lane.redelivery_due?, "held for #{lane.holds.reasons}"
+      lane.take_marks
+      lane.begin_redelivery
+    end
+
+    def units(lane)
+      [].tap do |found|
+        while (unit = lane.next_unit)
+          found << offsets_of(unit)
+          settle(lane, unit)
+        end
+      end
+    end
+
+    test "records of earlier calls that were never marked come again with those of the call that failed, in order" do
+      lane = manual(12)
+      gather(lane, 2)
+      settle(lane, lane.next_unit, error: IOError.new)
+
+      assert_nil lane.next_unit
+      assert_equal 0, lane.wanted
+      assert_equal 0, go_back(lane)
+      assert_equal 0, lane.next_take
+      admit(lane, batch(0...12, from: 0))
+      again = units(lane)
+      assert_equal [[0, 1, 2, 3], [4, 5, 6, 7], [8], [9], [10], [11]], again
+      assert_equal [0, 12, 12], [lane.ledger.base, lane.ledger.tail, lane.ledger.incomplete]
+    end
+
+    test "nothing is counted twice, and what follows is taken as ever" do
+      lane = manual(8)
+      gather(lane, 1)
+      settle(lane, lane.next_unit, error: IOError.new)
+      go_back(lane)
+      admit(lane, batch(0..5, from: 0))
+      assert_equal 6, lane.next_take
+      admit(lane, batch(6..9, from: 6))
+
+      assert_equal [10, 10], [lane.next_take, lane.ledger.tail]
+      assert_equal 10, lane.ledger.incomplete
+      assert_equal (0..9).to_a, units(lane).flatten
+    end
+
+    test "what was marked before the error doesn't come again, nor does anything when all that was handed out is marked" do
+      lane = manual(8)
+      first = lane.next_unit
+      first.messages[1].mark_cell.mark(1)
+      settle(lane, first)
+      settle(lane, lane.next_unit, error: IOError.new)
+      assert_equal 2, go_back(lane)
+
+      lane = manual(8)
+      first = lane.next_unit
+      first.messages[3].mark_cell.mark(3)
+      settle(lane, first)
+      settle(lane, lane.next_unit, error: IOError.new)
+      refute lane.holds.include?(:redelivery)
+      lane.holds.expire(1_000_000)
+      assert_equal [[4], [5], [6], [7]], units(lane)
+    end
+
+    test "a mark that was answered true between the error and the return counts" do
+      lane = manual(8)
+      kept = lane.next_unit
+      settle(lane, kept)
+      failed = lane.next_unit
+      assert kept.messages[3].mark_cell.mark(3)
+      settle(lane, failed, error: IOError.new)
+
+      assert_equal 4, lane.ledger.base
+    end
+
+    test "marks of messages that were handed out before the error answer false; those of the same records, come again, count" do
+      lane = manual(8)
+      old = lane.next_unit
+      settle(lane, old)
+      failed = lane.next_unit
+      settle(lane, failed, error: IOError.new)
+
+      [old, failed].each { |unit| refute unit.messages.last.mark_cell.mark(7) }
+      lane.take_marks
+      assert_equal 0, lane.ledger.base
+      go_back(lane)
+      admit(lane, batch(0...8, from: 0))
+      assert lane.next_unit.messages.last.mark_cell.mark(3)
+      lane.take_marks
+      assert_equal 4, lane.ledger.base
+    end
+
+    test "messages at hand when the error came, and those that come in later, are marked where it counts" do
+      lane = manual(12)
+      settle(lane, lane.next_unit, error: IOError.new)
+      lane.holds.expire(1_000_000)
+      3.times { settle(lane, lane.next_unit) } # 0, 1, 2 alone
+      settle(lane, lane.next_unit)
+      behind = lane.next_unit
+
+      assert_equal [4, 5, 6, 7], offsets_of(behind)
+      assert behind.messages.last.mark_cell.mark(7)
+      lane.take_marks
+      assert_equal 8, lane.ledger.base
+    end
+
+    test "metadata, and that the partition is being given up, outlive the error" do
+      lane = manual(4)
+      lane.marks.store_metadata("note")
+      unit = lane.next_unit
+      lane.leave!
+      settle(lane, unit, error: IOError.new)
+
+      assert_equal ["note", true, true], [lane.marks.metadata, lane.marks.leaving?, lane.marks.owned?]
+      lane.cut_off!
+      refute lane.marks.owned?
+    end
+
+    test "a dead letter's record doesn't come again, marked or not; what was gathered before it does, once it has arrived" do
+      [nil, true, false].each do |complete|
+        lane = manual(8, features: dead_letters(0, mark_after_dispatch: complete))
+        gather(lane, 1)
+        unit = lane.next_unit
+        letter, = fail_at(lane, unit, 5)
+        lane.holds.expire(1_000_000)
+        refute lane.redelivery_due?
+        acknowledge(lane, letter)
+        assert_equal 0, go_back(lane)
+        admit(lane, batch(0...8, from: 0))
+
+        assert_equal [0, 1, 2, 3, 4, 6, 7], units(lane).flatten, "mark_after_dispatch: #{complete.inspect}"
+        assert_equal complete || false, lane.ledger.complete?(5)
+      end
+    end
+
+    test "a record that goes on in a retry topic doesn't come again, what was gathered before it does" do
+      lane = manual(8, features: {retry_topics: Routing::RetryTopics.new("orders", [5], "dead", 0), breaker: false})
+      gather(lane, 1)
+      unit = lane.next_unit
+      letter, = fail_at(lane, unit, 6)
+      acknowledge(lane, letter)
+      go_back(lane)
+      admit(lane, batch(0...8, from: 0))
+
+      assert_equal [0, 1, 2, 3, 4, 5, 7], units(lane).flatten
+    end
+
+    test "a seek in the failed call stands: the lane begins there, and nothing is owed" do
+      lane = manual(8)
+      gather(lane, 1)
+      ports = settle(lane, lane.next_unit, error: IOError.new, flow: Consumer::Flow::Seek.new(6))
+
+      assert_equal [[["orders", 0], 6, :user]], ports.seeks
+      refute lane.holds.include?(:redelivery)
+    end
+
+    test "a new life of the lane forgets what was to come again" do
+      lane = manual(8)
+      gather(lane, 1)
+      settle(lane, lane.next_unit, error: IOError.new)
+      lane.reincarnate(6)
+      lane.holds.expire(1_000_000)
+
+      assert_empty lane.holds.reasons
+      assert_equal 6, lane.next_take
+    end
+
+    test "a pause that the failed call asked for holds the lane first" do
+      lane = manual(8)
+      gather(lane, 1)
+      settle(lane, lane.next_unit, error: IOError.new, flow: Consumer::Flow::Pause.new(nil, nil))
+      lane.holds.expire(1_000_000)
+
+      refute lane.redelivery_due?
+      lane.holds.release(:user)
+      assert lane.redelivery_due?
+    end
+
+    test "an error while records come again has all of them come again" do
+      lane = manual(12)
+      gather(lane, 2)
+      settle(lane, lane.next_unit, error: IOError.new)
+      go_back(lane)
+      admit(lane, batch(0..5, from: 0))
+      settle(lane, lane.next_unit)
+      settle(lane, lane.next_unit, error: IOError.new)
+
+      assert_equal 0, go_back(lane)
+      admit(lane, batch(0...12, from: 0))
+      assert_equal (0...12).to_a, units(lane).flatten
+    end
+
+    test "a tick that fails may have lost what was gathered; one that fails each time doesn't have it come again at once" do
+      lane = manual(8)
+      gather(lane, 2)
+      tick = lane.action_unit(:tick, Messages.new(batch([])))
+      settle(lane, tick, error: IOError.new)
+
+      assert_equal %i[retry redelivery], lane.holds.reasons
+      assert_equal 0, go_back(lane)
+    end
+
+    test "a tick that fails while a retry waits doesn't bring that forward" do
+      lane = manual(8)
+      gather(lane, 1)
+      lane.holds.add(:retry, 30_000)
+      settle(lane, lane.action_unit(:tick, Messages.new(batch([]))), error: IOError.new)
+
+      assert_equal 30_000, lane.holds.due(:retry)
+    end
+
+    test "a tick that fails while what its consumer lost is about to come again doesn't put that off" do
+      lane = manual(8)
+      gather(lane, 1)
+      (0..5_000).step(1_000) do |now|
+        lane.holds.expire(now)
+        break if lane.redelivery_due?
+        settle(lane, lane.action_unit(:tick, Messages.new(batch([]))), error: IOError.new, now: now)
+      end
+
+      assert lane.redelivery_due?, lane.holds.to_h.inspect
+    end
+
+    test "a tick that fails when everything is marked changes nothing" do
+      lane = manual(4)
+      unit = lane.next_unit
+      unit.messages.last.mark_cell.mark(3)
+      settle(lane, unit)
+      settle(lane, lane.action_unit(:tick, Messages.new(batch([]))), error: IOError.new)
+
+      assert_empty lane.holds.reasons
+    end
+
+    test "records that retention took away meanwhile don't come, and hold up nothing" do
+      lane = manual(8)
+      gather(lane, 1)
+      settle(lane, lane.next_unit, error: IOError.new)
+      go_back(lane)
+      ports = admit(lane, batch(3...8, from: 0), low: 3)
+
+      assert_equal [["consumer.offset_reset", 3]], ports.events.map { |name, event| [name, event[:count]] }
+      assert_equal 3, lane.ledger.base
+      assert_equal [3, 4, 5, 6, 7], units(lane).flatten
+    end
+
+    # Nothing but the failed call's last record is marked.
+    def reading(count)
+      lane = manual(count)
+      gather(lane, 1)
+      settle(lane, lane.next_unit, error: IOError.new)
+      go_back(lane)
+      lane
+    end
+
+    test "a source that went to the end of the log, for retention was faster, is sought to what is left of what comes again" do
+      lane = reading(8)
+      ports = admit(lane, batch(20...24, from: 0), low: 3)
+
+      assert_equal [[["orders", 0], 3, :redelivery]], ports.seeks
+      assert_equal [["consumer.offset_reset", 0, 3, 3]], offset_resets(ports)
+      assert_equal [3, 3, 8], [lane.ledger.base, lane.next_take, lane.ledger.tail]
+      admit(lane, batch(3...24, from: 3), low: 3)
+      assert_equal (3...24).to_a, units(lane).flatten
+    end
+
+    test "so is one that did so in the middle of a take, behind records that were still there" do
+      lane = reading(12)
+      ports = admit(lane, batch([0, 1, 2, 20, 21], from: 0), low: 5)
+
+      assert_equal [[["orders", 0], 5, :redelivery]], ports.seeks
+      assert_equal [["consumer.offset_reset", 3, 5, 2]], offset_resets(ports)
+      admit(lane, batch(5...22, from: 5), low: 5)
+      assert_equal [0, 1, 2, *5...22], units(lane).flatten
+      assert_equal [true, 0], [lane.ledger.complete?(4), lane.ledger.base]
+    end
+
+    test "so is one that met the end of the log there" do
+      lane = reading(8)
+      ports = admit(lane, batch([], from: 0, eof: 20), low: 3)
+
+      assert_equal [[["orders", 0], 3, :redelivery]], ports.seeks
+      assert_equal [["consumer.offset_reset", 0, 3, 3]], offset_resets(ports)
+      assert_equal [3, 8, 3], [lane.ledger.base, lane.ledger.tail, lane.next_take]
+    end
+
+    test "a gap of the log is none of retention's: nothing is sought, nothing told" do
+      lane = reading(8)
+      ports = admit(lane, batch([3, 7, 8], from: 0), low: 0)
+
+      assert_equal [[], [], [3, 7, 8]], [ports.seeks, ports.events, units(lane).flatten]
+    end
+
+    test "at the end of the log nothing is waited for that is gone" do
+      lane = reading(8)
+      ports = admit(lane, batch([], from: 0, eof: 8), low: 8)
+
+      assert_equal [["consumer.offset_reset", 0, 8, 8]], offset_resets(ports)
+      assert_equal [8, 8, 8], [lane.ledger.base, lane.ledger.tail, lane.next_take]
+      assert_equal 0, lane.ledger.incomplete
+
+      lane = reading(8)
+      admit(lane, batch([0, 2], from: 0, eof: 8), low: 0) # the others were compacted
+      assert_equal [[0, 2], 8, 2], [units(lane).flatten, lane.next_take, lane.ledger.incomplete]
+    end
+
+    test "an end of the log before what comes again has come is none" do
+      lane = reading(8)
+      admit(lane, batch([0, 1], from: 0, eof: 2), low: 0)
+
+      assert_equal [2, 8], [lane.next_take, lane.ledger.incomplete]
+    end
+
+    def offset_resets(ports)
+      ports.events.map { |name, event| [name, *event.values_at(:old_offset, :new_offset, :count)] }
+    end
+
+    test "a take with a gap looks at the offsets of the take only, however many records are unmarked" do
+      lane = manual(8)
+      gather(lane, 1)
+      settle(lane, lane.next_unit, error: IOError.new)
+      go_back(lane)
+      lane.ledger.define_singleton_method(:incomplete_offsets) { |limit| super(limit) }
+      admit(lane, batch([0, 3, 4], from: 0))
+
+      assert_equal [0, 3, 4], units(lane).flatten
+      assert_equal [true, false], [lane.ledger.complete?(2), lane.ledger.complete?(5)]
+    end
+
+    test "a log that goes backwards while records come again begins a new life" do
+      lane = manual(8)
+      gather(lane, 1)
+      first = lane.next_unit
+      first.messages[0].mark_cell.mark(5)
+      settle(lane, first, error: IOError.new)
+      lane.holds.release(:redelivery)
+      lane.redelivery.begin(6, 8)
+      lane.took(6)
+      admit(lane, batch(0..2, from: 6))
+
+      assert_equal [1, 0, 3], [lane.incarnation, lane.ledger.base, lane.next_take]
+    end
+
+    test "automatic offsets run the failed call again and nothing else, and marks of its messages count" do
+      lane = filled(8, {}, max_messages: 4)
+      settle(lane, lane.next_unit)
+      unit = lane.next_unit
+      settle(lane, unit, error: IOError.new)
+
+      refute lane.holds.include?(:redelivery)
+      assert unit.messages.last.mark_cell.mark(7)
+    end
+  end
+end

@@ -1,0 +1,62 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "penstock/producer/settings"
+require "penstock/producer/transactions"
+require "support/fake_transactions"
+
+# Transactions that are open for longer than `transaction.timeout.ms`.
+class ProducerTransactionsTimeoutTest < Penstock::TestCase
+  Fake = FakeTransactions
+  Transactions = Penstock::Producer::Transactions
+
+  class Clock < Penstock::Clock
+    attr_accessor :monotonic_us
+  end
+
+  def setup
+    @client = Fake.new
+    @reloads = []
+    settings = Penstock::Producer::Settings.new
+    settings.kafka = {"bootstrap.servers": "127.0.0.1:1", "transactional.id": "t"}
+    @clock = Clock.new
+    @clock.monotonic_us = 0
+    @one = Transactions.new(settings, port, clock: @clock,
+      commands: Penstock::Producer::TransactionCommands.new(settings, pause: ->(_delay_ms) {}))
+  end
+
+  def port
+    reload = lambda do |error, attempt|
+      @reloads << [error.code, attempt]
+      @client = Fake.new
+      nil
+    end
+    Transactions::Port.new(client: -> { @client }, reload: reload, sender: self)
+  end
+
+  test "a client fenced because its transaction exceeded the timeout is replaced, and the error names the timeout" do
+    @client.answer(:commit, Fake.fenced)
+    error = assert_raises(Penstock::TransactionTimeoutError) { @one.run { @clock.monotonic_us = 60_000_000 } }
+    assert_match(/longer than transaction\.timeout\.ms \(60000 ms\).*has aborted it/, error.message)
+    assert_instance_of Penstock::FencedError, error.cause
+    assert_equal [[:fenced, 1]], @reloads
+    @client.answer(:commit, Fake.fenced)
+    assert_raises(Penstock::FencedError) { @one.run { @clock.monotonic_us += 59_000_000 } }
+    @clock.monotonic_us += 60_000_000
+    @client.answer(:begin, Fake.fenced)
+    assert_raises(Penstock::FencedError) { @one.run { flunk } }
+    assert_equal 1, @reloads.size
+  end
+
+  test "offsets refused because the transaction took too long don't count as fenced" do
+    @client.answer(:offsets, Fake.fenced).answer(:abort, Fake.fenced)
+    assert_raises(Penstock::TransactionTimeoutError) do
+      @one.run do
+        @clock.monotonic_us = 60_000_000
+        @one.send_offsets([], nil)
+      end
+    end
+    assert_equal [[:fenced, 1]], @reloads
+    assert_equal 1, @one.run { 1 }
+  end
+end

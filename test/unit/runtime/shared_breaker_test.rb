@@ -1,0 +1,89 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "support/failing"
+require "penstock/runtime/breaker_registry"
+
+module Penstock
+  class SharedBreakerTest < TestCase
+    include TestSupport::Failing
+
+    def setup
+      @registry = Runtime::BreakerRegistry.new(@clock = VirtualClock.new)
+    end
+
+    def of(name, group: "shop", **features)
+      topic = route(name: name, features: {**dead_letters(0), breaker: breaking(after: 2), **features})
+      topic.define_singleton_method(:consumer_group_id) { group }
+      @registry.of(topic)
+    end
+
+    def tiers(tier) = Routing::RetryTopics.new("orders", [100, 200], "dead", tier, "wait")
+
+    def fail_twice(breaker)
+      2.times do |record|
+        breaker.failed(attempt(["orders", 0, record], record), @clock.monotonic_ms)
+      end
+    end
+
+    def attempt(record, number)
+      Processing::Failure::Breaker::Attempt.new(record: record, error: KeyError.new("no"), number: number, sequence: record,
+        fresh: true)
+    end
+
+    test "a topic and its retry topics have one breaker in all connections, each consumer group has its own" do
+      one = of("orders", dead_letter_queue: nil, retry_topics: tiers(0))
+      assert_same one, of("orders.retry.2", dead_letter_queue: nil, retry_topics: tiers(2))
+      assert_equal %w[orders orders.retry.1 orders.retry.2], one.topics
+      refute_same one, of("orders", group: "mails")
+      refute_same one, of("invoices")
+      assert_equal 3, @registry.all.size
+    end
+
+    test "where the route wants none there is none" do
+      assert_nil of("orders", breaker: false)
+      assert_empty @registry.all
+    end
+
+    test "what opened it is told with the record, what is held, and for how long at most" do
+      breaker = of("orders")
+      fail_twice(breaker)
+      name, event = breaker.take_news
+      assert_equal "breaker.opened", name
+      assert_equal ["orders", 0, 1, ["orders"], "KeyError", 2, 2, 300_000],
+        event.values_at(:topic, :partition, :offset, :topics, :cause, :count, :of, :limit)
+      assert_nil breaker.take_news
+    end
+
+    test "what is open is listed with its age and what is left" do
+      assert_empty @registry.open
+      fail_twice(of("orders"))
+      @clock.advance(5_000)
+      assert_equal [{topics: ["orders"], cause: "KeyError", held_ms: 5_000, left_ms: 295_000}], @registry.open
+      @registry.close_by_hand
+      assert_empty @registry.open
+    end
+
+    test "of many threads that fail and succeed at once each change is announced once, and it ends where it stands" do
+      breaker = of("orders")
+      workers = Array.new(4) do |worker|
+        Thread.new do
+          500.times do |index|
+            record = ["orders", worker, index]
+            number = breaker.begun(1, Struct.new(:sequence).new(record))
+            breaker.failed(attempt(record, number), 0)
+            breaker.succeeded(fresh: 1, completed: true, probe: nil, now: 0) if index % 3 == 0
+            breaker.to_h
+          end
+        end
+      end
+      workers.each(&:join)
+      names = []
+      while (name, = breaker.take_news)
+        names << name
+      end
+      assert_equal names, %w[breaker.opened breaker.closed].cycle.first(names.size)
+      assert_equal names.size.odd?, !breaker.closed?
+    end
+  end
+end

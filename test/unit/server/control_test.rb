@@ -1,0 +1,150 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "tmpdir"
+require "penstock/cli/control/session"
+require "penstock/server/control"
+require "penstock/runtime/threads"
+
+module Penstock
+  class ControlTest < TestCase
+    def setup
+      super
+      @dir = Dir.mktmpdir
+      @threads = Runtime::Threads.new(->(_name, error) { raise error })
+      @session = CLI::Control::Session.new({"PENSTOCK_RUN_DIR" => @dir})
+    end
+
+    def teardown
+      @control&.close
+      wait_until(20) { @threads.living.empty? }
+      FileUtils.remove_entry(@dir)
+      super
+    end
+
+    def control(**commands)
+      folder = Server::Control.folder({"PENSTOCK_RUN_DIR" => @dir})
+      @control = Server::Control.new(commands.transform_keys(&:to_s), folder: folder).start(@threads)
+    end
+
+    def pid = ::Process.pid
+
+    test "a command gets its answer, one that isn't there or fails says so" do
+      control(status: -> { {state: "running", nodes: [1]} }, stop: -> { raise IOError, "no" })
+
+      assert_equal [pid], @session.running
+      assert_equal({state: "running", nodes: [1]}, @session.ask(@session.one(nil), "status"))
+      assert_match(/there is no command "restart"/, assert_raises(CLI::Usage) { @session.ask(pid, "restart") }.message)
+      assert_match(/IOError: no/, assert_raises(CLI::Usage) { @session.ask(pid, "stop") }.message)
+    end
+
+    test "nobody else may open the socket, nor look into its folder" do
+      path = control.path
+
+      assert_equal [0o600, 0o700], [path, File.dirname(path)].map { |name| File.stat(name).mode & 0o777 }
+    end
+
+    test "a folder that others may write to isn't used" do
+      folder = Server::Control.folder({"PENSTOCK_RUN_DIR" => @dir})
+      Dir.mkdir(folder)
+      File.chmod(0o777, folder)
+
+      assert_match(/isn't a folder of this user's alone/, assert_raises(Errno::EPERM) { control }.message)
+    end
+
+    test "nonsense, silence and a client that leaves hold up nobody" do
+      control(status: -> { 7 })
+      UNIXSocket.open(@control.path) { |socket| socket.write("nonsense\n") && assert_match(/"ok":false/, socket.gets) }
+      UNIXSocket.open(@control.path) { |socket| socket.write("{") }
+      silent = UNIXSocket.new(@control.path)
+
+      assert_equal 7, @session.ask(pid, "status")
+    ensure
+      silent&.close
+    end
+
+    # @return [Hash] the reply to a line as it is
+    def reply(line)
+      UNIXSocket.open(@control.path) do |socket|
+        socket.write(line)
+        assert socket.wait_readable(40), "no answer to #{line.inspect}"
+        JSON.parse(socket.read)
+      end
+    end
+
+    test "bytes that aren't UTF-8, or aren't a request, are refused with valid JSON, and the next command is answered" do
+      control(status: -> { 7 })
+      ["\xFF\xFE\n", "\n", "[]\n", "\"status\"\n", "7\n", "{}\n", "#{"[" * 4_000}\n", %({"command":["status"]}\n),
+        %({"command":"\xFF\e[2J"}\n), %({"command":"\\ud800"}\n), "\0\0\n", "a" * 4_096].each do |line|
+        reply = reply(line)
+
+        assert_equal false, reply["ok"], line.inspect
+        refute_match(/[[:cntrl:]]/, reply["error"], line.inspect)
+        assert_equal 7, @session.ask(pid, "status"), line.inspect
+      end
+    end
+
+    test "an answer with bytes that aren't UTF-8 is made valid" do
+      control(status: -> { {"group\xFF" => "\xFE".b, :node => "a\e"} })
+
+      assert_equal({"group\\xFF": '\xFE', node: "a\e"}, @session.ask(pid, "status"))
+    end
+
+    test "an error that has no valid message, and one that isn't a StandardError, are refusals" do
+      control(stop: -> { raise "\xFF\n" }, dump: -> { raise NotImplementedError, "no" })
+
+      assert_match(/RuntimeError: .xFF.n/, assert_raises(CLI::Usage) { @session.ask(pid, "stop") }.message)
+      assert_match(/NotImplementedError: no/, assert_raises(CLI::Usage) { @session.ask(pid, "dump") }.message)
+    end
+
+    test "silent clients, and more of them than may be open, keep no command waiting" do
+      control(status: -> { 7 })
+      silent = Array.new(600) { UNIXSocket.new(@control.path) }
+
+      assert_equal 7, @session.ask(pid, "status")
+    ensure
+      silent&.each(&:close)
+    end
+
+    test "a command has an answer that is long, and not only ASCII" do
+      control(status: -> { {nodes: ["größe"] * 50_000} })
+
+      assert_equal 50_000, @session.ask(pid, "status")[:nodes].count("größe")
+    end
+
+    test "a process that doesn't answer, or whose answer has no end, is an error after a time" do
+      Dir.mkdir(Server::Control.folder({"PENSTOCK_RUN_DIR" => @dir}), 0o700)
+      server = UNIXServer.new(File.join(Server::Control.folder({"PENSTOCK_RUN_DIR" => @dir}), "#{pid}.sock"))
+      session = CLI::Control::Session.new({"PENSTOCK_RUN_DIR" => @dir}, answer_ms: 100)
+
+      assert_match(/process #{pid} doesn't answer: nothing came within 0.1 s/,
+        assert_raises(CLI::Usage) { session.ask(pid, "status") }.message)
+      dripping = Thread.new { drip(server) }
+      assert_match(/doesn't answer/, assert_raises(CLI::Usage) { session.ask(pid, "status") }.message)
+    ensure
+      server&.close
+      dripping&.kill&.join
+    end
+
+    # A byte now and then, for ever.
+    def drip(server)
+      accepted = Array.new(2) { server.accept } # the first is that of the request above
+      loop { accepted.last.write("a") && observe_for(0.02) }
+    rescue Errno::EPIPE
+      nil
+    ensure
+      accepted&.each(&:close)
+    end
+
+    test "a socket whose process is gone is put away; none, and the wrong one, are told" do
+      path = control.path
+      @control.forget
+      wait_until(20) { @threads.living.empty? }
+
+      assert_empty @session.running
+      refute File.exist?(path)
+      assert_match(/no server or swarm of this user runs here/, assert_raises(CLI::Usage) { @session.one(nil) }.message)
+      assert_match(/process id 1: none does/, assert_raises(CLI::Usage) { @session.one(1) }.message)
+    end
+  end
+end

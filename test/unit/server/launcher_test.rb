@@ -1,0 +1,277 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "logger"
+require "stringio"
+require "penstock/clock"
+require "penstock/instrumentation/monitor"
+require "penstock/server/lifecycle"
+require "penstock/server/launcher"
+require "penstock/runtime/threads"
+
+module Penstock
+  class LauncherTest < TestCase
+    # A poll loop that ends when it is told to, or never.
+    class Loop
+      Group = Struct.new(:id)
+      attr_reader :orders, :forced, :interrupted_units
+
+      def initialize(stubborn: false, stage: nil, interrupted: [])
+        @stubborn = stubborn
+        @interrupted_units = interrupted
+        @stage = stage
+        @orders = Thread::Queue.new
+        @forced = stubborn || interrupted.any?
+      end
+
+      def group = Group.new("g")
+      def finished? = @finished || false
+      def cut_short? = false
+      def snapshot = {stage: @stage}
+      def quiet = @orders << :quiet
+      def stop(deadline) = @orders << deadline
+
+      def run
+        loop { break if @orders.pop.is_a?(Deadline) && !@stubborn }
+        @finished = true
+      end
+    end
+
+    # Only what a server asks of its host.
+    class Host
+      Settings = Struct.new(:shutdown_timeout)
+      attr_reader :monitor, :threads, :closed, :log_lines
+
+      def initialize(timeout)
+        @timeout = timeout
+        @monitor = Instrumentation::Monitor.new
+        @threads = Runtime::Threads.new(->(_name, _error) {})
+        @log_lines = []
+      end
+
+      def settings = Settings.new(@timeout)
+      def clock = Clock::SYSTEM
+      def reporter = self
+      def emit(name, payload) = monitor.instrument(name, payload)
+      def stopping! = nil
+      def log(_level, line) = @log_lines << line
+      def dump_flight(reason, _loops) = @log_lines << "flight recorder: #{reason}"
+      def pool = self
+      def running = []
+      def close_workers(_timeout) = @closed = true
+      def close_reporter(_timeout) = nil
+    end
+
+    # Signals without traps: what a test posts.
+    class NoTraps
+      def trap(*) = nil
+    end
+
+    def server(loops, timeout: 2_000, exits: [])
+      @host = Host.new(timeout)
+      @lifecycle = Server::Lifecycle.new
+      @signals = Server::Signals.new(NoTraps.new)
+      Server::Launcher.new(host: @host, loops: loops, lifecycle: @lifecycle, signals: @signals, close_producer: ->(_ms) {},
+        exit_now: ->(code) { exits << code })
+    end
+
+    def run_in_thread(server) = Thread.new { server.run(traps: false) }
+
+    test "[TERM clean stop] a stop ends all loops and answers 0" do
+      server = server([Loop.new, Loop.new])
+      thread = run_in_thread(server)
+      wait_until { @lifecycle.running? }
+      server.stop!
+      assert_equal 0, thread.value
+      assert_equal [:terminated, true], [@lifecycle.state, @host.closed]
+    end
+
+    test "[TSTP quiet] quiet reaches the loops and the process stays" do
+      poll_loop = Loop.new
+      server = server([poll_loop])
+      thread = run_in_thread(server)
+      wait_until { @lifecycle.running? }
+      server.quiet!
+      wait_until { @lifecycle.quieting? }
+      assert thread.alive?
+      server.stop!
+      assert_equal 0, thread.value
+    end
+
+    test "an order to close the breakers is carried out by the main thread, and health lists those that are open" do
+      closed = Thread::Queue.new
+      breakers = Struct.new(:queue) do
+        def close_by_hand = queue << Thread.current
+        def open = [{topics: ["orders"], cause: "KeyError", held_ms: 5, left_ms: nil}]
+      end
+      server = server([Loop.new])
+      @host.define_singleton_method(:breakers) { breakers.new(closed) }
+      thread = run_in_thread(server)
+      server.close_breakers!
+      assert_same thread, closed.pop
+      health = Server::Health.new(:running, [], 0, nil, @host.breakers.open).to_h
+      assert_equal [["orders"]], health[:breakers].map { |one| one[:topics] }
+      refute_includes Server::Health.new(:running, [], 0, nil).to_h, :breakers
+    ensure
+      server&.stop!
+      thread&.join
+    end
+
+    test "[sub-second shutdown_timeout] a loop that doesn't end is waited for until the deadline, then the code is 2" do
+      started = Clock::SYSTEM.monotonic_ms
+      server = server([Loop.new(stubborn: true)], timeout: 200)
+      errors = []
+      @host.monitor.subscribe("error.occurred") { |event| errors << event[:type] }
+      thread = run_in_thread(server)
+      wait_until { @lifecycle.running? }
+      server.stop!
+      assert_equal 2, thread.value
+      assert_operator Clock::SYSTEM.monotonic_ms - started, :>=, 200
+      assert_includes errors, "app.stopping.error"
+    ensure
+      @host.threads.living.each(&:kill).each(&:join)
+    end
+
+    test "a stop that had to interrupt a job ends with code 2 and names it, though the job has ended since" do
+      place = Struct.new(:topic_name, :partition).new("orders", 3)
+      unit = Struct.new(:lane, :messages) { def consume? = true }
+      range = Struct.new(:first_offset, :last_offset)
+      server = server([Loop.new(interrupted: [unit.new(place, range.new(7, 9))])])
+      errors = []
+      @host.monitor.subscribe("error.occurred") { |event| errors << event[:error].message }
+      thread = run_in_thread(server)
+      wait_until { @lifecycle.running? }
+      server.stop!
+
+      assert_equal 2, thread.value
+      assert_equal ["the stop's time was over while 1 jobs still ran and had to be interrupted: orders/3 offsets 7..9"], errors
+    end
+
+    test "a stop that ran out of time says what every poll loop was at, where no job ran" do
+      server = server([Loop.new(stubborn: true, stage: :committing), Loop.new(stubborn: true)], timeout: 200)
+      errors = []
+      @host.monitor.subscribe("error.occurred") { |event| errors << event[:error].message }
+      thread = run_in_thread(server)
+      wait_until { @lifecycle.running? }
+      server.stop!
+
+      assert_equal 2, thread.value
+      assert_equal ["the stop's time was over while the poll loop of g still committed its last offsets; " \
+        "the poll loop of g still closed its connection"], errors
+    ensure
+      @host.threads.living.each(&:kill).each(&:join)
+    end
+
+    test "[swarm orphan] without its supervisor a server stops within 3.5 s, however often it was told before, with code 3" do
+      server = server([poll_loop = Loop.new], timeout: 60_000)
+      thread = run_in_thread(server)
+      wait_until { @lifecycle.running? }
+      2.times { server.stop! }
+      server.orphaned!
+
+      assert_equal 3, thread.value
+      deadlines = Array.new(poll_loop.orders.size) { poll_loop.orders.pop.remaining_ms }
+      assert deadlines.all? { |left| left <= 5_000 }, deadlines.inspect
+    end
+
+    test "the third stop signal ends the process at once with code 2" do
+      exits = []
+      server = server([Loop.new(stubborn: true)], timeout: 300, exits: exits)
+      thread = run_in_thread(server)
+      wait_until { @lifecycle.running? }
+      3.times { server.stop! }
+      thread.join
+      assert_equal [2], exits
+    ensure
+      @host.threads.living.each(&:kill).each(&:join)
+    end
+
+    test "[critical error] an error that concerns the process stops it once, however often it is reported" do
+      server = server([Loop.new])
+      types = []
+      @host.monitor.subscribe("error.occurred") { |event| types << event[:type] }
+      thread = run_in_thread(server)
+      wait_until { @lifecycle.running? }
+      3.times { server.stop!(NoMemoryError.new("no")) }
+      assert_equal 0, thread.value
+      assert_equal ["app.critical.error"], types
+    end
+
+    test "a process whose static member id another one has taken stops with the code of a wrong configuration" do
+      server = server([Loop.new])
+      thread = run_in_thread(server)
+      wait_until { @lifecycle.running? }
+      server.stop!(KafkaError.build(number: 82, name: "FENCED_INSTANCE_ID", fatal: true))
+      assert_equal 1, thread.value
+    end
+
+    test "loops come and go while the process runs, and it stops with those it has then" do
+      first, second = Loop.new, Loop.new
+      server = server([first])
+      thread = run_in_thread(server)
+      wait_until { @lifecycle.running? }
+      @signals.post(Runtime::Multiplexer::Change.new(:up, second))
+      wait_until { server.snapshot.size == 2 }
+      @signals.post(Runtime::Multiplexer::Change.new(:down, first))
+      wait_until { server.snapshot.size == 1 }
+      assert thread.alive?
+      assert_equal [true, nil], [first.finished?, second.finished? || nil]
+      server.stop!
+      assert_equal [0, true], [thread.value, second.finished?]
+      assert_equal 0, second.orders.size
+    end
+
+    test "a loop that is asked for while the process comes to rest isn't started" do
+      late = Loop.new
+      server = server([Loop.new])
+      thread = run_in_thread(server)
+      wait_until { @lifecycle.running? }
+      server.quiet!
+      @signals.post(Runtime::Multiplexer::Change.new(:up, late))
+      server.stop!
+      assert_equal [0, false], [thread.value, late.finished?]
+    end
+
+    test "[TTIN] a dump names every thread" do
+      server = server([Loop.new])
+      thread = run_in_thread(server)
+      wait_until { @lifecycle.running? }
+      @signals.post("TTIN")
+      wait_until { @host.log_lines.any? { |line| line.include?("penstock g") } }
+      server.stop!
+      assert_equal 0, thread.value
+    end
+
+    test "a loop that dies of anything ends the process with code 70, the others stopped in order" do
+      broken = Loop.new
+      broken.define_singleton_method(:run) { Thread.current.kill }
+      thread = run_in_thread(server([broken, Loop.new]))
+      assert_equal 70, thread.value
+    end
+
+    test "[one-way states] a state that was left is never entered again" do
+      lifecycle = Server::Lifecycle.new
+      assert lifecycle.enter(:stopped)
+      refute lifecycle.enter(:running)
+      assert lifecycle.stopped?
+    end
+
+    test "[prior traps kept] a trap that was there before is called too and put back" do
+      called = []
+      previous = ->(*) { called << :earlier }
+      installed = {}
+      traps = Object.new
+      traps.define_singleton_method(:trap) do |name, handler = nil, &block|
+        old = installed[name] || previous
+        installed[name] = handler || block
+        old
+      end
+      signals = Server::Signals.new(traps)
+      signals.install
+      installed["TERM"].call
+      assert_equal ["TERM", [:earlier]], [signals.wait, called]
+      signals.restore
+      assert_same previous, installed["TERM"]
+    end
+  end
+end
