@@ -41,8 +41,10 @@ module Penstock
 
       # A child that has ended is reaped here.
       def alive?
-        ::Process.wait(@pid, ::Process::WNOHANG) if self.class.started_at(@pid).nil?
-        !@started.nil? && self.class.started_at(@pid) == @started
+        # Read once: what ends between two readings would be gone and not reaped.
+        started = self.class.started_at(@pid)
+        ::Process.wait(@pid, ::Process::WNOHANG) if started.nil?
+        !@started.nil? && started == @started
       rescue Errno::ECHILD
         false
       end

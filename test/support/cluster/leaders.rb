@@ -43,11 +43,16 @@ module Penstock
       # Preferred leaders lead again, everywhere.
       def elect_preferred = agent.call(:elect)
 
-      # Which partition of an internal topic stands for a group or a transactional id: Java's hash of the name.
-      def place_of(name, topic)
-        count = (@place_counts ||= {})[topic] ||= agent.call(:topic, topic: topic).size
+      # The partition of an internal topic that a group or a transactional id belongs to, as Kafka computes it: the absolute value of
+      # Java's hash of the name, and 0 for the smallest integer, which has none.
+      def self.place_of(name, count)
         hash = name.encode("UTF-16BE").unpack("n*").inject(0) { |sum, unit| (sum * 31 + unit) & 0xFFFFFFFF }
-        (hash & 0x7FFFFFFF) % count
+        hash -= 1 << 32 if hash >= 1 << 31
+        hash == -(1 << 31) ? 0 : hash.abs % count
+      end
+
+      def place_of(name, topic)
+        ClusterLeaders.place_of(name, (@place_counts ||= {})[topic] ||= agent.call(:topic, topic: topic).size)
       end
 
       # @return [Integer] the broker that coordinates a group
