@@ -3,6 +3,7 @@
 require_relative "dependencies"
 require_relative "documentation"
 require_relative "layers"
+require_relative "prose"
 require_relative "rows"
 require_relative "security_audit"
 require_relative "sizes"
@@ -14,6 +15,7 @@ module Penstock
     # bin/check: all checks, or those that are named.
     class Command
       ALL = [Layers, Sizes, Tidiness, Dependencies, Documentation, Style, SecurityAudit].freeze
+      ON_REQUEST = [Prose].freeze
       SHOWN = 40
 
       def initialize(names)
@@ -33,9 +35,9 @@ module Penstock
       def chosen
         return ALL if @names.empty?
 
+        known = (ALL + ON_REQUEST).to_h { |check| [check.title.tr(" ", "-"), check] }
         @names.map do |name|
-          ALL.find { |check| check.title.tr(" ", "-") == name } ||
-            abort("bin/check: no check #{name.inspect}; there are #{ALL.map { |c| c.title.tr(" ", "-") }.join(", ")}, rows")
+          known.fetch(name) { abort("bin/check: no check #{name.inspect}; there are #{known.keys.join(", ")}, rows") }
         end
       end
 

@@ -43,12 +43,12 @@ module Penstock
       # Preferred leaders lead again, everywhere.
       def elect_preferred = agent.call(:elect)
 
-      # The partition of an internal topic that a group or a transactional id belongs to, as Kafka computes it: the absolute value of
-      # Java's hash of the name, and 0 for the smallest integer, which has none.
+      # The partition of an internal topic that a group or a transactional id belongs to. Kafka takes the absolute value of Java's
+      # hash of the name, and 0 for the smallest integer, which has none.
       def self.place_of(name, count)
         hash = name.encode("UTF-16BE").unpack("n*").inject(0) { |sum, unit| (sum * 31 + unit) & 0xFFFFFFFF }
         hash -= 1 << 32 if hash >= 1 << 31
-        hash == -(1 << 31) ? 0 : hash.abs % count
+        (hash == -(1 << 31)) ? 0 : hash.abs % count
       end
 
       def place_of(name, topic)
