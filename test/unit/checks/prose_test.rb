@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require_relative "prose"
+require_relative "../../checks/prose"
 
 module Penstock
   # Which texts bin/check prose reads, and what it refuses in them.
