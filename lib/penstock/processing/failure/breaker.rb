@@ -75,11 +75,20 @@ module Penstock
         # @param unit [Unit]
         def passed(unit) = @window.passed(unit.sequence)
 
-        # Fresh records begin. Any thread.
+        # Fresh records begin.
         # @param count [Integer]
         # @param unit [Unit] theirs
         # @return [Integer] number of the first
         def begun(count, unit) = @window.begun(count, unit)
+
+        # @see Window#number
+        def number(count) = @window.number(count)
+
+        # @see Window#sequences_missing?
+        def sequences_missing? = @window.sequences_missing?
+
+        # @see Window#began
+        def began(sequence) = @window.began(sequence)
 
         # Any thread, so the value that another one may take away is read once.
         # @return [Integer, nil] monotonic ms at which the hold ends whatever happens; nil: with a success only

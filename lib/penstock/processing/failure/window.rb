@@ -13,8 +13,9 @@ module Penstock
       # failing sequence is slow, so its records are what is left when all others are done. Therefore none counts for more than
       # its part until one of its records succeeds: one failure each where there are as many sequences as failures are needed.
       #
-      # Pure but for the counter and the sequences, which workers write ({#begun}) without a lock: two records that get the same
-      # number do no harm.
+      # Pure. Workers count records ({#number}) without a lock: two records that get the same number do no harm. All else, the
+      # sequences among it ({#began}), is for one thread at a time: a Hash whose keys are Arrays calls their `hash`, Ruby may
+      # switch threads there, and a second thread that inserts meanwhile reads memory that was freed.
       class Window
         # An hour: two failures that are further apart say nothing about each other, nor does a sequence that was there before.
         MEMORY_MS = 3_600_000
@@ -43,16 +44,30 @@ module Penstock
         # @return [Integer] failures that reach the share
         attr_reader :needed
 
-        # Fresh records begin. Any thread.
+        # Fresh records begin.
         # @param count [Integer]
         # @param unit [#sequence] theirs
         # @return [Integer] number of the first
         def begun(count, unit)
-          number = @following
-          @following = number + count
-          @sequences[unit.sequence || number] = true if @sequences.size < @needed
+          number = number(count)
+          began(unit.sequence || number) if sequences_missing?
           number
         end
+
+        # @param count [Integer] of fresh records that begin. Any thread
+        # @return [Integer] number of the first
+        def number(count)
+          number = @following
+          @following = number + count
+          number
+        end
+
+        # @return [Boolean] whether it has to know of more sequences ({#began}). Any thread
+        def sequences_missing? = @sequences.size < @needed
+
+        # A record of the sequence began.
+        # @param sequence [Object]
+        def began(sequence) = @sequences[sequence] = true
 
         # Records that were numbered did not run; should they run later they get other numbers.
         # @param number [Integer] of the first
