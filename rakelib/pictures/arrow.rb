@@ -73,13 +73,8 @@ module Pictures
       corner(from, to, shift)
     end
 
-    # Leaves one box sideways and meets the other from above or below, or with `turn: vertical` the other way round.
+    # Leaves one box sideways and meets the other from above or below.
     def corner(from, to, shift)
-      if @row["turn"] == "vertical"
-        x = from.middle[0] + shift
-        y = to.middle[1]
-        return [[x, (from.y < to.y) ? from.bottom : from.y], [x, y], [(x < to.x) ? to.x : to.right, y]]
-      end
       x = to.middle[0] + shift
       y = from.middle[1]
       [[(from.x < to.x) ? from.right : from.x, y], [x, y], [x, (from.y < to.y) ? to.y : to.bottom]]

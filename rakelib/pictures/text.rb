@@ -19,7 +19,7 @@ module Pictures
 
     attr_reader :lines, :x, :y, :anchor, :size
 
-    # @param x [Numeric] where lines begin, have their middle or end, as `anchor` says
+    # @param x [Numeric] where lines begin, have their middle or end, depending on `anchor`
     # @param y [Numeric] middle of all lines
     # @param anchor [Symbol] :start, :middle or :end
     # @param bold [Boolean] whether the first line is bold
