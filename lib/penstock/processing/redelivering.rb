@@ -4,8 +4,8 @@ require_relative "redelivery"
 
 module Penstock
   module Processing
-    # What comes again after an error, where the user's marks alone complete records: see {Redelivery} and docs/internals.md
-    # ("With manual offsets"). Part of {Lane}; on its poll loop.
+    # What comes again after an error, where the user's marks alone complete records: see {Redelivery} and
+    # docs/internals/redelivery.md. Part of {Lane}; on its poll loop.
     module Redelivering
       # What doesn't keep a lane from going back: while a breaker holds it, it needs a record to probe with.
       NO_OBSTACLE = %i[redelivery breaker].freeze
