@@ -122,7 +122,7 @@ module Penstock
     # @return [Boolean] false when the partition is no longer ours: stop, its next owner has taken over
     def mark_as_consumed(message, metadata = nil) = @penstock_context.mark(message, metadata)
 
-    # As {#mark_as_consumed}, and waits until the broker has acknowledged the commit.
+    # Like {#mark_as_consumed}, and waits until the broker has acknowledged the commit.
     # @return [Boolean] false when the partition is no longer ours, or continues elsewhere: the mark may be lost
     def mark_as_consumed!(message, metadata = nil) = @penstock_context.mark!(message, metadata)
 
@@ -146,7 +146,7 @@ module Penstock
     def commit_offsets(async: true) = async ? @penstock_context.commit_soon : @penstock_context.commit
 
     # Commits and waits for the acknowledgement.
-    # @return [Boolean] as of {#mark_as_consumed!}
+    # @return [Boolean] same as {#mark_as_consumed!}
     def commit_offsets! = @penstock_context.commit
 
     # Continues at another offset. Takes effect after {#consume} has returned; only what it marked is complete.

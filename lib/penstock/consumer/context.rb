@@ -20,7 +20,7 @@ module Penstock
       attr_reader :lane, :link, :messages, :attempt, :tags
       attr_accessor :consumer
 
-      # @return [Integer] failed calls of its consumer: records it was given before the last failure come again
+      # @return [Integer] failed calls of its consumer: records it was given before the last failure are redelivered
       attr_reader :failures
 
       # @param lane [Processing::Lane] only its names and marks are used here

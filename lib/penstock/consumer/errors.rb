@@ -8,8 +8,8 @@ module Penstock
     include Error
   end
 
-  # Raised when the records of a transaction are no longer ours: their partition was revoked or sought, or the group has just
-  # rebalanced. The transaction is aborted. This isn't a failure of a record: the partition's owner runs it again.
+  # Raised when the records of a transaction are no longer ours: their partition was revoked or moved by a seek, or the group has
+  # just rebalanced. The transaction is aborted. This isn't a failure of a record: the partition's owner runs it again.
   class AssignmentLostError < StandardError
     include Error
   end

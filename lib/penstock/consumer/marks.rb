@@ -117,7 +117,7 @@ module Penstock
         @leaving = true
       end
 
-      # Called by the poll loop after an error: records come again, as new messages that are marked in another cell. Marks of
+      # Called by the poll loop after an error: records are redelivered, as new messages that are marked in another cell. Marks of
       # the old messages return false from here on; `through` is the final record of how far they had come.
       # @return [Marks]
       def renew

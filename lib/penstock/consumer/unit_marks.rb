@@ -36,7 +36,7 @@ module Penstock
         @others ? @others.any? { |other, _failures| context.equal?(other) } : false
       end
 
-      # @return [Boolean] whether the partition is still ours, and the records needn't come again
+      # @return [Boolean] whether the partition is still ours, and the records needn't be redelivered
       def owned? = !over? && @lane.owned?
 
       # @param offset [Integer]
@@ -51,7 +51,7 @@ module Penstock
         @lane.while_open { @through = offset if offset > @through && !@closed }
       end
 
-      # Called by the poll loop: its records come again, after an error, and are marked elsewhere. `through` is the final
+      # Called by the poll loop: its records are redelivered, after an error, and are marked elsewhere. `through` is the final
       # record of how far they had come.
       def close = @lane.synchronize { @closed = true }
 

@@ -5,7 +5,7 @@ require_relative "message"
 
 module Penstock
   # A record that knows the cell in which it is marked. Used where each unit has its own cell, because keys run in parallel; and
-  # for a record that comes again after an error, when marks of the earlier message must no longer count.
+  # for a record that is redelivered after an error, when marks of the earlier message must no longer count.
   # @api private
   class KeyedMessage < Message
     # @return [Object] the batch it came in

@@ -227,7 +227,7 @@ module Penstock
         [Effect::Seek.new(target, :filter)]
       end
 
-      # Marks of a unit that sought backwards count only below the target.
+      # Marks of a unit with a backward seek count only below the target.
       def marks_limit(flow)
         flow.target if flow.is_a?(Consumer::Flow::Seek) && flow.target.is_a?(Integer)
       end

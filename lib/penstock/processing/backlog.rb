@@ -43,7 +43,7 @@ module Penstock
         run.slice(0, take)
       end
 
-      # Records come again as other messages.
+      # Records are redelivered as other messages.
       # @param cell [Consumer::Marks] where those are marked
       def rejoin(cell) = @runs.map! { |run| run.marked_in?(cell) ? run : run.again(cell) }
 

@@ -20,7 +20,7 @@ module Penstock
       # @return [Integer, false] offset of the first record about which a worker is asking user code
       attr_accessor :preparing
 
-      # @return [Boolean, nil] whether records come again that must be admitted before those that wait here
+      # @return [Boolean, nil] whether redelivered records must be admitted before those that wait here
       attr_accessor :blocked
 
       # @return [Integer, nil] where a filter wants to continue, once all admitted records are complete
@@ -38,7 +38,7 @@ module Penstock
       # @return [Boolean] whether nothing waits here and nothing is being prepared
       def empty? = @entries.empty? && !@preparing && @seek_to.nil? && @due.nil?
 
-      # @return [Boolean] whether records may be taken: those that wait here are admitted first, but after those that come again
+      # @return [Boolean] whether records may be taken: those that wait here are admitted first, but after redelivered ones
       def room? = @blocked || empty?
 
       # @return [Boolean] whether something could be admitted now

@@ -264,7 +264,7 @@ module Penstock
         @end = nil
       end
 
-      # The lane begins at another offset than its source. Only a source that has started can be sought, so the seek happens
+      # The lane begins at another offset than its source. Only a source that has started can seek, so the seek happens
       # when the first result comes from it.
       # @return [Symbol] :earliest or :latest
       attr_writer :begin_at

@@ -4,7 +4,7 @@ require_relative "redelivery"
 
 module Penstock
   module Processing
-    # Makes records come again after an error, where only the user's marks complete records: see {Redelivery} and
+    # Redelivers records after an error, where only the user's marks complete records: see {Redelivery} and
     # docs/internals.md ("With manual offsets"). Part of {Lane}; on its poll loop.
     module Redelivering
       # Holds that don't prevent a lane from going back: while a breaker holds it, it needs a record to probe with.
@@ -27,11 +27,11 @@ module Penstock
       # @param keys [Array<Object>, nil]
       def let_in(messages, keys = nil) = @division.push(in_present_cell(messages), keys, self)
 
-      # A call of its consumer has failed: everything that was handed out and isn't complete comes again, as new messages; marks
-      # of the old ones don't count any more.
+      # A call of its consumer has failed: everything that was handed out and isn't complete is redelivered, as new messages;
+      # marks of the old ones don't count any more.
       # @param messages [Messages] of the failed call, which run again
       # @param unit [Unit, nil] that failed; nil: a call without records failed
-      # @return [Array<Integer>] offsets of other records that come again at once; empty if records are read again
+      # @return [Array<Integer>] offsets of other records that are redelivered at once; empty if records are read again
       def redeliver(messages, unit)
         return @division.come_again(unit, self) if rolling?
         lost = handed_out_before?(messages)
@@ -42,7 +42,7 @@ module Penstock
         []
       end
 
-      # @return [Boolean] whether an error of a call without records would make any records come again that aren't about to
+      # @return [Boolean] whether an error of a call without records would redeliver any records that aren't about to be
       #   anyway
       def unmarked_handed_out?
         return @division.any_unmarked?(self) if rolling?
@@ -86,7 +86,7 @@ module Penstock
         fresh
       end
 
-      # Records that were to come again below the offset aren't in the log any more.
+      # Records that were to be redelivered below the offset aren't in the log any more.
       # @param offset [Integer]
       def gone_until(offset)
         offset = [offset, @ledger.tail].min
@@ -103,7 +103,7 @@ module Penstock
         @intake.blocked = @redelivery.behind?
       end
 
-      # The record was dead-lettered, moved to a retry topic or skipped: it doesn't come again, whether it is complete or not.
+      # The record was dead-lettered, moved to a retry topic or skipped: it isn't redelivered, whether it is complete or not.
       # @param offset [Integer]
       def give_up(offset) = @redelivery.give_up(offset, @ledger.base || 0)
 
@@ -115,7 +115,7 @@ module Penstock
 
       private
 
-      # Records admitted before an error, or waiting for admission then, are marked in the same cell as those that come again.
+      # Records admitted before an error, or waiting for admission then, are marked in the same cell as redelivered ones.
       def in_present_cell(messages)
         return messages if !topic.manual_offset_management? || rolling? || messages.marked_in?(@marks)
         messages.again(@marks)
@@ -129,7 +129,7 @@ module Penstock
         @marks = fresh
       end
 
-      # Records that are no longer in the log (retention, compaction) never come again.
+      # Records that are no longer in the log (retention, compaction) are never redelivered.
       def gone(messages)
         from, to = @redelivery.position, [messages.last_offset + 1, @redelivery.through].min
         return [] if messages.offset_at(0) == from && messages.last_offset - from + 1 == messages.size

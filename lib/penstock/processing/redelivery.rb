@@ -3,8 +3,8 @@
 module Penstock
   module Processing
     # Keeps a lane's state for reading records again: with manual offsets a consumer may hold records of earlier calls and lose
-    # them with an error, so everything that was handed out and isn't marked comes again. It knows from where records are read
-    # again, and which records were dead-lettered, moved or skipped and must not come again.
+    # them with an error, so everything that was handed out and isn't marked is redelivered. It knows from where records are read
+    # again, and which records were dead-lettered, moved or skipped and must not be redelivered.
     #
     # One per lane, owned by it, on its poll loop; a new incarnation clears it. States: none, or *reading*, from {#begin} until
     # the source has passed the end of what was admitted. (While it is due, the lane has a hold.)
@@ -20,13 +20,13 @@ module Penstock
         clear
       end
 
-      # @return [Boolean] whether takes below the ledger's tail are records that come again
+      # @return [Boolean] whether takes below the ledger's tail are redelivered records
       def reading? = !@position.nil?
 
       # @return [Boolean] whether some of them haven't come yet, so that the records waiting after them must not be admitted
       def behind? = !@position.nil? && @position < @through
 
-      # @param from [Integer] offset of the first record that comes again
+      # @param from [Integer] offset of the first redelivered record
       # @param through [Integer] from there on records wait for admission: they are buffered
       def begin(from, through)
         @position = from
@@ -34,7 +34,7 @@ module Penstock
       end
 
       # @param offset [Integer] below the ledger's tail
-      # @return [Boolean] whether the record is one of those that come again
+      # @return [Boolean] whether the record is one of those to redeliver
       def wanted?(offset) = offset < @through && !@given_up.key?(offset)
 
       # A take was admitted.
@@ -53,7 +53,7 @@ module Penstock
       end
 
       # @param ledger [Ledger]
-      # @return [Integer, nil] the lowest incomplete offset of a record that may come again
+      # @return [Integer, nil] the lowest incomplete offset of a record that may be redelivered
       def first_wanted(ledger)
         ledger.incomplete_offsets(@given_up.size + 1).find { |offset| !@given_up.key?(offset) }
       end

@@ -11,7 +11,7 @@ module Penstock
     # that often. `collapsed`: user code requested one row. `stretch`: further calls for the same worker ({Stretch}). `begun`:
     # number of its first record among the fresh ones of its topic, set when it runs ({Failure::Window}). `probe`: one record
     # that is tried while the topic's breaker is open. `instance`: the consumer context that has it, where keys run in parallel
-    # and the user marks records; nil again once its records have come again.
+    # and the user marks records; nil again once its records have been redelivered.
     Unit = Struct.new(:lane, :action, :messages, :upto, :attempt, :incarnation, :key, :marks, :crashes, :collapsed, :stretch,
       :begun, :probe, :instance) do
       def consume? = action == :consume

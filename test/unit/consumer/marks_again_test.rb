@@ -7,7 +7,7 @@ require "penstock/messages/memory_batch"
 require "penstock/messages/messages"
 
 module Penstock
-  # Records that come again after an error are other messages, and are marked in another cell.
+  # Records redelivered after an error are other messages, and are marked in another cell.
   class MarksAgainTest < TestCase
     Holder = Struct.new(:failures)
 
@@ -24,7 +24,7 @@ module Penstock
       assert_equal [8, 4], [marks.through, fresh.through]
     end
 
-    test "a late mark of a process of a pool doesn't count once the records come again" do
+    test "a late mark of a process of a pool doesn't count once the records are redelivered" do
       marks = Consumer::Marks.new
       marks.renew
       marks.reported(5)
@@ -75,7 +75,7 @@ module Penstock
       refute Consumer::UnitMarks.new(Consumer::Marks.new).held_by?(nil)
     end
 
-    test "messages that come again share nothing with the old ones except the record" do
+    test "redelivered messages share nothing with the old ones except the record" do
       rows = [7, 9].map { |offset| Messages::MemoryBatch::Row.new(offset: offset, payload: "p#{offset}") }
       batch = Messages::MemoryBatch.new("orders", 0, rows)
       deserializers = Struct.new(:payload, :key, :headers).new(->(_) { +"text" }, ->(_) { "key" }, ->(_) { {} })

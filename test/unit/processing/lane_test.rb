@@ -62,7 +62,7 @@ module Penstock
       assert_equal [false, true, true], pressed
     end
 
-    test "a take that doesn't begin at the tail is never admitted, and the source is sought back" do
+    test "a take that doesn't begin at the tail is never admitted, and the source seeks back" do
       lane = lane(committed: 0)
       admit(lane, batch(0..4, from: 0))
       ports = admit(lane, batch(10..12, from: 10))

@@ -4,7 +4,7 @@ require "test_helper"
 require "support/failing"
 
 module Penstock
-  # Manual offsets, in order: after an error everything since the last mark comes again, also from earlier calls.
+  # Manual offsets, in order: after an error everything since the last mark is redelivered, also from earlier calls.
   class RedeliveryTest < TestCase
     include TestSupport::Failing
 
@@ -20,7 +20,7 @@ module Penstock
     def gather(lane, count) = count.times { settle(lane, lane.next_unit) }
 
     # Goes back, as the loop does when nothing else holds the lane any more.
-    # @return [Integer, nil] where the source is sought
+    # @return [Integer, nil] offset to which the source seeks
     def go_back(lane)
       lane.holds.expire(1_000_000)
       assert lane.redelivery_due?, "held for #{lane.holds.reasons}"
@@ -37,7 +37,7 @@ module Penstock
       end
     end
 
-    test "records of earlier calls that were never marked come again with those of the call that failed, in order" do
+    test "records of earlier calls that were never marked are redelivered with those of the call that failed, in order" do
       lane = manual(12)
       gather(lane, 2)
       settle(lane, lane.next_unit, error: IOError.new)
@@ -66,7 +66,7 @@ module Penstock
       assert_equal (0..9).to_a, units(lane).flatten
     end
 
-    test "records marked before the error don't come again; if all handed-out records are marked, none does" do
+    test "records marked before the error aren't redelivered; if all handed-out records are marked, none is" do
       lane = manual(8)
       first = lane.next_unit
       first.messages[1].mark_cell.mark(1)
@@ -95,7 +95,7 @@ module Penstock
       assert_equal 4, lane.ledger.base
     end
 
-    test "marks of messages handed out before the error return false; marks of the same records that came again count" do
+    test "marks of messages handed out before the error return false; marks of the redelivered messages count" do
       lane = manual(8)
       old = lane.next_unit
       settle(lane, old)
@@ -138,7 +138,7 @@ module Penstock
       refute lane.marks.owned?
     end
 
-    test "a dead letter's record doesn't come again, marked or not; records gathered before it do, once it is acknowledged" do
+    test "a dead letter's record isn't redelivered, marked or not; records gathered before it are, once it is acknowledged" do
       [nil, true, false].each do |complete|
         lane = manual(8, features: dead_letters(0, mark_after_dispatch: complete))
         gather(lane, 1)
@@ -155,7 +155,7 @@ module Penstock
       end
     end
 
-    test "a record that moves to a retry topic doesn't come again, records gathered before it do" do
+    test "a record that moves to a retry topic isn't redelivered, records gathered before it are" do
       lane = manual(8, features: {retry_topics: Routing::RetryTopics.new("orders", [5], "dead", 0), breaker: false})
       gather(lane, 1)
       unit = lane.next_unit
@@ -176,7 +176,7 @@ module Penstock
       refute lane.holds.include?(:redelivery)
     end
 
-    test "a new incarnation of the lane forgets the records that were to come again" do
+    test "a new incarnation of the lane forgets the records that were to be redelivered" do
       lane = manual(8)
       gather(lane, 1)
       settle(lane, lane.next_unit, error: IOError.new)
@@ -198,7 +198,7 @@ module Penstock
       assert lane.redelivery_due?
     end
 
-    test "an error while records come again makes all of them come again" do
+    test "an error during a redelivery redelivers all of them again" do
       lane = manual(12)
       gather(lane, 2)
       settle(lane, lane.next_unit, error: IOError.new)
@@ -212,7 +212,7 @@ module Penstock
       assert_equal (0...12).to_a, units(lane).flatten
     end
 
-    test "gathered records come again after a failing tick; if it fails each time, not at once" do
+    test "gathered records are redelivered after a failing tick; if it fails each time, not at once" do
       lane = manual(8)
       gather(lane, 2)
       tick = lane.action_unit(:tick, Messages.new(batch([])))
@@ -231,7 +231,7 @@ module Penstock
       assert_equal 30_000, lane.holds.due(:retry)
     end
 
-    test "a tick that fails while its consumer's records are about to come again doesn't delay them" do
+    test "a tick that fails while its consumer's records are about to be redelivered doesn't delay them" do
       lane = manual(8)
       gather(lane, 1)
       (0..5_000).step(1_000) do |now|
@@ -253,7 +253,7 @@ module Penstock
       assert_empty lane.holds.reasons
     end
 
-    test "records that retention deleted meanwhile don't come again, and hold up nothing" do
+    test "records that retention deleted meanwhile aren't redelivered, and hold up nothing" do
       lane = manual(8)
       gather(lane, 1)
       settle(lane, lane.next_unit, error: IOError.new)
@@ -274,7 +274,7 @@ module Penstock
       lane
     end
 
-    test "a source that went to the end of the log, because of retention, is sought to the remaining records to redeliver" do
+    test "a source that went to the end of the log, because of retention, seeks to the remaining records to redeliver" do
       lane = reading(8)
       ports = admit(lane, batch(20...24, from: 0), low: 3)
 
@@ -325,7 +325,7 @@ module Penstock
       assert_equal [[0, 2], 8, 2], [units(lane).flatten, lane.next_take, lane.ledger.incomplete]
     end
 
-    test "an end of the log before the records that come again is ignored" do
+    test "an end of the log before the redelivered records is ignored" do
       lane = reading(8)
       admit(lane, batch([0, 1], from: 0, eof: 2), low: 0)
 
@@ -348,7 +348,7 @@ module Penstock
       assert_equal [true, false], [lane.ledger.complete?(2), lane.ledger.complete?(5)]
     end
 
-    test "a log that goes backwards while records come again begins a new incarnation" do
+    test "a log that goes backwards while records are redelivered begins a new incarnation" do
       lane = manual(8)
       gather(lane, 1)
       first = lane.next_unit

@@ -189,7 +189,7 @@ module Penstock
       end
     end
 
-    test "marks of a unit that sought backwards count only below the target" do
+    test "marks of a unit with a backward seek count only below the target" do
       lane = filled(6)
       unit = lane.next_unit
       lane.marks.mark(5)
@@ -216,7 +216,7 @@ module Penstock
 
     private
 
-    # For any sequence of failures and marks, each record is either complete or comes again, in order.
+    # For any sequence of failures and marks, each record is either complete or runs again, in order.
     def check_accounting(lane, count, random)
       now = 0
       done = []

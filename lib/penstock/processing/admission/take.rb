@@ -81,7 +81,7 @@ module Penstock
           [*expired(lane, low, from, low), Effect::Seek.new(low, :redelivery)]
         end
 
-        # The source has reached the end of the partition: records that were to come again and haven't are gone.
+        # The source has reached the end of the partition: records that should have been redelivered by now are gone.
         def ended(lane, eof, low)
           from = lane.redelivery.position
           effects = (from && eof > from) ? over(lane, eof, from, low) : []
@@ -117,7 +117,7 @@ module Penstock
           lane.intake.push(messages)
         end
 
-        # Records that come again after an error were admitted before; new ones may follow them in the same take.
+        # Records redelivered after an error were admitted before; new ones may follow them in the same take.
         def again(lane, batch, messages)
           messages = lane.take_again(messages)
           unless messages.empty?

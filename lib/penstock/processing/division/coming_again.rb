@@ -3,16 +3,16 @@
 module Penstock
   module Processing
     module Division
-      # Finds the records that come again after an error, with manual offsets where keys run in parallel. All of them are in
+      # Finds the records to redeliver after an error, with manual offsets where keys run in parallel. All of them are in
       # memory, because records whose unit has ended stay with their unit until they are marked. Part of {Rolling}.
       #
       # A consumer may have lost the records it held: those of the failed key, and those of every unit it has had since it last
-      # failed ({Unit#instance}), for all its keys. For each such key everything unmarked comes again from the first of those
+      # failed ({Unit#instance}), for all its keys. For each such key everything unmarked is redelivered from the first of those
       # records on, so that its order is kept. A key with a unit still out is waited for.
       module ComingAgain
         # @param failed [Unit, nil] nil: a call without records failed; nothing else of the lane runs
         # @param lane [Lane]
-        # @return [Array<Integer>] offsets of records of other units that come again now
+        # @return [Array<Integer>] offsets of records of other units that are redelivered now
         def come_again(failed, lane)
           lost = lost_with(failed, lane)
           first = lost.group_by(&:key).transform_values { |units| units.map { |unit| unit.messages.first_offset }.min }
@@ -32,7 +32,7 @@ module Penstock
         # @yieldparam unit [Unit] that is out, or has ended with unmarked records
         def each_unit(&) = [*@out.keys, *@unmarked.keys].each(&)
 
-        # @return [Boolean] whether records of ended units are unmarked, and would come again after an error
+        # @return [Boolean] whether records of ended units are unmarked, and would be redelivered after an error
         def any_unmarked?(lane)
           @unmarked.each_key.any? do |unit|
             !lane.carries?(unit.marks) && unit.messages.offsets.any? { |offset| wanted?(offset, lane) }

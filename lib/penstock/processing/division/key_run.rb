@@ -25,7 +25,7 @@ module Penstock
         # @return [Integer, nil] up to and including this offset records run one by one
         attr_reader :isolate_through
 
-        # @return [Integer, nil] when the unit that is out has been settled, everything unmarked from this offset on comes again
+        # @return [Integer, nil] once the unit that is out is settled, everything unmarked from this offset on is redelivered
         attr_accessor :again_from
 
         # @return [Boolean] whether records of the key came back since its last unit was cut
@@ -58,7 +58,7 @@ module Penstock
           @messages = messages + @messages
         end
 
-        # Records come again and are sorted in among the buffered ones.
+        # Redelivered records are sorted in among the buffered ones.
         # @param messages [Array<KeyedMessage>] none of which is buffered
         def merge(messages)
           messages = messages.map(&:detached) if @detached

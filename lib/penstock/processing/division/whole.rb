@@ -113,7 +113,7 @@ module Penstock
         # @param messages [Messages] run again before anything else
         def requeue(_key, messages) = @backlog.put_back(messages)
 
-        # Adds records that come again: they were handed out before everything buffered.
+        # Adds redelivered records: they were handed out before everything buffered.
         # @param messages [Messages]
         def again(messages) = @backlog.push(messages)
 

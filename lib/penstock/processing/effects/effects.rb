@@ -38,7 +38,7 @@ module Penstock
         end
       end
 
-      # The record never comes again in this life of the lane, whether it is complete or not.
+      # The record is never redelivered in this incarnation of the lane, whether it is complete or not.
       GiveUp = Struct.new(:offset) do
         def perform(lane, _ports) = lane.give_up(offset)
       end

@@ -150,7 +150,7 @@ module Penstock
         # The lane begins again elsewhere.
         def started_over(offset) = write(:incarnation, @lane.incarnation, offset)
 
-        # Records that were handed out and aren't marked come again, read from the broker.
+        # Records that were handed out and aren't marked are redelivered, read from the broker.
         # @param offset [Integer, nil] from there on; nil: everything has been marked meanwhile
         def redelivery(offset) = write(:redelivery, offset)
 

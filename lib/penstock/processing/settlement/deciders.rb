@@ -30,7 +30,7 @@ module Penstock
 
         private
 
-        # Waits a back-off first, so that a call that fails each time doesn't make everything come again immediately each time.
+        # Waits a back-off first, so that a call that fails each time doesn't redeliver everything immediately each time.
         def again(outcome, context)
           return unless outcome.error && LOSING.include?(outcome.unit.action) && !context.automatic?
           return unless context.lane.unmarked_handed_out?

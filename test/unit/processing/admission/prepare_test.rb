@@ -131,7 +131,7 @@ module Penstock
       assert_equal [[1], [0], nil], [prepared.messages.offsets, prepared.dropped, prepared.hold]
     end
 
-    test "a filter that raises loses nothing: the same records come again after a growing back-off" do
+    test "a filter that raises loses nothing: the same records are prepared again after a growing back-off" do
       failing = true
       prepare = prepare(->(_message) { failing ? raise("broken") : true })
       given = keyed(*%w[a b])
@@ -189,14 +189,14 @@ module Penstock
       assert keys.flatten.none? { |part| part.respond_to?(:hash) && !part.frozen? }
     end
 
-    test "a key whose hash raises fails on the worker: the error is reported, and the whole take comes again" do
+    test "a key whose hash raises fails on the worker: the error is reported, and the whole take is prepared again" do
       odd = Class.new { def hash = raise("no hash") }.new
       prepared = prepare(parallel: parallel(->(_message) { odd })).call(keyed("x"), 0)
       assert_equal [[], [0], ["virtual_partitions.partitioner.error"]],
         [prepared.messages.offsets, prepared.rest.offsets, names(prepared)]
     end
 
-    test "[VP partitioner error] a partitioner's error is reported, and the whole take comes again" do
+    test "[VP partitioner error] a partitioner's error is reported, and the whole take is prepared again" do
       prepared = prepare(parallel: parallel(->(message) { (message.offset == 1) ? raise("no tenant") : 1 }))
         .call(keyed(*%w[a b]), 0)
       assert_equal [[0, 1], nil, [:prepare, 2_000], %w[virtual_partitions.partitioner.error]],

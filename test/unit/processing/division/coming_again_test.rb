@@ -4,7 +4,7 @@ require "test_helper"
 require "support/failing"
 
 module Penstock
-  # Manual offsets, keys in parallel: after an error everything unmarked of the affected keys comes again, in their order.
+  # Manual offsets, keys in parallel: after an error everything unmarked of the affected keys is redelivered, in their order.
   class ComingAgainTest < TestCase
     include TestSupport::Failing
 
@@ -48,7 +48,7 @@ module Penstock
       end
     end
 
-    test "records of the failed key that were never marked come again before those that failed, whichever consumer had them" do
+    test "records of the failed key that were never marked are redelivered before those that failed, for any consumer" do
       lane = by_key(%w[a b])
       ends(lane, take(lane, Holder.new(0)))
       ends(lane, take(lane, Holder.new(0)))
@@ -61,7 +61,7 @@ module Penstock
       assert_equal 4, lane.ledger.incomplete
     end
 
-    test "records of other keys that the same consumer has had come again too, with those that followed them" do
+    test "records of other keys that the same consumer has had are redelivered too, with those that followed them" do
       lane = by_key(%w[a b c])
       one, two = Holder.new(0), Holder.new(0)
       [one, two, one].each { |holder| ends(lane, take(lane, holder)) }
@@ -73,7 +73,7 @@ module Penstock
       assert_equal [[2, 3], [0], [5]], rest(lane)
     end
 
-    test "a consumer that has failed holds nothing: after its next failure, records that came again before don't come again" do
+    test "a consumer that has failed holds nothing: its next failure doesn't redeliver the same records again" do
       lane = by_key(%w[a b])
       one, two = Holder.new(0), Holder.new(0)
       ends(lane, take(lane, one))
@@ -85,7 +85,7 @@ module Penstock
       assert_equal [[1]], rest(lane)
     end
 
-    test "a key with a unit that is out comes again when the unit has been settled" do
+    test "a key with a unit that is out is redelivered when the unit has been settled" do
       lane = by_key(%w[a b])
       one, two = Holder.new(0), Holder.new(0)
       ends(lane, take(lane, one))
@@ -100,7 +100,7 @@ module Penstock
       assert_equal [[0, 2], [1]], rest(lane)
     end
 
-    test "a unit whose outcome was under way when its consumer failed comes again too" do
+    test "a unit whose outcome was under way when its consumer failed is redelivered too" do
       lane = by_key(%w[a b])
       one = Holder.new(0)
       before, failing = take(lane, one), take(lane, one)
@@ -110,7 +110,7 @@ module Penstock
       assert_equal [[0], [1]], rest(lane).sort
     end
 
-    test "a unit that is called back lets its key come again" do
+    test "a unit that is called back lets its key be redelivered" do
       lane = by_key(%w[a b])
       one, two = Holder.new(0), Holder.new(0)
       ends(lane, take(lane, one))
@@ -123,7 +123,7 @@ module Penstock
       assert_equal [[0, 2], [1]], rest(lane)
     end
 
-    test "marks of messages that come again answer false from the error on; marks made before count" do
+    test "marks of redelivered messages return false from the error on; marks made before count" do
       lane = by_key(%w[a b])
       one = Holder.new(0)
       marked, failing = take(lane, one), take(lane, one)
@@ -142,7 +142,7 @@ module Penstock
       assert lane.ledger.complete?(0)
     end
 
-    test "a mark of a record that came again doesn't cover records outside its unit" do
+    test "a mark of a redelivered record doesn't cover records outside its unit" do
       lane = by_key(%w[a])
       one, two = Holder.new(0), Holder.new(0)
       ends(lane, take(lane, one))
@@ -159,7 +159,7 @@ module Penstock
       assert_equal 2, lane.ledger.base
     end
 
-    test "by message, every record that the consumer has had comes again" do
+    test "by message, every record that the consumer has had is redelivered" do
       lane = by_key(%w[a a a a], by: :message)
       one, two = Holder.new(0), Holder.new(0)
       [one, two, one].each { |holder| ends(lane, take(lane, holder)) }
@@ -168,7 +168,7 @@ module Penstock
       assert_equal [[0], [2], [3]], rest(lane)
     end
 
-    test "a dead-lettered or skipped record never comes again; if it isn't complete, the lane knows which record it waits for" do
+    test "a dead-lettered or skipped record is never redelivered; if it is incomplete, the lane knows which record it waits for" do
       lane = by_key(%w[a a], features: dead_letters(0, mark_after_dispatch: false), max: 1)
       one = Holder.new(0)
       failing = take(lane, one)
@@ -190,7 +190,7 @@ module Penstock
       assert_equal [[0], [1]], rest(lane)
     end
 
-    test "a record that two consumers hold, because one of them paused, comes again when either fails" do
+    test "a record that two consumers hold, because one of them paused, is redelivered when either fails" do
       lane = by_key(%w[a a b])
       one, two = Holder.new(0), Holder.new(0)
       paused = take(lane, one)
@@ -223,7 +223,7 @@ module Penstock
       assert_equal [[0], [1], [2]], rest(lane).sort
     end
 
-    test "a failing tick delays nothing because of records that don't come again" do
+    test "a failing tick delays nothing because of records that aren't redelivered" do
       lane = by_key(%w[a b], features: dead_letters(0, mark_after_dispatch: false))
       failing = take(lane, Holder.new(0))
       letter, = fail_at(lane, failing, 0)

@@ -165,7 +165,7 @@ module Penstock
       assert_equal :opened, Array.new(10) { |record| failed(one, record) }.last
     end
 
-    test "errors of an outage hold without a limit; it starts with other errors, and stops when outage errors come again" do
+    test "errors of an outage hold without a limit; it starts with other errors, and stops when outage errors return" do
       one = breaker
       3.times { |record| failed(one, record, Errno::ECONNREFUSED.new) }
       assert_nil one.ends_at
