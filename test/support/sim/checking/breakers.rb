@@ -45,7 +45,9 @@ module Penstock
             return unless fresh?(work, truth)
             seen = seen(work.instance, truth)
             seen.begun << truth.uid unless seen.begun.include?(truth.uid)
-            seen.failed[truth.uid] = true
+            # Twice for one record: first its unit's transaction failed, for which Penstock blames the unit's first record, and
+            # then the record did.
+            seen.failed[truth.uid] += 1
           end
 
           # Fresh records succeeded.
@@ -84,7 +86,8 @@ module Penstock
           def seen(instance, truth) = seen_of(instance, truth.origin.place[0])
 
           def seen_of(instance, topic)
-            ((@seen ||= {})[instance] ||= {})[topic] ||= Seen.new([], {}, 0, Hash.new { |all, row| all[row] = {} }, false, 0, -1)
+            ((@seen ||= {})[instance] ||= {})[topic] ||=
+              Seen.new([], Hash.new(0), 0, Hash.new { |all, row| all[row] = {} }, false, 0, -1)
           end
 
           # Records of its unit that were marked before it have succeeded.
@@ -103,7 +106,7 @@ module Penstock
           # Within a few windows enough of them failed. Of a process of a pool that died no record says so.
           def justified?(seen, payload)
             return true if @plan.run_on == :processes
-            failed = seen.begun.map { |uid| seen.failed.key?(uid) ? 1 : 0 }
+            failed = seen.begun.map { |uid| seen.failed[uid] }
             failed.each_cons([WINDOWS * payload[:of], failed.size].min).any? { |window| window.sum >= payload[:count] }
           end
 
