@@ -67,13 +67,16 @@ CREATE VIEW i3_order AS
           AND done.partition = laned.partition AND done.offset = laned.offset AND done.run IS NOT NULL)
   WHERE began < latest;
 
--- I4: never two of one lane at once. Another process may not know yet that it has lost the partition: it was frozen, lost it, or
--- left the unit running when its time was over.
+-- I4: never two of one lane at once. One of the two processes may not know yet that it has lost the partition: it was frozen, lost it
+-- (also when another one took its group.instance.id), or left the unit running when its time was over.
 CREATE VIEW overlaps AS
   SELECT later.application, later.topic, later.partition, later.offset, later.lane, earlier.offset AS other, later.began AS at,
     MIN(earlier.over, later.over) - later.began AS us, earlier.process = later.process AS same,
     EXISTS (SELECT 1 FROM rebalances WHERE rebalances.process = earlier.process AND rebalances.topic = earlier.topic
-      AND rebalances.partition = earlier.partition AND rebalances.lost = 1 AND rebalances.at > earlier.began) AS lost,
+      AND rebalances.partition = earlier.partition AND rebalances.lost = 1 AND rebalances.at > earlier.began) OR
+      EXISTS (SELECT 1 FROM rebalances WHERE rebalances.process = later.process AND rebalances.topic = later.topic
+      AND rebalances.partition = later.partition AND rebalances.lost = 1
+      AND rebalances.at BETWEEN later.began AND later.began + 60000000) AS lost,
     EXISTS (SELECT 1 FROM events WHERE events.process = earlier.process AND events.name = 'rebalance.unit_left_running'
       AND events.at >= earlier.began) AS left_running,
     EXISTS (SELECT 1 FROM signals JOIN processes ON processes.pid = signals.pid WHERE processes.id = earlier.process
@@ -103,7 +106,7 @@ UPDATE duplicates SET cause = CASE
   WHEN EXISTS (SELECT 1 FROM transactions WHERE transactions.process = first_process AND transactions.topic = duplicates.topic
       AND transactions.partition = duplicates.partition AND transactions.outcome <> 'committed'
       AND transactions.at BETWEEN first_ended AND duplicates.at) THEN 'aborted transaction'
-  WHEN EXISTS (SELECT 1 FROM errors, processes WHERE errors.process = first_process AND processes.id = first_process
+  WHEN EXISTS (SELECT 1 FROM errors, processes WHERE errors.process IN (first_process, again_process) AND processes.id = errors.process
       AND errors.class = 'Penstock::FencedError' AND processes.ending = 'exit 1' AND first_process <> again_process) THEN 'fenced'
   WHEN EXISTS (SELECT 1 FROM processes, applications WHERE processes.id = first_process AND applications.name = duplicates.application
       AND processes.ending NOT IN ('exit 0', 'runs', 'exit 2') AND first_process <> again_process
