@@ -68,7 +68,7 @@ class AppTest < Penstock::TestCase
   test "without one it says that there is none, instead of being one that nobody sees" do
     error = assert_raises(Penstock::ConfigurationError) { Penstock::App.setup { |config| config.client_id = "lost" } }
 
-    assert_equal "no application is defined: Penstock::App itself is none. Write `class PenstockApp < Penstock::App`, or load " \
+    assert_equal "no application is defined: Penstock::App isn't one. Write `class PenstockApp < Penstock::App`, or load " \
       "your boot file first", error.message
   end
 

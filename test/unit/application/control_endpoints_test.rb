@@ -64,7 +64,7 @@ module Penstock
       ENV["PENSTOCK_RUN_DIR"] = File.join(@dir, "a" * 120)
 
       assert_equal :ran, endpoints(application.controllable!).open(notify: false) { :ran }
-      assert_match(/`penstock status` and its like can't reach this process: too long unix socket path/, @output.string)
+      assert_match(/`penstock status` and similar commands can't reach this process: too long unix socket path/, @output.string)
     end
 
     test "in Kubernetes the log says that a page on loopback isn't reached by probes of kubelet" do

@@ -166,7 +166,7 @@ module Penstock
       assert_nil advise(dead_letters(0), consumer: Consumer.new(closed)).letter
       error = @errors.first[:error]
       assert_equal [ProducerClosedError, true, true],
-        [error.class, error.message.start_with?("the producer mine, with which dead letters of orders"),
+        [error.class, error.message.start_with?("the producer mine, which sends dead letters of orders"),
           error.message.include?("self.producer = …")]
     end
 

@@ -39,12 +39,12 @@ module Penstock
     test "a layer that isn't there is an error that says which are" do
       error = assert_raises(ArgumentError) { list { [use(Named), insert_after(Other, Layer)] } }
 
-      assert_match(/Other.* is not in the middleware, which has .*Named/, error.message)
+      assert_match(/Other.* is not in the middleware: it has .*Named/, error.message)
       assert_includes assert_raises(ArgumentError) { list { delete Named } }.message, "no layers"
     end
 
     test "what can't be called is no layer" do
-      assert_includes assert_raises(ArgumentError) { list { use Object } }.message, "no method call"
+      assert_includes assert_raises(ArgumentError) { list { use Object } }.message, "it needs a method call"
     end
 
     test "a block is a layer too" do

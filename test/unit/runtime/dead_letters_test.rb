@@ -196,7 +196,7 @@ module Penstock
       pass(500)
       messages = @session.events.map { |_name, payload| payload[:error].message }.uniq
       assert_equal [1, 0], [messages.size, @lane.position]
-      assert_includes messages.first, "the producer mine is closed. Whoever closed it must not"
+      assert_includes messages.first, "the producer mine is closed. Do not close this producer"
     end
 
     test "a producer that refuses or is closed fails the dispatch, never the loop" do

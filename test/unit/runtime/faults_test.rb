@@ -28,7 +28,7 @@ module Penstock
       _out, status = faults("before_take=kill", "F.at(:before_take); exit 3")
       assert_equal 9, status.termsig
       out, = faults("before_take=raise", "begin; F.at(:before_take); rescue F::Injected => e; print e.message; end")
-      assert_equal "a fault at before_take, as PENSTOCK_FAULTS says", out
+      assert_equal "fault injected at before_take by PENSTOCK_FAULTS", out
       clock = "Process.clock_gettime(1)"
       out, = faults("before_take=hold:30", "t = #{clock}; F.at(:before_take); print #{clock} - t >= 0.03")
       assert_equal "true", out

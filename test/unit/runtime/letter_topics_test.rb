@@ -55,7 +55,7 @@ module Penstock
         check(Cluster.new({}, "dead" => :topic_authorization_failed, "grave" => :policy_violation), topic, topic(topic: "grave"))
       end
       assert_equal 2, error.problems.size
-      assert_includes error.message, "its records go to dead when they fail"
+      assert_includes error.message, "its failed records go to dead"
     end
 
     test "one that another process makes meanwhile is there" do
@@ -66,7 +66,7 @@ module Penstock
     test "a cluster that is away doesn't keep the application from starting" do
       away = Class.new { def topics(**) = raise(KafkaError.build(number: -195, name: "_TRANSPORT", message: "away")) }.new
       check(away, topic)
-      assert_includes @log.string, "could not be asked"
+      assert_includes @log.string, "could not check"
     end
   end
 end

@@ -64,7 +64,7 @@ module Penstock
       nameless = carried(Class.new(StandardError).new("who"))
       assert_equal [RemoteError, "", "an error without a class name: who"],
         [nameless.class, nameless.remote_class, nameless.message]
-      assert_equal "its message can't be told: RuntimeError", carried(Rude.new).message
+      assert_equal "its message can't be read: RuntimeError", carried(Rude.new).message
     end
 
     test "a class that isn't known here is told by its name" do
