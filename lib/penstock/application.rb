@@ -110,7 +110,7 @@ module Penstock
       self
     end
 
-    # Validates settings, routes and the block given to `config.producer`, whose mistakes only the first message would show.
+    # Validates settings, routes and the block of `config.producer`, so that mistakes there show before the first message.
     # @raise [ConfigurationError] with all problems at once
     # @return [self]
     def validate!

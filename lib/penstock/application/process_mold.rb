@@ -88,7 +88,7 @@ module Penstock
         require_relative "../config/boot_file"
         file = Config::BootFile
         env = named ? ENV.to_h.merge(file::VARIABLE => named.to_s) : ENV
-        file.new(env: env).path || no_boot_file("#{file::VARIABLE} is set to none, and there is no #{file::ENVIRONMENT}")
+        file.new(env: env).path || no_boot_file("#{file::VARIABLE} is #{file::SELF_BOOT}, and there is no #{file::ENVIRONMENT}")
       rescue MissingBootFileError => error
         no_boot_file(error.message)
       end
@@ -96,7 +96,7 @@ module Penstock
       def no_boot_file(words)
         raise ConfigurationError.new([Problem.new("run_on :processes", "outside of the main thread, processes are forked from " \
           "one that loads the application again, from its boot file, and #{words}",
-          "Name the file that defines the application: Penstock::Embedded.start(boot_file: \"…\")")])
+          "Specify the file that defines the application: Penstock::Embedded.start(boot_file: \"…\")")])
       end
 
       # An event without a subscriber isn't created; children send theirs to the parent, which has the listeners.

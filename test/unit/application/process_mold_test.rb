@@ -58,7 +58,7 @@ module Penstock
     end
 
     test "a boot file without config/environment.rb is reported for an application that boots itself" do
-      assert_includes refused(env: {"PENSTOCK_BOOT_FILE" => "false"}), "PENSTOCK_BOOT_FILE is set to none"
+      assert_includes refused(env: {"PENSTOCK_BOOT_FILE" => "false"}), "PENSTOCK_BOOT_FILE is false, and there is no"
     end
 
     test "the mold's application gives its own topics in the requested order, and subscribes to the same events" do

@@ -208,7 +208,7 @@ module Penstock
       assert_equal 1, @sender.handles.size
     end
 
-    test "a letter refused by the producer for its size is sent again at once, omitting as little as possible, reported each time" do
+    test "a letter the producer refuses for its size is resent at once, omitting as little as possible, and reported each time" do
       @sender.refusal = too_large
       bury(letter: LARGE)
       3.times { pass(0) }
