@@ -270,7 +270,7 @@ module Penstock
       mold.spawn(boot_file: boot_file)
     end
 
-    # In the process that others are forked from, for the application that was loaded there.
+    # Called in the process that others are forked from, on the application that was loaded there.
     # @param order [Hash{Symbol => Object}] see {ProcessMold#child_context}
     # @return [Execution::Processes::ChildContext]
     # @raise [ConfigurationError] the routes differ
@@ -282,14 +282,14 @@ module Penstock
     # @api private
     def eager_load = Penstock.load_on_demand(except: %i[Embedded Lint])
 
-    # In a mold, before anything else.
+    # Called in a mold, before anything else.
     # @api private
     def become_mold
       @endpoints.forget
       @swarm.forget_supervisor
     end
 
-    # In a node, before anything else.
+    # Called in a node, before anything else.
     # @param index [Integer]
     # @api private
     def become_node(index)
@@ -301,13 +301,13 @@ module Penstock
       @own_producer.reconfigure
     end
 
-    # In a node.
+    # Called in a node.
     # @param signals [Swarm::NodeSignals] installed
     # @return [Integer] exit code
     # @api private
     def run_as_node(signals) = run!(filters: @swarm.filters, traps: false, signals: signals)
 
-    # In a node whose supervisor is gone. Any thread.
+    # Called in a node whose supervisor is gone. Any thread.
     # @api private
     def orphaned! = @server ? @server.orphaned! : exit!(Server::ExitCodes::ORPHANED)
 

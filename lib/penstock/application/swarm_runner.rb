@@ -42,7 +42,7 @@ module Penstock
         code
       end
 
-      # In a node or a mold, after the fork.
+      # Called in a node or a mold, after the fork.
       def forget_supervisor = @supervisor = nil
 
       # @return [Array<Hash>] the nodes: number, state, process id, last report; empty without a supervisor

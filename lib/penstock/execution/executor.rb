@@ -20,7 +20,7 @@ module Penstock
       # @param _count [Integer] how many could be used; 0 changes nothing
       def grow(_count = 1) = missing(:grow)
 
-      # Raises an error in user code of these units. Code that has ended is not touched.
+      # Raises an error in user code of these units. Code that has ended is not affected.
       # @param _these [Array<Processing::Lane, Processing::Unit>] units, or lanes with all their units
       # @param _error [Exception] {Interrupted} if none is given
       # @return [Array<Processing::Unit>] the units in which it is raised

@@ -200,7 +200,7 @@ module Penstock
         @retries << [@session.now + RETRY_MS, rest]
       end
 
-      # By a pending transaction.
+      # Whether a pending transaction blocks the offset.
       def held?(answer) = !answer.nil? && ErrorCodes.of(answer[3]) == :unstable_offset_commit
 
       def report(question, reason)

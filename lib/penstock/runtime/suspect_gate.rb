@@ -8,7 +8,7 @@ module Penstock
     #
     # Any loop's thread; one lock, held for a few operations.
     class SuspectGate
-      # A suspect that has waited longer than this for the others to end keeps new ones out.
+      # A suspect that waits to be alone keeps new ones out; its claim expires this long after its last attempt.
       CLAIM_MS = 1_000
 
       Inside = Struct.new(:suspects, :prime)

@@ -84,7 +84,7 @@ module Penstock
           message(version, type, body) || :passed
         end
 
-        # To the next place where a frame may begin; half a magic may be the end of the available bytes.
+        # Skips to the next place where a frame may begin; half a magic may be the end of the available bytes.
         def seek
           found = @buffer.index(MAGIC, @at) # binary: characters are bytes
           stop = found || (@buffer.end_with?("P") ? [@buffer.bytesize - 1, @at].max : @buffer.bytesize)

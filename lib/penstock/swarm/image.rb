@@ -68,7 +68,7 @@ module Penstock
 
         def settle
           GC.compact if GC.respond_to?(:compact)
-        rescue NotImplementedError # on some systems
+        rescue NotImplementedError # raised on some systems
           nil
         ensure
           AGES.times { GC.start }

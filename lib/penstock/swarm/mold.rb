@@ -22,7 +22,7 @@ module Penstock
 
       # Signals sent to a whole process group are for the supervisor.
       SIGNALS = %w[INT TERM QUIT HUP USR1 USR2 TTIN TSTP].freeze
-      # Until it is ended if it computes in C during its warm-up when the supervisor dies.
+      # Time until it is ended if the supervisor dies while it computes in C in its warm-up.
       ORPHANED_MS = 1_000
       # Limits of problem reports, so that they fit into a frame: problems, bytes of their texts, bytes of the reason why there
       # is no node. One problem fits even though JSON may write each of its characters as six.

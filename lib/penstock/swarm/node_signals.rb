@@ -45,7 +45,7 @@ module Penstock
         @told = true
       end
 
-      # A USR1 that arrives before its TERM also stops the node.
+      # A USR1 that arrives before its TERM counts as the stop.
       def hurry
         @queue << "TERM"
         @told = true

@@ -26,7 +26,7 @@ module Penstock
       # @return [Array(Integer, Integer), nil] exit code and signal, of which one is nil; nil while it lives
       def ended = @child.reap
 
-      # Closes the descriptors: once it has ended, or, in another process, while it runs.
+      # Closes the descriptors: when it has ended, when it doesn't end and is abandoned, or in another process after a fork.
       def close
         hang_up
         @child.close

@@ -93,7 +93,7 @@ module Penstock
         @turned_at = now
       end
 
-      # Checked now: a terminal that is gone is none, and its end is signalled by HUP.
+      # Checked at the start: once the terminal is gone, stdin no longer shows that there was one; HUP signals its end.
       def terminal?
         $stdin.tty?
       rescue IOError # closed

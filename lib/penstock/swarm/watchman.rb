@@ -87,7 +87,7 @@ module Penstock
 
       def facts(health) = {**health.to_h, jobs: @jobs.call}.compact
 
-      # At its end: permanently so. Readable without an end only if it was written to by mistake.
+      # The death pipe is at its end, permanently. A byte in it was written by mistake and is ignored.
       def orphaned
         return unless @death.read_nonblock(64, exception: false).nil?
         @death = nil

@@ -68,7 +68,7 @@ module Penstock
           end
         end
 
-        # Emitted once per blocking.
+        # Emits the event once each time a reactor is blocked.
         def judge(reactor, beat, now)
           return if beat.nil? || now - beat < BLOCKED_S || @told[reactor] == beat
           @told[reactor] = beat

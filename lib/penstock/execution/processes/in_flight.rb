@@ -5,8 +5,8 @@ require_relative "unit_origins"
 module Penstock
   module Execution
     module Processes
-      # The units that were sent to one child and have not come back. Changed by the thread of the {ChildDriver}; other threads
-      # may read it and ask for an interrupt.
+      # Keeps the units that were sent to one child and have not come back. Changed by the thread of the {ChildDriver}; other
+      # threads may read it and request an interrupt.
       class InFlight
         # `marked` is how far the child's marks were applied, `told` which changes of its partition were sent to the child.
         Entry = Struct.new(:id, :slot, :unit, :context, :marked, :told, :interrupt) do

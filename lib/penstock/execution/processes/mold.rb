@@ -19,7 +19,7 @@ module Penstock
         SIGNALS = %w[INT TERM QUIT HUP USR1 USR2 TTIN TSTP].freeze
         # Installs empty handlers in a mold, and while a spawned one is loaded.
         def self.ignore_signals
-          # A handler, not "IGNORE": that would be inherited by programs user code starts.
+          # A handler, not "IGNORE", which programs started by user code would inherit.
           SIGNALS.each { |name| trap(name) {} }
         end
 

@@ -15,7 +15,7 @@ module Penstock
       # Used once, by the thread that boots the application.
       class MoldSpawn
         LOADING_S = 60.0
-        # Between the end of its socket and its own.
+        # Time between the end of its socket and its own end.
         ENDING_S = 1.0
         # Runs there; the class belongs to the application layer, above this one.
         ENTRY = 'require "penstock/application/spawned_mold"; Penstock::Application::SpawnedMold.begin(ARGV)'

@@ -149,7 +149,7 @@ module Penstock
             @workers << @threads.start("penstock worker #{@workers.size}", priority: @priority) { work }
           end
         rescue ThreadError
-          nil # the process ends
+          nil # the process is ending
         end
 
         # Removes this worker from the list if there are more than allowed.

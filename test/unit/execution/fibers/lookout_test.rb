@@ -13,7 +13,7 @@ module Penstock
       @lookout = Execution::Fibers::Lookout.new(-> { @reactors }, ->(name, payload) { @told << [name, payload] })
     end
 
-    test "a reactor that is blocked for over a second is reported once per blocking" do
+    test "a reactor that is blocked for over a second is reported once each time" do
       @reactors << (reactor = Reactor.new(10.0, Thread.current, nil))
       assert @lookout.look(10.9)
       assert_empty @told
