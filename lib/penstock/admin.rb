@@ -7,23 +7,23 @@ require_relative "admin/offsets"
 require_relative "admin/groups"
 
 module Penstock
-  # Plain commands for a cluster: topics, offsets, groups. Each does one thing, waits until it is done *and visible*, and
-  # raises what Kafka answered.
+  # Administers a cluster: topics, offsets, groups. Each command does one thing, waits until it is done *and visible*, and
+  # raises Kafka's error.
   #
   #     Penstock::Admin.create_topic("orders", partitions: 6, replication_factor: 3)
   #
   #     Penstock::Admin.open("bootstrap.servers": "other:9092") { |admin| admin.topics }
   #
-  # An object connects with its first call and stays connected until {#close}; any thread may use it. The same commands
-  # called on the class connect to the application's cluster, for that one call. It neither joins groups nor commits nor
-  # creates topics by asking for them. With an embedded broker it does what that one can do.
+  # An object connects with its first call and stays connected until {#close}; any thread may use it. The same commands called
+  # on the class connect to the application's cluster, for that one call. It neither joins groups nor commits offsets, and
+  # reading a topic never creates it. With an embedded broker it supports what that broker supports.
   class Admin
     include Compat::Karafka::Admin
 
-    # Every call ends within this time unless told otherwise.
+    # Default time limit of each call.
     TIMEOUT_MS = 30_000
 
-    # What is said beside a cluster's properties.
+    # Options that are passed together with a cluster's properties.
     OPTIONS = %i[timeout_ms token_provider visible_ms pause_ms].freeze
     private_constant :OPTIONS
 
@@ -36,16 +36,17 @@ module Penstock
     class << self
       include Compat::Karafka::Admin
 
-      # Where the class's commands go: librdkafka's properties, or something that answers them when called. The
+      # The cluster of the class's commands: librdkafka's properties, or an object that returns them when called. The
       # application sets it.
       # @api private
       attr_writer :kafka
 
-      # How they go there, as {#initialize} takes it, or something that answers that when called. The application sets it.
+      # The options of the class's commands, as {#initialize} takes them, or an object that returns them when called. The
+      # application sets it.
       # @api private
       attr_writer :options
 
-      # What answers groups and their topics when called with whether inactive ones are left out. The application sets it.
+      # Returns groups and their topics when called with whether to omit inactive ones. The application sets it.
       # @api private
       attr_writer :routed
 
@@ -79,7 +80,8 @@ module Penstock
         end
       end
 
-      # As {Admin#read_lags_with_offsets}; without groups of all that the application's routes name, but for patterns.
+      # Like {Admin#read_lags_with_offsets}; without an argument, all groups and topics of the application's routes, except
+      # patterns.
       #
       # @param groups [Hash{String=>Array<String>, nil}] with braces or without
       # @param active_topics_only [Boolean] false: also of topics that aren't consumed
@@ -96,16 +98,15 @@ module Penstock
 
       def application_kafka
         kafka = @kafka.respond_to?(:call) ? @kafka.call : @kafka
-        kafka || raise(ConfigurationError, "Penstock::Admin doesn't know which cluster is meant: define an application " \
+        kafka || raise(ConfigurationError, "Penstock::Admin has no cluster to connect to: define an application " \
                                            "first, or use Penstock::Admin.open(\"bootstrap.servers\": \"…\")")
       end
     end
 
-    # @param kafka [Hash{Symbol, String => Object}] librdkafka's properties; those of consumers and producers only are
-    #   left out
+    # @param kafka [Hash{Symbol, String => Object}] librdkafka's properties; those only for consumers and producers are ignored
     # @param timeout_ms [Integer] for each call
-    # @param more [Hash] `token_provider:` [#on_oauthbearer_token_refresh, nil] asked once, before the first call; `visible_ms:`
-    #   how long what was changed may take to be seen; `pause_ms:` between two looks
+    # @param more [Hash] `token_provider:` [#on_oauthbearer_token_refresh, nil] called once, before the first call;
+    #   `visible_ms:` how long a change may take to become visible; `pause_ms:` between two checks
     def initialize(kafka:, timeout_ms: TIMEOUT_MS, **more)
       @session = Session.new(kafka, timeout_ms: timeout_ms, **more)
       @topics = Topics.new(@session)
@@ -116,8 +117,8 @@ module Penstock
     # Creates a topic and returns when all its partitions have leaders.
     #
     # @param name [String]
-    # @param partitions [Integer, nil] nil: what the broker gives
-    # @param replication_factor [Integer, nil] nil: what the broker gives
+    # @param partitions [Integer, nil] nil: the broker's default
+    # @param replication_factor [Integer, nil] nil: the broker's default
     # @param config [Hash] of the topic (`"retention.ms" => 60_000`)
     # @param positional [Array] the same three by position
     # @return [void]
@@ -129,23 +130,23 @@ module Penstock
       @topics.create(name, positional[0] || partitions, positional[1] || replication_factor, positional[2] || config)
     end
 
-    # Deletes a topic with everything in it and returns when it is gone.
+    # Deletes a topic with all its records and returns when it is gone.
     #
     # @raise [KafkaError] `:unknown_topic_or_part`
-    # @raise [WaitTimeoutError] it was deleted but is visible still
+    # @raise [WaitTimeoutError] it was deleted but is still visible
     def delete_topic(name)
       @topics.delete(name)
     end
 
-    # Adds partitions and returns when they have leaders. Records of a key go to other partitions from then on.
+    # Adds partitions and returns when they have leaders. From then on records of a key may go to other partitions.
     #
-    # @param total [Integer] how many it has afterwards
-    # @raise [KafkaError] `:invalid_partitions` when it has as many or more
+    # @param total [Integer] number of partitions afterwards
+    # @raise [KafkaError] `:invalid_partitions` when it already has that many or more
     def create_partitions(name, total)
       @topics.create_partitions(name, total)
     end
 
-    # @param internal [Boolean] also those whose name begins with two underscores
+    # @param internal [Boolean] also topics whose name begins with two underscores
     # @return [Hash{String=>Integer}] topics and their number of partitions, sorted
     def topics(internal: false)
       @topics.list(internal: internal)
@@ -177,8 +178,8 @@ module Penstock
       @offsets.watermarks(name_or_topics => [partition]).fetch(name_or_topics).fetch(partition)
     end
 
-    # @param topics [Hash{String=>Array<Hash>}] each `partition:` and `offset:` (`:earliest`, `:latest`, `:max_timestamp`,
-    #   a Time or milliseconds); each partition once a call
+    # @param topics [Hash{String=>Array<Hash>}] each `partition:` and `offset:` (`:earliest`, `:latest`, `:max_timestamp`, a
+    #   Time or milliseconds); each partition once per call
     # @param isolation_level [:read_committed, :read_uncommitted]
     # @return [Array<Hash>] `topic`, `partition`, `offset` (-1: none), `timestamp`, `leader_epoch`
     def read_partition_offsets(topics, isolation_level: :read_uncommitted)
@@ -192,23 +193,23 @@ module Penstock
     end
 
     # @param group [String]
-    # @param topics [Hash{String=>Array<Integer>}, nil] nil: whatever the group has committed
+    # @param topics [Hash{String=>Array<Integer>}, nil] nil: all that the group has committed
     # @return [Array<Hash>] `topic`, `partition`, `offset` (nil: none), `metadata` (binary), `leader_epoch`
     def read_committed_offsets(group, topics = nil)
       @groups.committed(group, topics)
     end
 
-    # @param groups [Hash{String=>Array<String>, nil}] consumer groups and their topics; nil: those with commits
+    # @param groups [Hash{String=>Array<String>, nil}] consumer groups and their topics; nil: the topics with commits
     # @return [Hash{String=>Hash{String=>Hash{Integer=>Hash}}}] group, topic, partition, then `offset` and `lag`, both -1
     #   where nothing was committed
     def read_lags_with_offsets(groups)
       @groups.lags(groups)
     end
 
-    # How far a group is behind, a row a partition.
+    # The lag of a group, one row per partition.
     #
     # @param group [String]
-    # @param topics [Array<String>, nil] nil: those with commits
+    # @param topics [Array<String>, nil] nil: the topics with commits
     # @return [Array<Hash>] `group`, `topic`, `partition`, `committed` (nil: none), `end`, `lag` (nil: unknown)
     def group_lag(group, topics = nil)
       @groups.lag(group, topics)
@@ -225,7 +226,7 @@ module Penstock
       @groups.info(group)
     end
 
-    # Disconnects. Calls that wait in other threads raise {HandleClosedError}. Closing twice is fine.
+    # Disconnects. Calls that wait in other threads raise {HandleClosedError}. May be called twice.
     def close
       @session.close
     end

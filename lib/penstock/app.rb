@@ -5,19 +5,19 @@ require_relative "compat/karafka/application"
 require_relative "instrumentation/proctitle_listener"
 
 module Penstock
-  # Sugar for applications written as a class; every subclass has one {Application}.
+  # Base class for applications written as a class; every subclass has one {Application}.
   #
   #     class PenstockApp < Penstock::App
   #       setup { |config| config.client_id = "shop"; config.kafka = { "bootstrap.servers": "127.0.0.1:9092" } }
   #       routes.draw { topic(:orders) { consumer OrdersConsumer } }
   #     end
   #
-  # The first subclass is {Penstock.app}; a second one says `default false`, or boot names both places. Asked itself,
-  # `Penstock::App` answers for {Penstock.app}, so that code needn't know what the application is called.
+  # The first subclass is {Penstock.app}; a second one must declare `default false`, otherwise booting raises an error that
+  # shows both places. Calls on `Penstock::App` itself go to {Penstock.app}, so that code needn't know the application's class.
   class App
     class << self
       # @return [Application]
-      # @raise [ConfigurationError] of `Penstock::App` itself, when no application is defined
+      # @raise [ConfigurationError] on `Penstock::App` itself, when no application is defined
       def application = equal?(App) ? the_application : (@application ||= Application.new(name || "anonymous application"))
 
       # @see Application#setup
@@ -30,10 +30,10 @@ module Penstock
       def consumer_groups = application.routes.consumer_groups
       alias_method :groups, :consumer_groups
 
-      # @return [Hash{Routing::ConsumerGroup => Array<Routing::SubscriptionGroup>}] those with something to subscribe to
+      # @return [Hash{Routing::ConsumerGroup => Array<Routing::SubscriptionGroup>}] groups with something to subscribe to
       def subscription_groups = consumer_groups.to_h { |group| [group, group.subscription_groups] }
 
-      # @return [Config::Environment] answers `production?` and the like
+      # @return [Config::Environment] has `production?` and the like
       def env = application.config.environment
 
       # @see Penstock.root
@@ -63,7 +63,7 @@ module Penstock
       private
 
       def the_application
-        Penstock.app || raise(ConfigurationError.new([Problem.new(nil, "no application is defined: Penstock::App itself is none",
+        Penstock.app || raise(ConfigurationError.new([Problem.new(nil, "no application is defined: Penstock::App isn't one",
           "Write `class PenstockApp < Penstock::App`, or load your boot file first")]))
       end
 
@@ -72,7 +72,7 @@ module Penstock
         raise NoMethodError, text, caller
       end
 
-      # A method that is only refused doesn't exist.
+      # Methods that only raise an error don't count as existing.
       def respond_to_missing?(name, all = false) = super
     end
   end

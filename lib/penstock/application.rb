@@ -33,10 +33,10 @@ require_relative "runtime/multiplexer"
 require_relative "runtime/poll_loop"
 
 module Penstock
-  # One application: its settings, routes, monitor and producer, and the way to run it. The composition root: the only class that
-  # puts everything together; no layer above it knows that there is an application. Its parts are in application/.
+  # Holds one application: its settings, routes, monitor and producer, and runs it. The composition root: the only class that
+  # puts everything together; the layers it uses don't know that there is an application. Its parts are in application/.
   #
-  # Built at boot by one thread. {#run!} blocks the thread that calls it until the process is told to stop.
+  # Built at boot by one thread. {#run!} blocks the thread that calls it until the process is stopped.
   class Application
     # @return [String]
     attr_reader :name
@@ -57,7 +57,7 @@ module Penstock
       setup(&block) if block
     end
 
-    # Records settings; may be called several times, later values win. Everything is checked before anything starts.
+    # Records settings; may be called several times, later values win. Everything is validated before anything starts.
     # @yieldparam config [Config::Section]
     # @return [self]
     def setup(&block)
@@ -88,20 +88,20 @@ module Penstock
     def producer = @own_producer.get
 
     # A producer with the application's settings that isn't the application's: the caller closes it.
-    # @yieldparam config [Producer::Settings] set last
+    # @yieldparam config [Producer::Settings] takes precedence over the application's
     # @return [Producer]
     # @api private
     def separate_producer(&) = @producer_factory.build(&)
 
-    # Changes what is put around every call of user code, see {Execution::Middleware}; before {#run!}.
+    # Changes the middleware around every call of user code, see {Execution::Middleware}; before {#run!}.
     # @return [Execution::Middleware]
     def middleware(&block)
       return @middleware unless block
-      raise ConfigurationError, "the application runs already: say its middleware before run!" if @server
+      raise ConfigurationError, "the application runs already: set its middleware before run!" if @server
       @middleware.change(&block)
     end
 
-    # Turns on debug lines of ours and of librdkafka, for consumers and the producer; before {#run!}.
+    # Enables debug lines of Penstock and of librdkafka, for consumers and the producer; before {#run!}.
     # @param contexts [String] librdkafka's `debug` property: "all", or names separated by commas
     # @return [self]
     def debug!(contexts = "all")
@@ -110,7 +110,7 @@ module Penstock
       self
     end
 
-    # Checks settings and routes, and the block given to `config.producer`, so that not the first message finds a mistake there.
+    # Validates settings, routes and the block of `config.producer`, so that mistakes there show before the first message.
     # @raise [ConfigurationError] with all problems at once
     # @return [self]
     def validate!
@@ -127,7 +127,7 @@ module Penstock
        token_provider: config.oauth.token_provider_listener}
     end
 
-    # @param active [Boolean] whether to leave out topics that aren't consumed
+    # @param active [Boolean] whether to omit topics that aren't consumed
     # @return [Hash{String => Array<String>}] names of topics by group, without patterns
     # @api private
     def routed_topics(active:)
@@ -139,9 +139,9 @@ module Penstock
     # @param filters [#take?, nil] which routed topics this process consumes
     # @param traps [Boolean] whether to handle signals
     # @param signals [Server::Signals]
-    # @param boot_file [String, nil] what defines the application, for processes of `run_on :processes` when this isn't the main
-    #   thread; found as the command line finds it if it isn't given
-    # @param mold [Execution::Processes::MoldHandle, nil] from which they are forked then, if it is there already
+    # @param boot_file [String, nil] file that defines the application, for processes of `run_on :processes` outside of the main
+    #   thread; by default the command line's
+    # @param mold [Execution::Processes::MoldHandle, nil] the process from which they are forked, if it exists already
     # @return [Integer] exit code
     # @raise [ConfigurationError]
     def run!(filters: nil, traps: true, signals: Server::Signals.new, boot_file: nil, mold: nil)
@@ -179,7 +179,7 @@ module Penstock
       @swarm.run(filters) { |supervisor| @endpoints.open(notify: true) { supervisor.run } }
     end
 
-    # Lets the user's commands (`penstock status`, `stop`…) reach this application once it runs.
+    # Lets the command line (`penstock status`, `stop`…) control this application once it runs.
     # @return [self]
     def controllable!
       @endpoints.enable_control_socket
@@ -192,19 +192,19 @@ module Penstock
     # Replaces the nodes of a swarm, one after another. In the supervisor, any thread; does nothing in other processes.
     def restart! = @swarm.supervisor&.restart!
 
-    # Lets the process, and all its nodes, write to the log what their threads do. Any thread.
+    # Writes what the threads of the process, and of all its nodes, do to the log. Any thread.
     def dump! = running_part&.dump!
 
     # Ends the holds of all open breakers, in a supervisor those of its nodes: records are retried and dead-lettered as usual.
-    # @return [Array<Hash>, nil] the breakers that were open; nil in a supervisor, whose nodes know
+    # @return [Array<Hash>, nil] the breakers that were open; nil in a supervisor, which doesn't know those of its nodes
     def close_breakers! = health&.breakers.tap { running_part&.close_breakers! }
 
-    # Stops in order. Any thread, traps included; {#run!} then returns, at once if it has not begun. Further calls change
-    # nothing, because code that calls it for each batch mustn't end the process; signals and `penstock stop` hurry a stop.
+    # Stops in order. Any thread, traps included; {#run!} then returns, at once if it has not begun. Further calls have no
+    # effect: code may call it for each batch, which mustn't kill the process. Signals and `penstock stop` do hurry a stop.
     def stop! = (@stopped || stopping? || stopped? || terminated?) ? nil : told_to_stop
 
-    # @return [Hash{Routing::Topic => Array<Integer>}] partitions this process has now, also those it is about to give back; what
-    #   was lost, or read over a connection that is gone, isn't among them. Any thread
+    # @return [Hash{Routing::Topic => Array<Integer>}] partitions this process has now, also those about to be revoked, but not
+    #   lost ones or those of a connection that is gone. Any thread
     def assignments = @partitions.by_topic(@server ? @server.assigned : [])
 
     # @return [Hash{Routing::Topic => Hash{Integer => Integer}}] how often each partition was assigned since {#run!}: one more
@@ -216,36 +216,36 @@ module Penstock
     # @return [Integer] how often it was assigned since {#run!}, 0 for never. Any thread
     def generation(topic, partition) = @host ? @host.generations.of(topic, partition) : 0
 
-    # Changes how many worker threads there may be, while the application runs; `config.concurrency` is how many it begins with.
-    # More take effect at once. Fewer when what runs has ended: nobody is interrupted. Any thread, but not in a trap.
+    # Changes how many worker threads there may be, while the application runs; `config.concurrency` is the initial number.
+    # An increase takes effect at once, a decrease when running units have ended: none is interrupted. Any thread, not in a trap.
     # @param workers [Integer] at least 1
-    # @return [Integer] how many there could be before
+    # @return [Integer] the previous number
     def scale(workers)
       raise ArgumentError, "workers must be an Integer of at least 1, is #{workers.inspect}" unless
         workers.is_a?(Integer) && workers.positive?
-      raise ConfigurationError, "the application doesn't run yet: say config.concurrency" unless @server
+      raise ConfigurationError, "the application doesn't run yet: set config.concurrency" unless @server
       @server.scale(workers)
     end
 
-    # How this process does; nil before it runs, and in a supervisor. Any thread.
+    # The health of this process; nil before it runs, and in a supervisor. Any thread.
     # @return [Server::Health, nil]
     def health = @server&.health
 
-    # How the process does, in one Hash with `:live` and `:ready`; in a supervisor how all its nodes do. Any thread.
+    # The health of the process, in one Hash with `:live` and `:ready`; in a supervisor that of all its nodes. Any thread.
     # @return [Hash]
     def vitals
       found = @swarm.supervisor ? @swarm.supervisor.vitals : health&.to_h
       {state: @lifecycle.state.to_s, live: true, ready: false, **found.to_h}
     end
 
-    # The nodes, in their supervisor: number, state, process id, what they last reported. Empty in other processes. Any thread.
+    # The nodes, in their supervisor: number, state, process id, last report. Empty in other processes. Any thread.
     # @return [Array<Hash>]
     def nodes = @swarm.nodes
 
     # @return [Integer, nil] which node of a swarm this process is
     def node = config.node
 
-    # @return [Array<Hash>] what the poll loops hold
+    # @return [Array<Hash>] the state of the poll loops
     def snapshot = @server ? @server.snapshot : []
 
     Server::Lifecycle::STATES.each { |state| define_method(:"#{state}?") { @lifecycle.state == state } }
@@ -253,11 +253,11 @@ module Penstock
     # @return [Boolean] whether it is quieting or quiet, stopping or stopped
     def done? = @lifecycle.done?
 
-    # @return [String] this process, in events
+    # @return [String] identifies this process in events
     # @api private
     def server_id = @server_id ||= "#{config.client_id}:#{::Process.pid}"
 
-    # Spawns the process that others are forked from, if a route runs on processes and this isn't the main thread's application.
+    # Spawns the process that others are forked from, if a route uses processes and the application isn't on the main thread.
     # @param filters [#take?, nil] which routed topics this process consumes
     # @param boot_file [String, nil]
     # @return [Execution::Processes::MoldHandle, nil]
@@ -266,30 +266,30 @@ module Penstock
     def spawned_mold(filters: nil, boot_file: nil)
       mold = process_mold(filters)
       return unless mold.needed?
-      log_by_default # events it listens to are sent from there
+      log_by_default # its listeners' events are sent from there
       mold.spawn(boot_file: boot_file)
     end
 
-    # In the process that others are forked from, for the application that was loaded there.
+    # Called in the process that others are forked from, on the application that was loaded there.
     # @param order [Hash{Symbol => Object}] see {ProcessMold#child_context}
     # @return [Execution::Processes::ChildContext]
     # @raise [ConfigurationError] the routes differ
     # @api private
     def mold_context(order) = process_mold.child_context(order, critical: config.critical_errors, child_setup: child_setup)
 
-    # Loads what `require "penstock"` loads on first use, before nodes are forked; not what is for other servers' processes and
+    # Loads what `require "penstock"` loads on first use, before nodes are forked; except code for other servers' processes and
     # for tests.
     # @api private
     def eager_load = Penstock.load_on_demand(except: %i[Embedded Lint])
 
-    # In a mold, before anything else.
+    # Called in a mold, before anything else.
     # @api private
     def become_mold
       @endpoints.forget
       @swarm.forget_supervisor
     end
 
-    # In a node, before anything else.
+    # Called in a node, before anything else.
     # @param index [Integer]
     # @api private
     def become_node(index)
@@ -301,13 +301,13 @@ module Penstock
       @own_producer.reconfigure
     end
 
-    # In a node.
+    # Called in a node.
     # @param signals [Swarm::NodeSignals] installed
     # @return [Integer] exit code
     # @api private
     def run_as_node(signals) = run!(filters: @swarm.filters, traps: false, signals: signals)
 
-    # In a node whose supervisor is gone. Any thread.
+    # Called in a node whose supervisor is gone. Any thread.
     # @api private
     def orphaned! = @server ? @server.orphaned! : exit!(Server::ExitCodes::ORPHANED)
 
@@ -316,8 +316,8 @@ module Penstock
 
     private
 
-    # The parts of the application, each with what it needs of it. Settings are built on first use, so they are handed in to be
-    # called.
+    # Creates the parts of the application, each with its dependencies. Settings are built on first use, so they are passed as
+    # methods to call.
     def put_together
       @endpoints = ControlEndpoints.new(config: method(:config), vitals: method(:vitals), commands: method(:commands),
         log: method(:log), monitor: method(:monitor))
@@ -329,7 +329,7 @@ module Penstock
       @swarm = SwarmRunner.new(self, consumed: method(:consumed), stopped: -> { @stopped })
     end
 
-    # What quiet, dump and stop are for.
+    # Receives quiet, dump and stop.
     def running_part = @swarm.supervisor || @server
 
     def told_to_stop
@@ -337,7 +337,7 @@ module Penstock
       running_part&.stop!
     end
 
-    # What the command line may ask and order over the control socket.
+    # The commands that the command line can send over the control socket.
     def commands
       common = {"status" => method(:status), "quiet" => -> { quiet! && nil }, "stop" => -> { told_to_stop && nil },
                 "dump" => -> { dump! && nil }, "breaker close" => method(:close_breakers!)}
@@ -381,16 +381,16 @@ module Penstock
       (@properties ||= {})[group.id] ||= Config::KafkaMap.consumer(config, group).merge(@debug || {})
     end
 
-    # What processes that are forked from this one take from the application.
+    # The parts of the application that processes forked from this one inherit.
     def child_setup
       {producer: method(:producer), close_producer: @own_producer.method(:close), adopt: method(:adopt)}
     end
 
-    # Called in such a process: its events go back to this one with its results.
+    # Called in such a process: its events are sent to this one with its results.
     # @param monitor [#instrument]
     def adopt(monitor) = (@monitor = monitor)
 
-    # The logger for what Penstock itself writes.
+    # The logger for Penstock's own lines.
     def log = Instrumentation::SafeLogger.of(logger)
 
     def default_logger = ::Logger.new($stdout, level: ::Logger::INFO, progname: "penstock")

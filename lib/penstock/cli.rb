@@ -7,14 +7,14 @@ require_relative "cli/failure"
 require_relative "cli/registry"
 
 module Penstock
-  # The command line. {start} is the whole of it: it finds the command, runs it, turns what it raised into lines a reader
-  # can act on, and answers the exit code; only `exe/penstock` calls `exit`.
+  # The command line. {start} is its only entry point: it finds the command, runs it, turns an error into lines that show what
+  # to do, and returns the exit code; only `exe/penstock` calls `exit`.
   #
-  # Start-up is kept tiny: the files of the commands are read (one a command, each registers itself), but no application,
-  # no native extension and no standard library beyond `optparse` is loaded before the command itself asks for it.
+  # Start-up is kept small: the files of the commands are loaded (one per command, each registers itself), but no application,
+  # no native extension and no standard library except `optparse` is loaded before the command itself requires it.
   module CLI
     class << self
-      # @param argv [Array<String>] what was typed after `penstock`; left as it is
+      # @param argv [Array<String>] arguments after `penstock`; not modified
       # @param context [Context] streams, environment and folder the command works with
       # @return [Integer] exit code, see {ExitCodes}
       def start(argv, context = Context.system)

@@ -1,15 +1,15 @@
 # frozen_string_literal: true
 
 module Penstock
-  # The time, handed in wherever something decides by it, so that tests and simulator can put another one in its place.
-  # Holds no state; any thread may ask. All answers are Integers.
+  # The time, passed to every class that makes decisions by it, so that tests and the simulator can replace it. Stateless; any
+  # thread. All results are Integers.
   class Clock
-    # @return [Integer] milliseconds of a clock that only ever goes forward; only differences mean something
+    # @return [Integer] milliseconds of a monotonic clock; only differences are meaningful
     def monotonic_ms
       ::Process.clock_gettime(::Process::CLOCK_MONOTONIC, :millisecond)
     end
 
-    # @return [Integer] microseconds of the same clock, for what ends sooner than a millisecond
+    # @return [Integer] microseconds of the same clock, for durations below a millisecond
     def monotonic_us
       ::Process.clock_gettime(::Process::CLOCK_MONOTONIC, :microsecond)
     end
@@ -19,7 +19,7 @@ module Penstock
       ::Process.clock_gettime(::Process::CLOCK_REALTIME, :millisecond)
     end
 
-    # The clock of the machine, for those who were handed none.
+    # The clock of the machine, the default.
     SYSTEM = new.freeze
   end
 end

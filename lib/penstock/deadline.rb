@@ -3,13 +3,13 @@
 require_relative "clock"
 
 module Penstock
-  # A moment by which something must have ended, on a monotonic clock. An immutable value: the stages of a stop share one
-  # and ask it what is left, instead of each adding its own time limit to those before it.
+  # A point in time by which something must have ended, on a monotonic clock. An immutable value: the stages of a stop share one
+  # and ask it for the remaining time, instead of adding up their own time limits.
   class Deadline
     # @return [Integer, nil] monotonic milliseconds; nil when there is no limit
     attr_reader :at_ms
 
-    # @return [Integer, nil] milliseconds between its making and its end, where they are known
+    # @return [Integer, nil] milliseconds from its creation to its end, if known
     attr_reader :length_ms
 
     class << self
@@ -42,7 +42,7 @@ module Penstock
     end
 
     # @param limit_ms [Integer] the longest wait the caller wants
-    # @return [Integer] milliseconds to wait now: what is left, at most `limit_ms`
+    # @return [Integer] milliseconds to wait now: the remaining time, at most `limit_ms`
     def wait_ms(limit_ms)
       left = remaining_ms
       (left && left < limit_ms) ? left : limit_ms
@@ -54,13 +54,13 @@ module Penstock
     end
 
     # @param timeout_ms [Integer] milliseconds from now
-    # @return [Deadline] the sooner of this one and one `timeout_ms` from now: it never gets later
+    # @return [Deadline] the sooner of this one and one `timeout_ms` from now: never later than this one
     def within(timeout_ms)
       other = @clock.monotonic_ms + timeout_ms
       (@at_ms && @at_ms <= other) ? self : self.class.new(other, clock: @clock)
     end
 
-    # @param margin_ms [Integer] milliseconds kept for what comes after
+    # @param margin_ms [Integer] milliseconds reserved for later stages
     # @return [Deadline] one that ends `margin_ms` earlier
     def before(margin_ms)
       @at_ms ? self.class.new(@at_ms - margin_ms, clock: @clock) : self

@@ -5,16 +5,16 @@ require_relative "errors"
 require_relative "runtime/threads"
 
 module Penstock
-  # The application inside another server's process: Puma, Sidekiq, a Rake task. It handles no signals and ends no process; the
-  # host says when to start and to stop.
+  # Runs the application inside another server's process: Puma, Sidekiq, a Rake task. It handles no signals and ends no process;
+  # the server decides when to start and to stop it.
   #
   #     Penstock::Embedded.start   # in a worker, after it was forked
   #     Penstock::Embedded.stop    # before it ends; waits
   #
-  # One application, {Penstock.app}, once a process: started anew after a fork, not after {stop}. Any thread; {quiet} and {stop}
-  # from traps too.
+  # One application, {Penstock.app}, once per process: it can be started again after a fork, but not after {stop}. Any thread;
+  # {quiet} and {stop} from traps too.
   module Embedded
-    # One start: there as a whole or not at all. `code` is what it has come to.
+    # One start; published only when complete. `code` is its exit code.
     Run = Struct.new(:pid, :app, :thread, :code) do
       # A fork's child has no thread of its parent's.
       def here? = pid == ::Process.pid
@@ -24,15 +24,15 @@ module Penstock
     @starting = Mutex.new
 
     class << self
-      # Begins to consume, on a thread of its own. Does nothing when it has begun already. Not in a trap.
+      # Begins to consume, on a thread of its own. Does nothing if it has begun already. Not in a trap.
       #
-      # Where a route says `run_on :processes` it waits until the boot file was loaded once more, in the process from which the
-      # others are forked, 60 s at most. There it does nothing: a boot file may call it.
+      # If a route uses `run_on :processes`, it waits until the boot file was loaded again, in the process from which the others
+      # are forked, 60 s at most. In that process it does nothing: a boot file may call it.
       # @param app [Application]
-      # @param boot_file [String, nil] the file that defines the application, found as the command line finds it where it isn't
-      #   said; asked for only with `run_on :processes`
+      # @param boot_file [String, nil] the file that defines the application, by default the command line's; needed only with
+      #   `run_on :processes`
       # @return [void]
-      # @raise [ConfigurationError] what is wrong with settings, routes and the boot file, before anything starts
+      # @raise [ConfigurationError] lists the problems of settings, routes and the boot file, before anything starts
       def start(app = Penstock.app, boot_file: nil)
         return if Application::ProcessMold.inside?
         raise ConfigurationError, "no application is defined: load your boot file first" unless app
@@ -44,8 +44,8 @@ module Penstock
       # @return [void]
       def quiet = run_here&.app&.quiet!
 
-      # Stops in order and waits until it has ended. Does nothing where nothing was started.
-      # @return [Integer, nil] what the exit code would be, nil where it failed or was never started
+      # Stops in order and waits until it has ended. Does nothing if nothing was started.
+      # @return [Integer, nil] the exit code a server would have, nil where it failed or was never started
       def stop
         run = run_here or return
         run.app.stop!
@@ -58,7 +58,7 @@ module Penstock
 
       private
 
-      # Read once and then kept: another thread may start meanwhile.
+      # Read once and then kept: another thread may start it meanwhile.
       def run_here
         run = @run
         run if run&.here?
@@ -75,7 +75,7 @@ module Penstock
         raise
       end
 
-      # That it died must not go unnoticed: the host goes on.
+      # Its death must be reported: the server continues without it.
       def threads(app)
         Runtime::Threads.new(lambda do |_name, error|
           app.monitor.instrument("error.occurred", {type: "runner.call.error", error: error})

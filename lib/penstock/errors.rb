@@ -4,29 +4,29 @@ require_relative "printable"
 
 # Runs Ruby code on the records of Apache Kafka: many threads, many processes, in order, nothing lost.
 module Penstock
-  # Tags every error Penstock raises, so `rescue Penstock::Error` catches all of them, whatever class they inherit from.
-  # The classes are named by what the caller can do about them, not by where they come from.
+  # Tags every error Penstock raises, so `rescue Penstock::Error` catches all of them, even if they inherit from different
+  # classes. The classes are named by what the caller can do about them, not by where they come from.
   module Error
   end
 
-  # One thing that is wrong in a configuration: where it is, what is wrong, and the way out.
+  # One problem of a configuration: where it is, what is wrong, and how to fix it.
   #
-  # `path` is the place as the user wrote it (`"config.concurrency"`, `"routes: topic orders"`), `message` a sentence
-  # without the place, `hint` the way out or nil.
+  # `path` is the place as the user wrote it (`"config.concurrency"`, `"routes: topic orders"`), `message` a sentence without
+  # the place, `hint` how to fix it, or nil.
   Problem = Struct.new(:path, :message, :hint) do
     def initialize(path, message, hint = nil)
       super
       freeze
     end
 
-    # @return [String] one line: place, what is wrong, the way out
+    # @return [String] one line: place, what is wrong, how to fix it
     def to_s
       [("#{path}: " if path), message, (". #{hint}" if hint)].join
     end
   end
 
-  # The setup or the routes cannot be used. Raised before any connection is opened, with everything that is wrong at
-  # once, so that one run is enough to see all of it. The process exits with code 1.
+  # The setup or the routes cannot be used. Raised before any connection is opened, with all problems at once, so that one run
+  # shows all of them. The process exits with code 1.
   class ConfigurationError < StandardError
     include Error
 
@@ -51,31 +51,31 @@ module Penstock
     end
   end
 
-  # No boot file at the place where it was looked for. The message names every place tried.
+  # There is no boot file at the places searched. The message lists them.
   class MissingBootFileError < StandardError
     include Error
   end
 
-  # Kafka or its client library answered with an error. {KafkaError.build} picks the subclass by what can be done:
-  # {RetriableError} (the same call may succeed later), {FatalError} (this client is lost and must be made anew),
-  # {FencedError} (another client has taken this one's place).
+  # Kafka or its client library returned an error. {KafkaError.build} picks the subclass by what can be done: {RetriableError}
+  # (the same call may succeed later), {FatalError} (this client is lost and must be re-created), {FencedError} (another client
+  # has taken this one's place).
   class KafkaError < StandardError
     include Error
 
-    # Names that say that somebody else took over this client's identity.
+    # Error names which mean that another client has taken over this client's identity.
     FENCED = %i[fenced producer_fenced fenced_instance_id unreleased_instance_id].freeze
 
     # @return [Symbol] the client library's name of the error, downcased, without a leading underscore: `:timed_out`
     attr_reader :code
     # @return [Integer] its number: above zero from a broker, below zero from the client library
     attr_reader :number
-    # @return [String, nil] the text as the broker or the client library gave it
+    # @return [String, nil] the text of the broker or the client library
     attr_reader :broker_message
 
     class << self
       # @param number [Integer] error number
       # @param name [String, Symbol] name as the client library writes it (`"_TRANSPORT"`)
-      # @param message [String, nil] what the broker or library says
+      # @param message [String, nil] text of the broker or the library
       # @return [KafkaError] of the subclass that fits
       def build(number:, name:, message: nil, fatal: false, retriable: false, abortable: false)
         code = code_of(name)
@@ -102,7 +102,7 @@ module Penstock
     def initialize(message = nil, code: :unknown, number: -1, fatal: false, retriable: false, abortable: false)
       @code = code
       @number = number
-      message &&= Printable.utf8(message.to_s) # a broker's words may be in it
+      message &&= Printable.utf8(message.to_s) # it may contain a broker's text
       @broker_message = message
       @fatal = fatal
       @retriable = retriable
@@ -134,13 +134,13 @@ module Penstock
   class FatalError < KafkaError
   end
 
-  # Another client with the same identity (transactional id or static member id) has taken over. Don't reopen at once:
-  # the two would take it from each other in turns.
+  # Another client with the same identity (transactional id or static member id) has taken over. Don't reopen at once: the two
+  # would take it from each other in turns.
   class FencedError < FatalError
   end
 
-  # A transaction was open for longer than `transaction.timeout.ms`, so the coordinator has aborted it. Nothing of it is
-  # visible; it may be run again. The producer has a new client.
+  # A transaction was open for longer than `transaction.timeout.ms`, so the coordinator has aborted it. None of it is visible;
+  # it may be run again. The producer has a new client.
   class TransactionTimeoutError < RetriableError
   end
 
@@ -151,7 +151,7 @@ module Penstock
     end
   end
 
-  # A wait ended by its time limit. What was waited for may still happen: its outcome is unknown, not failed.
+  # A wait reached its time limit. The awaited event may still happen: its outcome is unknown, not failed.
   class WaitTimeoutError < StandardError
     include Error
   end
@@ -166,12 +166,12 @@ module Penstock
     include Error
   end
 
-  # A message given to the producer can't be sent: the text says which part is wrong. Nothing was sent.
+  # A message given to the producer can't be sent: the text shows which part is wrong. Nothing was sent.
   class MessageInvalidError < StandardError
     include Error
   end
 
-  # A message has a payload of more than the producer's `max_payload_size`. Nothing was sent.
+  # The payload of a message is larger than the producer's `max_payload_size`. Nothing was sent.
   class MessageTooLargeError < MessageInvalidError
   end
 
@@ -195,7 +195,7 @@ module Penstock
     end
   end
 
-  # Of many messages only some were accepted.
+  # Only some of the messages were accepted.
   class ProduceManyError < ProduceError
     # @return [Array] delivery handles of the messages accepted before the error, in their order
     attr_reader :dispatched
@@ -206,32 +206,32 @@ module Penstock
     end
   end
 
-  # No producer of a pool was free within the time. Nothing was done: try again, or make the pool larger.
+  # No producer of a pool became free in time. Nothing was done: try again, or make the pool larger.
   class PoolTimeoutError < StandardError
     include Error
   end
 
-  # The settings of a producer's variant can't be used: which, and why not.
+  # The settings of a producer's variant can't be used; the message shows which, and why.
   class VariantInvalidError < ConfigurationError
   end
 
-  # Somebody subscribes to statistics of a client that was made without them.
+  # A listener was subscribed to statistics of a client that was created without them.
   class StatisticsNotEnabledError < StandardError
     include Error
   end
 
-  # A transaction was asked of a producer without `transactional.id`.
+  # A transaction was requested from a producer without `transactional.id`.
   class ProducerNotTransactionalError < StandardError
     include Error
   end
 
-  # Something that only makes sense inside a transaction was called outside of one.
+  # A method that only makes sense inside a transaction was called outside of one.
   class TransactionRequiredError < StandardError
     include Error
   end
 
-  # What was to be marked as consumed in a transaction isn't a record with topic, partition and offset, or isn't told who
-  # consumed it.
+  # The object to be marked as consumed in a transaction isn't a record with topic, partition and offset, or the consumer is
+  # missing.
   class TransactionalOffsetInvalidError < StandardError
     include Error
   end
@@ -241,14 +241,14 @@ module Penstock
     include Error
   end
 
-  # The block of a transaction was left by `return`, `break` or `throw`, which doesn't say whether it is to be committed: it
-  # was aborted.
+  # The block of a transaction was left by `return`, `break` or `throw`, which doesn't show whether to commit it: it was
+  # aborted.
   class EarlyTransactionExitNotAllowedError < StandardError
     include Error
 
     def initialize(message = "the block of a transaction was left by return, break or throw: it was aborted. Leave it by its " \
-                             "end to commit, by `raise Penstock::AbortTransaction` to abort. (Timeout.timeout without a " \
-                             "class of its own leaves it by throw, too: give it one)")
+                             "end to commit, by `raise Penstock::AbortTransaction` to abort. (Timeout.timeout without an " \
+                             "error class leaves it by throw, too: pass one)")
       super
     end
   end
@@ -263,17 +263,17 @@ module Penstock
     include Error
   end
 
-  # The command line named a command that doesn't exist.
+  # The command line was called with a command that doesn't exist.
   class UnknownCommandError < StandardError
     include Error
   end
 
-  # A payload, key or header could not be turned into an object. It is an error of that record alone; its raw bytes stay
-  # untouched. `cause` is what the deserializer raised.
+  # A payload, key or header could not be deserialized. This is an error of that record alone; its raw bytes are unchanged.
+  # `cause` is the deserializer's error.
   class DeserializationError < StandardError
     include Error
 
-    # The text of the cause may quote the payload, which doesn't belong into a log at full length.
+    # The text of the cause may quote the payload, which doesn't belong in a log at full length.
     QUOTED = 100
 
     # @return [String] topic of the record
@@ -289,7 +289,7 @@ module Penstock
     # @param partition [Integer]
     # @param offset [Integer]
     # @param part [Symbol] `:payload`, `:key` or `:headers`
-    # @param reason [Exception, String, nil] what the deserializer raised
+    # @param reason [Exception, String, nil] the deserializer's error
     def initialize(topic:, partition:, offset:, part: :payload, reason: nil)
       @topic = topic
       @partition = partition
@@ -311,28 +311,28 @@ module Penstock
     include Error
   end
 
-  # A partition has no record at or after the time that was asked for.
+  # A partition has no record at or after the requested time.
   class InvalidTimeBasedOffsetError < StandardError
     include Error
   end
 
-  # User code raises it to say that the process must stop: the record isn't retried, skipped or dead-lettered, its offset
-  # stays where it was, and the next owner gets it again.
+  # Raised by user code to stop the process: the record isn't retried, skipped or dead-lettered, its offset stays where it was,
+  # and the next owner gets it again.
   class CriticalError < StandardError
     include Error
   end
 
-  # Raised inside user code that still runs when a stop has used up its time. It is not a StandardError and carries no
-  # {Error} tag, so that no `rescue => error` in user code takes a stop for a failure; `ensure` runs as always.
+  # Raised inside user code that still runs when a stop has used up its time. It is not a StandardError and carries no {Error}
+  # tag, so that no `rescue => error` in user code handles a stop as a failure; `ensure` runs as always.
   class Interrupted < Exception # rubocop:disable Lint/InheritException -- see above: `rescue => error` must not catch it
-    def initialize(message = "the process stops and the time for this job is over")
+    def initialize(message = "the process stops and the time for this job has run out")
       super
     end
   end
 
-  # Raised inside a call of `consume` that takes longer than its route's `time_limit`. It counts as the failure of the record at
-  # hand: retried, dead-lettered. Like {Interrupted} it is not a StandardError, so that no `rescue => error` in user code goes on
-  # as if nothing were.
+  # Raised inside a call of `consume` that takes longer than its route's `time_limit`. It counts as the failure of the current
+  # record: retried, dead-lettered. Like {Interrupted} it is not a StandardError, so that no `rescue => error` in user code
+  # continues as if nothing had happened.
   class TimeLimitExceeded < Exception # rubocop:disable Lint/InheritException -- see above
     # @param topic [String]
     # @param partition [Integer]
@@ -343,12 +343,12 @@ module Penstock
     end
   end
 
-  # A strategy for dead letters answered something that isn't `:retry`, `:dispatch`, `:skip` or one of them with a topic.
+  # A strategy for dead letters returned something other than `:retry`, `:dispatch`, `:skip` or one of them with a topic.
   class UnsupportedCaseError < StandardError
     include Error
   end
 
-  # A record is put away without having been looked at: each time it ran alone the process died.
+  # A record is dead-lettered without being run: each time it ran alone, the process died.
   class QuarantinedError < StandardError
     include Error
 
@@ -362,7 +362,7 @@ module Penstock
     end
   end
 
-  # A take from a lane doesn't join the one before it. Nothing is lost: the lane is sought back to the expected offset.
+  # A take from a lane doesn't continue where the last one ended. Nothing is lost: the lane seeks to the expected offset.
   class LaneDiscontinuity < StandardError
     include Error
 
@@ -384,7 +384,7 @@ module Penstock
     end
   end
 
-  # A rule of Penstock's own is broken. Please report it together with the text and the dump.
+  # An invariant of Penstock is broken. Please report it together with the text and the dump.
   class InternalError < StandardError
     include Error
   end

@@ -9,8 +9,8 @@ require_relative "lint/partitioner"
 require_relative "lint/strategy"
 
 module Penstock
-  # The contracts of objects that applications hand in, as wrappers that can be run: each behaves like what it wraps and raises
-  # {Violation} when that breaks its contract. For an application's tests, or for a topic that behaves strangely:
+  # Checks the contracts of objects that applications provide: wrappers that behave like the wrapped object and raise
+  # {Violation} when it breaks its contract. For an application's tests, or for a topic that behaves strangely:
   #
   #     filter Penstock::Lint::FilterFactory.new(->(topic, partition) { OfficeHours.new })
   #     parallel by: Penstock::Lint::Partitioner.new(->(message) { message.headers["tenant"] })

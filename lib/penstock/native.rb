@@ -3,10 +3,10 @@
 require_relative "errors"
 
 module Penstock
-  # The driver: librdkafka behind handles of our own. Nothing here knows of routes, units or consumers of the user's.
+  # The driver: wraps librdkafka in our own handles. It doesn't depend on routes, units or the user's consumers.
   #
-  # This file loads the extension and what belongs to every handle (errors, fork); each class is in a file of its own
-  # under `native/`, which requires this one.
+  # This file loads the extension and what every handle uses (errors, fork); each class is in a file of its own under `native/`,
+  # which requires this one.
   module Native
   end
 end

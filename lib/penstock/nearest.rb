@@ -3,8 +3,8 @@
 require "did_you_mean"
 
 module Penstock
-  # Finds the name that somebody probably meant. Ruby's own did_you_mean does the work: it ships with every Ruby, is tuned
-  # on misspelt identifiers, and answers nothing rather than something far off.
+  # Finds the name that a user probably meant. Ruby's own did_you_mean does the work: it ships with every Ruby, is tuned to
+  # misspelt identifiers, and returns nothing rather than a distant match.
   module Nearest
     module_function
 
@@ -22,7 +22,7 @@ module Penstock
       "Did you mean #{nearest}?" if nearest
     end
 
-    # `max-messages`, `maxMessages` and `max.messages` are `max_messages` to a person, and far off by letters replaced.
+    # `max-messages`, `maxMessages` and `max.messages` mean `max_messages` to a person, but differ too much for a spell checker.
     def same_letters(name, names)
       wanted = letters(name)
       names.find { |candidate| candidate != name && letters(candidate) == wanted }

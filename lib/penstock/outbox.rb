@@ -8,25 +8,25 @@ require_relative "outbox/settings"
 require_relative "outbox/store"
 
 module Penstock
-  # Messages that are sent if, and only if, a transaction of the application's database commits: {enqueue} writes them into a
-  # table, within that transaction, and a {Relay} sends them from there, in order a key, at least once.
+  # Sends messages if, and only if, a transaction of the application's database commits: {enqueue} writes them to a table,
+  # within that transaction, and a {Relay} sends them from there, in order per key, at least once.
   #
   #     Order.transaction do
   #       order.save!
   #       Penstock::Outbox.enqueue(topic: "orders", key: order.id.to_s, payload: order.to_json)
   #     end
   #
-  # Needs Active Record, with PostgreSQL or SQLite, and the table of `penstock outbox install`. docs/outbox.md says how it
+  # Needs Active Record, with PostgreSQL or SQLite, and the table of `penstock outbox install`. docs/outbox.md describes how it
   # behaves.
   module Outbox
     @lock = Mutex.new
 
     class << self
-      # Changes settings, for all that is asked for from now on; what isn't said has its default. Connects to nothing.
+      # Changes settings for all later calls; a setting that isn't set has its default. Connects to nothing.
       #
       # @yieldparam config [Settings]
       # @return [void]
-      # @raise [ConfigurationError] with everything that is wrong
+      # @raise [ConfigurationError] lists every problem
       def setup
         settings = Settings.new
         yield settings
@@ -42,25 +42,25 @@ module Penstock
         @settings || @lock.synchronize { @settings ||= Settings.new.finish! }
       end
 
-      # Puts a message into the table, as part of the transaction at hand.
+      # Writes a message to the table, as part of the current transaction.
       #
       # @param message [Hash] `topic`, `payload`, `key`, `headers`, `partition`, `partition_key`, `timestamp`: as {Producer}
       #   takes them
       # @return [Integer] id of its row
-      # @raise [MessageInvalidError] with everything that is wrong with it, and before anything is written
-      # @raise [ConfigurationError] the table isn't there
+      # @raise [MessageInvalidError] lists every problem of the message; nothing was written
+      # @raise [ConfigurationError] the table doesn't exist
       # @raise [ActiveRecord::ActiveRecordError]
       def enqueue(**message) = writer.enqueue([message]).first
 
-      # Puts messages into the table, all or none.
+      # Writes messages to the table, all or none.
       #
       # @param messages [Array<Hash>] as {enqueue} takes one
       # @return [Array<Integer>] ids of their rows, in the order of the messages
       # @raise (see #enqueue)
       def enqueue_many(messages) = writer.enqueue(messages)
 
-      # @yieldreturn [Producer] makes the relay's producer; without a block it is as the settings say
-      # @return [Relay] a new one, which does nothing yet
+      # @yieldreturn [Producer] creates the relay's producer; by default that of the settings
+      # @return [Relay] a new one, not started
       def relay(&make_producer)
         require_relative "outbox/relay"
         make_producer ||= config.producer || method(:own_producer)
@@ -70,7 +70,7 @@ module Penstock
       # Starts a relay on a thread of this process.
       #
       # @return [Relay] {Relay#stop} ends it
-      # @raise [ConfigurationError] the table can't keep an order, or isn't there
+      # @raise [ConfigurationError] the table can't keep an order, or doesn't exist
       def start = relay.start.tap { |relay| writer.relay = relay }
 
       # @return [Store::Lag] how many rows wait, and for how long
@@ -80,19 +80,20 @@ module Penstock
       # @return [Array<Hash{String => Object}>] rows without their payload, the oldest first
       def rows(state, limit: 100) = database.telling { store.list(state.to_s, limit) }
 
-      # Sends rows that are parked or set aside now. A row that was set aside goes out behind those that went on without it.
+      # Sends rows that are parked or set aside now. A row that was set aside is sent after the later rows of its key that were
+      # sent without it.
       #
       # @param ids [Array<Integer>]
       # @return [Integer] how many there were
       def retry(*ids) = store.retry(ids.flatten)
 
-      # Deletes rows that are parked or set aside: their messages are never sent, and what has their key goes on.
+      # Deletes rows that are parked or set aside: their messages are never sent, and the other rows of their key are sent.
       #
       # @param ids [Array<Integer>]
       # @return [Integer] how many there were
       def discard(*ids) = store.discard(ids.flatten)
 
-      # Deletes rows that were kept when their message was delivered (`after_delivery: :keep`).
+      # Deletes rows that were kept after delivery (`after_delivery: :keep`).
       #
       # @param older_than [Numeric] seconds
       # @return [Integer] how many there were
@@ -111,15 +112,15 @@ module Penstock
 
       def store = Store.new(database, config, Clock::SYSTEM)
 
-      # Nothing is doubled by the client itself, and what can't be delivered is known before long.
+      # The client itself sends no duplicates, and failed deliveries are known soon.
       def own_producer
         application = Penstock.app || raise(ConfigurationError.new([Problem.new("outbox: producer", "no application is defined",
-          "Write `class PenstockApp < Penstock::App`, or say how to make a producer: config.producer = -> { … }")]))
+          "Write `class PenstockApp < Penstock::App`, or set config.producer = -> { … } to create a producer")]))
         application.separate_producer { |own| own.kafka = own.kafka.except(*REPLACED).merge(properties) }
       end
 
-      # Properties that a relay's producer doesn't take from the application: those it has its own values of, and those of which
-      # an idempotent producer refuses what the application's may have.
+      # Properties that a relay's producer doesn't take from the application: those with values of its own, and those whose
+      # application values an idempotent producer may refuse.
       REPLACED = %i[transactional.id enable.idempotence linger.ms queue.buffering.max.ms message.timeout.ms delivery.timeout.ms
         topic.metadata.propagation.max.ms acks request.required.acks retries message.send.max.retries
         max.in.flight max.in.flight.requests.per.connection queuing.strategy].freeze

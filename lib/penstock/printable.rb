@@ -6,7 +6,7 @@ module Penstock
   # command line goes through here. Such characters are shown as escapes: `\e`, `\n`, `\x07`, `\u202E`; a byte that isn't
   # UTF-8 as `\xFF`. Text without them is returned as it is, so applying it twice changes nothing.
   #
-  # Nothing here raises, whatever `to_s` or `message` of a value does. Stateless; any thread.
+  # Nothing here raises, even if `to_s` or `message` of a value does. Stateless; any thread.
   module Printable
     # Longest text of one line, in bytes.
     LINE_BYTES = 2_048
@@ -19,21 +19,21 @@ module Penstock
     # direction of writing. The two joiners are part of ordinary words in some scripts, and of emoji.
     UNSAFE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}&&[^\u200C\u200D]]/
     UNSAFE_IN_LINES = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}&&[^\u200C\u200D\n]]/
-    # The same in text that is ASCII only, which most is: several times as quick.
+    # The same for text that is ASCII only, which most is: several times as fast.
     ASCII_UNSAFE = /[\x00-\x1F\x7F]/
     ASCII_UNSAFE_IN_LINES = /[\x00-\x09\x0B-\x1F\x7F]/
     NAMED = {"\e" => '\e', "\n" => '\n', "\r" => '\r', "\t" => '\t'}.freeze
-    # Text in these is taken for UTF-8; others are converted.
+    # Text in these encodings is treated as UTF-8; others are converted.
     TAKEN_FOR_UTF8 = [Encoding::UTF_8, Encoding::BINARY, Encoding::US_ASCII].freeze
     private_constant :UNSAFE, :UNSAFE_IN_LINES, :ASCII_UNSAFE, :ASCII_UNSAFE_IN_LINES, :NAMED, :TAKEN_FOR_UTF8
 
     class << self
-      # @param value [Object] anything; its `to_s` is taken
+      # @param value [Object] anything; its `to_s` is used
       # @param limit [Integer, nil] bytes of the result, at least 40; nil for no limit
       # @return [String] one line of valid UTF-8
       def line(value, limit = LINE_BYTES) = safe(value, limit, UNSAFE)
 
-      # @param value [Object] anything; its `to_s` is taken
+      # @param value [Object] anything; its `to_s` is used
       # @param limit [Integer, nil] bytes of the result, at least 40; nil for no limit
       # @return [String] the same with its line breaks (`\n`)
       def lines(value, limit = TEXT_BYTES) = safe(value, limit, UNSAFE_IN_LINES)
@@ -49,7 +49,7 @@ module Penstock
 
       # @param error [Exception, Object]
       # @param limit [Integer] bytes of its message
-      # @return [String] "IOError: closed stream"; what isn't an exception as it is
+      # @return [String] "IOError: closed stream"; a value that isn't an exception as with {line}
       def error(error, limit = LINE_BYTES)
         return line(error, limit) unless error.is_a?(Exception)
 
@@ -58,20 +58,20 @@ module Penstock
 
       # @param error [Exception, nil]
       # @param limit [Integer] bytes
-      # @return [String] its message in one line; nothing for nil
+      # @return [String] its message in one line; empty for nil
       def message(error, limit = LINE_BYTES) = line(text_of { error&.message }, limit)
 
       # @param value [Object]
       # @param limit [Integer, nil] bytes; nil for no limit
-      # @return [String] as `inspect` shows it; of a String no more is looked at than is shown
+      # @return [String] as `inspect` shows it; of a String only the shown part is processed
       def inspect(value, limit = NAME_BYTES)
         return line(text_of { value.inspect }, limit) unless value.is_a?(String)
 
         line("\"#{line(value, limit && (limit - 2))}\"", limit)
       end
 
-      # Any value as JSON that a terminal can show: keys and texts are made valid UTF-8, what JSON doesn't have becomes text or
-      # null, and characters that drive a terminal are written as JSON's own escapes.
+      # Any value as JSON that a terminal can show: keys and texts are made valid UTF-8, values without a JSON form become text
+      # or null, and characters that control a terminal are written as JSON's own escapes.
       # @param value [Object]
       # @param pretty [Boolean] with indentation
       # @return [String]
@@ -106,7 +106,7 @@ module Penstock
       # @yieldreturn [Object]
       # @return [String] a plain one, also for subclasses of String
       def text_of
-        "#{yield}" # rubocop:disable Style/RedundantInterpolation -- to_s may answer something else than a String
+        "#{yield}" # rubocop:disable Style/RedundantInterpolation -- to_s may not return a String
       rescue StandardError, ScriptError, SystemStackError => error
         "(its text can't be read: it raised #{error.class.name})"
       end
@@ -125,7 +125,7 @@ module Penstock
         format((code > 0xFFFF) ? '\u{%X}' : '\u%04X', code)
       end
 
-      # @return [String] at most so many bytes from the front, without half a character at its end
+      # @return [String] at most that many bytes from the front, without half a character at its end
       def head(text, bytes)
         part = text.byteslice(0, bytes)
         return part unless TAKEN_FOR_UTF8.include?(text.encoding)

@@ -31,12 +31,12 @@ module Penstock
   #
   # One producer is enough for a process: any number of threads may use it. The first call that needs a client opens it, and
   # starts its threads. So a producer that was only set up may be inherited by forked children, each of which gets a client of
-  # its own; one that was used raises {ForkedHandleError} in a child. It ends with {#close}; messages that are still queued
-  # when a process ends without it are lost.
+  # its own; one that was used raises {ForkedHandleError} in a child. It ends with {#close}; messages that are still queued when
+  # a process ends without it are lost.
   #
   # A message is a Hash: `topic` (String or Symbol), `payload` (String or nil), and optionally `key`, `partition`,
-  # `partition_key`, `timestamp` (Time or ms), `headers` (values String, nil or Array of them), `label` (any object,
-  # handed back with the report), `handle` (false: no handle is needed, which costs less).
+  # `partition_key`, `timestamp` (Time or ms), `headers` (values String, nil or Array of them), `label` (any object, returned
+  # with the report), `handle` (false: no handle is needed, which costs less).
   #
   # There are three outcomes. A call that raises {MessageInvalidError} or, from `*_async`, {ProduceError} has not sent the
   # message. A delivery error is final. A wait that times out means *unknown*: the message may still arrive.
@@ -50,7 +50,7 @@ module Penstock
     attr_reader :middleware
 
     # @yieldparam config [Settings]
-    # @raise [ConfigurationError] with everything that is wrong
+    # @raise [ConfigurationError] lists every problem
     def initialize(&block)
       @connection = Connection.new(self)
       @buffer = Buffer.new
@@ -62,9 +62,9 @@ module Penstock
     #
     # @yieldparam config [Settings]
     # @return [void]
-    # @raise [ConfigurationError] with everything that is wrong, or when it is configured already
+    # @raise [ConfigurationError] lists every problem, or it is configured already
     def setup
-      raise ConfigurationError, "the producer #{id} is configured already: make another one" unless status.initial?
+      raise ConfigurationError, "the producer #{id} is configured already: create another one" unless status.initial?
 
       settings = Settings.new
       yield settings
@@ -80,7 +80,7 @@ module Penstock
     # @return [String, nil] nil before setup
     def id = config&.id
 
-    # Hands a message to the client and returns at once.
+    # Passes a message to the client and returns at once.
     #
     # @param message [Hash] see {Producer}
     # @return [Delivery::Handle, true] true for `handle: false`
@@ -106,11 +106,11 @@ module Penstock
       pipeline.produce_sync(message)
     end
 
-    # Hands messages to the client, all of which are checked before the first is sent.
+    # Passes messages to the client; all are checked before the first is sent.
     #
     # @param messages [Array<Hash>]
     # @param handle [Boolean] false: no handles are needed
-    # @return [Array<Delivery::Handle>] in the order of the messages; true instead of each without handles
+    # @return [Array<Delivery::Handle>] in the order of the messages; without handles, true for each message
     # @raise [MessageInvalidError] none was sent
     # @raise [ProduceManyError] some were accepted: `dispatched`
     # @raise [ProducerClosedError, ForkedHandleError, ConfigurationError] the producer can't be used
@@ -123,8 +123,8 @@ module Penstock
     # @param messages [Array<Hash>] checked, all of them, before the first is sent
     # @return [Array<Delivery::Handle>] resolved, in the order of the messages
     # @raise [MessageInvalidError] none was sent
-    # @raise [ProduceManyError] of the first failure, after all have been waited for; `dispatched` are the handles of those
-    #   the client accepted: each knows its outcome
+    # @raise [ProduceManyError] of the first failure, after waiting for all; `dispatched` has the handles of the messages that
+    #   the client accepted, each with its outcome
     # @raise [ProducerClosedError, ForkedHandleError, ConfigurationError] the producer can't be used
     def produce_many_sync(messages)
       pipeline.produce_many(messages, sync: true)
@@ -133,7 +133,7 @@ module Penstock
     # @return [Array<Hash>] a copy of the buffer
     def messages = @buffer.to_a
 
-    # Waits until everything handed to the client was reported. The buffer is not touched.
+    # Waits until everything passed to the client was reported. The buffer is not affected.
     #
     # @param timeout_ms [Integer]
     # @return [Boolean] false when the time limit was reached first
@@ -141,7 +141,7 @@ module Penstock
       @connection.use { |_, client| OffThread.call { client.flush(timeout_ms) } }
     end
 
-    # Discards the buffer, and what is queued or in flight: those deliveries end with an error.
+    # Discards the buffer and all messages that are queued or in flight: those deliveries end with an error.
     #
     # @return [void]
     def purge
@@ -157,7 +157,7 @@ module Penstock
 
     # Runs the block in a transaction and commits it at the end of the block. One transaction runs at a time: other threads and
     # fibers wait for their turn, also those that only produce. A block inside another's block belongs to that one's transaction.
-    # What the block raises aborts the transaction and is raised again, except {AbortTransaction}.
+    # An error that the block raises aborts the transaction and is raised again, except {AbortTransaction}.
     #
     # A producer with a `transactional.id` sends nothing outside of a transaction: a call outside of a block is a transaction of
     # its own, and waits for its commit.
@@ -166,7 +166,7 @@ module Penstock
     # @return [Object, nil] what the block returns; nil when it was left by {AbortTransaction}
     # @raise [ProducerNotTransactionalError] it has no `transactional.id`
     # @raise [EarlyTransactionExitNotAllowedError] the block was left by return, break or throw: it is aborted
-    # @raise [KafkaError] it could not begin, or was not committed; {FencedError} when another has taken over the id
+    # @raise [KafkaError] it could not begin, or was not committed; {FencedError} when another producer has taken over the id
     # @raise [WaitTimeoutError] the commit was not answered: it may be committed or not
     # @raise [ProducerClosedError, ForkedHandleError, ConfigurationError] the producer can't be used
     def transaction(&block)
@@ -185,11 +185,12 @@ module Penstock
       @transactions ? !@transactions.current.nil? : false
     end
 
-    # Makes the offset after a record part of the transaction: it is committed for the group with the messages, or not.
+    # Makes the offset after a record part of the transaction: the group's offset is committed if, and only if, the messages
+    # are.
     #
     # @param consumer [#group_metadata, Native::GroupMetadata] the one that consumed the record
     # @param message [#topic, #partition, #offset]
-    # @param offset_metadata [String, nil] kept with the offset
+    # @param offset_metadata [String, nil] stored with the offset
     # @return [void]
     # @raise [TransactionRequiredError] outside of a transaction
     # @raise [TransactionalOffsetInvalidError] the message has no offset, or the consumer no group
@@ -215,10 +216,10 @@ module Penstock
 
     # @api private
     # @param transaction [Transaction]
-    # @return [Symbol] what became of it, as far as that can be found out now: see {Transaction#fate}
+    # @return [Symbol] its outcome, as far as that can be found out now: see {Transaction#fate}
     def settle_transaction(transaction) = @transactions.settle(transaction)
 
-    # Ends what a former owner of its id has left open, without waiting for its first transaction.
+    # Ends a transaction that an earlier owner of its id has left open, without waiting for its own first transaction.
     #
     # @api private
     # @return [void]
@@ -243,8 +244,8 @@ module Penstock
     end
     alias_method :variant, :with
 
-    # @return [Variant] whose settings hold for the calling fiber: the producer's own outside of any, also in listeners of
-    #   delivery events
+    # @return [Variant] the variant in effect for the calling fiber, in listeners of delivery events too; outside of any variant
+    #   the producer's own settings
     def current_variant
       @variants.current || (@own_variant ||= Variant.new(self))
     end
@@ -264,11 +265,11 @@ module Penstock
     # @raise [ProducerClosedError, ForkedHandleError, ConfigurationError] the producer can't be used
     def ready(message) = pipeline.prepare(message)
 
-    # Hands a message over. Runs neither user code nor listeners; waits only for a new client when the last one was replaced.
-    # With a transactional producer another thread sends it in a transaction of its own: an open transaction belongs to another
-    # caller and may be aborted.
+    # Passes a message to the client. Runs neither user code nor listeners; waits only for a new client when the last one was
+    # replaced. With a transactional producer another thread sends it in a transaction of its own: an open transaction belongs
+    # to another caller and may be aborted.
     #
-    # @param message [Hash] as {#ready} returned it
+    # @param message [Hash] returned by {#ready}
     # @param around [#call, nil] yields in a transaction, which the message then belongs to: called by that thread
     # @return [Delivery::Handle, TransactionalSender::Handle, nil] nil when the queue is full. Every handle is resolved in the
     #   end, when the producer is closed at the latest
@@ -283,11 +284,11 @@ module Penstock
 
     # -- client --
 
-    # @return [Native::Producer, DryClient, Object] what messages are handed to; opened when there is none
+    # @return [Native::Producer, DryClient, Object] the client that receives messages; opened when there is none
     # @raise [ProducerClosedError, ForkedHandleError, ConfigurationError] the producer can't be used
     def client = @connection.use { |_, client| client }
 
-    # Changes the properties of the first client. After a fork: what the parent made, this process is to use as its own.
+    # Changes the properties of the first client. Used after a fork, for a producer that the parent created.
     #
     # @api private
     # @param kafka [Config::KafkaHash] complete
@@ -299,7 +300,7 @@ module Penstock
     alias_method :queue_length, :queue_size
 
     # @param topic [String, Symbol]
-    # @return [Integer] how many partitions it has, -1 when that isn't known; kept for 30 s
+    # @return [Integer] its number of partitions, -1 when that isn't known; cached for 30 s
     def partition_count(topic)
       topic = topic.to_s
       @connection.use { |_, client| @counts.fetch(topic) { PartitionCounts.query(client, topic) } }
@@ -311,28 +312,28 @@ module Penstock
     # @return [Boolean]
     def transactional? = config.transactional?
 
-    # @return [(Integer, String), nil] number and text of the error that ended the client for good
+    # @return [(Integer, String), nil] number and text of the error that ended the client permanently
     def fatal_error = @connection.fatal_error
 
     # Closes the client, if no message, call or transaction is under way and the buffer is empty. Settings, middleware and
-    # listeners stay; the next call connects again.
+    # listeners are kept; the next call connects again.
     #
-    # @return [Boolean] whether it did
+    # @return [Boolean] whether it was closed
     def disconnect = @connection.disconnect
 
-    # @return [Boolean] whether {#disconnect} would do it now
+    # @return [Boolean] whether {#disconnect} would close it now
     def disconnectable? = @connection.disconnectable?
 
-    # Sends the buffer, waits for what is queued or in flight, then closes the client. What isn't delivered by then is
-    # discarded; a handle whose message may or may not have arrived ends as *unknown*. What wasn't delivered is counted, emitted
-    # as `producer.undelivered`, and offered to `config.undelivered`. It takes about a second longer than its time limit at most;
-    # afterwards every delivery is resolved.
+    # Sends the buffer, waits for messages that are queued or in flight, then closes the client. Messages that aren't delivered
+    # by then are discarded; a handle whose message may or may not have arrived ends as *unknown*. Undelivered messages are
+    # counted, emitted as `producer.undelivered`, and passed to `config.undelivered`. It takes at most about a second longer
+    # than its time limit; afterwards every delivery is resolved.
     #
-    # May be called again, by any thread, by a listener, in `at_exit` and in a signal handler. In a forked child it only
-    # forgets its parent's client. A transaction that runs may end within the time; no other begins.
+    # May be called again, by any thread, by a listener, in `at_exit` and in a signal handler. In a forked child it only forgets
+    # its parent's client. A running transaction may end within the time; no other begins.
     #
     # @param timeout_ms [Integer] milliseconds, `max_wait_timeout` unless given
-    # @param force [Boolean] Karafka's; what is late is discarded in any case
+    # @param force [Boolean] for compatibility with Karafka; late messages are discarded in any case
     # @return [void]
     # @raise [ProducerTransactionalCloseAttemptError] inside a transaction of its own
     def close(timeout_ms: nil, force: false)
@@ -387,7 +388,7 @@ module Penstock
       MessageBuilder.new(rules, partitioner: settings.kafka[:partitioner]) { |topic| partition_count(topic) }
     end
 
-    # Before setup it raises.
+    # Raises before setup.
     def pipeline = @pipeline || @connection.ensure_open
   end
 end

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
 module Penstock
-  # Of this gem.
+  # The version of this gem.
   VERSION = "0.1.0"
 end

@@ -75,7 +75,7 @@ module Penstock
       frozen = run.node(1)
       run.signal(:STOP, frozen)
       produce(600, "work 1")
-      run.await_log(/node 1 \(pid #{frozen}\): told to stop \(nothing was heard of it/)
+      run.await_log(/node 1 \(pid #{frozen}\): told to stop \(it sent no report/)
       run.await_log(/node 1 \(pid #{frozen}\): killed/)
       run.await("all records", 90) { ends(run).uniq.size == @produced }
       stop(run)

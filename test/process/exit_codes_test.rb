@@ -110,7 +110,7 @@ module Penstock
       release
 
       assert_equal 70, server.code, server.tail
-      assert_match(/a fault at before_commit/, server.log)
+      assert_match(/fault injected at before_commit/, server.log)
     end
 
     code(130, "Ctrl-C in a command that ends by itself") do

@@ -52,7 +52,7 @@ module Penstock
           assert_equal "ended with exit code 0", result.to_s, out
           assert_equal ["at_exit in server", "child ended with 1", *Array.new(4) { |index| "ran #{index}" }],
             out.lines(chomp: true).grep(/\A(ran|child|at_exit)/).sort
-          assert_match(%r{forked in Forks#consume of orders/0 and came back from it\. It is ended here.*`exit!`}, out)
+          assert_match(%r{forked in Forks#consume of orders/0 and returned from it\. It is ended here.*`exit!`}, out)
         end
       end
     end

@@ -3,7 +3,7 @@
 require "test_helper"
 require "penstock"
 
-# An application written as a class, asked before it runs.
+# An application written as a class, before it runs.
 class AppTest < Penstock::TestCase
   KAFKA = {"bootstrap.servers": "127.0.0.1:1"}.freeze
 
@@ -30,14 +30,14 @@ class AppTest < Penstock::TestCase
     end
   end
 
-  test "each state has its question, of which the first is true before anything runs" do
+  test "each state has its predicate, of which the first is true before anything runs" do
     states = %i[initializing initialized supervising running quieting quiet stopping stopped terminated]
 
     assert_equal [true, *[false] * 8], states.map { |state| app.public_send(:"#{state}?") }
     refute_predicate app, :done?
   end
 
-  test "it has its environment, its folder and its groups" do
+  test "an application class has its environment, its folder and its groups" do
     mine = app
     mine.routes.draw do
       topic(:orders) { consumer Consumer }
@@ -55,7 +55,7 @@ class AppTest < Penstock::TestCase
       mine.subscription_groups.to_h { |group, connections| [group.id, connections.map(&:name)] })
   end
 
-  test "asked itself, Penstock::App answers for the application of the process" do
+  test "calls on Penstock::App itself go to the application of the process" do
     mine = app
 
     assert_equal "shop", Penstock::App.config.client_id
@@ -65,14 +65,14 @@ class AppTest < Penstock::TestCase
     assert_equal %w[app], mine.consumer_groups.map(&:id)
   end
 
-  test "without one it says that there is none, instead of being one that nobody sees" do
+  test "without an application Penstock::App raises, instead of becoming an unnoticed application" do
     error = assert_raises(Penstock::ConfigurationError) { Penstock::App.setup { |config| config.client_id = "lost" } }
 
-    assert_equal "no application is defined: Penstock::App itself is none. Write `class PenstockApp < Penstock::App`, or load " \
+    assert_equal "no application is defined: Penstock::App isn't one. Write `class PenstockApp < Penstock::App`, or load " \
       "your boot file first", error.message
   end
 
-  test "what a block given to the producer says wrongly is told with settings and routes, not by the first message" do
+  test "a mistake in the producer's block is reported with those of settings and routes, not by the first message" do
     mine = app { |config| config.producer { |own| own.max_payload_sise = 5 } }
     mine.routes.draw { topic(:orders) { consumer Consumer } }
     error = assert_raises(Penstock::ConfigurationError) { mine.application.validate! }
@@ -81,7 +81,7 @@ class AppTest < Penstock::TestCase
       error.message
   end
 
-  test "the block is run for that once, and what is said later is looked at again" do
+  test "the block is run once for that, and again after a later setup" do
     runs = 0
     mine = app { |config| config.producer { |own| runs += own.idle_disconnect_timeout.zero? ? 1 : 0 } }
     mine.routes.draw { topic(:orders) { consumer Consumer } }
@@ -92,7 +92,7 @@ class AppTest < Penstock::TestCase
     assert_raises(Penstock::ConfigurationError) { mine.application.validate! }
   end
 
-  test "which topics it routes, by group, for questions about all of them" do
+  test "the routed topics are listed by group, for queries about all of them" do
     mine = app
     mine.routes.draw do
       topic(:orders) { consumer Consumer }
@@ -105,7 +105,7 @@ class AppTest < Penstock::TestCase
     assert_equal({"app" => %w[orders old], "reports" => %w[orders]}, mine.application.routed_topics(active: false))
   end
 
-  test "a node's producer is the node's, also where the boot file had it already, to listen to it" do
+  test "a node's producer has the node's settings, also where the boot file had already created it to subscribe to it" do
     mine = app do |config|
       config.kafka = {**KAFKA, "transactional.id": "shop"}
       config.producer { |own| own.kafka[:"linger.ms"] = 7 }
@@ -122,7 +122,7 @@ class AppTest < Penstock::TestCase
     assert_equal [before.id], heard
   end
 
-  test "a producer that the application was given stays as it is in a node" do
+  test "a producer given to the application stays as it is in a node" do
     given = Penstock::Producer.new { |config| config.kafka = KAFKA }
     mine = app { |config| config.producer = given }
     mine.producer
@@ -131,7 +131,7 @@ class AppTest < Penstock::TestCase
     assert_equal "penstock", given.config.kafka[:"client.id"]
   end
 
-  test "commands of the admin go about it as the settings say" do
+  test "commands of the admin use the settings" do
     listener = Object.new.tap { |one| def one.on_oauthbearer_token_refresh(_event) = nil }
     mine = app do |config|
       config.admin.max_wait_time = 7_000

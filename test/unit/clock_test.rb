@@ -12,7 +12,7 @@ class ClockTest < Penstock::TestCase
     assert_in_delta Time.now.to_f * 1_000, clock.wall_ms, 5_000
   end
 
-  test "the virtual twin answers the same questions" do
+  test "the virtual clock has the same methods" do
     assert_empty Penstock::Clock.public_instance_methods(false) - VirtualClock.public_instance_methods(false)
   end
 end

@@ -9,7 +9,7 @@ class DeadlineTest < Penstock::TestCase
     @clock = VirtualClock.new
   end
 
-  test "what is left never goes below nothing" do
+  test "the remaining time never goes below zero" do
     deadline = Penstock::Deadline.in(100, clock: @clock)
 
     assert_equal 100, deadline.remaining_ms
@@ -18,7 +18,7 @@ class DeadlineTest < Penstock::TestCase
     assert_predicate deadline, :expired?
   end
 
-  test "without a limit it never expires" do
+  test "a deadline without a limit never expires" do
     deadline = Penstock::Deadline.never(clock: @clock)
 
     assert_nil deadline.remaining_ms
@@ -27,14 +27,14 @@ class DeadlineTest < Penstock::TestCase
     assert_same deadline, deadline.before(10)
   end
 
-  test "a wait is no longer than what is left" do
+  test "a wait is no longer than the remaining time" do
     deadline = Penstock::Deadline.in(30, clock: @clock)
 
     assert_equal 30, deadline.wait_ms(1_000)
     assert_equal 10, deadline.wait_ms(10)
   end
 
-  test "it can be shortened but not prolonged" do
+  test "a deadline can be shortened but not prolonged" do
     deadline = Penstock::Deadline.in(5_000, clock: @clock)
 
     assert_equal 1_000, deadline.within(1_000).remaining_ms

@@ -4,13 +4,13 @@ require "test_helper"
 require "penstock/embedded"
 
 module Penstock
-  # The application is a double, the process this one.
+  # The application is a double, in this process.
   class EmbeddedStartTest < TestCase
     class Application
       attr_reader :told, :runs, :molds
 
-      # @param validate [#call] what the check of its settings does
-      # @param mold [#close, nil] what its processes are forked from
+      # @param validate [#call] called to validate its settings
+      # @param mold [#close, nil] its processes are forked from it
       def initialize(validate = -> {}, mold: nil)
         @validate = validate
         @mold = mold
@@ -41,7 +41,7 @@ module Penstock
       super
     end
 
-    test "two threads that start it start one" do
+    test "two threads that start it start one application" do
       goes_on = Thread::Queue.new
       application = Application.new(-> { goes_on.pop })
       threads = Array.new(2) { Thread.new { Embedded.start(application) } }
@@ -53,7 +53,7 @@ module Penstock
       assert_equal 1, application.runs.size, "not after a stop"
     end
 
-    test "what comes while it starts finds nothing to stop, and nothing half made" do
+    test "quiet and stop during a start find nothing to stop, and nothing half complete" do
       found = nil
       Embedded.start(Application.new(-> { found = [Embedded.running?, Embedded.quiet, Embedded.stop] }))
 
@@ -61,7 +61,7 @@ module Penstock
       assert_predicate Embedded, :running?
     end
 
-    test "a start that fails, with its settings or for lack of a thread, is no start" do
+    test "a start that fails, because of its settings or because no thread can be started, is no start" do
       assert_raises(ConfigurationError) { Embedded.start(Application.new(-> { raise ConfigurationError, "no" })) }
       without_threads do
         assert_raises(ThreadError) { Embedded.start(Application.new) }
@@ -73,7 +73,7 @@ module Penstock
       assert_equal [0, :quiet], [Embedded.stop, application.told.pop]
     end
 
-    test "what processes are forked from is there before it begins, is handed on, and ends where there is no thread" do
+    test "the mold exists before the application begins, is passed to it, and is closed where no thread can be started" do
       closed = Thread::Queue.new
       mold = Struct.new(:closed) { def close = closed << true }.new(closed)
       without_threads { assert_raises(ThreadError) { Embedded.start(Application.new(mold: mold)) } }

@@ -30,7 +30,7 @@ class ErrorsTest < Penstock::TestCase
       Penstock::ConfigurationError.new(Penstock::Problem.new("config.kafka", "is empty")).message
   end
 
-  test "the class of a Kafka error says what can be done" do
+  test "the class of a Kafka error shows what can be done" do
     assert_instance_of Penstock::RetriableError, build("_TRANSPORT", retriable: true)
     assert_instance_of Penstock::FatalError, build("INVALID_PRODUCER_EPOCH", fatal: true, retriable: true)
     assert_instance_of Penstock::FencedError, build("_FENCED", fatal: true)
@@ -46,7 +46,7 @@ class ErrorsTest < Penstock::TestCase
     assert_equal "text (msg_timed_out)", error.message
   end
 
-  test "what a broker said is valid text, whatever it sent" do
+  test "a broker's text is valid text, even if the broker sent invalid bytes" do
     error = Penstock::KafkaError.build(number: 1, name: "X", message: "no\xFF".b)
 
     assert_equal ['no\xFF (x)', 'no\xFF'], [error.message, error.broker_message]

@@ -14,14 +14,14 @@ class MovedApplicationTest < Penstock::TestCase
 
   def teardown = Penstock.forget_app(@app)
 
-  test "settings, routes and what its producer is told are right as they are, renamed" do
+  test "settings, routes and the producer's settings work as they are, renamed" do
     assert_equal [], @app.application.tap(&:validate!).config.problems
     assert_equal %w[shop reports events segmented-parallel-0 segmented-parallel-1], @app.consumer_groups.map(&:id)
     assert_equal %w[orders dead reports delayed events audits clicks clicks],
       @app.consumer_groups.flat_map(&:topics).map(&:name)
   end
 
-  test "what a topic says goes before `defaults`, each where it was written" do
+  test "a topic's settings take precedence over `defaults`, each where it was written" do
     orders, reports, dead = %w[orders reports dead].map { |name| @app.application.routes.find(name) }
 
     assert_equal [3, 2, 2], [orders, reports, dead].map { |topic| topic.features[:dead_letter_queue].max_retries }
@@ -30,7 +30,7 @@ class MovedApplicationTest < Penstock::TestCase
     assert_equal [1, 3, 2, 30_000], reports.subscription_group.multiplexing.to_a
   end
 
-  test "its listeners listen, and its producer is its own" do
+  test "its listeners get events, and its producer is its own" do
     monitor = @app.monitor
     metrics = monitor.subscribe(MovedApplication::Metrics.new)
     monitor.subscribe(Penstock::Instrumentation::LoggerListener.new)
@@ -42,7 +42,7 @@ class MovedApplicationTest < Penstock::TestCase
       @app.producer.idempotent?]
   end
 
-  test "before anything was taken out every place is told at once with its way out" do
+  test "before the migration every unsupported setting is reported at once, with what to do instead" do
     @app.setup do |config|
       config.internal.tick_interval = 2_000
       config.internal.swarm.node_report_timeout = 90_000

@@ -6,7 +6,7 @@ require "penstock/nearest"
 class NearestTest < Penstock::TestCase
   NAMES = %w[max_messages max_wait_time bootstrap.servers concurrency].freeze
 
-  test "a misspelt name finds the one that was meant" do
+  test "a misspelt name finds the intended one" do
     assert_equal "concurrency", Penstock::Nearest.to("concurency", NAMES)
     assert_equal "bootstrap.servers", Penstock::Nearest.to(:"bootstrap.server", NAMES)
   end
@@ -16,7 +16,7 @@ class NearestTest < Penstock::TestCase
     assert_equal "bootstrap.servers", Penstock::Nearest.to("bootstrap_servers", NAMES)
   end
 
-  test "something far off finds nothing" do
+  test "a distant name finds nothing" do
     assert_nil Penstock::Nearest.to("weather", NAMES)
     assert_nil Penstock::Nearest.hint("weather", NAMES)
   end

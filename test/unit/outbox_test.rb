@@ -10,7 +10,7 @@ require "penstock/outbox"
 require "penstock/outbox/commands"
 require "support/outbox"
 
-# The face of the outbox, and its commands, over a file of SQLite.
+# The public methods of the outbox, and its commands, over an SQLite file.
 class OutboxTest < Penstock::TestCase
   include Penstock::TestSupport::Outbox
 
@@ -33,7 +33,7 @@ class OutboxTest < Penstock::TestCase
     super
   end
 
-  test "messages are put in, counted, listed, retried and discarded by the module's methods" do
+  test "messages are enqueued, counted, listed, retried and discarded by the module's methods" do
     first, second = ActiveRecord::Base.transaction do
       Penstock::Outbox.enqueue_many([{topic: "orders", key: "a", payload: "1"}, {topic: "orders", key: "b", payload: "2"}])
     end
@@ -48,7 +48,7 @@ class OutboxTest < Penstock::TestCase
     assert_equal 1, Penstock::Outbox.relay { @log }.drain
   end
 
-  test "a missing table is told with the way out" do
+  test "a missing table is reported with what to do" do
     Penstock::Outbox.setup { |config| config.table = "nowhere" }
     [-> { ActiveRecord::Base.transaction { Penstock::Outbox.enqueue(topic: "a", payload: "1") } },
       -> { Penstock::Outbox.lag }].each do |call|
@@ -58,7 +58,7 @@ class OutboxTest < Penstock::TestCase
     end
   end
 
-  test "the class must be one of Active Record's that stands for a connection" do
+  test "the class must be one of Active Record's that has a connection" do
     Object.const_set(:OutboxTestOrder, Class.new(ActiveRecord::Base))
     {"Nowhere" => "no class Nowhere", "OutboxTestOrder" => "abstract"}.each do |name, text|
       Penstock::Outbox.setup { |config| config.record = name }
@@ -69,7 +69,7 @@ class OutboxTest < Penstock::TestCase
     Object.send(:remove_const, :OutboxTestOrder)
   end
 
-  test "what the application's class adds to queries and rows doesn't touch the outbox" do
+  test "what the application's class adds to queries and rows doesn't affect the outbox" do
     Object.const_set(:OutboxTestRecord, Class.new(ActiveRecord::Base) do
       self.abstract_class = true
       default_scope { where("1 = 0") }
@@ -83,7 +83,7 @@ class OutboxTest < Penstock::TestCase
     Object.send(:remove_const, :OutboxTestRecord)
   end
 
-  test "without Active Record it says what lacks" do
+  test "without Active Record the error names what is missing" do
     database = Penstock::Outbox::Database.new(Penstock::Outbox.config)
     database.define_singleton_method(:require) do |name|
       raise LoadError.new("cannot load such file -- #{name}").tap { |error| error.instance_variable_set(:@path, name) }
@@ -93,7 +93,7 @@ class OutboxTest < Penstock::TestCase
     assert_includes error.message, 'gem "activerecord"'
   end
 
-  test "the relay's producer has the application's settings, and those that its promises need" do
+  test "the relay's producer has the application's settings, and those that its guarantees need" do
     Penstock::Outbox.setup { |config| config.send_timeout = 7_000 }
     @application.setup do |config|
       config.kafka = {"bootstrap.servers": "127.0.0.1:1", "message.timeout.ms": 99_000, "transactional.id": "shop",
@@ -108,7 +108,7 @@ class OutboxTest < Penstock::TestCase
     refute_predicate producer, :transactional?
   end
 
-  test "what the application's producer trades for speed doesn't keep the relay's from being made" do
+  test "settings of the application's producer that favour speed don't prevent the relay's from being created" do
     {acks: 1, "request.required.acks": 0, retries: 0, "message.send.max.retries": 0, "max.in.flight": 100,
      "max.in.flight.requests.per.connection": 100, "queuing.strategy": "lifo"}.each do |name, value|
       @application.setup { |config| config.kafka = {"bootstrap.servers": "127.0.0.1:1"}.merge(name => value) }
@@ -117,7 +117,7 @@ class OutboxTest < Penstock::TestCase
     end
   end
 
-  test "[outbox status] prints states, age and what is stuck; as JSON too" do
+  test "[outbox status] prints states, age and stuck rows; as JSON too" do
     put("poison", "1")
     @log.answer = ->(_message) { refused }
     Penstock::Outbox.relay { @log }.drain
@@ -130,7 +130,7 @@ class OutboxTest < Penstock::TestCase
     assert_equal [2, 1, "k"], [json["pending"], json["stuck"].size, json["stuck"].first["message_key"]]
   end
 
-  test "[outbox retry, discard, purge] say how many rows there were" do
+  test "[outbox retry, discard, purge] print how many rows there were" do
     Penstock::Outbox.setup { |config| config.after_delivery = :keep }
     first, second = put("1", key: "a") + put("2", key: "b")
     @log.answer = ->(_message) { refused }

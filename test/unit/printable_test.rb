@@ -6,7 +6,8 @@ require "penstock/printable"
 
 module Penstock
   class PrintableTest < TestCase
-    # What must never reach a terminal or a line of a log: cursor control, line breaks, direction of writing, invisible text.
+    # Text that must never reach a terminal or a line of a log: cursor control, line breaks, direction of writing, invisible
+    # text.
     FORBIDDEN = /[\p{Cc}\u00AD\u061C\u200B\u200E\u200F\u2028-\u202E\u2060-\u2069\uFEFF\u{E0001}]/
     HOSTILE = ["\e[2J", "\e]0;title\a", "\u009B2J", "\x9B2J".b, "\u202Eevil\u202C", "\u2066x\u2069", "\r\nE, [] FATAL -- : x",
       "\0", "\u2028", "\xFF\xFE".b, "\xC3".b, "\xED\xA0\x80".b, "\u{E0041}", "\uFEFF", "\x7F", "\t", "é", "日本", "🇩🇪"].freeze
@@ -17,14 +18,14 @@ module Penstock
       assert_equal "größe 日本 👨‍👩‍👧 می‌خواهم", Printable.line("größe 日本 👨‍👩‍👧 می‌خواهم")
     end
 
-    test "bytes that aren't UTF-8 are shown one by one, whatever encoding the text claims" do
+    test "bytes that aren't UTF-8 are shown one by one, in every declared encoding" do
       assert_equal 'x\xFF\xC3 é', Printable.line("x\xFF\xC3 é")
       assert_equal 'x\xFFé', Printable.line("x\xFFé".b)
       assert_equal 'x\xFF', Printable.line((+"x\xFF").force_encoding(Encoding::US_ASCII))
       assert_equal "é", Printable.line("é".encode(Encoding::UTF_16LE))
     end
 
-    test "a long text is cut, and says how long it was" do
+    test "a long text is cut, and its length is shown" do
       cut = Printable.line("é" * 10_000_000)
 
       assert_equal Printable::LINE_BYTES, cut.bytesize, "a character may not be cut in half"
@@ -42,7 +43,7 @@ module Penstock
       assert_equal ["text", "", ""], [Printable.error("text"), Printable.error(nil), Printable.message(nil)]
     end
 
-    test "a value that can't say what it is makes a line all the same" do
+    test "a value that raises in to_s still makes a line" do
       broken = RuntimeError.new("x")
       broken.define_singleton_method(:message) { raise NoMethodError, "no message" }
       deep = Class.new { def to_s = to_s }.new
@@ -53,7 +54,7 @@ module Penstock
       assert_equal "", Printable.line(nil)
     end
 
-    test "JSON is valid for any value, and has no character that drives a terminal" do
+    test "JSON is valid for any value, and has no character that controls a terminal" do
       value = {"k\xFF" => ["\e\u202E\u{E0001}", "\xFE".b, 0.0 / 0, Time.at(0).utc, :s, nil, true, 1.5], 1 => {}}
       text = Printable.json(value)
 
@@ -97,7 +98,7 @@ module Penstock
 
     private
 
-    # Pieces that are known to hurt, put together at random with random bytes, in each encoding bytes come in.
+    # Pieces that are known to cause trouble, put together at random with random bytes, in every encoding.
     def each_text
       random = Random.new(Integer(ENV.fetch("PENSTOCK_FUZZ_SEED", "42")))
       Integer(ENV.fetch("PENSTOCK_FUZZ_TEXTS", "400")).times do

@@ -2,7 +2,7 @@
 
 module Penstock
   class Application
-    # Answers which partitions a process has, by the topics of its routes. Owned by the application; any thread.
+    # Groups the partitions a process has by the topics of its routes. Owned by the application; any thread.
     class AssignedPartitions
       # @param routes [#call] returns {Routing::Routes}
       def initialize(routes)
@@ -11,7 +11,7 @@ module Penstock
       end
 
       # @param pairs [Array<Array(Routing::Topic, Integer)>] topics and partitions, of all connections
-      # @return [Hash{Routing::Topic => Array<Integer>}] partitions, in order and once
+      # @return [Hash{Routing::Topic => Array<Integer>}] partitions, sorted and without duplicates
       def by_topic(pairs)
         pairs.group_by { |topic, _partition| routed(topic) }.transform_values { |rows| rows.map(&:last).uniq.sort }
       end
@@ -25,7 +25,7 @@ module Penstock
 
       private
 
-      # The topic as the routes have it; one that a pattern discovered is in none.
+      # The topic as defined in the routes; a topic discovered by a pattern isn't among them.
       def routed(topic)
         @routes.call.topics.find { |one| one.id == topic.id } || @discovered[topic.id] ||= topic
       end

@@ -6,11 +6,11 @@ require_relative "service_manager_notifier"
 
 module Penstock
   class Application
-    # Opens and closes what a running application is asked and ordered through: the control socket of the command line, the health
-    # page for probes, and the notifications of a service manager. Owned by the application; opened on the thread that runs it,
-    # each with a thread of its own; closed when it ends. A node of a swarm has none of them, its supervisor answers.
+    # Opens and closes the endpoints of a running application: the control socket of the command line, the health page for
+    # probes, and the notifications of a service manager. Owned by the application; opened on the thread that runs it, each with
+    # a thread of its own; closed when it ends. A node of a swarm has none of them: its supervisor does.
     class ControlEndpoints
-      # Addresses that only this machine, or this pod, reaches.
+      # Addresses that can only be reached from this machine, or this pod.
       LOOPBACK = /\A(?:127\.|::1\z|localhost\z)/
       private_constant :LOOPBACK
 
@@ -47,7 +47,7 @@ module Penstock
         @endpoints = nil
       end
 
-      # In the child of a fork: closes descriptors without touching what the parent still serves.
+      # In the child of a fork: closes descriptors without affecting the parent, which still serves them.
       def forget
         @endpoints&.each { |endpoint| endpoint&.forget }
         @endpoints = nil
@@ -63,7 +63,7 @@ module Penstock
         require_relative "../server/control"
         Server::Control.new(@commands.call).start(threads)
       rescue SystemCallError, ArgumentError => error # the latter if the path is too long for a socket
-        log.warn("`penstock status` and its like can't reach this process: #{error.message}")
+        log.warn("`penstock status` and similar commands can't reach this process: #{error.message}")
         nil
       end
 
@@ -74,14 +74,14 @@ module Penstock
         Server::HealthPage.new(config.health.host, port, @vitals).start(threads)
       rescue SystemCallError, SocketError => error
         raise ConfigurationError.new([Problem.new("config.health.port", "(#{port}) can't be listened on: #{error.message}",
-          "Another process has it, or config.health.host (#{config.health.host}) isn't an address of this machine")])
+          "Another process uses it, or config.health.host (#{config.health.host}) isn't an address of this machine")])
       end
 
-      # kubelet probes a pod at its address, would kill one that listens on loopback only, and say "connection refused".
+      # kubelet probes a pod at its address; it would kill one that listens on loopback only, reporting "connection refused".
       def mention_loopback
         return if ENV["KUBERNETES_SERVICE_HOST"].to_s.empty? || !LOOPBACK.match?(config.health.host)
-        log.info("the health page listens on #{config.health.host}: probes of Kubernetes by httpGet or tcpSocket come from " \
-          "outside of the pod and don't reach it. For these set config.health.host = \"0.0.0.0\" (IPv6: \"::\")")
+        log.info("the health page listens on #{config.health.host}: Kubernetes probes by httpGet or tcpSocket come from " \
+          "outside of the pod and can't reach it. For these, set config.health.host = \"0.0.0.0\" (IPv6: \"::\")")
       end
 
       def threads

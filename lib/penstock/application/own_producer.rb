@@ -5,9 +5,9 @@ require_relative "../errors"
 
 module Penstock
   class Application
-    # Keeps the application's producer: made on first use, closed with the application. One that the application's own code closes
-    # while it consumes is replaced, because dead letters need it; one that was given to the application (`config.producer=`) is
-    # left as it is. Owned by the application; any thread.
+    # Keeps the application's producer: created on first use, closed with the application. If the application's own code closes
+    # it while the application consumes, it is replaced, because dead letters need it; a producer that was given to the
+    # application (`config.producer=`) is never replaced. Owned by the application; any thread.
     class OwnProducer
       # @param config [#call] returns {Config::Settings}
       # @param monitor [#call] returns {Instrumentation::Monitor}
@@ -25,8 +25,8 @@ module Penstock
       # @return [Producer] connects on first use
       def get = (@current && !closed_by_user?) ? @current : another
 
-      # @param closed [Producer] one with which a message can't be sent any more
-      # @return [Producer, nil] the one that took its place; nil if it wasn't the application's, or nothing took its place
+      # @param closed [Producer] a producer that can't send any more
+      # @return [Producer, nil] its replacement; nil if it wasn't the application's, or wasn't replaced
       def replacement(closed)
         return unless closed.equal?(@current) || @lost.key?(closed)
 
@@ -36,14 +36,14 @@ module Penstock
       # The application begins to consume: from now on a closed producer is replaced.
       def consuming = @consuming = true
 
-      # Gives a producer that a boot file has made already the settings of this node: it has the supervisor's, which all nodes
+      # Gives this node's settings to a producer that a boot file has already created: it has the supervisor's, which all nodes
       # would share.
       def reconfigure
         return if @current.nil? || @current.equal?(@config.call.producer)
         @current.reconfigure(@factory.settings.kafka)
       end
 
-      # The last thing that the application closes.
+      # Called last when the application closes.
       def close(timeout_ms)
         @consuming = false
         @current&.close(timeout_ms: timeout_ms)
@@ -63,7 +63,7 @@ module Penstock
         one
       end
 
-      # Listeners of the lost one, and steps in its middleware, continue with this one.
+      # Listeners and middleware steps of the lost one are kept for this one.
       def made_instead_of(lost)
         return @factory.build unless lost
 
@@ -76,7 +76,7 @@ module Penstock
 
       def report_lost(lost)
         error = ProducerClosedError.new("the producer #{lost.id} is the application's and was closed by its code while it " \
-          "consumes. Leave out that `close`: it is flushed and closed when the application stops")
+          "consumes. Remove that `close`: the application flushes and closes it when it stops")
         @monitor.call.instrument("error.occurred", {type: "producer.closed.error", error: error, producer_id: lost.id})
       end
     end

@@ -4,7 +4,7 @@ require_relative "../instrumentation/token_provider"
 
 module Penstock
   class Application
-    # What is done once before an application consumes. Owned by the application; used by the thread that runs it.
+    # Runs the steps that come once before an application consumes. Owned by the application; used by the thread that runs it.
     class Preflight
       # @param config [#call] returns {Config::Settings}
       # @param log [#call] returns the logger
@@ -15,12 +15,12 @@ module Penstock
         @monitor = monitor
       end
 
-      # For tests that kill a process at a named place.
+      # For tests that kill a process at a named point.
       def install_faults
         specification = ENV["PENSTOCK_FAULTS"] or return
         require_relative "../runtime/faults"
         Runtime::Faults.install(specification)
-        @log.call.warn("PENSTOCK_FAULTS is set: this process is made to fail (#{specification})")
+        @log.call.warn("PENSTOCK_FAULTS is set: faults will be injected into this process (#{specification})")
       end
 
       # Consumers request OAuth tokens by an event; the producer requests its own.
@@ -29,9 +29,9 @@ module Penstock
         @token_provider ||= @monitor.call.subscribe(Instrumentation::TokenProvider.new(listener, @monitor.call))
       end
 
-      # Dead letters and retries must find their topics.
+      # The topics of dead letters and retries must exist.
       # @param groups [Array<Routing::SubscriptionGroup>]
-      # @raise [ConfigurationError] one doesn't exist
+      # @raise [ConfigurationError] a topic doesn't exist and can't be created
       def check_letter_topics(groups)
         topics = groups.flat_map(&:topics).select { |topic| topic.features.values_at(:dead_letter_queue, :retry_topics).any? }
         return if topics.empty?

@@ -7,14 +7,14 @@ require_relative "../runtime/threads"
 
 module Penstock
   class Application
-    # Prepares the mold of `run_on :processes` for an application that doesn't run on the main thread, such as one inside another
-    # server: that process can't be forked from, because it is full of threads and connections. The mold is a fresh process then,
-    # which loads the boot file ({SpawnedMold}). {#spawn} is for the application that wants it, {#child_context} for the one that
-    # was loaded in the mold; the latter compares the routes of both.
+    # Prepares the mold of `run_on :processes` for an application that doesn't run on the main thread, such as one inside
+    # another server: that process can't be forked from, because it is full of threads and connections. The mold is a fresh
+    # process instead, which loads the boot file ({SpawnedMold}). {#spawn} is called by the application that needs it,
+    # {#child_context} by the one that was loaded in the mold; the latter compares the routes of both.
     #
-    # Made when it is needed, by the thread that boots; keeps nothing.
+    # Created when it is needed, by the thread that boots; stateless.
     class ProcessMold
-      # Most differences of routes that are reported.
+      # Most differences between routes that are reported.
       MOST = 10
       private_constant :MOST
 
@@ -29,7 +29,7 @@ module Penstock
         def refuse_to_run
           return unless inside?
           raise ConfigurationError.new([Problem.new("run_on :processes", "the boot file runs the application: it is loaded " \
-            "once more in the process that others are forked from, and has only to define it", "Run it in another file")])
+            "again in the process that others are forked from, and must only define it", "Run it in another file")])
         end
       end
 
@@ -37,7 +37,7 @@ module Penstock
       # @param routes [Routing::Routes]
       # @param middleware [Execution::Middleware]
       # @param monitor [Instrumentation::Monitor]
-      # @param topics [Array<Routing::Topic>] what is consumed
+      # @param topics [Array<Routing::Topic>] the consumed topics
       def initialize(name:, routes:, middleware:, monitor:, topics:)
         @name = name
         @routes = routes
@@ -62,7 +62,7 @@ module Penstock
       # In the mold, for the application that was loaded there.
       # @param order [Hash{Symbol => Object}] what {#spawn} sent
       # @param critical [Array<Class>] errors that stop the application
-      # @param child_setup [Hash{Symbol => #call}] what forked processes take from the application
+      # @param child_setup [Hash{Symbol => #call}] what forked processes inherit from the application
       # @return [Execution::Processes::ChildContext]
       # @raise [ConfigurationError] the routes differ
       def child_context(order, critical:, child_setup:)
@@ -75,7 +75,7 @@ module Penstock
           threads: Runtime::Threads.new(method(:thread_of_child_died)), **child_setup)
       end
 
-      # @return [Array<String>] everything that has to be the same on both sides and can be put in words
+      # @return [Array<String>] everything that must be the same on both sides and can be expressed as text
       def description
         @routes.topics.select(&:active?).map { |topic| describe_route(topic) }.uniq + describe_middleware
       end
@@ -88,18 +88,18 @@ module Penstock
         require_relative "../config/boot_file"
         file = Config::BootFile
         env = named ? ENV.to_h.merge(file::VARIABLE => named.to_s) : ENV
-        file.new(env: env).path || no_boot_file("#{file::VARIABLE} says that there is none, and there is no #{file::ENVIRONMENT}")
+        file.new(env: env).path || no_boot_file("#{file::VARIABLE} is #{file::SELF_BOOT}, and there is no #{file::ENVIRONMENT}")
       rescue MissingBootFileError => error
         no_boot_file(error.message)
       end
 
       def no_boot_file(words)
-        raise ConfigurationError.new([Problem.new("run_on :processes", "beside the main thread processes are forked from one " \
-          "that loads the application once more, from its boot file, and #{words}",
-          "Name the file that defines the application: Penstock::Embedded.start(boot_file: \"…\")")])
+        raise ConfigurationError.new([Problem.new("run_on :processes", "outside of the main thread, processes are forked from " \
+          "one that loads the application again, from its boot file, and #{words}",
+          "Specify the file that defines the application: Penstock::Embedded.start(boot_file: \"…\")")])
       end
 
-      # Without a subscriber an event isn't made; children send theirs to the parent, which has the listeners.
+      # An event without a subscriber isn't created; children send theirs to the parent, which has the listeners.
       def subscribe_to(events)
         events.each { |event| @monitor.subscribe(event) {} unless @monitor.subscribed?(event) }
       end
@@ -119,7 +119,7 @@ module Penstock
         differences = (theirs - ours).map { |one| "the boot file doesn't define #{one}, which the application has" } +
           (ours - theirs).map { |one| "the boot file defines #{one}, which the application doesn't have" }
         return if differences.empty?
-        hint = "Let the boot file define what the process that loads it first has, or name another one (boot_file:)"
+        hint = "Make the boot file define the same as the process that runs the application, or set another one (boot_file:)"
         raise ConfigurationError.new(differences.first(MOST).map { |text| Problem.new("run_on :processes", text, hint) })
       end
 

@@ -6,7 +6,7 @@ require_relative "../errors"
 
 module Penstock
   class Application
-    # Makes producers with the application's settings. Owned by the application; any thread.
+    # Creates producers with the application's settings. Owned by the application; any thread.
     class ProducerFactory
       # @param config [#call] returns {Config::Settings}
       # @param logger [#call] returns the application's logger
@@ -19,8 +19,8 @@ module Penstock
         @debug = debug
       end
 
-      # @param errors_reported [Boolean] whether the errors of its monitor are reported on the application's already
-      # @yieldparam own [Producer::Settings] set last
+      # @param errors_reported [Boolean] whether the application's monitor already gets the errors of its monitor
+      # @yieldparam own [Producer::Settings] takes precedence over the application's settings
       # @return [Producer]
       # @raise [ConfigurationError]
       def build(errors_reported: false, &last)
@@ -30,7 +30,7 @@ module Penstock
         producer
       end
 
-      # Without making a producer, which a fork would inherit.
+      # Without creating a producer, which a fork would inherit.
       # @return [Producer::Settings] complete
       # @raise [ConfigurationError]
       def settings
@@ -38,7 +38,7 @@ module Penstock
         naming_the_place do
           own = Producer::Settings.new
           set_up(own)
-          own.logger = ::Logger.new(nil) # its warnings are logged when a producer is made
+          own.logger = ::Logger.new(nil) # its warnings are logged when a producer is created
           own.finish!
         end
       end

@@ -2,14 +2,15 @@
 
 module Penstock
   class Application
-    # Notifies the service manager that started the process of its states (systemd's `Type=notify`). Only for a process that is
-    # the application's own: inside another server, that server notifies. Without state.
+    # Notifies the service manager that started the process of its state (systemd's `Type=notify`). Only for a process that is
+    # the application's own: inside another server, that server notifies. Stateless.
     module ServiceManagerNotifier
-      # @param vitals [#call] returns how the process does
+      # @param vitals [#call] returns the state of the process
       # @param log [#warn]
       # @param threads [#start] starts threads
       # @param monitor [Instrumentation::Monitor]
-      # @return [Server::ServiceManager, nil] started, to be closed by the caller; nil if the environment names no service manager
+      # @return [Server::ServiceManager, nil] started, to be closed by the caller; nil if the environment specifies no service
+      #   manager
       def self.start(vitals:, log:, threads:, monitor:)
         return if ENV["NOTIFY_SOCKET"].to_s.empty?
         require_relative "../server/service_manager"

@@ -14,17 +14,17 @@ require_relative "process_mold"
 
 module Penstock
   class Application
-    # The process from which others are forked, where it was spawned: a fresh Ruby that is told which boot file to load, compares
-    # what it defines with what the application has that spawned it, and is a mold from then on. Runs on the main thread of its
-    # own process; ends with the one that spawned it, also while it loads.
+    # Runs in a spawned mold, the process from which others are forked: a fresh Ruby that loads a boot file, compares what it
+    # defines with the application that spawned it, and is a mold from then on. Runs on the main thread of its own process; ends
+    # with the process that spawned it, also while it loads.
     class SpawnedMold
-      # From the end of its parent to its own, while it loads.
+      # Time from the end of its parent to its own, while it loads.
       ORPHANED_MS = 500
       private_constant :ORPHANED_MS
 
       # Never returns.
-      # @param words [Array<String>] numbers of the descriptors of its socket and of the pipe that ends with its parent; emptied,
-      #   for the boot file may look at them
+      # @param words [Array<String>] numbers of the descriptors of its socket and of the pipe that ends with its parent;
+      #   emptied, because the boot file may read them
       def self.begin(words)
         socket, death = words.shift(2).map { |word| Integer(word) }
         new(UNIXSocket.for_fd(socket), IO.for_fd(death, "rb")).run
@@ -42,21 +42,21 @@ module Penstock
       def run
         settle_in
         child_context = child_context(order)
-        Native::DeathPipe.disarm # from here on no code of the user's keeps it from hearing its socket
+        Native::DeathPipe.disarm # from here on no user code keeps it from reading its socket
         @death.close
         @channel.send_value(:loaded, nil)
         Execution::Processes::Mold.new(child_context, @socket).run
       rescue ConfigurationError => error
         refuse(error.problems)
       rescue Exception => error # rubocop:disable Lint/RescueException -- root of the process, and a boot file may raise anything
-        refuse([Problem.new("run_on :processes", words_of(error), "Load it by `penstock info` to see why")])
+        refuse([Problem.new("run_on :processes", words_of(error), "Run `penstock info` to see why")])
       ensure
         exit!(1)
       end
 
       private
 
-      # What arrives at a whole process group is the parent's to answer from the first moment on.
+      # Signals sent to a whole process group are for the parent, from the first moment on.
       def settle_in
         Execution::Processes::Mold.ignore_signals
         [@socket, @death].each { |io| io.close_on_exec = true }
@@ -83,7 +83,7 @@ module Penstock
         child_context
       end
 
-      # One that isn't the process's own (`default false`) is known by the name of its class.
+      # An application that isn't the process's own (`default false`) is found by the name of its class.
       def application(name)
         named = Object.const_get(name) if name.match?(/\A[A-Z]/) && Object.const_defined?(name)
         return named.application if named.is_a?(Class) && named < App
@@ -93,14 +93,14 @@ module Penstock
 
       def words_of(error)
         place = error.backtrace&.first
-        return "#{@file} calls exit, at #{place}, when it is loaded once more, to fork processes from" if error.is_a?(SystemExit)
-        "#{@file} can't be loaded once more, to fork processes from: #{error.class}: #{error.message}#{" (#{place})" if place}"
+        return "#{@file} calls exit, at #{place}, when it is loaded again to fork processes from" if error.is_a?(SystemExit)
+        "#{@file} can't be loaded again to fork processes from: #{error.class}: #{error.message}#{" (#{place})" if place}"
       end
 
       def refuse(problems)
         [$stdout, $stderr].each(&:flush)
         @channel.send_value(:refused, problems.map(&:to_a))
-      rescue SystemCallError, IOError # nobody to be told
+      rescue SystemCallError, IOError # the parent is gone
         nil
       end
     end

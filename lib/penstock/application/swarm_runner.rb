@@ -5,9 +5,9 @@ require_relative "../errors"
 
 module Penstock
   class Application
-    # Runs an application as a swarm: a supervisor that forks nodes, each of which runs the application. Owned by the application;
-    # {#run} runs on the main thread of the supervisor's process. Copies of it are in every node and mold, which keep the filters
-    # and forget the supervisor.
+    # Runs an application as a swarm: a supervisor that forks nodes, each of which runs the application. Owned by the
+    # application; {#run} runs on the main thread of the supervisor's process. Every node and mold has a copy of it, which keeps
+    # the filters and forgets the supervisor.
     class SwarmRunner
       # @return [Swarm::Supervisor, nil] nil before {#run}, and in a node or a mold
       attr_reader :supervisor
@@ -16,8 +16,8 @@ module Penstock
       attr_reader :filters
 
       # @param application [Application] the one that nodes run
-      # @param consumed [#call] returns the groups to consume, of filters and a node's number
-      # @param stopped [#call] returns whether the application was told to stop
+      # @param consumed [#call] returns the groups to consume, for given filters and a node's number
+      # @param stopped [#call] returns whether the application was stopped
       def initialize(application, consumed:, stopped:)
         @application = application
         @consumed = consumed
@@ -27,9 +27,9 @@ module Penstock
 
       # Forks `config.swarm.nodes` nodes and supervises them until a signal or `stop!` stops them.
       # @param filters [#take?, nil] which routed topics the nodes consume
-      # @yieldparam supervisor [Swarm::Supervisor] that the block is to run
+      # @yieldparam supervisor [Swarm::Supervisor] for the block to run
       # @return [Integer] exit code, the block's
-      # @raise [ConfigurationError] a node would have no topics, or nothing can be forked here
+      # @raise [ConfigurationError] a node would have no topics, or this process can't be forked from
       def run(filters)
         @filters = filters
         refuse_idle_nodes
@@ -42,10 +42,10 @@ module Penstock
         code
       end
 
-      # In a node or a mold, after the fork.
+      # Called in a node or a mold, after the fork.
       def forget_supervisor = @supervisor = nil
 
-      # @return [Array<Hash>] the nodes: number, state, process id, what they last reported; empty without a supervisor
+      # @return [Array<Hash>] the nodes: number, state, process id, last report; empty without a supervisor
       def nodes = @supervisor ? @supervisor.registry.to_a : []
 
       private
@@ -69,7 +69,7 @@ module Penstock
         idle = Array.new(settings.nodes) { |index| index }.select { |index| @consumed.call(@filters, index).empty? }
         return if idle.empty?
         raise ConfigurationError.new([Problem.new("routes", "No topics to subscribe to for node #{idle.join(", ")} of the swarm",
-          "Fewer nodes, or `swarm nodes:` of more topics")])
+          "Configure fewer nodes, or set `swarm nodes:` on more topics")])
       end
     end
   end

@@ -2,8 +2,8 @@
 
 module Penstock
   class Application
-    # Selects the topics that a process consumes: active ones that its filters and its number in a swarm leave. Without state of
-    # its own.
+    # Selects the topics that a process consumes: active ones that pass its filters and belong to its node of a swarm.
+    # Stateless.
     class TopicSelection
       # @param routes [Routing::Routes]
       def initialize(routes)
@@ -11,8 +11,8 @@ module Penstock
       end
 
       # @param filters [#take?, nil] of the command line
-      # @param node [Integer, nil] which node of a swarm the process is
-      # @return [Array<Routing::SubscriptionGroup>] those that have topics left, with these topics
+      # @param node [Integer, nil] number of the process in a swarm
+      # @return [Array<Routing::SubscriptionGroup>] the groups with topics left, with these topics
       def groups(filters, node)
         groups = @routes.subscription_groups.map do |group|
           group.keep(node) { |topic| wanted?(topic, group, filters, node) }.join(group.consumer_group)

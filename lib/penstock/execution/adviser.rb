@@ -8,16 +8,16 @@ require_relative "letter_writer"
 
 module Penstock
   module Execution
-    # What user code has to say about a failed record, asked at the end of execution, on the worker: the strategy, a block for
-    # the back-off, `enhance_dlq_message`; and the message that is ready to be sent where the record may be given up. The poll
-    # loop only decides.
+    # Runs the user code that decides about a failed record: the strategy, a block for the back-off, `enhance_dlq_message`; and
+    # prepares the letter where the record may be dead-lettered or retried. Called at the end of execution, on the worker. The
+    # poll loop only decides.
     #
-    # Called by workers; keeps nothing but the topics' policies.
+    # Called by workers; keeps no state except the topics' policies.
     class Adviser
       # @param monitor [Instrumentation::Monitor]
       # @param clock [Clock]
-      # @param producer [#call] gives the application's producer
-      # @param critical [Array<Class>] errors that stop the process: nobody is asked about them
+      # @param producer [#call] returns the application's producer
+      # @param critical [Array<Class>] errors that stop the process: no user code is asked about them
       def initialize(monitor:, clock:, producer:, critical: [])
         @monitor = monitor
         @clock = clock
@@ -31,7 +31,7 @@ module Penstock
       # @param error [Exception]
       # @param blamed [Integer] offset of the record
       # @param errors [Consumer::ErrorsTracker] this error included
-      # @return [Processing::Failure::Advice, nil] nil when nobody has anything to say
+      # @return [Processing::Failure::Advice, nil] nil when no user code applies
       def call(consumer, unit, error, blamed, errors)
         policy = policy_of(unit.lane.topic)
         return unless policy.gives_up? || policy.backoffs.asks?
@@ -41,7 +41,8 @@ module Penstock
         advise(Case.new(policy, consumer, unit, error, offset, attempt_of(unit, offset), errors))
       end
 
-      # A record that isn't to be run: its dead letter, made of its bytes, without user code but the producer's middleware.
+      # Prepares the dead letter of a record that must not run, from its bytes, without user code except the producer's
+      # middleware.
       # @param unit [Processing::Unit] of that record
       # @param crashes [Integer]
       # @return [Array(QuarantinedError, Processing::Failure::Advice)] what its outcome carries
@@ -54,16 +55,16 @@ module Penstock
         [error, Processing::Failure::Advice.new(offset: offset, letter: letter).freeze]
       end
 
-      # A consumer that was just made gets what its route gives it besides.
+      # Extends a new consumer with the methods its route provides.
       # @param consumer [BaseConsumer]
       # @param topic [Routing::Topic]
       def equip(consumer, topic)
         DeadLettering.equip(consumer, DeadLettering::Kit.new(topic.features[:dead_letter_queue], @monitor, @clock))
       end
 
-      # All that is known about one failure.
+      # The facts about one failure.
       Case = Struct.new(:policy, :consumer, :unit, :error, :offset, :attempt, :errors) do
-        # Whole, whatever user code did to it before it failed.
+        # The original record, even if user code changed the message before it failed.
         def record = @record ||= unit.messages.from_offset(offset).slice(0, 1).first.afresh
         def lane = unit.lane
 
@@ -81,7 +82,7 @@ module Penstock
 
       def policy_of(topic) = @policies[topic] ||= Processing::Failure::Policy.new(topic)
 
-      # What failed in a unit of several has not failed before; retries run alone.
+      # A record that failed in a unit of several has not failed before; retries run alone.
       def attempt_of(unit, offset) = (unit.messages.first_offset == offset) ? unit.attempt : 1
 
       def advise(failed)
@@ -92,7 +93,7 @@ module Penstock
         Processing::Failure::Advice.new(offset: failed.offset, answer: answer, backoff_ms: backoff_ms, letter: letter).freeze
       end
 
-      # Whatever the user's code raises here is told and changes nothing: the record is tried again.
+      # An error that the user's code raises here is reported and changes nothing: the record is tried again.
       def guarded(failed)
         Thread.handle_interrupt(Object => :immediate) { yield }
       rescue Exception => error # rubocop:disable Lint/RescueException -- user code on a worker: the outcome must be handed back

@@ -7,10 +7,10 @@ require_relative "../processing/failure/oversized"
 
 module Penstock
   module Execution
-    # What a consumer can do besides where its route has a dead letter queue. Put on the instance, so that
-    # `respond_to?(:dispatch_to_dlq)` tells whether there is one. Runs on the worker.
+    # Adds {#dispatch_to_dlq} to consumers whose routes have a dead letter queue. Extends the instance, so that
+    # `respond_to?(:dispatch_to_dlq)` shows whether there is one. Runs on the worker.
     module DeadLettering
-      # How the letter is made and told; not the user's.
+      # Internal: what is needed to build and report a letter.
       Kit = Struct.new(:queue, :monitor, :clock)
 
       # @param consumer [BaseConsumer]
@@ -23,13 +23,13 @@ module Penstock
         consumer.instance_variable_set(:@penstock_letters, kit)
       end
 
-      # Puts a message into the dead letters without having failed. It is neither marked nor complete by that.
+      # Sends a message to the dead letter queue although it hasn't failed. This neither marks nor completes it.
       #
       # @param message [Message] of this consumer
       # @param reason [Exception, nil] why
       # @return [Producer::Delivery::Report, Producer::Delivery::Handle] a handle with `dispatch_method: :produce_async`
       # @raise [ProduceError] it could not be delivered
-      # @raise [ConfigurationError] the route names no topic for it
+      # @raise [ConfigurationError] the route specifies no topic for it
       def dispatch_to_dlq(message, reason: nil)
         kit = @penstock_letters
         letter = penstock_letter(message, kit, reason || RuntimeError.new("dispatched by #{self.class}"))
@@ -42,8 +42,8 @@ module Penstock
 
       private
 
-      # With less each time it is refused for its size, where the route says so.
-      # @return [Array] what the producer answers; what it was given
+      # Sends the letter, with less content each time it is refused for its size, where the route allows that.
+      # @return [Array] the producer's answer; the letter that was sent
       def penstock_send(letter, message, kit)
         [producer.public_send(kit.queue.dispatch_method, letter), letter]
       rescue ProduceError, MessageTooLargeError => error
@@ -57,7 +57,7 @@ module Penstock
 
       def penstock_letter(message, kit, error)
         topic = kit.queue.topic_name or raise ConfigurationError,
-          "dead_letter_queue of #{message.topic} names no topic, so dispatch_to_dlq doesn't know where to"
+          "dispatch_to_dlq has no topic to send to: set one in dead_letter_queue of #{message.topic}"
         facts = {topic: topic, group: self.topic.consumer_group_id, error: error, attempt: attempt, trace_id: SecureRandom.uuid,
                  now_ms: kit.clock.wall_ms, reason: "dispatched"}
         letter = Processing::Failure::Message.dead_letter(message, **facts)

@@ -3,8 +3,8 @@
 require_relative "../errors"
 
 module Penstock
-  # A process of the pool (`run_on :processes`) has died while it ran a record: killed, out of memory, crashed in native code, or
-  # ended by `exit!`. Which record that was is known; it is tried again like any other that failed.
+  # A process of the pool (`run_on :processes`) has died while it ran a record: killed, out of memory, crashed in native code,
+  # or ended by `exit!`. The record is known; it is retried like any other failed record.
   class WorkerDied < StandardError
     include Error
 
@@ -18,7 +18,7 @@ module Penstock
     attr_reader :topic
     # @return [Integer]
     attr_reader :partition
-    # @return [Integer, nil] the record it stood on
+    # @return [Integer, nil] the record it was running
     attr_reader :offset
 
     # @param signal [Integer, nil]
@@ -26,7 +26,7 @@ module Penstock
     # @return [String] how a process ended
     def self.reason(signal, exit_code)
       return "ended by SIG#{Signal.signame(signal) || signal}" if signal
-      exit_code ? "ended with exit code #{exit_code}" : "ended, nobody knows how"
+      exit_code ? "ended with exit code #{exit_code}" : "ended in an unknown way"
     end
 
     def initialize(pid:, topic:, partition:, offset:, signal: nil, exit_code: nil)

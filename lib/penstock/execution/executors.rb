@@ -4,16 +4,16 @@ require_relative "executor"
 
 module Penstock
   module Execution
-    # Several executors with the interface of one: units go to the executor that their topic's route names, hooks to threads.
+    # Combines several executors into one: units go to the executor that their topic's route specifies, hooks to threads.
     #
-    # A topic that a pattern discovers goes where the pattern goes: the poll loop announces it first ({#know}).
+    # A topic that a pattern discovers uses the pattern's executor; the poll loop announces it first ({#know}).
     #
-    # Made at boot by {Placement} if a route says `run_on`; used by poll loops, owns no thread.
+    # Created at boot by {Placement} if a route has `run_on`; used by poll loops, owns no thread.
     class Executors
       include Executor
 
-      # @param threads [Object] the executor of hooks, and of topics that say nothing
-      # @param by_topic [Hash{Routing::Topic => Object}] the others, by the topics that go there
+      # @param threads [Object] the executor of hooks, and of topics without `run_on`
+      # @param by_topic [Hash{Routing::Topic => Object}] the other executors, by their topics
       def initialize(threads, by_topic)
         @threads = threads
         @lock = Mutex.new
@@ -31,8 +31,8 @@ module Penstock
 
       # @!group As a run queue
 
-      # Pushes units, and lets the executor grow if it isn't the threads, which grow by what is answered.
-      # @return [Integer] threads that could be used besides those that wait
+      # Pushes units. Executors other than threads grow here; the threads grow by the number returned.
+      # @return [Integer] threads that could be used in addition to the idle ones
       def push(slot, *units)
         executor = of(slot.topic)
         return @threads.queue.push(slot, *units) if executor.equal?(@threads)

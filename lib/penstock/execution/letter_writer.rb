@@ -7,23 +7,24 @@ require_relative "../processing/failure/oversized"
 
 module Penstock
   module Execution
-    # Makes the message that is sent for a failed record, ready to be handed over: user code changes it, the producer's middleware
-    # looks at it, its partition is found. All that may take time happens here, on the worker; the poll loop only sends.
+    # Builds the message to be sent for a failed record, ready for the producer: user code changes it, the producer's middleware
+    # processes it, its partition is chosen. Everything that may take time happens here, on the worker; the poll loop only
+    # sends.
     #
-    # Called by workers; keeps nothing.
+    # Called by workers; stateless.
     class LetterWriter
       # @param clock [Clock]
-      # @param producer [#call] gives the application's producer
-      # @param guard [#call] runs the block; what it raises is told, and answered with nil
+      # @param producer [#call] returns the application's producer
+      # @param guard [#call] runs the block; an error it raises is reported, and the result is nil
       def initialize(clock, producer, guard)
         @clock = clock
         @producer = producer
         @guard = guard
       end
 
-      # @param failed [#policy, #record, …] all that is known about the failure
+      # @param failed [#policy, #record, …] the facts about the failure
       # @param destination [Processing::Failure::Policy::Destination]
-      # @return [Processing::Failure::Letter, nil] nil: it can't be sent, which was told
+      # @return [Processing::Failure::Letter, nil] nil when it can't be sent, which was reported
       def call(failed, destination)
         producer = guarded(failed) { producer_of(failed) } or return
         dispatch, refusal = written(failed, destination, producer)
@@ -40,14 +41,14 @@ module Penstock
 
       def guarded(failed, &) = @guard.call(failed, &)
 
-      # A consumer's own, if it has one.
+      # The consumer's own producer, if it has one.
       def producer_of(failed)
         producer = failed.consumer ? failed.consumer.producer : @producer.call
         return producer unless producer.respond_to?(:closed?) && producer.closed?
 
-        raise ProducerClosedError, "the producer #{producer.id}, with which dead letters of #{failed.lane.topic_name} are " \
-          "sent, is closed. Whoever closed it must not as long as consumers use it; until they have another " \
-          "(`self.producer = …`), or this process is started anew, the record is run again"
+        raise ProducerClosedError, "the producer #{producer.id}, which sends dead letters of #{failed.lane.topic_name}, is " \
+          "closed. Do not close this producer while consumers still use it. The record is retried until the " \
+          "consumers have another one (`self.producer = …`) or this process is restarted"
       end
 
       def letter(failed, producer, kind, dispatch, **more)
@@ -56,13 +57,13 @@ module Penstock
           **more).freeze
       end
 
-      # What is too large to wait in a retry topic is dead.
+      # A record too large for its retry topic is dead-lettered.
       def last_resort(failed, producer)
         written(failed, failed.policy.without_retries, producer)&.first if failed.policy.reference?
       end
 
-      # A message that the user's changes made impossible to send goes as it would have gone without them.
-      # @return [Array(Hash, MessageTooLargeError), nil] the message; why something was left out
+      # If the user's changes make a message impossible to send, it is sent without them.
+      # @return [Array(Hash, MessageTooLargeError), nil] the message; the error because of which part of it was omitted
       def written(failed, destination, producer)
         plain = guarded(failed) { message(failed, destination) } or return
 

@@ -2,8 +2,8 @@
 
 module Penstock
   module Execution
-    # The list of layers around user code, as `App.middleware { … }` makes it: outermost first. A layer is an object with
-    # `call(consumer, action) { }` that yields once; a class is instantiated here, with what follows it.
+    # The list of layers around user code that `App.middleware { … }` builds, outermost first. A layer is an object with
+    # `call(consumer, action) { }` that yields once; a class is instantiated here, with the arguments that follow it.
     #
     #     middleware do
     #       use Tracing, sampling: 0.1
@@ -16,7 +16,7 @@ module Penstock
         @layers = []
       end
 
-      # Adds a layer within all others.
+      # Adds a layer inside all others.
       # @param layer [#call, Class]
       # @return [self]
       def use(layer, *arguments, **options)
@@ -40,7 +40,7 @@ module Penstock
         self
       end
 
-      # Adds a layer within another one.
+      # Adds a layer inside another one.
       # @param other [Class, Object] a layer, or its class
       # @return [self]
       # @raise [ArgumentError] there is no such layer
@@ -49,7 +49,7 @@ module Penstock
         self
       end
 
-      # Takes a layer out.
+      # Removes a layer.
       # @param other [Class, Object] a layer, or its class
       # @return [self]
       # @raise [ArgumentError] there is no such layer
@@ -76,13 +76,13 @@ module Penstock
       def built(layer, *arguments, **options)
         layer = layer.new(*arguments, **options) if layer.is_a?(Class)
         return layer if layer.respond_to?(:call)
-        raise ArgumentError, "#{layer.inspect[0, 80]} can't be middleware: it has no method call, which is given the consumer, " \
-          "the action and a block to yield to"
+        raise ArgumentError, "#{layer.inspect[0, 80]} can't be middleware: it needs a method call(consumer, action) that " \
+          "yields to its block"
       end
 
       def place_of(other)
         @layers.index { |layer| layer.equal?(other) || layer.instance_of?(other.is_a?(Class) ? other : NilClass) } ||
-          raise(ArgumentError, "#{other.inspect[0, 80]} is not in the middleware, which has #{names}")
+          raise(ArgumentError, "#{other.inspect[0, 80]} is not in the middleware: it has #{names}")
       end
 
       def names

@@ -2,8 +2,8 @@
 
 module Penstock
   module Execution
-    # What is wrapped around every call of user code: middleware in the order it was added, outermost first, then the
-    # consumer's own `wrap`. Each layer is an object with `call(consumer, action) { }` and must yield once.
+    # Wraps every call of user code in layers: middleware in the order it was added, outermost first, then the consumer's own
+    # `wrap`. Each layer is an object with `call(consumer, action) { }` and must yield once.
     #
     # Built at boot, then only read; called on worker threads.
     class MiddlewareStack

@@ -8,22 +8,23 @@ require_relative "processes/pool"
 
 module Penstock
   module Execution
-    # Builds the executors that routes ask for by `run_on`, next to that of threads. Used once, at boot. An executor is a folder
-    # with a `Pool` that includes {Executor} and has `build(topics, parts)`, and a line in {EXECUTORS}.
+    # Builds the executors that routes request with `run_on`, in addition to that of threads. Used once, at boot. An executor is
+    # a folder with a `Pool` that includes {Executor} and has `build(topics, parts)`, and a line in {EXECUTORS}.
     class Placement
-      # By the name that `run_on` has for it, in the order in which they are built: processes are forked here, so nothing that
-      # doesn't survive a fork may be open yet. If the application doesn't run on the main thread, their mold was spawned before.
+      # By their name in `run_on`, in the order in which they are built: processes are forked here, so nothing that doesn't
+      # survive a fork may be open yet. If the application doesn't run on the main thread, their mold was spawned earlier.
       EXECUTORS = {processes: Processes::Pool, fibers: Fibers::Pool}.freeze
 
-      # What an executor is built of. `host` is the {Runtime::Host}, `runner` makes a unit runner with a middleware, `middleware`
-      # is put around user code, `child_setup` is what a forked process takes from its application, `mold` a mold that exists.
+      # The parts an executor is built from. `host` is the {Runtime::Host}, `runner` returns a unit runner for a middleware,
+      # `middleware` wraps user code, `child_setup` is what a forked process inherits from its application, `mold` an existing
+      # mold.
       Parts = Struct.new(:host, :runner, :middleware, :child_setup, :mold, keyword_init: true)
 
       # @param host [#new_queue, #worker_limit, #threads, #monitor, #clock, #settings, #stop_because]
-      # @param topics [Array<Routing::Topic>] what is consumed
-      # @param runner [#call] makes a unit runner with this middleware
+      # @param topics [Array<Routing::Topic>] the consumed topics
+      # @param runner [#call] returns a unit runner for a middleware
       # @param layers [Array<#call>] around every call of user code
-      # @param child_setup [Hash{Symbol => #call}] what a forked process takes from its application; `mold` is a spawned one
+      # @param child_setup [Hash{Symbol => #call}] what a forked process inherits from its application; `mold` is a spawned one
       def initialize(host, topics, runner, layers, child_setup)
         @topics = topics.group_by { |topic| topic.features[:run_on]&.kind || :threads }
         @parts = Parts.new(host: host, runner: runner, middleware: MiddlewareStack.new(layers),
@@ -32,7 +33,7 @@ module Penstock
 
       # @param threads [Threads::Pool]
       # @return [Executors]
-      # @raise [ConfigurationError] a topic is to run in two places, or nothing can be forked here
+      # @raise [ConfigurationError] a topic has two values of `run_on`, or processes can't be forked here
       def build(threads)
         refuse_two_places
         executors = EXECUTORS.filter_map do |kind, pool|
@@ -45,12 +46,12 @@ module Penstock
 
       private
 
-      # Limits and queues know a topic by its name, in whatever group it is.
+      # Limits and queues identify a topic by its name alone, across groups.
       def refuse_two_places
         named = @topics.flat_map { |kind, topics| topics.map { |topic| [topic.name, kind] } }.uniq.group_by(&:first)
         problems = named.select { |_name, places| places.size > 1 }.map do |name, places|
           Problem.new("routes: topic #{name}", "runs on #{places.map(&:last).join(" in one group, on ")} in another",
-            "Say the same run_on in all groups")
+            "Set the same run_on in all groups")
         end
         raise ConfigurationError.new(problems) if problems.any?
       end

@@ -2,27 +2,27 @@
 
 module Penstock
   module Execution
-    # The queue in which units wait for a worker; each executor has one. Fair between lanes (each gets its turn) and between
-    # topics (if several are routed, one topic never takes the last worker; a topic with a higher priority goes first, and topics
-    # of the same priority share by weight).
+    # The queue in which units wait for a worker; each executor has one. Fair between lanes (they take turns) and between topics
+    # (if several are routed, one topic never takes the last worker; a topic with a higher priority goes first, and topics of
+    # the same priority share by weight).
     #
-    # A slot's units start in the order in which they were pushed, at most `width` at once. With a width of one, the second waits
-    # for the first and starts only if the first went smoothly: a unit that failed, or asked to pause or seek, *stalls* the slot,
-    # and none of its units starts until the loop has withdrawn the waiting ones and decided. By key, units don't depend on each
-    # other and nothing stalls. Hooks go before everything.
+    # A slot's units start in the order in which they were pushed, at most `width` at once. With a width of one, the second
+    # waits for the first and starts only if the first went smoothly: a unit that failed, or requested to pause or seek,
+    # *stalls* the slot, and none of its units starts until the loop has withdrawn the waiting ones and decided. By key, units
+    # don't depend on each other and nothing stalls. Hooks run before all units.
     #
-    # Loops push, workers take; one lock guards all, held for a few operations and never while calling out.
+    # Loops push, workers take; one lock guards everything, held for a few operations and never while calling out.
     class RunQueue
-      # Quick units a worker takes at once.
+      # Quick units that a worker takes together.
       CHUNK = 32
       private_constant :CHUNK
 
-      # What the queue knows about a lane.
+      # The queue's state of a lane.
       class Slot
         attr_reader :topic, :pool, :mailbox, :pending
         attr_accessor :running, :queued, :stalled, :width
 
-        # @return [Boolean] whether its units end before another worker would have begun: then one worker at a time runs them
+        # @return [Boolean] whether its units end before another worker would have started: then one worker at a time runs them
         attr_accessor :quick
 
         # @return [Array<Processing::Unit>] quick units that one worker took together and has not begun
@@ -30,9 +30,9 @@ module Penstock
 
         # @param topic [Object] equal for lanes that share a worker limit
         # @param pool [Consumer::Pool] the lane's consumers
-        # @param mailbox [Mailbox] where outcomes go
+        # @param mailbox [Mailbox] receives the outcomes
         # @param width [Integer] units that may run at once
-        # @param ordered [Boolean] whether what follows a unit that went wrong waits for the loop
+        # @param ordered [Boolean] whether units after one that didn't go smoothly wait for the loop
         def initialize(topic, pool = nil, mailbox = nil, width: 1, ordered: width == 1)
           @topic = topic
           @ordered = ordered
@@ -49,7 +49,7 @@ module Penstock
 
         def ordered? = @ordered
 
-        # @return [Boolean] whether units wait for a worker that runs one of the same slot
+        # @return [Boolean] whether units wait for a worker that runs another unit of the same slot
         def behind_one? = @running.positive? && !(@pending.empty? && @chunk.empty?)
 
         # Compares the quick units that have not begun with those at the last call.
@@ -65,18 +65,20 @@ module Penstock
         # Forgets what {#check_stuck} saw.
         def forget = @seen = @left = @seen_at = nil
 
-        # @return [Array<Processing::Unit>] what one worker took and has not begun; it isn't that worker's any more
+        # @return [Array<Processing::Unit>] the units that one worker took and has not begun; they no longer belong to that
+        #   worker
         def take_chunk_away = @chunk.shift(@chunk.size)
 
-        # @return [Integer] workers that might start a unit of it
+        # @return [Integer] workers that could start a unit of it
         def room = @quick ? [1 - @running, 0].max : [@pending.size, @width - @running].min
 
-        # @return [Boolean] whether a unit of it might start
+        # @return [Boolean] whether a unit of it could start
         def startable? = @running < @width && !@stalled && !@pending.empty?
       end
 
-      # @param limit_of [#call] gives the number of workers a topic may hold
-      # @param rank_of [#call, nil] gives a topic's rank by the number it holds: the least comes first; nil where all are alike
+      # @param limit_of [#call] returns the number of workers a topic may hold
+      # @param rank_of [#call, nil] returns a topic's rank by the number of workers it holds: the lowest rank comes first; nil
+      #   where all topics are equal
       def initialize(limit_of = ->(_topic) { Float::INFINITY }, rank_of = nil)
         @limit_of = limit_of
         @rank_of = rank_of
@@ -96,12 +98,12 @@ module Penstock
         @closed = false
       end
 
-      # @return [Boolean] whether every worker is to go
+      # @return [Boolean] whether all workers are to end
       def closed? = @closed
 
       # @param slot [Slot]
       # @param units [Array<Processing::Unit>]
-      # @return [Integer] workers that could be used beside those that wait
+      # @return [Integer] workers that could be used in addition to the idle ones
       def push(slot, *units)
         @lock.synchronize do
           @wide ||= slot.width > 1
@@ -111,7 +113,7 @@ module Penstock
         end
       end
 
-      # A hook of a lane whose units have ended: before everything else.
+      # Pushes a hook of a lane whose units have ended: it runs before all units.
       # @return [Boolean] whether the caller must start a worker for hooks, which then calls {#take_hook}
       def push_hook(slot, unit)
         @lock.synchronize do
@@ -126,7 +128,7 @@ module Penstock
 
       # Takes the next unit that may run.
       # @param wait [Boolean] whether to wait for one
-      # @return [Array(Slot, Unit), nil] nil when closed, or nothing may run and it isn't waited for
+      # @return [Array(Slot, Unit), nil] nil when closed, or when no unit may run and `wait` is false
       def take(wait: true)
         telling do
           nil until (found = next_locked) || @closed || !wait || !wait_locked
@@ -134,9 +136,9 @@ module Penstock
         end
       end
 
-      # As {#take}; quick units of a slot are taken together.
-      # @return [Array(Slot, Array<Processing::Unit>), nil] the units are shared: what isn't begun may be taken away again;
-      #   nil also for who waited when all were called back
+      # Like {#take}; quick units of a slot are taken together.
+      # @return [Array(Slot, Array<Processing::Unit>), nil] the units are shared: those that aren't begun may be taken from the
+      #   worker again; nil also for workers that waited during {#recall}
       def take_chunk(wait: true)
         telling do
           recalls = @recalls
@@ -146,10 +148,10 @@ module Penstock
         end
       end
 
-      # Waits for a hook: for the spare worker, so that hooks never have to wait behind user code. Those who wait here have a
-      # condition of their own: they must not swallow the wake-up of a unit.
-      # @param idle_s [Float] seconds without a hook after which the worker is to go
-      # @return [Array(Slot, Unit), nil] nil when closed, or nothing came in time
+      # Waits for a hook: for the spare worker, so that hooks never wait for user code. Hook workers wait on a condition of
+      # their own: they must not consume the wake-up for a unit.
+      # @param idle_s [Float] seconds without a hook after which the worker ends
+      # @return [Array(Slot, Unit), nil] nil when closed, or when no hook came in time
       def take_hook(idle_s)
         @lock.synchronize do
           @hook_work.wait(@lock, idle_s) if @hooks.empty? && !@closed
@@ -159,11 +161,11 @@ module Penstock
         end
       end
 
-      # Who waited for hooks has ended otherwise.
+      # A hook worker has ended in another way.
       def hook_taker_gone = @lock.synchronize { @hook_takers -= 1 }
 
-      # The worker is done with the unit it took.
-      # @param unit [Processing::Unit, nil] nil where what it took was taken away before it began
+      # The worker has finished the unit it took.
+      # @param unit [Processing::Unit, nil] nil where its units were taken from it before it began one
       # @param stall [Boolean] whether the lane's following units must wait for the loop
       def finished(slot, unit, stall)
         @lock.synchronize do
@@ -176,13 +178,13 @@ module Penstock
         end
       end
 
-      # @return [Boolean] whether workers are left alone with quick units, so that somebody must look after them ({#relieve})
+      # @return [Boolean] whether single workers hold quick units, so that a loop must check on them ({#relieve})
       def hasty? = !@quick.empty?
 
-      # Where a worker has begun nothing for a while its units weren't quick: others take what waits behind it.
+      # If a worker has begun no unit for a while, its units weren't quick: other workers take the units that wait for it.
       # @param now [Integer] monotonic ms
       # @param patience_ms [Integer]
-      # @return [Integer] workers that could be used beside those that wait
+      # @return [Integer] workers that could be used in addition to the idle ones
       def relieve(now, patience_ms)
         @lock.synchronize do
           stuck = @quick.select { |slot| slot.check_stuck(now, patience_ms) }
@@ -191,13 +193,13 @@ module Penstock
         end
       end
 
-      # Units that were taken and didn't begin: they are the next of their slot again.
+      # Units that were taken and didn't begin: they become the next of their slot again.
       # @param units [Array<Processing::Unit>] emptied
       def give_back(slot, units)
         @lock.synchronize { put_back_locked(slot, units.shift(units.size)) }
       end
 
-      # A unit that was taken and didn't begin: it is the next of its slot again.
+      # A unit that was taken and didn't begin: it becomes the next of its slot again.
       def put_back(slot, unit)
         @lock.synchronize do
           slot.running -= 1
@@ -207,8 +209,8 @@ module Penstock
         end
       end
 
-      # Calls back what has not started, also what a worker took together with the unit it runs.
-      # @param unstall [Boolean] lets the lane run again; only for who decides about the unit that stalled it
+      # Calls back the units that have not started, including those that a worker took together with the unit it runs.
+      # @param unstall [Boolean] lets the lane run again; only for the caller that decides about the unit that stalled it
       # @return [Array<Unit>] in order
       def withdraw(slot, unstall: false)
         told = nil
@@ -222,10 +224,10 @@ module Penstock
         units
       end
 
-      # A loop finds no place for a partition of the topic. Where others' partitions have the places it is told when one is free:
-      # outcomes tell it of its own only.
+      # A loop finds no place for a partition of the topic. If partitions of other loops hold the places, the loop is woken when
+      # one becomes free: it sees only its own outcomes.
       # @param mailbox [Mailbox] the loop's
-      # @return [Integer, nil] as {#waiting}; nil: no others have places
+      # @return [Integer, nil] like {#waiting}; nil: other loops hold no places
       def await_place(topic, mailbox)
         @lock.synchronize do
           next if @ready.none? { |slot| slot.topic == topic && !slot.mailbox.equal?(mailbox) }
@@ -238,16 +240,16 @@ module Penstock
       # @return [Integer] slots of the topic whose next unit only waits for a worker
       def waiting(topic) = @waiting[topic]
 
-      # @return [Integer] workers that could be used beside those that wait
+      # @return [Integer] workers that could be used in addition to the idle ones
       def startable = @lock.synchronize { startable_locked }
 
-      # @return [Integer] workers that wait for work
+      # @return [Integer] idle workers
       attr_reader :idle
 
-      # A worker goes without a look at what waits: another looks.
+      # A worker ends without checking the queue: wakes another one to check it.
       def rouse = @lock.synchronize { @work.signal }
 
-      # Workers that wait come back with nothing, to see whether they are still wanted.
+      # Idle workers return without a unit, to check whether they are still needed.
       def recall
         @lock.synchronize do
           @recalls += 1
@@ -255,7 +257,7 @@ module Penstock
         end
       end
 
-      # Lets every waiting worker go.
+      # Lets every idle worker end.
       def close
         @lock.synchronize do
           @closed = true
@@ -264,12 +266,12 @@ module Penstock
         end
       end
 
-      # @return [Hash{Symbol => Integer}] `busy`: workers that run something; `enqueued`: units that might begin now
+      # @return [Hash{Symbol => Integer}] `busy`: workers that run a unit; `enqueued`: units that could start now
       def statistics
         @lock.synchronize { {busy: @running.values.sum, enqueued: @ready.sum(&:room) + @hooks.size} }
       end
 
-      # @return [Integer] units that might begin now
+      # @return [Integer] units that could start now
       def size = statistics.fetch(:enqueued)
 
       # @return [Hash] counts for dumps
@@ -281,8 +283,8 @@ module Penstock
 
       private
 
-      # Takes with the lock held; who waits for a place of the topic is told without it.
-      # @return [Array(Slot, Object), nil] what the block takes
+      # Takes with the lock held; loops that wait for a place of the topic are woken without it.
+      # @return [Array(Slot, Object), nil] the block's result
       def telling
         told = nil
         found = @lock.synchronize do
@@ -303,7 +305,7 @@ module Penstock
         @work.signal unless slot.quick && slot.running.positive?
       end
 
-      # Of a wide slot several units may start at once; idle workers that were woken and haven't come yet are reckoned once.
+      # Several units of a wide slot may start at once; idle workers that were woken and haven't come yet are counted once.
       def startable_locked = (@wide ? @ready.sum(&:room) : @ready.size) + @hooks.size - @idle
 
       def dequeue_locked(slot)
@@ -320,7 +322,7 @@ module Penstock
         start_locked(slot)
       end
 
-      # Of those with the same rank the one that waited longest.
+      # Of the slots with the same rank, the one that has waited longest.
       def first_locked
         allowed = @ready.each_index.select { |index| allowed_locked?(@ready[index]) }
         allowed.min_by do |index|
@@ -339,7 +341,7 @@ module Penstock
         [slot, unit]
       end
 
-      # Only of a slot where units don't wait for each other.
+      # Only where units of a slot don't wait for each other.
       def chunk_locked(slot, unit)
         return [unit] unless slot.quick && slot.running == 1 && unit.consume?
         look_after_locked(slot)
@@ -352,7 +354,7 @@ module Penstock
         @quick << slot unless @quick.include?(slot)
       end
 
-      # Nobody needs to look after it.
+      # No loop needs to check on it.
       def settle_locked(slot)
         slot.forget if @quick.delete(slot)
       end

@@ -7,10 +7,10 @@ require_relative "../processing/unit"
 
 module Penstock
   module Execution
-    # Runs one unit: finds or creates the lane's consumer, calls the right method of it inside the middleware, and turns whatever
-    # happened into an outcome. Errors of user code never leave it.
+    # Runs one unit: finds or creates the lane's consumer, calls its method inside the middleware, and turns the result into an
+    # outcome. Errors of user code never leave it.
     #
-    # Called on worker threads, for one lane by one worker at a time, with exceptions from outside masked but for user code.
+    # Called on worker threads, for one lane by one worker at a time; exceptions from outside are masked except in user code.
     class UnitRunner
       EVENTS = {
         consume: %w[consumer.consume consumer.consumed], eofed: %w[consumer.eof consumer.eofed],
@@ -20,7 +20,7 @@ module Penstock
       AROUND = %w[worker.process worker.processed worker.completed].freeze
       # Object: a kill isn't an exception. By identity and frozen: newer Rubies take such a Hash as it is, instead of a copy.
       IN_USER_CODE = {Object => :immediate}.compare_by_identity.freeze
-      # So long a worker goes on with units of several calls.
+      # How long a worker continues with a unit of several calls.
       STRETCH_US = 2_000
       FROM_OUTSIDE = [Interrupted, TimeLimitExceeded].freeze
       private_constant :EVENTS, :AROUND, :IN_USER_CODE, :STRETCH_US, :FROM_OUTSIDE
@@ -28,8 +28,8 @@ module Penstock
       # @param monitor [Instrumentation::Monitor]
       # @param middleware [#call] wraps the call of user code: `call(consumer, action) { }`
       # @param clock [Clock]
-      # @param critical [Array<Class>] errors that stop the process: told as such
-      # @param queue [#snapshot, nil] what listeners of workers get to see
+      # @param critical [Array<Class>] errors that stop the process: reported as such
+      # @param queue [#snapshot, nil] passed to listeners of worker events
       # @param adviser [Adviser, nil] asks user code about failures
       def initialize(monitor:, middleware:, clock:, critical: [], queue: nil, adviser: nil)
         @adviser = adviser
@@ -41,7 +41,7 @@ module Penstock
         @unheard = nil
       end
 
-      # @param slot [#pool] what belongs to the lane
+      # @param slot [#pool] the lane's consumers
       # @param unit [Processing::Unit]
       # @return [Processing::Outcome]
       def call(slot, unit)
@@ -62,7 +62,7 @@ module Penstock
         end
       end
 
-      # A unit failed in another process: what is known there of strategies and the like is asked here, without its consumer.
+      # A unit failed in another process: strategies and the like are asked here, without its consumer.
       # @param unit [Processing::Unit]
       # @param error [Exception]
       # @param blamed [Integer]
@@ -85,24 +85,24 @@ module Penstock
 
       private
 
-      # The call counts as failed, and a wish from outside must not wait for the unit's end.
+      # The call counts as failed, and a request from outside must not wait for the unit's end.
       def left(context)
         context.failed
         context.take_flow
       end
 
-      # @return [Boolean] whether the next call of `consume` may begin without asking the loop
+      # @return [Boolean] whether the next call of `consume` may begin without going through the loop
       def goes_on?(context, unit, ended)
         stretch = unit.stretch
         return false if stretch.nil? || stretch.over? || !ended.plain? || ended.time_us >= STRETCH_US
         !context.transacted? && !marks_of(context, unit).leaving?
       end
 
-      # Those of the life of the lane to which its records belong.
+      # The marks of the incarnation to which its records belong.
       def marks_of(context, unit) = unit.messages.batch.context&.marks || context.marks
 
-      # The unit moves on before what it leaves is marked: whatever ends this thread in between, nothing that is marked is blamed,
-      # nor run again.
+      # The unit advances before the records it leaves are marked: if this thread is ended in between, no marked record is
+      # blamed or run again.
       def went_on(context, unit, started)
         marks, through = marks_of(context, unit), unit.messages.last_offset
         unit.go_on
@@ -119,19 +119,19 @@ module Penstock
         outcome(context, unit, error, started)
       end
 
-      # A breaker wants to know in which order fresh records began.
+      # A breaker needs the order in which fresh records began.
       def number(unit)
         breaker = unit.lane.breaker
         unit.begun = breaker.begun(unit.messages.size, unit) if breaker && unit.consume?
       end
 
-      # Hooks, `eofed` and `tick` concern every instance of the lane that was used; where there is none yet, one is made.
+      # Hooks, `eofed` and `tick` concern every instance of the lane that was used; where there is none yet, one is created.
       def on_all(slot, unit)
         outcomes = slot.pool.every.map { |context| worked_on(context, unit) }
         outcomes.find(&:error) || outcomes.find(&:flow) || outcomes.last
       end
 
-      # A record that isn't run any more: only its dead letter is made.
+      # The record isn't run any more: only its dead letter is built.
       def quarantined(unit)
         started = @clock.monotonic_ms
         error, advice = @adviser.quarantine(unit, unit.crashes)
@@ -139,13 +139,13 @@ module Penstock
           time_ms: @clock.monotonic_ms - started).freeze
       end
 
-      # The user's filters and partitioner look at records: outside of any consumer.
+      # The user's filters and partitioner examine records, outside of any consumer.
       def prepared(unit)
         started = @clock.monotonic_ms
         advice = error = nil
         begin
           Thread.handle_interrupt(IN_USER_CODE) { advice = unit.lane.prepare.call(unit.messages, started) }
-        rescue Exception => e # rubocop:disable Lint/RescueException -- the root of user code: the outcome carries it on
+        rescue Exception => e # rubocop:disable Lint/RescueException -- the root of user code: the outcome contains it
           error = e
         end
         took = @clock.monotonic_ms - started
@@ -153,8 +153,8 @@ module Penstock
           advice: advice&.behind(took), finished: true, time_ms: took).freeze
       end
 
-      # @return [Boolean] whether nobody listens to what is told of a call of `consume`: asked once a change of the listeners. A
-      #   small unit would spend a good part of its time on it otherwise
+      # @return [Boolean] whether no listener subscribes to the events of a call of `consume`: checked once per change of the
+      #   listeners. Otherwise a small unit would spend a good part of its time on it
       def unheard?(unit)
         return false unless unit.consume?
         subscriptions = @monitor.subscriptions
@@ -165,7 +165,7 @@ module Penstock
         answer
       end
 
-      # `worker.completed` follows whatever happened: the place to give back what a thread borrowed.
+      # `worker.completed` follows in every case: the place to return what a thread borrowed.
       def worked(unit)
         return yield unless AROUND.any? { |name| @monitor.subscribed?(name) }
         @monitor.instrument("worker.process", {job: unit, jobs_queue: @queue})
@@ -174,7 +174,7 @@ module Penstock
         @monitor.instrument("worker.completed", {job: unit, jobs_queue: @queue}) if @monitor.subscribed?("worker.completed")
       end
 
-      # The consumer is made when there is something to do for it, and lives as long as the lane.
+      # The consumer is created when there is something to do for it, and lives as long as the lane.
       def build(context)
         consumer = context.topic.consumer.new
         consumer.penstock_context = context
@@ -191,9 +191,9 @@ module Penstock
         report(consumer, "consumer.initialized.error", error, lane)
       end
 
-      # Everything is contained, whatever its class: what it means is decided by settlement.
-      # @param before [String, nil] what is told of it, where somebody listens
-      # @param after [String, nil]
+      # Exceptions of every class are rescued: settlement decides what it means.
+      # @param before [String, nil] event before the call, emitted where it has a listener
+      # @param after [String, nil] event after the call
       def run(context, unit, before = nil, after = nil)
         consumer = context.consumer || build(context)
         @monitor.instrument(before, payload(consumer, unit)) if before && @monitor.subscribed?(before)
@@ -206,15 +206,15 @@ module Penstock
           done = true
         end
         passed_over(consumer) unless called || !unit.consume?
-      rescue Exception => error # rubocop:disable Lint/RescueException -- the root of user code: the outcome carries it on
+      rescue Exception => error # rubocop:disable Lint/RescueException -- the root of user code: the outcome contains it
         return if done && FROM_OUTSIDE.any? { |klass| error.is_a?(klass) } # it came when user code had already ended
         report(consumer, type_of(error, unit), error, unit.lane) unless error.is_a?(Interrupted)
         error
       end
 
-      # Its records would count as consumed.
+      # Without this error its records would count as consumed.
       def passed_over(consumer)
-        raise UnsupportedCaseError, "a middleware, or wrap of #{consumer.class}, came back without yielding: consume was not " \
+        raise UnsupportedCaseError, "a middleware, or wrap of #{consumer.class}, returned without yielding: consume was not " \
           "called. Filter records in the route instead, or pause"
       end
 
@@ -236,11 +236,12 @@ module Penstock
         end_child(consumer, unit) unless generation == Native::Fork.generation
       end
 
-      # User code forked, and the child came back from it instead of ending: it would go on as a second worker, with a copy of the
-      # queue and without a connection, and never end. Nothing of the application runs in it any more, no at_exit block either.
+      # User code forked, and the child returned from it instead of ending: it would continue as a second worker, with a copy of
+      # the queue and without a connection, and never end. Nothing of the application runs in it any more, no at_exit block
+      # either.
       def end_child(consumer, unit)
         warn "penstock: the process #{::Process.pid} was forked in #{consumer.class}##{unit.action} of #{unit.lane.topic_name}/" \
-          "#{unit.lane.partition} and came back from it. It is ended here, with code 1. End such a child where its work is " \
+          "#{unit.lane.partition} and returned from it. It is ended here, with code 1. End such a child where its work is " \
           "done: `fork { … }` does, or `exit!`."
       ensure
         exit!(1)

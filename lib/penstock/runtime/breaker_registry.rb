@@ -6,8 +6,7 @@ require_relative "shared_breaker"
 
 module Penstock
   module Runtime
-    # The breakers of a process, one for each topic of each consumer group; a topic's retry topics have theirs in common with it.
-    # Any thread.
+    # Holds the breakers of a process, one per topic and consumer group; a topic and its retry topics share one. Any thread.
     class BreakerRegistry
       # @param clock [Clock]
       def initialize(clock)
@@ -17,7 +16,7 @@ module Penstock
       end
 
       # @param topic [Routing::Topic]
-      # @return [SharedBreaker, nil] nil where the route wants none
+      # @return [SharedBreaker, nil] nil where the route has no breaker
       def of(topic)
         policy = Processing::Failure::Policy.new(topic)
         return unless policy.breaker
@@ -27,7 +26,7 @@ module Penstock
       # @return [Array<SharedBreaker>]
       def all = @lock.synchronize { @breakers.values }
 
-      # @return [Array<Hash>] what is known of those that hold their topic
+      # @return [Array<Hash>] state of the breakers that hold their topic
       def open = all.filter_map(&:to_h)
 
       # Ends all holds.

@@ -2,16 +2,16 @@
 
 module Penstock
   module Runtime
-    # Makes so what the topics' breakers decide, for the lanes of one connection: while a breaker is open they are held, and one
-    # record at a time is sent to try, of whichever connection. Runs on the poll loop's thread, after the outcomes of a turn and
-    # before records are handed out. Ends with the connection ({#close}); the breakers live on.
+    # Applies the decisions of the topics' breakers to the lanes of one connection: while a breaker is open, its lanes are held,
+    # and one record at a time, across all connections, runs as a probe. Runs on the poll loop's thread, after a turn's outcomes
+    # are settled and before records are handed out. Ends with the connection ({#close}); the breakers outlive it.
     class Breakers
       # A breaker, and the lane of this connection on which its probe runs.
       Entry = Struct.new(:breaker, :probing)
       private_constant :Entry
 
       # @param session [Session]
-      # @param hand_out [#call] gives a unit of a lane to the run queue
+      # @param hand_out [#call] pushes a unit of a lane to the run queue
       def initialize(session, hand_out)
         @session = session
         @hand_out = hand_out
@@ -24,8 +24,8 @@ module Penstock
         breaker.watch(@session.mailbox)
       end
 
-      # @return [Integer, nil] monotonic ms at which to be run again: now, where the lanes aren't as the breaker says; an overdue
-      #   probe waits for a record, not for a time
+      # @return [Integer, nil] monotonic ms of the next run: now, where the holds of the lanes don't match the breaker's state;
+      #   an overdue probe waits for a record, not for a time
       def next_due
         soonest = nil
         @entries.each_value do |entry|
@@ -35,7 +35,7 @@ module Penstock
         soonest
       end
 
-      # Goes on as far as it can.
+      # Holds, releases and probes lanes as their breakers require, and emits the breakers' events.
       def run
         @entries.each_value do |entry|
           breaker = entry.breaker
@@ -47,7 +47,7 @@ module Penstock
         end
       end
 
-      # The connection ends: who probes elsewhere must not wait for a probe of this one.
+      # The connection ends. Connections that may probe next must not wait for a probe of this one.
       def close
         @entries.each_value do |entry|
           entry.breaker.unwatch(@session.mailbox)
@@ -75,13 +75,13 @@ module Penstock
         @session.lanes.any? { |_key, lane| lane.breaker.equal?(breaker) && lane.holds.include?(:breaker) && lane.owned? }
       end
 
-      # A probe that still runs is a unit like any other from here on.
+      # From here on a probe that still runs is a unit like any other.
       def let_go(entry)
         entry.probing = nil
         lanes(entry.breaker).each(&:release_breaker)
       end
 
-      # Lanes that came meanwhile are held too.
+      # Lanes that were assigned in the meantime are held too.
       def hold(entry)
         lanes = lanes(entry.breaker)
         lanes.each { |lane| close_lane(lane) unless lane.holds.include?(:breaker) }
@@ -89,22 +89,23 @@ module Penstock
         probe(entry, lanes)
       end
 
-      # What was handed out and has not started comes back.
+      # Units that were handed out and have not started are called back.
       def close_lane(lane)
         lane.holds.add(:breaker)
         @session.call_back(lane)
       end
 
-      # The probe's outcome has been settled, or there will be none; if it told the breaker something that changes nothing.
+      # The probe's outcome has been settled, or there will be none. If the breaker already knows the outcome, this changes
+      # nothing.
       def lost(entry)
         entry.probing = nil
         entry.breaker.probe_lost
       end
 
-      # Whether the probe isn't under way any more.
+      # Whether the probe is no longer under way.
       def over?(entry) = entry.probing && !(entry.probing.probing? && @session.current?(entry.probing))
 
-      # One after another; those with a fresh record first.
+      # The lanes take turns; those with a fresh record come first.
       def probe(entry, lanes)
         ready = lanes.select(&:probe?)
         return if ready.empty?

@@ -5,31 +5,33 @@ require_relative "../native/envelope"
 
 module Penstock
   module Runtime
-    # The metadata of a lane's commit: what is complete beyond the offset, how often records were tried, and the user's own
-    # string, in an envelope. See docs/formats.md. Stateless; used on poll loops' threads.
+    # Encodes and decodes the metadata of a lane's commit: which offsets beyond the committed one are complete, how often
+    # records were tried, and the user's own string, in an envelope. See docs/formats.md. Stateless; used on poll loops'
+    # threads.
     class CommitCodec
       # @param lane [Processing::Lane]
       # @param offset [Integer]
-      # @param clean [Boolean] the owner has ended with nothing running
-      # @return [String] never longer than the lane's budget; what has no room is left out, and is run again if the owner dies
+      # @param clean [Boolean] the owner has ended with no unit running
+      # @return [String] at most as long as the lane's budget; completed offsets that don't fit are omitted: they run again if
+      #   the owner dies
       def encode(lane, offset, clean:) = write(lane, offset, clean: clean).text
 
       # @param lane [Processing::Lane]
       # @param offset [Integer]
-      # @param ledger [Processing::Ledger] what is to be known with it
-      # @param user_metadata [String, nil] goes before what was marked
-      # @return [String, nil] nil when there is no room for all that is complete
+      # @param ledger [Processing::Ledger] the completed offsets to encode
+      # @param user_metadata [String, nil] takes precedence over the metadata that was marked
+      # @return [String, nil] nil when the completed offsets don't all fit
       def encode_whole(lane, offset, ledger, user_metadata)
         user_metadata ||= user_metadata(lane, offset)
         written = write(lane, offset, clean: false, ledger: ledger, user_metadata: user_metadata)
         written.text if written.left_out_offsets.zero?
       end
 
-      # Without the user's.
-      # @return [Native::Envelope::Written] says what there is no room for even so
+      # Without the user's metadata.
+      # @return [Native::Envelope::Written] includes which offsets don't fit even so
       def write_ours(lane, offset, ledger) = write(lane, offset, clean: false, ledger: ledger, user_metadata: nil)
 
-      # @return [String, nil] the user's, where none is given
+      # @return [String, nil] the user's metadata for a commit that specifies none
       def user_metadata(lane, offset) = lane.marks.metadata_at(offset) || carried_on(lane.adopted_metadata)
 
       # @param lane [Processing::Lane]
@@ -40,7 +42,7 @@ module Penstock
 
       private
 
-      # What another program has committed may be longer than the user's share: that can be read, and isn't committed again.
+      # Metadata committed by another program may be longer than the user's share: it can be read, but isn't committed again.
       def carried_on(metadata)
         metadata unless metadata && metadata.bytesize > Consumer::Marks::MAX_METADATA_BYTES
       end

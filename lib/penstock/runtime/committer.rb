@@ -6,15 +6,15 @@ require_relative "error_codes"
 
 module Penstock
   module Runtime
-    # Sends commits and understands their answers. One is in flight at a time. Runs on the poll loop's thread.
+    # Commits offsets and handles the brokers' answers. One commit is in flight at a time. Runs on the poll loop's thread.
     class Committer
-      # Answers that mean: this member is no longer in the group, its lanes are lost.
+      # Answers that mean that this member is no longer in the group: its lanes are lost.
       EXPELLED = %i[unknown_member_id fenced_instance_id fenced_member_epoch].freeze
 
       # @param session [Session]
       # @param codec [#encode] metadata for a lane's commit
       # @param interval_ms [Integer]
-      # @param expelled [#call] called when an answer says that the member is out
+      # @param expelled [#call] called when an answer shows that the member is no longer in the group
       def initialize(session, codec:, interval_ms:, expelled:)
         @session = session
         @codec = codec
@@ -26,7 +26,7 @@ module Penstock
         @told_again = false
       end
 
-      # Something may have moved.
+      # Offsets may have moved: a commit is due after the interval.
       def moved
         @commits.touch(@session.now) unless @commits.touched?
       end
@@ -34,7 +34,7 @@ module Penstock
       # @param lane [Processing::Lane]
       def adopted(lane) = @commits.adopted(lane, @session.now)
 
-      # @param lane [Processing::Lane] given up: nothing of it is sent again, who waits for it hears false
+      # @param lane [Processing::Lane] no longer ours: nothing of it is sent again, and threads waiting for its commit get false
       def forget(lane)
         @commits.forget(lane)
         @wanted.delete(lane)
@@ -46,8 +46,8 @@ module Penstock
       def leaving(lanes) = @commits.leaving(lanes)
 
       # Commits these lanes as soon as no other commit is in flight.
-      # @param clean [Boolean] the owner ends in order: said in the metadata, even when no offset moved. What threads of the
-      #   user's mark from here on is in no commit, and isn't answered true
+      # @param clean [Boolean] the owner ends in order: the metadata records it, even when no offset moved. Marks that the
+      #   user's threads make from here on are in no commit, and aren't answered true
       def want(lanes, clean: false)
         lanes.each do |lane|
           @wanted << lane unless @wanted.include?(lane)
@@ -58,7 +58,7 @@ module Penstock
         run
       end
 
-      # A worker waits for the acknowledgement of what its lane has marked.
+      # A worker waits until the marks of its lane are acknowledged.
       # @param wait [CommitWait]
       def wait(wait)
         return wait.resolve(false) unless @session.current?(wait.lane) && wait.lane.owned?
@@ -66,12 +66,12 @@ module Penstock
         want([wait.lane])
       end
 
-      # @return [Boolean] whether nothing of these lanes is wanted or under way
+      # @return [Boolean] whether no commit of these lanes is wanted or under way
       def settled?(lanes) = (@wanted & lanes).empty? && !@commits.unsettled?(lanes)
 
-      # Of a doubtful lane nothing is to be waited for but what is under way: it has nothing to commit before the group says where
-      # it stands, and whoever has it next asks for that too.
-      # @param lanes [Array<Processing::Lane>] about to be given up
+      # Of a doubtful lane only a commit under way is waited for: it has nothing to commit until the group reports where it
+      # stands, and its next owner asks for that too.
+      # @param lanes [Array<Processing::Lane>] about to be revoked
       # @return [Boolean]
       def done_with?(lanes) = (@wanted & lanes).all?(&:doubtful?) && !@commits.unsettled?(lanes)
 
@@ -80,10 +80,10 @@ module Penstock
       def at_rest?(lane) = settled?([lane])
 
       # @param lane [Processing::Lane]
-      # @return [Boolean] whether its offset goes without metadata because the broker found them too long
+      # @return [Boolean] whether its offset is sent without metadata because the broker found the metadata too long
       def bare?(lane) = @commits.bare?(lane)
 
-      # A transaction's metadata were too long for the broker.
+      # A transaction's metadata was too long for the broker.
       # @param lane [Processing::Lane]
       # @param bytes [Integer]
       def too_large(lane, bytes)
@@ -91,7 +91,7 @@ module Penstock
         tell_reduced(lane, bytes)
       end
 
-      # Metadata were left out.
+      # Metadata was omitted from a commit.
       # @param lane [Processing::Lane]
       # @param bytes [Integer]
       def tell_reduced(lane, bytes)
@@ -105,28 +105,28 @@ module Penstock
         moved
       end
 
-      # A revocation that waited for such a commit would wait until the group throws the member out: it joins again only when the
-      # revocation is answered.
+      # Revoking would wait for such a commit until the group expels the member: it rejoins only after the revocation is
+      # answered.
       #
       # @param lanes [Array<Processing::Lane>]
-      # @return [Boolean] whether no commit of these lanes is accepted before the member joins its group again
+      # @return [Boolean] whether commits of these lanes will be refused until the member rejoins its group
       def hopeless?(lanes) = @commits.outdated?(lanes)
 
-      # Says which offsets go uncommitted: their records run again.
-      # @param lanes [Array<Processing::Lane>] about to be given up
+      # Emits an error for each offset that stays uncommitted: its records run again.
+      # @param lanes [Array<Processing::Lane>] about to be revoked
       def abandon(lanes)
         code = hopeless?(lanes) ? :illegal_generation : :timed_out
         lanes.select { |lane| lane.owned? && lane.position && lane.uncommitted? && !lane.doubtful? }
           .each { |lane| report(@commits.entry(lane), code) }
       end
 
-      # @return [Boolean] whether somebody waits for an acknowledgement, or something is about to be sent
+      # @return [Boolean] whether a thread waits for an acknowledgement, or a commit is about to be sent
       def awaited? = @waits.any? || @wanted.any? { |lane| !lane.undecided? }
 
-      # @return [Integer, nil] when to be run again
+      # @return [Integer, nil] monotonic ms of the next run
       def next_due = @commits.next_due
 
-      # Sends what is due.
+      # Sends the commits that are due.
       def run
         return if @commits.in_flight?
         now = @session.now
@@ -151,12 +151,13 @@ module Penstock
         run
       end
 
-      # Nobody will be answered any more.
+      # No answers will be read any more: every waiting thread gets false.
       def close = resolve(false) { true }
 
       private
 
-      # Marks come without a word: behind them a call may take an hour, or nothing runs at all, and nothing else moves meanwhile.
+      # Marking doesn't wake the loop. After a mark a call may take another hour, or no unit runs at all, and no other event
+      # comes meanwhile.
       def marked?(lane)
         base = lane.ledger.base
         return false unless base && lane.owned?
@@ -165,7 +166,7 @@ module Penstock
         false
       end
 
-      # Side by side a mark stands for what is before it in its unit.
+      # Where units run side by side, a mark covers the records before it in its own unit.
       def marked_in?(unit, lane)
         through = unit.marks.through
         !through.negative? && unit.incarnation == lane.incarnation && !lane.ledger.complete?(through)
@@ -183,8 +184,8 @@ module Penstock
         @session.driver.commit(token, entries.map { |entry| row(entry) })
       end
 
-      # Nothing may be committed beside a transaction that carries the lane's offset, nor while nobody knows the right one. What
-      # an interval would have sent is sent when it may.
+      # Nothing may be committed while a transaction carries the lane's offset, nor while the right offset isn't known. A
+      # commit that the interval made due is sent once it may be.
       def put_off?(lane, all)
         return false unless lane.undecided?
         @wanted |= [lane] if all && lane.owned?
@@ -215,7 +216,7 @@ module Penstock
         end
       end
 
-      # What these lanes have marked is committed already.
+      # These lanes have nothing left to commit: their marks are committed already.
       def nothing_to_say(lanes)
         resolve(true) { |wait| lanes.include?(wait.lane) && wait.lane.owned? } unless lanes.empty?
       end
@@ -258,7 +259,7 @@ module Penstock
           topic: entry.lane.topic_name, partition: entry.lane.partition})
       end
 
-      # The broker takes less metadata than ours: the offset goes alone.
+      # The broker accepts less metadata than ours: the offset is sent alone.
       def reduced(entries, results)
         entries.each do |entry|
           next unless results[entry.lane.key] == Assignment::Commits::TOO_LARGE
@@ -266,7 +267,7 @@ module Penstock
         end
       end
 
-      # Once an episode: a group in a rebalance refuses every attempt until it is over.
+      # Emits `offsets.commit_retried` once per episode: a group in a rebalance refuses every attempt until the rebalance ends.
       def tell_again(entries, results)
         return @told_again = false if entries.empty?
         return if @told_again

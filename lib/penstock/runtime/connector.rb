@@ -7,15 +7,15 @@ require_relative "partition_search"
 
 module Penstock
   module Runtime
-    # Opens the connection of a subscription group: a native consumer that has subscribed, or one that is told its partitions.
-    # Called on the loop's thread.
+    # Opens the connection of a subscription group: a native consumer that subscribes, or one whose partitions are assigned by
+    # the route. Called on the loop's thread.
     class Connector
-      # librdkafka's own.
+      # librdkafka's default.
       REFRESH_MS = 300_000
       private_constant :REFRESH_MS
 
       # @param host [Host]
-      # @param properties [#call] librdkafka's settings of a group
+      # @param properties [#call] returns librdkafka's settings of a group
       def initialize(host, properties)
         @host = host
         @properties = properties

@@ -8,36 +8,36 @@ require_relative "pending_letter"
 
 module Penstock
   module Runtime
-    # Sends what the workers made of records that failed for good, and settles a record when its letter is acknowledged: the
-    # offset never moves before. Runs on the poll loop's thread; nothing in it waits, and user code isn't run again.
+    # Sends the letters of records that failed permanently, and settles a record once its letter is acknowledged: its offset
+    # never moves before that. Runs on the poll loop's thread; it never blocks and never runs user code.
     #
-    # A letter's states: waiting (until `due`) → sent (its handle is looked at) → acknowledged: settled, gone; or failed: told,
-    # and waiting again with a longer back-off. What may interrupt it, in any state: its lane is lost, or begins a new
-    # incarnation, or the connection is closed. Then it is dropped, and so is an acknowledgement that comes later: the record
-    # runs again where its partition is, and its letter may exist twice. Until then its lane isn't idle, so that a revocation
-    # and a stop wait for it as for a unit.
+    # A letter's states: waiting (until `due`) → sent (its handle is polled) → acknowledged: the record is settled and the
+    # letter removed; or failed: an error is emitted, and the letter waits again with a longer back-off. In any state, the
+    # letter is dropped when its lane is lost or begins a new incarnation, or when the connection is closed; an acknowledgement
+    # that comes later is ignored: the record runs again where its partition is, and its letter may exist twice. Until then the
+    # lane isn't idle, so that a revocation and a stop wait for it as for a unit.
     #
-    # What is refused for its size may only have lain in a batch that is too large: such letters are sent one at a time, so that
-    # one of them says nothing of another. Where the route wants it, what is too large by itself goes with less
-    # ({Processing::Failure::Oversized}); else it is sent again like any other.
+    # A letter that is refused for its size may only have been part of a batch that was too large: such letters are sent one at
+    # a time, so that one doesn't make the others fail. A letter that is too large by itself is sent with less content where the
+    # route allows it ({Processing::Failure::Oversized}); otherwise it is sent again like any other.
     #
-    # Where the producer has transactions the letter and its record's offset are one: the record is complete by the commit. While
-    # the end of such a transaction isn't known the letter isn't sent again.
+    # Where the producer is transactional, a letter and its record's offset share a transaction: the commit completes the
+    # record. While the outcome of such a transaction isn't known, the letter isn't sent again.
     class DeadLetters
       # Waits after a failed dispatch, and while the producer's queue is full.
       BACKOFF_MS = (500..30_000)
       FULL_MS = 100
-      # How soon, and how late, a handle is looked at again.
+      # Shortest and longest wait before a handle is looked at again.
       LOOK_MS = (1..50)
 
-      WAY_OUT = "Whoever closed it must not as long as consumers send dead letters with it: until this process is started anew " \
-        "the record, and what comes behind it, wait"
+      WAY_OUT = "Do not close this producer while consumers send dead letters with it. Until this process is restarted " \
+        "the record and those after it in its partition wait"
       private_constant :BACKOFF_MS, :FULL_MS, :LOOK_MS, :WAY_OUT
 
       # @param session [Session]
       # @param committer [Committer]
-      # @param ports [Ports] what effects are performed with
-      # @param link [#claim, #end_claim] where transactions of letters ask for their lane's offset slot
+      # @param ports [Ports] performs effects
+      # @param link [#claim, #end_claim] through which transactions of letters claim their lane's offset slot
       # @param watch [LetterWatch, nil] wakes the loop for acknowledgements; nil: the loop only looks for them
       def initialize(session, committer, ports, link = nil, watch: nil)
         @link = link
@@ -59,13 +59,13 @@ module Penstock
         @pending.pop unless advance(pending)
       end
 
-      # @return [Integer, nil] monotonic ms at which to be run again
+      # @return [Integer, nil] monotonic ms of the next run
       def next_due = @pending.map(&:due).min
 
       # @return [Integer] letters that aren't acknowledged
       def size = @pending.size
 
-      # Goes on with what is due.
+      # Sends the letters that are due, and looks at the handles of those that were sent.
       def run
         return if @pending.empty?
         now = @session.now
@@ -74,7 +74,7 @@ module Penstock
         @pending.select! { |pending| pending.counts? && (waits?(pending, now, news) || advance(pending)) }
       end
 
-      # The connection ends: nothing of it counts any more.
+      # The connection ends: its letters are dropped.
       def close
         @watch&.close
         @pending.clear
@@ -137,7 +137,7 @@ module Penstock
         true
       end
 
-      # Told once a letter: a queue that is full is full for all.
+      # Emitted once per letter: a full queue affects every letter.
       def full(pending)
         tell_failure(pending, QueueFullError.new) unless pending.told_full
         pending.told_full = true
@@ -154,17 +154,17 @@ module Penstock
         true
       end
 
-      # The application's own is replaced; what became of any other is its owner's affair.
+      # The application's own producer is replaced; any other is its owner's responsibility.
       def producer_closed(pending, error)
         letter = pending.letter
-        return failed(pending, error) unless letter.producer.closed? # another one that isn't connected yet
+        return failed(pending, error) unless letter.producer.closed? # its replacement isn't connected yet
         other = @link&.producer_behind(letter.producer)
         return failed(pending, ProducerClosedError.new("#{error.message}. #{WAY_OUT}")) unless other
         pending.replace(Processing::Failure::Letter.new(**letter.to_h, producer: other), @session.now + BACKOFF_MS.begin)
         true
       end
 
-      # @return [Boolean] whether it goes with less
+      # @return [Boolean] whether it is sent again with less content
       def reduced?(pending, error)
         too_large = pending.too_large?
         @any_alone ||= pending.alone?

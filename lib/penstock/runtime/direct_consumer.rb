@@ -5,20 +5,20 @@ require_relative "../native/consumer"
 
 module Penstock
   module Runtime
-    # The connection of topics with `assign`. It joins no group; the partitions it is told are announced as if a group had
-    # assigned them, so that whoever owns a connection needn't know the difference. Offsets are committed to the group, which
+    # Connects to the partitions of topics with `assign`. It joins no group; it announces its partitions as if a group had
+    # assigned them, so that the owner of a connection needn't know the difference. Offsets are committed to the group, which
     # brokers allow as long as it has no members.
     #
-    # Belongs to the poll loop's thread, but for {#announce}. Ends as every consumer does.
+    # Belongs to the poll loop's thread, except {#announce}. Ends as every consumer does.
     class DirectConsumer < Native::Consumer
-      # @param properties [Hash{String => String}] librdkafka's
+      # @param properties [Hash{String => String}] librdkafka's settings
       def initialize(properties)
         super
         @announced = Thread::Queue.new
         @unanswered = []
       end
 
-      # Who looks for partitions ends with the connection.
+      # Ends with the connection.
       # @return [PartitionSearch]
       attr_accessor :search
 
@@ -27,10 +27,10 @@ module Penstock
         @announced << partitions
         wakeup
       rescue HandleClosedError
-        nil # nobody reads them any more
+        nil # the connection is closed, nothing reads them
       end
 
-      # @return [Array, nil] as of any consumer; partitions to be read come as an assignment
+      # @return [Array, nil] as for any consumer; partitions to be read come as an assignment
       def poll_event
         return super if @announced.empty?
         partitions = @announced.pop
@@ -38,7 +38,7 @@ module Penstock
         [:assign, partitions]
       end
 
-      # Those that are read already are not disturbed.
+      # Partitions that are read already are not disturbed.
       # @return [Array(Integer, String), nil] why the partitions were refused
       def answer(*)
         partitions = @unanswered.shift

@@ -6,9 +6,9 @@ require_relative "../native/bearer"
 
 module Penstock
   module Runtime
-    # Brings each event of the driver to the part that understands it. Runs on the poll loop's thread.
+    # Passes each event of the driver to the part that handles it. Runs on the poll loop's thread.
     class DriverEvents
-      # How the library names a topic it can't find.
+      # librdkafka's message for a topic it can't find.
       MISSING = /\ASubscribed topic not available: (?<topic>[^:]+):/
       private_constant :MISSING
 
@@ -35,13 +35,13 @@ module Penstock
         end
       end
 
-      # @return [Integer, nil] monotonic ms of the last error that was told
+      # @return [Integer, nil] monotonic ms of the last error that was emitted
       def told_at = @errors.told_at
 
       # @return [Instrumentation::ClientTrouble, nil] the last failed connection
       def suspicion = @errors.suspicion
 
-      # @return [Boolean] whether the client waits for a token that nobody has given
+      # @return [Boolean] whether the client waits for a token that no listener has provided
       def tokenless? = @bearer ? !@bearer.answered? : false
 
       private
@@ -67,7 +67,7 @@ module Penstock
           repeated: told.count})
       end
 
-      # Parsed where they are listened to, once, not here.
+      # Parsed once, by the thread of the listeners, not here.
       def statistics(json)
         group = @session.group
         decorated = nil
@@ -79,11 +79,11 @@ module Penstock
         })
       end
 
-      # A listener fetches the token, on the reporter's thread. One that isn't asked must not leave the client waiting for ever.
+      # A listener fetches the token on the reporter's thread. Without a listener the client must not wait for ever.
       def token(_config)
         @bearer = Native::Bearer.new(@session.driver)
         asked = @session.emit("oauthbearer.token_refresh", {bearer: @bearer})
-        @bearer.oauthbearer_set_token_failure("nobody gives tokens") unless asked
+        @bearer.oauthbearer_set_token_failure("no listener of oauthbearer.token_refresh provides a token") unless asked
       end
 
       def log(level, facility, message)
@@ -91,7 +91,7 @@ module Penstock
         @session.log(worth, "#{@session.driver.name} #{facility}: #{message}")
       end
 
-      # Records never come outside of their lane; one that does is a defect in the driver, and its lane is behind.
+      # A record never comes outside of its lane; one that does shows a defect in the driver, and its lane has missed it.
       def stray(topic, partition)
         lane = @session.lane([topic, partition]) or return
         error = InternalError.new("a record of #{topic}/#{partition} came outside of its lane")

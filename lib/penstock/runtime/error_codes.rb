@@ -5,7 +5,7 @@ require_relative "../native"
 
 module Penstock
   module Runtime
-    # The names of librdkafka's error numbers, as {KafkaError#code} spells them.
+    # Maps librdkafka's error numbers to names, as {KafkaError#code} spells them.
     module ErrorCodes
       class << self
         # @param number [Integer]

@@ -11,28 +11,28 @@ require_relative "rebalances"
 
 module Penstock
   module Runtime
-    # Named places at which a process can be made to die, to fail or to wait, for tests that prove what a crash there costs.
+    # Makes a process die, fail or wait at named points, for tests that prove what a crash there costs.
     #
-    # Nothing of it is there without PENSTOCK_FAULTS: this file isn't loaded then, and the classes below have no call of it. With
-    # it, methods are put in front of theirs, for the rest of the process.
+    # Without PENSTOCK_FAULTS this file isn't loaded, and the classes below don't call it. With it, methods are prepended to
+    # theirs for the rest of the process.
     #
     #     PENSTOCK_FAULTS="before_commit=kill@3,after_unit=hold:200" penstock server
     #
-    # Each is `point=action`, with `@n` for its nth time (else the first) and, for hold, `:ms`. Actions: kill (SIGKILL to
-    # itself), exit (`exit!`), raise, hold (at most a minute).
+    # Each is `point=action`, with `@n` for the nth time the point is reached (default: the first) and, for hold, `:ms`.
+    # Actions: kill (SIGKILL to itself), exit (`exit!`), raise, hold (at most a minute).
     module Faults
       ACTIONS = %w[kill exit raise hold].freeze
       LONGEST_HOLD_MS = 60_000
       EXIT_CODE = 99
 
-      # What is to happen at a point, and when.
+      # The action at a point, and when it happens.
       Fault = Struct.new(:action, :nth, :ms)
 
-      # The error that `raise` means.
+      # Raised by the action `raise`.
       class Injected < StandardError
       end
 
-      # Where the points are: class, its method, before it or after it, and for which of its arguments.
+      # Each point's class, its method, whether it is before or after the method, and for which arguments it counts.
       POINTS = {
         before_take: [Feeder, :take, :before],
         after_take: [Feeder, :take, :after],
@@ -56,9 +56,9 @@ module Penstock
         # @return [Array<Symbol>] names of all points
         def points = POINTS.keys
 
-        # Puts the points of a specification into their classes. Once a process, before anything runs.
+        # Prepends the points of a specification to their classes. Called once per process, before anything runs.
         # @param specification [String]
-        # @raise [ConfigurationError] with everything that is wrong with it
+        # @raise [ConfigurationError] lists every problem of the specification
         def install(specification)
           @faults = parse(specification)
           @faults.each_key { |point| put(point, *POINTS.fetch(point)) }
@@ -74,7 +74,7 @@ module Penstock
           faults
         end
 
-        # A process has come to a point.
+        # The process has reached a point.
         # @param point [Symbol]
         def at(point)
           fault = @faults[point] or return
@@ -120,7 +120,7 @@ module Penstock
           case fault.action
           when "kill" then ::Process.kill(:KILL, ::Process.pid)
           when "exit" then exit!(EXIT_CODE)
-          when "raise" then raise Injected, "a fault at #{point}, as PENSTOCK_FAULTS says"
+          when "raise" then raise Injected, "fault injected at #{point} by PENSTOCK_FAULTS"
           when "hold" then ConditionVariable.new.wait(Mutex.new.tap(&:lock), fault.ms / 1000.0)
           end
         end

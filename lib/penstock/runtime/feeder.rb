@@ -4,13 +4,13 @@ require_relative "../processing/effects/effects"
 
 module Penstock
   module Runtime
-    # Takes records from ready lanes, lets them in, and hands units to the run queue: late, when a worker is about to be free, so
-    # that admission sees the present and a revocation drops little. One crossing into the driver a turn, whatever the number
-    # of lanes. Runs on the poll loop's thread.
+    # Takes records from ready lanes, admits them, and hands units to the run queue: late, when a worker is about to be free, so
+    # that admission is up to date and a revocation drops little. One call into the driver per turn for all lanes together. Runs
+    # on the poll loop's thread.
     class Feeder
-      # Units a topic may have waiting beyond the workers it may hold.
+      # Units of a topic that may be queued beyond the workers it may hold.
       SPARE = 2
-      # Bytes one turn takes, all lanes together.
+      # Bytes that all lanes together may take in one turn.
       WINDOW_BYTES = 64 * 1024 * 1024
       NONE = {}.freeze
       private_constant :NONE
@@ -18,7 +18,7 @@ module Penstock
       # @param session [Session]
       # @param assemblies [Hash{Routing::Topic => Processing::Assembly}]
       # @param ports [Ports]
-      # @param limit_of [#call] workers a topic may hold
+      # @param limit_of [#call] returns how many workers a topic may hold
       # @param suspicion [Suspicion]
       def initialize(session, assemblies, ports, limit_of, suspicion)
         @suspicion = suspicion
@@ -32,21 +32,21 @@ module Penstock
         @refused = {}
       end
 
-      # Hands out what waits, takes what is wanted, hands that out too.
+      # Hands out waiting records, takes more where lanes want them, and hands those out too.
       def run
         feed if @session.feeding
         @suspicion.commit
       end
 
-      # @return [Boolean] whether users are still to hear of a partition's end, behind what runs
+      # @return [Boolean] whether `eofed` is still to be called for a partition, after its running units
       def ends_untold? = !@untold.empty?
 
-      # @return [Boolean] whether records are at hand that could be taken now: the loop must not wait
+      # @return [Boolean] whether records are available that could be taken now: the loop must not wait
       def hungry?
         @session.feeding && @session.lanes.any? { |_key, lane| lane.wanted.positive? && place?(lane) }
       end
 
-      # Gives units that were handed out to the run queue.
+      # Pushes units that were handed out to the run queue.
       # @param units [Array<Processing::Unit>]
       def push(lane, units)
         units.each do |unit|
@@ -74,7 +74,7 @@ module Penstock
         await_places unless @refused.empty?
       end
 
-      # Every turn begins with another lane, so that none is always served last.
+      # Every turn begins with another lane, so that no lane is always served last.
       def rotated
         lanes = @session.all
         return lanes if lanes.size < 2
@@ -82,7 +82,8 @@ module Penstock
         lanes.rotate(@turn)
       end
 
-      # After an error, with manual offsets: what was handed out and isn't marked comes again, from the broker.
+      # Redelivery after an error, with manual offsets: records that were handed out and aren't marked are fetched from the
+      # broker again.
       def go_back(lane)
         lane.recording&.marks
         lane.take_marks
@@ -91,12 +92,12 @@ module Penstock
         lane.recording&.redelivery(from)
         @ports.moved
         return unless from
-        @untold.delete(lane) # the source meets the end once more
+        @untold.delete(lane) # the source reaches the end again
         @ports.seek(lane, from, :redelivery)
         @ports.emit("consumer.redelivery", {topic: lane.topic_name, partition: lane.partition, offset: from, count: count})
       end
 
-      # Only as many lanes as units may wait: what is taken and can't be handed out grows old.
+      # Only as many lanes take records as units may be queued: records that are taken and can't be handed out grow old.
       def wanted(lanes)
         room = nil
         lanes.select do |lane|
@@ -110,8 +111,9 @@ module Penstock
 
       def room(topic_name) = @limit_of.call(topic_name) + SPARE - @session.queue.waiting(topic_name)
 
-      # A unit behind a running one of its lane takes no place of others, but it keeps its lane's: as long as others find none a
-      # lane comes to its end first. Where keys run side by side one of them may take long: such a lane waits for a place too.
+      # A unit queued after a running one of its lane takes no place of other lanes, but it prolongs its lane's own: while other
+      # lanes find no place, a lane finishes its running unit first. Where keys run side by side, one of them may take long:
+      # such a lane waits for a place too.
       def place?(lane)
         return true unless lane.idle? || @crowded.key?(lane.topic.name)
         (lane.idle? || lane.rolling?) && room_for?(lane.topic.name)
@@ -125,7 +127,7 @@ module Penstock
         false
       end
 
-      # Another loop may have the places of the topic; one may have become free since it was asked.
+      # Another loop may hold the topic's places; one may have become free since the check.
       def await_places
         @refused.each_key do |topic_name|
           waiting = @session.queue.await_place(topic_name, @session.mailbox)
@@ -134,7 +136,7 @@ module Penstock
         @refused.clear
       end
 
-      # @return [Hash{String => Integer}] topics of which more partitions wait for a place than there are
+      # @return [Hash{String => Integer}] topics with more partitions waiting for a place than there are places
       def crowded(lanes)
         waiting = nil
         lanes.each do |lane|
@@ -158,26 +160,26 @@ module Penstock
         effects = @assemblies.fetch(lane.topic).admission.call(lane, batch, low_watermark(lane, batch))
         lane.recording&.effects(effects)
         effects.each { |effect| effect.perform(lane, @ports) }
-        @session.call_back(lane) unless lane.incarnation == life # what waits is of a log that is gone
+        @session.call_back(lane) unless lane.incarnation == life # its waiting records are of a log that no longer exists
         @untold.delete(lane) if batch.size.positive?
         let_in(lane)
         hand_out(lane)
         reached_end(lane) if batch.eof && batch.size.zero?
       end
 
-      # What was taken goes on into units as far as its time has come; user code that decides about it is run by a worker. One
-      # part after another, as long as it becomes less: what is left waits for something that wakes the loop.
+      # Turns taken records into units as far as they are due; user code that decides about it is run by a worker. Repeats as
+      # long as the intake shrinks: the rest waits for an event that wakes the loop.
       def let_in(lane)
         left = nil
         while lane.intake.waiting? && lane.takes? && left != (left = lane.intake.size)
           effects = @assemblies.fetch(lane.topic).let_in(lane, @session.now)
           lane.recording&.effects(effects)
           effects.each { |effect| effect.perform(lane, @ports) }
-          @ports.moved # what is dropped is complete
+          @ports.moved # dropped records are complete
         end
       end
 
-      # Asked only where a gap has to be explained, or may be one.
+      # Looked up only where a gap has to be explained, or may exist.
       def low_watermark(lane, batch)
         tail = lane.next_take or return
         gap = batch.size.positive? && batch.offset(0) > tail
@@ -193,13 +195,14 @@ module Penstock
         push(lane, units) unless units.empty?
       end
 
-      # Keys run side by side: where one has a place the others wait for the division alone. In order, one behind another.
+      # Where keys run side by side and one has a place, the division alone limits the others. In order, units run one after
+      # another.
       def place_for_another?(lane, units)
         return place?(lane) if units.empty?
         lane.rolling? || !lane.idle?
       end
 
-      # Records that waited for others or for their next attempt may have become too old meanwhile.
+      # Records that waited for others or for their next attempt may have expired in the meantime.
       def still_wanted?(lane, unit)
         return true unless lane.pipeline&.again?
         effects = @assemblies.fetch(lane.topic).again(lane, unit, @session.now)
@@ -223,7 +226,8 @@ module Penstock
         @untold[lane] = lane.incarnation
       end
 
-      # Behind what runs and what a pause holds up. Where records come first it isn't the end any more, nor behind a seek.
+      # Calls `eofed` after the running units, and not during a pause. If records arrive first, or after a seek, it isn't the
+      # end any more.
       def tell_ends
         @untold.delete_if do |lane, life|
           next true unless lane.owned? && lane.incarnation == life

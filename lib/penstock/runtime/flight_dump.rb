@@ -5,17 +5,17 @@ require_relative "../version"
 
 module Penstock
   module Runtime
-    # Writes what flight recorders hold into a file that `penstock replay` reads. Only the newest files are kept, so that a
-    # process that fails again and again doesn't fill a disk. The format is described in docs/formats.md. Stateless; any thread.
+    # Writes the contents of flight recorders to a file that `penstock replay` reads. Only the newest files are kept, so that a
+    # process that keeps failing doesn't fill a disk. The format is described in docs/formats.md. Stateless; any thread.
     class FlightDump
       VERSION = 1
-      # Files of all processes that are kept in the folder.
+      # Files kept in the folder, of all processes.
       KEPT = 10
       NAME = "penstock-flight-%<pid>d-%<time>s-%<number>d.json"
       PATTERN = "penstock-flight-*.json"
       private_constant :KEPT, :NAME, :PATTERN
 
-      # @param folder [String, nil] nil: the system's temporary one
+      # @param folder [String, nil] nil: the system's temporary folder
       # @param clock [Clock]
       def initialize(folder, clock)
         @folder = folder
@@ -24,7 +24,7 @@ module Penstock
 
       # @param reason [String]
       # @param lanes [Array<Hash>] see {Processing::Recording::Recorder#to_a}
-      # @return [String, nil] its path; nil when there is nothing to write
+      # @return [String, nil] the file's path; nil when there is nothing to write
       # @raise [SystemCallError]
       def write(reason, lanes)
         return if lanes.empty?
@@ -36,7 +36,7 @@ module Penstock
 
       private
 
-      # Loaded when it is needed: it brings fileutils, which costs a tenth of the boot.
+      # tmpdir is loaded only when needed: it loads fileutils, a tenth of the boot time.
       def folder
         @folder ||= begin
           require "tmpdir"
@@ -49,7 +49,7 @@ module Penstock
          wall_ms: @clock.wall_ms, monotonic_ms: @clock.monotonic_ms, lanes: lanes}
       end
 
-      # Never through a link somebody else has laid there.
+      # Never follows a link that another user may have placed there.
       def create(number = 0, &block)
         time = Time.at(0, @clock.wall_ms, :millisecond).utc.strftime("%Y%m%dT%H%M%S")
         path = File.join(folder, format(NAME, pid: ::Process.pid, time: time, number: number))
@@ -63,7 +63,7 @@ module Penstock
         mine = Dir.glob(PATTERN, base: folder).map { |name| File.join(folder, name) }.select { |path| File.owned?(path) }
         mine.sort_by { |path| [File.mtime(path), path] }.reverse.drop(KEPT).each { |path| File.delete(path) }
       rescue Errno::ENOENT
-        nil # another process was quicker
+        nil # another process has deleted it first
       end
     end
   end

@@ -5,8 +5,8 @@ require_relative "../messages/messages"
 
 module Penstock
   module Runtime
-    # Hands hooks (`revoked`, `shutdown`) to the hook worker: before all units in the queue, never beside a unit of the same
-    # consumer. One per poll loop, outlives its connections; runs on the loop's thread.
+    # Passes hooks (`revoked`, `shutdown`) to the hook worker: they run before all queued units, never at the same time as a
+    # unit of the same consumer. One per poll loop, outlives its connections; runs on the loop's thread.
     class Hooks
       # @param queue [Execution::RunQueue]
       # @param pool [Execution::Threads::Pool]
@@ -16,19 +16,19 @@ module Penstock
         @late = {}
       end
 
-      # Where a consumer exists its hook is run; the lane isn't idle until it has ended.
+      # Runs the hook where a consumer exists; the lane isn't idle until the hook has ended.
       # @param action [Symbol] :revoked or :shutdown
       # @param lanes [Array<Processing::Lane>]
       def run(action, lanes)
         lanes.each { |lane| push(action, lane) if lane.idle? && lane.slot.pool.used.any? }
       end
 
-      # A lane was lost: its hook runs now, or follows the end of the unit that still runs.
+      # A lane was lost: its hook runs now, or after the unit that still runs.
       def late(action, lane)
         lane.idle? ? run(action, [lane]) : @late[lane] = action
       end
 
-      # A unit of a lane that is gone has ended.
+      # A unit has ended whose lane is no longer ours.
       def ended(lane)
         return unless lane.idle? && (action = @late.delete(lane))
         run(action, [lane])

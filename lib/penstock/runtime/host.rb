@@ -18,13 +18,13 @@ require_relative "threads"
 
 module Penstock
   module Runtime
-    # What all poll loops of one application share: workers, run queue, reporter, clock, settings. Made when the application
-    # starts to run; ends with {#close_workers} and {#close_reporter}. Read by any thread.
+    # Holds what all poll loops of one application share: workers, run queue, reporter, clock, settings. Created when the
+    # application starts to run; ends with {#close_workers} and {#close_reporter}. Read by any thread.
     class Host
-      # Used where neither user nor library says otherwise; librdkafka's own defaults.
+      # librdkafka's defaults, for settings that neither the user nor librdkafka specifies.
       COMMIT_INTERVAL_MS = 5_000
       MAX_POLL_INTERVAL_MS = 300_000
-      # Most units a process of the pool is sent at once.
+      # Most units that a process of the pool has at once, running or sent ahead.
       AT_HAND = 64
       # syslog's levels, as librdkafka uses them.
       SEVERITIES = [::Logger::FATAL, ::Logger::FATAL, ::Logger::FATAL, ::Logger::ERROR, ::Logger::WARN, ::Logger::INFO,
@@ -43,13 +43,13 @@ module Penstock
       # @param logger [Logger]
       # @param clock [Clock]
       # @param codec [#encode, #decode] offset metadata
-      # @param layers [Array<#call>] around every call of user code
-      # @param producer [#call] gives the application's producer
-      # @param producer_behind [#call] gives what stands in the place of one that was closed, or nil
-      # @param topics [Array<Routing::Topic>] what is consumed
-      # @param properties [#call] librdkafka's settings of a group
+      # @param layers [Array<#call>] middleware around every call of user code
+      # @param producer [#call] returns the application's producer
+      # @param producer_behind [#call] returns the replacement of a producer that was closed, or nil
+      # @param topics [Array<Routing::Topic>] the consumed topics
+      # @param properties [#call] returns librdkafka's settings of a group
       # @param stop [#call] stops the process because of an error
-      # @param child_setup [Hash{Symbol => #call}, nil] what forked processes take from their application
+      # @param child_setup [Hash{Symbol => #call}, nil] what forked processes inherit from their application
       def initialize(settings:, monitor:, logger:, clock:, codec:, layers:, producer:, topics:, properties:, stop:,
         child_setup: nil, producer_behind: ->(_closed) {})
         @settings = settings
@@ -78,7 +78,7 @@ module Penstock
         place(topics, layers, child_setup)
       end
 
-      # Workers a topic may hold at once: where several topics are consumed one can't take them all.
+      # Workers a topic may hold at once: where several topics are consumed, one can't take all of them.
       # @param topic_name [String]
       # @return [Integer]
       def worker_limit(topic_name) = @limits.fetch(topic_name, @default_limit)
@@ -87,12 +87,12 @@ module Penstock
       def new_queue = Execution::RunQueue.new(method(:worker_limit), (method(:rank) if @ranks.any?))
 
       # @param topic [Routing::Topic]
-      # @return [Integer] units that can run at once where the topic's run
+      # @return [Integer] how many units of the topic can run at once
       def concurrency(topic) = elsewhere(topic)&.most || @workers
 
-      # Changes how many worker threads there may be, while they work. Any thread.
+      # Changes the number of worker threads at run time. Any thread.
       # @param workers [Integer]
-      # @return [Integer] how many there could be before
+      # @return [Integer] the previous number
       def scale(workers)
         before, @workers = @workers, workers
         @limits = limits(@topics).merge(@discovered.to_h { |topic| [topic.name, limit(topic)] })
@@ -104,14 +104,14 @@ module Penstock
 
       # @param topic [Routing::Topic]
       # @param width [Integer] units of a partition that may run at once
-      # @return [Integer] units of it that may be on their way: a process has small ones at hand before it runs them
+      # @return [Integer] units of it that may be handed out: a process gets small ones ahead, before it runs them
       def width(topic, width)
         place = elsewhere(topic)
-        many = topic.features[:parallel] && place&.processes? && width >= place.most # in order there is one, always
+        many = topic.features[:parallel] && place&.processes? && width >= place.most # in order there is always one
         many ? width * AT_HAND : width
       end
 
-      # A topic that a pattern has discovered: what holds for the pattern holds for it.
+      # A topic discovered by a pattern gets what is configured for the pattern.
       # @param topic [Routing::Topic]
       def discovered(topic)
         return unless topic.discovered? && !@limits.key?(topic.name)
@@ -121,10 +121,10 @@ module Penstock
         @pool.know(topic)
       end
 
-      # @return [Boolean] whether the process is coming to rest
+      # @return [Boolean] whether the process is stopping
       def stopping? = @stopping
 
-      # User code sees it through `stopping?`.
+      # User code reads it as `stopping?`.
       def stopping! = @stopping = true
 
       # @param error [Exception]
@@ -136,7 +136,7 @@ module Penstock
         Processing::Recording::Recorder.new(@clock, plain_keys: @settings.flight_recorder_keys)
       end
 
-      # Writes down what the loops' lanes did last; any thread.
+      # Dumps what the loops' lanes did last to a file; any thread.
       # @param reason [String]
       # @param loops [Array<PollLoop>]
       def dump_flight(reason, loops)
@@ -144,36 +144,36 @@ module Penstock
         lanes = loops.flat_map { |poll_loop| poll_loop.recording }
         path = dump.write(reason, lanes) or return
         @reporter.emit("flight_recorder.dumped", {path: path, reason: reason, lanes: lanes.size})
-      rescue => error # who asks for it has something to do that mustn't be kept from it: a loop goes on, a stop flushes
+      rescue => error # the caller must continue in any case: a loop runs on, a stop flushes
         @reporter.emit("error.occurred", {type: "flight_recorder.dump.error", error: error})
       end
 
       # @return [Producer]
       def producer = @producer.call
 
-      # Never waits: whoever is to send with it finds it connected a moment later.
+      # Never waits: the replacement is connected by a thread of its own.
       # @param closed [Producer]
-      # @return [Producer, nil] what stands in its place; nil where it wasn't the application's
+      # @return [Producer, nil] its replacement; nil where it wasn't the application's producer
       def producer_behind(closed)
         @producer_behind.call(closed)&.tap do |one|
           @threads.start("penstock producer") { one.client } unless one.status.connected?
         end
       end
 
-      # @return [Boolean] whether the application's producer has transactions
+      # @return [Boolean] whether the application's producer is transactional
       def transactional? = @settings.kafka.key?(:"transactional.id") || @settings.kafka.key?("transactional.id")
 
-      # A transaction holds an offset that is waited for: it may be one that this process's last life left open.
+      # A pending transaction blocks an offset: it may be one that the previous run of this process left open.
       def end_old_transactions
         return if @ending || !transactional?
         @ending = true
         @threads.start("penstock transaction") { producer.prepare_transactions }
       end
 
-      # Finds out how a transaction ended, without anybody waiting for it.
+      # Finds out how a transaction ended, on a thread of its own.
       # @param claim [Consumer::Claim]
-      # @param mailbox [Mailbox] of the loop that is to be told
-      # @return [Boolean] false when there can be no thread for it now
+      # @param mailbox [Mailbox] of the loop that gets the answer
+      # @return [Boolean] false when no thread can be started now
       def inquire(claim, mailbox)
         report = ->(error) { @threads.report("penstock transaction", error) }
         @threads.start("penstock transaction") { Inquiry.new(claim, mailbox, report: report).run }
@@ -191,7 +191,7 @@ module Penstock
       def max_poll_interval_ms(group) = Integer(@properties.call(group).fetch("max.poll.interval.ms", MAX_POLL_INTERVAL_MS))
 
       # @param group [Routing::SubscriptionGroup]
-      # @return [Boolean] whether records of open transactions are left out
+      # @return [Boolean] whether records of open transactions are hidden
       def read_committed?(group) = @properties.call(group).fetch("isolation.level", "read_committed") == "read_committed"
 
       # @param group [Routing::SubscriptionGroup]
@@ -202,7 +202,7 @@ module Penstock
       end
 
       # librdkafka's own log lines.
-      # @param level [Integer] syslog's
+      # @param level [Integer] syslog's level
       def log(level, line)
         @logger.add(SEVERITIES.fetch(level, ::Logger::DEBUG), line)
       end
@@ -212,18 +212,18 @@ module Penstock
         (@statistics ||= {}).then { |known| known[group.id] ||= Instrumentation::Statistics.new }.call(json, &correct)
       end
 
-      # Lets the workers end.
+      # Lets the workers finish.
       # @param timeout_s [Float]
-      # @return [Boolean] whether all have
+      # @return [Boolean] whether all have finished
       def close_workers(timeout_s) = @pool.close(timeout_s)
 
-      # Delivers the events that wait.
+      # Delivers the events that are still queued.
       # @param timeout_s [Float]
       def close_reporter(timeout_s) = @reporter.close(timeout_s)
 
       private
 
-      # A topic that says nothing is in the middle.
+      # A topic without a rank is in the middle.
       def rank(topic_name, running) = @ranks[topic_name]&.rank(running) || [0, running]
 
       def ranked(topics)
@@ -236,7 +236,7 @@ module Penstock
         topics.to_h { |topic| [topic.name, limit(topic)] }
       end
 
-      # In fibers it is how many may wait at once; what a process has at hand is its own affair.
+      # In fibers it is how many may wait at once; a process decides itself how many units it gets ahead.
       def limit(topic)
         place = elsewhere(topic)
         return topic.workers_max || @default_limit unless place

@@ -4,18 +4,18 @@ require_relative "../consumer/claim"
 
 module Penstock
   module Runtime
-    # Asks a producer what became of a transaction whose worker couldn't say, until there is an answer, and tells the poll loop.
-    # The body of a thread of its own; ends with the answer, or with the loop. Nobody else would say how it ended, so an error is
-    # told, and the question asked again.
+    # Asks a producer for the outcome of a transaction that its worker doesn't know, until there is an answer, and posts it to
+    # the poll loop. Runs on a thread of its own; ends with the answer, or with the loop. No other part would find the outcome,
+    # so an error is reported and the question repeated.
     class Inquiry
-      # Between two questions; the producer's own calls wait for the broker.
+      # Shortest and longest wait between two questions; the producer's own calls wait for the broker.
       WAIT_MS = (20..1_000)
       private_constant :WAIT_MS
 
       # @param claim [Consumer::Claim]
       # @param mailbox [Mailbox]
-      # @param pause [#call] waits so many milliseconds
-      # @param report [#call] is told of errors, of each kind once
+      # @param pause [#call] waits for the given number of milliseconds
+      # @param report [#call] called with the first error of each class
       def initialize(claim, mailbox, pause: ->(delay_ms) { sleep(delay_ms / 1_000.0) }, report: ->(_error) {})
         @claim = claim
         @mailbox = mailbox

@@ -2,12 +2,13 @@
 
 module Penstock
   module Runtime
-    # What the client's statistics say about partitions, for consumers whose routes have `inline_insights`. Taken apart on the
-    # reporter's thread, each time the client tells; read by workers; a partition that must have some is held until it has.
+    # Keeps the client's statistics of partitions for consumers whose routes have `inline_insights`. They are extracted on the
+    # reporter's thread each time the client emits them, and read by workers; a partition that requires them is held until there
+    # are some.
     #
-    # What was known once stays known, also while a partition isn't fetched or after it was given up. One a connection.
+    # Known statistics are kept, also while a partition isn't fetched or after it was revoked. One per connection.
     class Insights
-      # Of partitions that aren't fetched the client knows nothing new.
+      # For partitions that aren't fetched the client has nothing new.
       IDLE = %w[none stopping stopped].freeze
       NONE = {}.freeze
       private_constant :IDLE, :NONE
@@ -21,8 +22,8 @@ module Penstock
         @known = NONE
       end
 
-      # Statistics have come.
-      # @param statistics [#call] takes them apart
+      # The client has emitted statistics.
+      # @param statistics [#call] parses them
       def come(statistics)
         return unless @wanted
         @session.reporter.later do
@@ -31,7 +32,7 @@ module Penstock
         end
       end
 
-      # @return [Hash{String => Object}] what is known of a partition; empty before there is something. Any thread
+      # @return [Hash{String => Object}] the partition's statistics; empty before there are any. Any thread
       def of(lane)
         known = @known[lane.key] or return NONE
         known.merge(lag(known, lane))
@@ -43,7 +44,7 @@ module Penstock
         lane.holds.add(:insights) unless @known.key?(lane.key)
       end
 
-      # Lets go of the partitions of which something is known by now.
+      # Releases the partitions whose statistics are known by now.
       def run
         return unless @required
         @session.lanes.each_value do |lane|
@@ -64,7 +65,7 @@ module Penstock
         end
       end
 
-      # The client doesn't know how far its application has come: nothing is stored in it.
+      # The client can't compute the lag: offsets aren't stored in it.
       def lag(known, lane)
         position = lane.position
         ends = known["ls_offset"] || known["hi_offset"]

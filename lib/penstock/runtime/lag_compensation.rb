@@ -4,24 +4,24 @@ require_relative "../errors"
 
 module Penstock
   module Runtime
-    # Keeps the lag in statistics true where nothing is fetched. librdkafka learns a partition's end from what it fetches; of a
-    # partition that is paused, or busy with a long job, it stops fetching when its queue is full, and the lag stands still
-    # while the log grows. So the end of such partitions is asked for, all in one question, and stands in for the old one until
-    # a fetch says more.
+    # Keeps the lag in statistics correct for partitions that aren't fetched. librdkafka learns a partition's end from fetches;
+    # when a partition is paused, or busy with a long job, it stops fetching once its queue is full, and the reported lag no
+    # longer grows with the log. So the ends of such partitions are looked up, all in one request, and replace the old ones
+    # until a fetch returns newer ones.
     #
-    # One a connection. Called on the reporter's thread with each emission of statistics that somebody listens to; the question is
-    # asked on a thread of its own and counts from the next emission on.
+    # One per connection. Called on the reporter's thread for each emission of statistics that has a listener; the request runs
+    # on a thread of its own, and its answer is used from the next emission on.
     class LagCompensation
-      # What stands in for an end that was told by a fetch: good as long as no other is told.
+      # An end that was looked up; valid until a fetch reports another one.
       End = Struct.new(:told, :found)
-      # What statistics said of a partition: its end, and since when.
+      # A partition's end according to the statistics, and since when.
       Seen = Struct.new(:told, :since)
-      # An answer that takes longer is dropped: a call under way holds up a stop.
+      # An answer that takes longer is dropped: a pending call delays a stop.
       ASK_MS = 1_000
       LATEST = -1
       private_constant :End, :Seen, :ASK_MS, :LATEST
 
-      # @param driver [Native::Consumer] is asked
+      # @param driver [Native::Consumer] looks up the ends
       # @param host [#clock, #threads, #reporter]
       # @param settings [Config::Settings::LagCompensation]
       # @param read_committed [Boolean] whether lag is counted to the last stable offset
@@ -48,7 +48,7 @@ module Penstock
 
       private
 
-      # Those of this process, by topic and number.
+      # The partitions of this process, by topic and number.
       def partitions_of(statistics)
         rows = statistics.fetch("topics", {}).flat_map do |topic, about|
           about.fetch("partitions", {}).map { |number, numbers| [[topic, Integer(number)], numbers] }
@@ -56,7 +56,7 @@ module Penstock
         rows.select { |key, numbers| key.last >= 0 && numbers[@end].to_i >= 0 }.to_h
       end
 
-      # Partitions that went are forgotten.
+      # Forgets partitions that are no longer in the statistics.
       def see(partitions, now)
         @seen = partitions.to_h do |key, numbers|
           known = @seen[key]
@@ -65,7 +65,7 @@ module Penstock
         @ends = @ends.slice(*partitions.keys)
       end
 
-      # A partition whose queue is empty is being fetched from: what it says is so.
+      # A partition whose queue is empty is being fetched: its reported end is correct.
       def stalled(partitions, now)
         partitions.select { |key, numbers|
           numbers["fetchq_cnt"].to_i.positive? && now - @seen[key].since >= @settings.pause_age
@@ -85,14 +85,14 @@ module Penstock
         found = rows.select { |*, number| number.zero? }.to_h { |topic, partition, offset, _| [[topic, partition], offset] }
         @ends = @ends.merge(found.to_h { |key, offset| [key, End.new(told[key], offset)] })
       rescue HandleClosedError
-        nil # the connection has gone, and its statistics with it
+        nil # the connection is closed: there are no more statistics to correct
       rescue KafkaError => error
         @host.reporter.emit("error.occurred", {type: "lag_compensation.refresher.error", error: error})
       ensure
         @asking = false
       end
 
-      # Lag grows by what the end has grown; where it isn't known it stays unknown.
+      # The lag grows by as much as the end has grown; an unknown lag stays unknown.
       def correct(numbers, known)
         return unless known && known.told == numbers[@end] && known.found > known.told
         grown = known.found - known.told

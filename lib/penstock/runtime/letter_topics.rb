@@ -6,10 +6,10 @@ require_relative "../processing/failure/policy"
 
 module Penstock
   module Runtime
-    # Looks once, at boot, whether the topics are there that failed records go to, and makes those that aren't: a record that
-    # dies at night must not find that nobody made its grave. Called by the thread that starts the application.
+    # Checks once, at boot, whether the topics for failed records exist, and creates the missing ones, so that a record that
+    # fails at night doesn't find its dead letter topic missing. Called by the thread that starts the application.
     class LetterTopics
-      # A cluster that can't be asked is no reason not to start: its answer will come with the first letter.
+      # An unreachable cluster is no reason not to start: the first letter will show whether the topic exists.
       TIMEOUT_MS = 10_000
       AWAY = %i[transport all_brokers_down timed_out resolve].freeze
       private_constant :TIMEOUT_MS, :AWAY
@@ -29,8 +29,8 @@ module Penstock
         new(->(&block) { Admin.open(kafka, timeout_ms: TIMEOUT_MS, token_provider: token_provider, &block) }, logger)
       end
 
-      # @param topics [Array<Routing::Topic>] that are consumed
-      # @raise [ConfigurationError] with every topic that isn't there and can't be made
+      # @param topics [Array<Routing::Topic>] the consumed topics
+      # @raise [ConfigurationError] lists every topic that doesn't exist and can't be created
       def check!(topics)
         wanted = topics.flat_map { |topic| Processing::Failure::Policy.new(topic).topics.map { |name| [name, topic] } }
         wanted = wanted.uniq(&:first)
@@ -41,7 +41,7 @@ module Penstock
       rescue WaitTimeoutError, KafkaError => error
         raise if error.is_a?(KafkaError) && !AWAY.include?(error.code)
 
-        @logger.warn("whether the topics of dead letters exist could not be asked: #{error.message}")
+        @logger.warn("could not check whether the dead letter topics exist: #{error.message}")
       end
 
       private
@@ -54,15 +54,15 @@ module Penstock
       # @return [Problem, nil]
       def create(admin, name, topic, known)
         admin.create_topic(name, partitions: known[topic.name])
-        @logger.info("made the topic #{name}, where records of #{topic.name} go that fail")
+        @logger.info("created the topic #{name} for failed records of #{topic.name}")
         nil
       rescue KafkaError => error
         return if error.code == :topic_already_exists
         raise if AWAY.include?(error.code)
 
         Problem.new("routes: topic #{topic.name}, consumer_group #{topic.consumer_group_id}",
-          "its records go to #{name} when they fail, which doesn't exist and can't be made: #{error.message}",
-          "Make it, or name another one")
+          "its failed records go to #{name}, which doesn't exist and can't be created: #{error.message}",
+          "Create it, or name another topic")
       end
     end
   end

@@ -6,9 +6,10 @@ require_relative "mailbox"
 
 module Penstock
   module Runtime
-    # The way from user code to its poll loop: posts wishes, waits for acknowledgements. Any thread; holds no lock while waiting.
+    # Connects user code with its poll loop: posts requests and waits for acknowledgements. Any thread; holds no lock while
+    # waiting.
     class Link
-      # How long a blocking call waits before it answers that it doesn't know.
+      # How long a blocking call waits before it answers that the outcome is unknown.
       PATIENCE_S = 30.0
       LOOKUP_MS = 10_000
 
@@ -23,8 +24,9 @@ module Penstock
         @host = host
       end
 
-      # @param incarnation [Integer] of the lane, in which was marked what is to be committed
-      # @return [Boolean] whether the marks of the lane are acknowledged; false when it isn't ours any more, or began anew
+      # @param incarnation [Integer] the lane's, in which the marks were made
+      # @return [Boolean] whether the marks of the lane are acknowledged; false when it isn't ours any more, or has a new
+      #   incarnation
       def commit(lane, incarnation = lane.incarnation)
         return false unless lane.marks.owned?
         wait = CommitWait.new(lane, incarnation)
@@ -32,11 +34,11 @@ module Penstock
         wait.wait(PATIENCE_S)
       end
 
-      # A transaction asks for its lane's offset slot.
+      # A transaction claims its lane's offset slot.
       # @param claim [Consumer::Claim]
       def claim(claim) = @mailbox.post(claim)
 
-      # @param claim [Consumer::Claim] whose transaction is over, or whose end isn't known
+      # @param claim [Consumer::Claim] whose transaction has ended, or whose end isn't known
       # @param fate [Symbol]
       def end_claim(claim, fate) = @mailbox.post(Consumer::Claim::Word.new(claim, fate))
 
@@ -48,7 +50,7 @@ module Penstock
       def request(lane, flow) = @mailbox.post(Mailbox::Request.new(lane, flow))
 
       # @param time_ms [Integer] ms since the epoch
-      # @return [Integer, nil] offset of the first record at or after it
+      # @return [Integer, nil] offset of the first record at or after that time
       def offset_at(lane, time_ms)
         row = @driver.offsets_for_times([[lane.topic_name, lane.partition, time_ms]], LOOKUP_MS).first
         _topic, _partition, offset, number = row
@@ -62,10 +64,10 @@ module Penstock
       # @return [Producer]
       def producer = @host.producer
 
-      # @return [Producer, nil] what stands in the place of a closed one
+      # @return [Producer, nil] the replacement of a closed one
       def producer_behind(closed) = @host.producer_behind(closed)
 
-      # @return [Boolean] whether the process is coming to rest
+      # @return [Boolean] whether the process is stopping
       def stopping? = @host.stopping?
     end
   end

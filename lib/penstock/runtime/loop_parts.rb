@@ -29,7 +29,7 @@ require_relative "waiting"
 
 module Penstock
   module Runtime
-    # What a poll loop consists of while one connection is open, put together in one place. Lives on the loop's thread.
+    # Builds and connects the parts of a poll loop for one open connection. Lives on the loop's thread.
     class LoopParts
       attr_reader :dead_letters, :breakers
       attr_reader :session, :committer, :opening, :hooks, :rebalances, :feeder, :settler, :stopping, :events, :waiting, :patience
@@ -66,7 +66,7 @@ module Penstock
           @breakers, @patience, @slots].freeze
       end
 
-      # Asked on almost every turn, so nothing is allocated for it.
+      # Called on almost every turn, so it allocates nothing.
       # @return [Integer, nil] monotonic ms of the next timer
       def next_due
         soonest = nil
@@ -77,7 +77,7 @@ module Penstock
         soonest
       end
 
-      # @return [Boolean] whether something goes on that any event may bring forward
+      # @return [Boolean] whether a rebalance or a stop is in progress, which any event may advance
       def stirring? = @rebalances.pending? || !@stopping.running?
 
       # @return [Boolean] whether nothing waits for a unit to end, and nothing could be handed out when one does
@@ -88,16 +88,16 @@ module Penstock
         end
       end
 
-      # @return [Boolean] whether units are out
+      # @return [Boolean] whether units are handed out
       def working? = @session.lanes.any? { |_key, lane| !lane.idle? }
 
-      # @param id [Integer] of a driver's lane that has something
+      # @param id [Integer] of a driver's lane that has records or an event
       def ready(id)
         lane = @session.by_source(id)
         lane.ready = true if lane
       end
 
-      # User code asks for something outside of a unit.
+      # User code requests something outside of a unit.
       # @param request [Mailbox::Request]
       def request(request)
         lane = request.lane
@@ -110,19 +110,19 @@ module Penstock
         effects.each { |effect| effect.perform(lane, @ports) }
       end
 
-      # There may be more or fewer workers: so may units of a partition that run at once.
+      # The number of workers has changed: so may the number of units of a partition that run at once.
       def widen
         @assemblies.each_value { |assembly| assembly.concurrency = @host.concurrency(assembly.topic) }
         @session.all.each { |lane| widen_lane(lane, @assemblies.fetch(lane.topic).width) if lane.rolling? }
       end
 
-      # Another process has taken this one's place in the group: opening again would only take it back, in turns.
+      # Another process has taken this one's place in the group: reconnecting would only expel that one, and so on in turns.
       def fenced(error)
         @rebalances.fenced
         @host.stop_because(error)
       end
 
-      # The connection is about to be closed: nothing of it counts any more.
+      # The connection is about to be closed: its lanes, letters and commits are dropped.
       def abandon
         @session.all.each do |lane|
           @session.call_back(lane)
@@ -179,7 +179,7 @@ module Penstock
           .tap { |assembly| @breakers.add(assembly.breaker) if assembly.breaker }
       end
 
-      # A partition that was assigned, with everything it needs.
+      # Builds the lane of an assigned partition, with everything it needs.
       # @return [Processing::Lane]
       def lane(topic, topic_name, partition, epoch, source)
         assembly = @assemblies[topic]

@@ -6,13 +6,13 @@ require_relative "../processing/unit"
 
 module Penstock
   module Runtime
-    # What other threads tell a poll loop: outcomes of workers and requests of user code. Posting never blocks and wakes the loop;
-    # only the loop reads.
+    # Queues what other threads send to a poll loop: outcomes of workers and requests of user code. Posting never blocks and
+    # wakes the loop; only the loop reads.
     class Mailbox
-      # A wish of user code outside of its unit. `flow` is a {Consumer::Flow} value or :commit.
+      # A request of user code outside of its unit. `flow` is a {Consumer::Flow} value or :commit.
       Request = Struct.new(:lane, :flow)
 
-      # Wakes the loop; set by whoever owns the connection.
+      # Wakes the loop; set by the owner of the connection.
       # @return [#call]
       attr_writer :wake
 
@@ -37,9 +37,9 @@ module Penstock
         @wake.call unless verdict
       end
 
-      # While nothing waits for them, outcomes of units that went well needn't wake the loop: it reads them with what comes next.
+      # While nothing waits for them, outcomes of successful units needn't wake the loop: it reads them with the next message.
       # @param calm [Boolean]
-      # @return [Boolean] whether something is here that mustn't wait
+      # @return [Boolean] whether a message is here that mustn't wait
       def calm?(calm)
         @lock.synchronize do
           @calm = calm
@@ -47,17 +47,17 @@ module Penstock
         end
       end
 
-      # As {#post}, for an outcome that others will follow at once: the last of them wakes the loop. Without the lock, so it never
-      # waits: adding to an Array is whole, and nobody minds an outcome in a mailbox that was closed meanwhile.
+      # Like {#post}, for an outcome that others follow at once: the last of them wakes the loop. Takes no lock, so it never
+      # waits: appending to an Array is atomic, and an outcome in a mailbox that was closed meanwhile does no harm.
       # @param message [Processing::Outcome]
       def post_quietly(message)
         @messages << message unless @closed
       end
 
-      # The loop looks at what was posted quietly.
+      # Makes the loop read what was posted quietly.
       def wake_up = @wake.call
 
-      # Nobody reads any more: who waits for an answer hears no.
+      # Nothing is read any more: threads waiting for an answer get false.
       def close
         left = @lock.synchronize do
           @closed = true
@@ -66,7 +66,7 @@ module Penstock
         left.each { |message| dismiss(message) }
       end
 
-      # @return [Boolean] whether nobody reads any more
+      # @return [Boolean] whether nothing is read any more
       def closed? = @closed
 
       # @return [Object, nil] the oldest message
@@ -81,7 +81,7 @@ module Penstock
         @lock.synchronize { @messages.slice!(0..) }
       end
 
-      # What was taken and not dealt with, because dealing with one before it failed.
+      # Returns messages that were taken and not handled, because handling an earlier one failed.
       # @param messages [Array<Object>]
       def put_back(messages)
         @lock.synchronize { @messages.unshift(*messages) }
@@ -107,14 +107,14 @@ module Penstock
       end
     end
 
-    # A worker that waits for a commit's acknowledgement. The loop resolves it exactly once, also when the lane is lost or the
-    # loop ends; the waiter gives up after `timeout_s` and then doesn't know. What was marked before its lane began anew was
-    # dropped: no commit made since then is one of it.
+    # A worker's wait for the acknowledgement of a commit. The loop resolves it exactly once, also when the lane is lost or the
+    # loop ends; the worker stops waiting after `timeout_s`, the outcome then being unknown. Marks from before the lane's
+    # current incarnation were dropped: no later commit contains them.
     class CommitWait
       attr_reader :lane
 
       # @param lane [Processing::Lane]
-      # @param incarnation [Integer] in which was marked what it waits for
+      # @param incarnation [Integer] in which the marks were made
       def initialize(lane, incarnation = lane.incarnation)
         @lane = lane
         @incarnation = incarnation
@@ -124,7 +124,7 @@ module Penstock
       # @param answer [Boolean]
       def resolve(answer) = @answer.give(answer && @incarnation == @lane.incarnation)
 
-      # @return [Boolean] false when the lane isn't ours any more, or began anew, or nothing came in time
+      # @return [Boolean] false when the lane isn't ours any more, or has a new incarnation, or no answer came in time
       def wait(timeout_s) = @answer.wait(timeout_s) || false
     end
   end

@@ -2,8 +2,9 @@
 
 module Penstock
   module Runtime
-    # The topics of a group that don't exist. Two see them, the survey at the start and the client library whenever it looks: what
-    # either finds is told once, until the topic was there. Patterns that match nothing are no news. Any thread.
+    # Reports the topics of a group that don't exist. Both the survey at the start and the client library, whenever it looks,
+    # may find a topic missing: each is reported once, until it has existed again. Patterns that match nothing aren't reported.
+    # Any thread.
     class MissingTopics
       # @param group [Routing::SubscriptionGroup]
       # @param reporter [Reporter]
@@ -16,7 +17,7 @@ module Penstock
         @lock = Mutex.new
       end
 
-      # @return [Integer, nil] monotonic ms of the last time one was told
+      # @return [Integer, nil] monotonic ms of the last report
       attr_reader :told_at
 
       # @return [Array<String>]
@@ -31,7 +32,7 @@ module Penstock
         @reporter.emit("connection.topic", about(name))
       end
 
-      # The topic is there.
+      # The topic exists.
       # @param name [String]
       def found(name) = @lock.synchronize { @names.delete(name) }
 

@@ -4,15 +4,16 @@ require_relative "../assignment/scaling"
 
 module Penstock
   module Runtime
-    # The connections of subscription groups with `multiplexing`: how many there are at first, and, where they come and go, a
-    # thread that looks what each of them has and asks for one more or one less. It starts and ends no loop itself: whoever
-    # owns the loops is told.
+    # Decides how many connections a subscription group with `multiplexing` has: how many at first, and, where the number is
+    # dynamic, a thread watches the load of each and requests one more or one less. It starts and ends no loop itself: it
+    # requests that from the owner of the loops.
     #
-    # Made with the application's loops; {#watch} begins to look, {#close} ends it.
+    # Created with the application's loops; {#watch} starts the thread, {#close} ends it.
     class Multiplexer
-      # A loop to be started or ended.
+      # A loop to start or to end.
       Change = Struct.new(:direction, :poll_loop)
-      # The loops of one subscription group. Those that were told to end count until they have, so that no number is used twice.
+      # The loops of one subscription group. A loop that was requested to end counts until it has, so that no number is used
+      # twice.
       Family = Struct.new(:group, :scaling, :loops, :ending)
       LOOK_MS = (50..1_000)
       private_constant :Family, :LOOK_MS
@@ -31,7 +32,7 @@ module Penstock
       end
 
       # @param group [Routing::SubscriptionGroup]
-      # @return [Array<PollLoop>] those to begin with
+      # @return [Array<PollLoop>] the loops to start with
       def loops(group)
         multiplexing = group.multiplexing or return [@make.call(group)]
         loops = Array.new(multiplexing.boot) { |number| @make.call(group.on_connection(number)) }
@@ -39,11 +40,11 @@ module Penstock
         loops
       end
 
-      # @return [Boolean] whether connections may come and go
+      # @return [Boolean] whether the number of connections may change
       def dynamic? = @families.any?
 
       # @param threads [Threads]
-      # @yieldparam change [Change] what is to be done; on the thread that looks
+      # @yieldparam change [Change] the loop to start or to end; on the watching thread
       def watch(threads, &change)
         return unless dynamic?
         @families.each { |family| family.scaling = Assignment::Scaling.new(family.group.multiplexing, @clock.monotonic_ms) }
@@ -60,7 +61,7 @@ module Penstock
 
       private
 
-      # @return [Boolean] whether it is over
+      # @return [Boolean] whether it was closed
       def rest
         @lock.synchronize do
           @woken.wait(@lock, look_ms / 1000.0) unless @closed
@@ -70,7 +71,7 @@ module Penstock
 
       def look_ms = (@families.map { |family| family.group.multiplexing.scale_delay }.min / 4).clamp(LOOK_MS.begin, LOOK_MS.end)
 
-      # At most one change a consumer group: all its members rebalance. Who waited longest comes first.
+      # At most one change per consumer group: all its members rebalance. The group that has waited longest comes first.
       def look(&change)
         now = @clock.monotonic_ms
         @families.sort_by { |family| family.scaling.changed_at }.each do |family|

@@ -6,12 +6,12 @@ require_relative "../processing/offset_slot"
 
 module Penstock
   module Runtime
-    # Hands the lanes' offset slots to transactions of user code, and finds out how one ended whose worker couldn't say. Runs on
-    # the poll loop's thread; what waits for a broker is asked by a thread of its own.
+    # Grants the lanes' offset slots to transactions of user code, and finds out how a transaction ended when its worker doesn't
+    # know. Runs on the poll loop's thread; questions that wait for a broker are asked by a thread of its own.
     #
     # See docs/internals/transactions.md for the states and what may interrupt them.
     class OffsetSlots
-      # How long to wait before a producer is asked that nobody could be found to ask.
+      # How long to wait before a claim's producer is asked again, after no thread could be started to ask it.
       ASK_MS = 1_000
       private_constant :ASK_MS
 
@@ -19,9 +19,9 @@ module Penstock
       # @param committer [Committer]
       # @param opening [Opening]
       # @param codec [#encode]
-      # @param settle [#call] settles an outcome that was put off
-      # @param inquire [#call] has a claim's producer asked until there is an answer, which comes as a word: `call(claim)`, false
-      #   when there was nobody to do it
+      # @param settle [#call] settles an outcome that was deferred
+      # @param inquire [#call] asks a claim's producer until there is an answer, which is posted as a word: `call(claim)`, false
+      #   when no thread could be started for it
       def initialize(session, committer, opening, codec:, settle:, inquire:)
         @session = session
         @committer = committer
@@ -43,8 +43,8 @@ module Penstock
         run
       end
 
-      # How a transaction ended, from its worker or from who asked for it. What came to its end before it was granted, or was told
-      # before, is no news.
+      # A transaction has ended, according to its worker or to the thread that asked for its outcome. Ignored when the slot
+      # wasn't granted to it, or its end is known already.
       # @param word [Consumer::Claim::Word]
       def ended(word)
         claim, fate = word.to_a
@@ -54,9 +54,9 @@ module Penstock
         (fate == :lost && slot.unknown?) ? read_again(claim) : lost(claim)
       end
 
-      # The outcome of a unit whose transaction's end isn't known is put off until it is.
+      # Defers the outcome of a unit whose transaction may or may not have been committed, until that is known.
       # @param outcome [Processing::Outcome]
-      # @return [Boolean] whether it is
+      # @return [Boolean] whether it was deferred
       def put_off?(outcome)
         lane = outcome.unit.lane
         claim = (lane.offset_slot.holder if lane.in_transaction?)
@@ -66,7 +66,7 @@ module Penstock
         true
       end
 
-      # Grants what can be granted, and refuses what isn't ours any more.
+      # Grants the claims that can be granted, and refuses those of lanes that aren't ours any more.
       def run
         gone unless @reading.empty?
         ask_again unless @unasked.empty?
@@ -76,10 +76,10 @@ module Penstock
         @waiting.select! { |lane| lane.offset_slot.waiting? }
       end
 
-      # @return [Integer, nil] when to be run again, whatever happens
+      # @return [Integer, nil] monotonic ms of the next run, even without an event
       def next_due = @unasked.values.min
 
-      # The connection ends: nothing of its lanes counts any more. Who waits is told so, for it holds a producer meanwhile.
+      # The connection ends: claims on its lanes are void. Waiting workers get an answer, for they hold a producer meanwhile.
       def close
         @waiting.each { |lane| refuse_all(lane) }
         @reading.each { |claim| @session.mailbox.post(Consumer::Claim::Word.new(claim, :aborted)) }
@@ -94,7 +94,7 @@ module Penstock
           !lane.doubtful? && lane.ledger.known? && claim.marks.all? { |cell, _offset| counts_in?(cell) }
       end
 
-      # What has come again since, after an error, is no matter of an older message's transaction.
+      # Records that came again since, after an error, don't belong to an older message's transaction.
       def counts_in?(cell) = !cell.respond_to?(:owned?) || cell.owned?
 
       def advance(lane)
@@ -110,8 +110,9 @@ module Penstock
 
       def refuse_all(lane) = lane.offset_slot.refuse_unless { false }.each(&:refuse)
 
-      # A member that was thrown out has no id any more, and a transaction of nobody would be accepted. One that has come back is
-      # another than the lane came with: what the lane knows is of a life that is over, so it begins anew where the group stands.
+      # A member that was expelled has no id any more, and a transaction without a member would be accepted. A member that has
+      # rejoined has another id than the lane was assigned with: the lane's state belongs to the old membership, so it starts
+      # again from the group's committed offset.
       def group_of(lane)
         group = @session.driver.group_metadata
         return group if @session.group.direct?
@@ -120,7 +121,7 @@ module Penstock
         begin_anew(lane, group.member_id)
       end
 
-      # Only what is read for it makes the lane the new member's.
+      # Only the state that is read for the new member belongs to it.
       # @return [nil]
       def begin_anew(lane, member_id)
         @opening.again(lane, lane.position) do
@@ -131,9 +132,9 @@ module Penstock
         nil
       end
 
-      # Where what is complete has no room in the metadata, it would run again after a crash: such a claim waits until others have
+      # Completed offsets that don't fit into the metadata would run again after a crash: such a claim waits until others have
       # moved the base.
-      # @return [Boolean] whether there was room
+      # @return [Boolean] whether they fitted
       def grant(claim, group)
         lane = claim.lane
         ledger = lane.ledger_with(claim.marks)
@@ -144,9 +145,9 @@ module Penstock
         give(claim, group, offset, (metadata unless alone))
       end
 
-      # None of those that wait has room, and whose record is the base waits for nobody but itself: it goes without the user's
-      # metadata, and with what then has room of the rest. Where the broker takes less than usual the user's may never fit: there
-      # the others go without it too, as long as nothing else is left out.
+      # None of the waiting claims fits. A claim for the record at the base need not wait for any other: it is committed without
+      # the user's metadata, and with as many of the completed offsets as fit. Where the broker accepts less metadata than
+      # usual, the user's may never fit: there the other claims go without it too, as long as nothing else is omitted.
       # @return [Boolean] whether it is granted
       def grant_less(claim, group)
         lane = claim.lane
@@ -159,7 +160,7 @@ module Penstock
         give(claim, group, offset, written.text)
       end
 
-      # Once for a room: it isn't news with every transaction.
+      # Emitted once per size of the budget, not with every transaction.
       def tell_less(claim, ledger)
         lane = claim.lane
         return if lane.offset_slot.told_room == lane.ledger.budget
@@ -178,7 +179,7 @@ module Penstock
         true
       end
 
-      # Whether nothing has changed since it had no room.
+      # Whether nothing has changed since it didn't fit.
       def cramped?(claim) = claim.cramped == claim.lane.ledger.version && !@committer.bare?(claim.lane)
 
       def no_room(claim)
@@ -186,7 +187,7 @@ module Penstock
         false
       end
 
-      # --- its end
+      # --- the end of a transaction
 
       def known(claim, fate)
         lane = claim.lane
@@ -197,7 +198,7 @@ module Penstock
         put_off(claim)
       end
 
-      # Also behind the end of a stop's time: what is committed later must not be less.
+      # True also after the end of a stop's time: an offset that is committed later must not be lower.
       def counts?(claim) = claim.lane.owned? && claim.incarnation == claim.lane.incarnation
 
       def committed(claim)
@@ -241,7 +242,7 @@ module Penstock
         @unasked.select { |_claim, due| due <= now }.each_key { |claim| ask(claim) }
       end
 
-      # Nobody can be asked any more: what the group has is the truth.
+      # The producer can't be asked any more: the group's committed offset decides.
       def read_again(claim)
         lane = claim.lane
         return known(claim, :aborted) unless @session.current?(lane) && counts?(claim)
@@ -250,13 +251,13 @@ module Penstock
         @opening.again(lane, claim.base) { over(claim) }
       end
 
-      # Its marks count no more than anything else of the incarnation before.
+      # Its marks, like everything of the previous incarnation, are void.
       def over(claim)
         @reading.delete(claim)
         known(claim, :aborted)
       end
 
-      # Lanes that were given up meanwhile are read by nobody.
+      # Lanes that were revoked in the meantime are no longer read.
       def gone = @reading.reject { |claim| @session.current?(claim.lane) }.each { |claim| over(claim) }
     end
   end

@@ -8,24 +8,24 @@ require_relative "reopening"
 
 module Penstock
   module Runtime
-    # Finds out where newly assigned lanes stand. The partitions are assigned at once, without offsets, so that nothing of the
-    # group waits; their lanes stay held until the committed offset and its metadata are read and understood. Runs on the poll
-    # loop's thread.
+    # Looks up where newly assigned lanes begin. The partitions are assigned at once, without offsets, so that the group doesn't
+    # wait; their lanes are held until the committed offset and its metadata are read and decoded. Runs on the poll loop's
+    # thread.
     #
-    # An answer that comes after the lane has gone, or for one that is open, is dropped: lanes are compared by identity, not by
-    # name. While there is no answer the request is made again, every {RETRY_MS}; `offsets.unavailable` reports it. A lane never
-    # opens without its ledger: librdkafka reads the position from the same coordinator, so it could not fetch either, and what
-    # was completed beyond the offset would run again.
+    # An answer is dropped when the lane is gone, or open already: lanes are compared by identity, not by name. While there is
+    # no answer, the request is repeated every {RETRY_MS}; `offsets.unavailable` reports it. A lane never opens without its
+    # ledger: librdkafka reads the position from the same coordinator, so it could not fetch either, and records completed
+    # beyond the offset would run again.
     class Opening
       RETRY_MS = 250
       REQUEST_MS = 10_000
-      # After so long without an answer, and then at this interval, `offsets.unavailable` is emitted.
+      # After this long without an answer, and then at this interval, `offsets.unavailable` is emitted.
       FIRST_REPORT_MS = 10_000
       REPORT_MS = 30_000
       private_constant :RETRY_MS, :REQUEST_MS, :FIRST_REPORT_MS, :REPORT_MS
 
-      # A request under way: its lanes, since when they wait, whether it is for all partitions of their topics, and when the
-      # wait is reported next.
+      # A request in flight: its lanes, since when they wait, whether it is for all partitions of their topics, and when the
+      # wait is next reported.
       Question = Struct.new(:lanes, :since, :all, :report_at) do
         def initialize(lanes, since, all, report_at = since + FIRST_REPORT_MS) = super
       end
@@ -34,8 +34,8 @@ module Penstock
       # @param codec [#decode]
       # @param committer [Committer]
       # @param source_begins [Symbol] where the connection begins without a committed offset
-      # @param unstable [#call] called when a transaction holds an offset
-      # @param patched [Boolean] whether librdkafka names the offsets that transactions hold; without our patches the request
+      # @param unstable [#call] called when a pending transaction blocks an offset
+      # @param patched [Boolean] whether librdkafka reports which offsets transactions block; without our patches the request
       #   only times out
       def initialize(session, codec:, committer:, source_begins: :earliest, unstable: -> {}, patched: Native.patched?)
         @unstable = unstable
@@ -55,11 +55,11 @@ module Penstock
         ask(Question.new(lanes, since, false)) unless lanes.empty?
       end
 
-      # What the ledger says may not be true any more: a new incarnation of the lane begins where the group stands, unless one
-      # begins elsewhere meanwhile.
+      # The lane's ledger may be wrong: a new incarnation begins at the group's committed offset, unless a seek begins another
+      # one in the meantime.
       # @param lane [Processing::Lane]
-      # @param base [Integer] where it begins if the group has nothing
-      # @yield when the group has answered; not where the lane was given up before
+      # @param base [Integer] where it begins if the group has no offset
+      # @yield when the group has answered; not if the lane was revoked before that
       def again(lane, base, &opened)
         ask(Question.new([lane], @session.now, false)) if @reopening.add(lane, base, opened)
       end
@@ -76,7 +76,7 @@ module Penstock
       # @return [Integer, nil]
       def next_due = @retries.map(&:first).min
 
-      # Asks again what is due.
+      # Repeats the requests that are due.
       def run
         return if @retries.empty?
         now = @session.now
@@ -91,7 +91,7 @@ module Penstock
         return if question.lanes.empty?
         @asked[@token += 1] = question
         @session.driver.fetch_committed(@token, partitions(question), timeout_ms: REQUEST_MS)
-      rescue SystemCallError => error # there can be no thread for it now
+      rescue SystemCallError => error # no thread can be started now
         @asked.delete(@token)
         failed(question, question.lanes, error.message)
       end
@@ -101,7 +101,7 @@ module Penstock
         question.lanes.map(&:topic_name).uniq.map { |topic| [topic, Native::Consumer::ALL_PARTITIONS] }
       end
 
-      # Those that are ours and wait for the answer.
+      # The lanes that are ours and wait for the answer.
       def still_asked(lanes)
         lanes, gone = lanes.partition { |lane| @session.current?(lane) }
         @reopening.forget(gone)
@@ -123,13 +123,13 @@ module Penstock
         held?(answer) ? "an open transaction holds the offset" : Native.error_text(answer[3])
       end
 
-      # @return [Symbol, nil] :new when it has to be known whether the group consumes the topic already
+      # @return [Symbol, nil] :new when it depends on whether the group already consumes the topic
       def adopt(lane, offset, metadata, _epoch, _number)
         return uncommitted(lane) if offset.negative?
         opened(lane, offset, decode(lane, offset, metadata))
       end
 
-      # All topics of a connection begin at one place for the library; a route that says another is sought there.
+      # In librdkafka all topics of a connection begin at the same place; where a route specifies another, the lane seeks.
       def uncommitted(lane)
         return :new unless lane.topic.initial_offset.to_s == "earliest"
         opened(lane, nil)
@@ -141,8 +141,8 @@ module Penstock
         nil
       end
 
-      # @param unclean [Integer, nil] goes before what the metadata say: how many owners before this one didn't end in order
-      # @return [Array<Array(Integer, Integer)>] what is complete beyond the offset
+      # @param unclean [Integer, nil] takes precedence over the metadata: how many previous owners in a row didn't end cleanly
+      # @return [Array<Array(Integer, Integer)>] completed offsets beyond the committed one
       def decode(lane, offset, metadata, unclean = nil)
         lane.adopted_metadata = nil
         return [] if metadata.nil? || metadata.empty?
@@ -163,16 +163,16 @@ module Penstock
           reason: reason})
       end
 
-      # Attempts survive their owner. What was being retried waits its back-off again from now, so that a record that is passed
-      # from one process to the next doesn't run more often than it would have.
+      # Attempts survive their owner. Records that were being retried wait their back-off again from now, so that a record
+      # passed from one process to the next doesn't run more often than otherwise.
       def wait_again(lane, attempts)
         pause = lane.topic.pause
         backoff = Processing::Backoff.new(pause.timeout, pause.max_timeout, pause.exponential)
         lane.retry_adopted(attempts, @session.now + backoff.delay_ms(attempts.values.max))
       end
 
-      # A partition without a commit, of a topic that others of the group have committed for, was added later: what was
-      # written to it before we came belongs to us.
+      # A partition without a commit was added later if the group has committed offsets of its topic: records written to it
+      # before it was assigned to us are ours to consume.
       def newcomers(lanes, rows)
         committed = rows.filter_map { |row| row[0] if row[2] >= 0 }
         lanes.each do |lane|
@@ -200,7 +200,7 @@ module Penstock
         @retries << [@session.now + RETRY_MS, rest]
       end
 
-      # By a transaction.
+      # Whether a pending transaction blocks the offset.
       def held?(answer) = !answer.nil? && ErrorCodes.of(answer[3]) == :unstable_offset_commit
 
       def report(question, reason)

@@ -2,18 +2,18 @@
 
 module Penstock
   module Runtime
-    # Keeps the lanes that were given up while units of them still ran. If the same partition is assigned again meanwhile, the
-    # running units hold the new lane, or block their keys in it where it runs by key, so that two threads of one process never
-    # run the same records. One for each poll loop, outlives its connections; used on the loop's thread.
+    # Keeps the lanes that were revoked while units of them still ran. If the same partition is assigned again in the meantime,
+    # the running units hold the new lane, or block their keys in it where it runs by key, so that two threads of one process
+    # never run the same records. One for each poll loop, outlives its connections; used on the loop's thread.
     class OrphanedUnits
       def initialize
         @lanes = Hash.new { |known, key| known[key] = [] }
       end
 
-      # @param lane [Processing::Lane] given up, not idle
+      # @param lane [Processing::Lane] revoked, not idle
       def add(lane) = @lanes[lane.key] << lane
 
-      # A partition is assigned again: its orphaned units go first.
+      # A partition is assigned again: its orphaned units finish first.
       # @param lane [Processing::Lane]
       def hold(lane)
         @lanes.fetch(lane.key, []).each do |old|
@@ -22,7 +22,7 @@ module Penstock
         end
       end
 
-      # A unit of a lane that was given up has ended.
+      # A unit of a revoked lane has ended.
       # @param unit [Processing::Unit]
       # @param present [Processing::Lane, nil] the lane of the same partition, if it is assigned again
       def ended(lane, unit, present)

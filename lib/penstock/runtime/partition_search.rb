@@ -4,22 +4,22 @@ require_relative "../errors"
 
 module Penstock
   module Runtime
-    # Looks for the partitions that routes with `assign` name: which of them exist, and, where all are wanted, which are added
-    # later. On a thread of its own, since asking may take as long as the broker likes; ends when nothing is left to look for,
-    # or with {#close}.
+    # Looks for the partitions of routes with `assign`: which of them exist, and, where all are wanted, which are added later.
+    # Runs on a thread of its own, since the broker may take any time to answer; ends when every partition is found and none can
+    # be added, or with {#close}.
     class PartitionSearch
-      # Asked in short turns, because a call under way holds up a stop.
+      # Requests are short, because a pending call delays a stop.
       TURN_MS = 1_000
-      # Until everything that is named was found.
+      # Interval until every partition named by a route was found.
       MISSING_MS = 1_000
-      # Brokers that can't be asked just now.
+      # Errors that mean that the brokers can't be reached just now.
       UNREACHABLE = %i[timed_out transport all_brokers_down].freeze
       private_constant :TURN_MS, :MISSING_MS, :UNREACHABLE
 
       # @param group [Routing::SubscriptionGroup]
-      # @param driver [DirectConsumer] is asked, and told what was found
+      # @param driver [DirectConsumer] is asked for metadata, and announces what was found
       # @param reporter [Reporter]
-      # @param interval_ms [Integer] between two looks for partitions that were added
+      # @param interval_ms [Integer] between two searches for added partitions
       def initialize(group, driver, reporter, interval_ms:)
         @group = group
         @driver = driver
@@ -41,7 +41,7 @@ module Penstock
           rest(missing?(wanted) ? MISSING_MS : @interval_ms)
         end
       rescue HandleClosedError
-        nil # so there is nothing to look for
+        nil # the connection is closed: nothing is left to do
       end
 
       # Any thread.
@@ -64,7 +64,7 @@ module Penstock
         @driver.announce(new.sort.map { |partition| [topic, partition] })
       end
 
-      # @return [Array<Integer>, nil] none for a topic that doesn't exist, nil when nobody could say
+      # @return [Array<Integer>, nil] empty for a topic that doesn't exist, nil when no broker answered
       def partitions_of(topic)
         entry = @driver.metadata(topic, TURN_MS).fetch(:topics)[topic] or return []
         entry[:partitions].keys
@@ -72,7 +72,7 @@ module Penstock
         tell_error(error) unless UNREACHABLE.include?(error.code)
       end
 
-      # Each kind once: it is asked again, for nobody else would ever announce the partitions.
+      # Each kind of error is emitted once; the search continues, for no other part would announce the partitions.
       # @return [nil]
       def tell_error(error)
         return if @told.include?(error.code)
@@ -81,7 +81,7 @@ module Penstock
         nil
       end
 
-      # A topic that doesn't exist is told of by others.
+      # A missing topic is reported by {MissingTopics}, not here.
       def tell_missing(topic, partitions, count)
         (partitions.map { |partition| [topic, partition] } - @told).each do |key|
           @told << key

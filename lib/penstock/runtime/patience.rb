@@ -2,9 +2,10 @@
 
 module Penstock
   module Runtime
-    # Says so when something takes unusually long: a unit longer than `max.poll.interval.ms` (nothing evicts the process for
-    # it, so somebody must say it), a lane whose records wait for a worker, a lane that stands still because records of units
-    # that have ended are not marked. Looks once a second while anything is left to do; runs on the poll loop's thread.
+    # Emits an event when something takes unusually long: a unit that runs longer than `max.poll.interval.ms` (Kafka doesn't
+    # expel the process for it, so it must be reported here), a lane whose records wait for a worker, a lane that is blocked
+    # because records of ended units are not marked. Checks once a second while any work is left; runs on the poll loop's
+    # thread.
     class Patience
       LOOK_MS = 1_000
       WAITING_MS = 5_000
@@ -13,7 +14,7 @@ module Penstock
       private_constant :NONE
 
       # @param session [Session]
-      # @param limit_ms [Integer] what a unit may take
+      # @param limit_ms [Integer] how long a unit may run
       def initialize(session, limit_ms)
         @session = session
         @limit_ms = limit_ms
@@ -23,14 +24,14 @@ module Penstock
         @stood = {}.compare_by_identity
       end
 
-      # Where something isn't complete the user may mark it without a word, also when nothing runs: whoever commits looks for that
-      # on the turns that this brings about.
+      # The user may mark incomplete records at any time, without an event, also when no unit runs: the turns that this timer
+      # causes let the committer look for such marks.
       # @return [Integer, nil]
       def next_due
         @looked_at + LOOK_MS if @session.lanes.any? { |_key, lane| watched?(lane) || !lane.ledger.dry? }
       end
 
-      # Looks, when it is time.
+      # Checks, when a check is due.
       def run
         now = @session.now
         return if now - @looked_at < LOOK_MS
@@ -73,7 +74,7 @@ module Penstock
       end
 
       # @param what [Unit, Lane, Marks]
-      # @return [Integer] since when it runs, waits or stands
+      # @return [Integer] since when it runs, waits or is blocked
       def since(what, now) = @since[what] ||= now
 
       def forget_wait(what)
@@ -88,7 +89,7 @@ module Penstock
         [@since, @told, @stood].each { |table| table.delete_if { |what, _value| !known.key?(what) } }
       end
 
-      # @return [Boolean] whether it was said already; it is now
+      # @return [Boolean] whether it was reported already; it counts as reported from now on
       def told?(what)
         return true if @told[what]
         @told[what] = true

@@ -2,10 +2,10 @@
 
 module Penstock
   module Runtime
-    # One letter on its way: what {DeadLetters}, whose it is, knows of it.
+    # Holds the state of one letter that is being sent. Owned by {DeadLetters}.
     class PendingLetter
-      # How often a letter is refused for its size, alone, before it counts as too large: another application's message may have
-      # lain in its batch.
+      # How often a letter must be refused for its size, sent alone, before it counts as too large: another application's
+      # message may have been part of its batch.
       REFUSALS = 2
       private_constant :REFUSALS
 
@@ -33,29 +33,29 @@ module Penstock
       # @return [Boolean] whether it is one transaction with its record's offset
       def together? = burial.together && letter.producer.respond_to?(:transactional?) && letter.producer.transactional?
 
-      # @return [Boolean] whether it still belongs to the lane's present life
+      # @return [Boolean] whether it still belongs to the lane's present incarnation
       def counts? = lane.owned? && lane.incarnation == @incarnation
 
-      # @return [Boolean] whether nothing else may be on its way to its topic meanwhile
+      # @return [Boolean] whether no other letter may be in flight to its topic at the same time
       def alone? = @alone
 
-      # Asked when it is about to be sent. Who is to go alone isn't overtaken for ever by those who needn't.
+      # Called when it is about to be sent. A letter that must be sent alone isn't overtaken for ever by letters that needn't.
       # @param others [Array<PendingLetter>]
-      # @return [Boolean] whether it has to wait for another
+      # @return [Boolean] whether it has to wait for another letter
       def crowded_by?(others)
         @waits = others.any? { |other| !other.equal?(self) && other.letter.topic == letter.topic && in_way?(other) }
       end
 
       # It was refused for its size.
-      # @return [Boolean] whether that is its own: else it is to be sent alone
+      # @return [Boolean] whether the letter itself is too large; otherwise it is to be sent alone
       def too_large?
-        return true if handle.nil? || together? # the producer has refused it, or a transaction that has nothing else
+        return true if handle.nil? || together? # refused by the producer, or alone in its transaction
         @refusals += 1 if @alone
         @alone = true
         @refusals >= REFUSALS
       end
 
-      # @param letter [Processing::Failure::Letter] goes in its place
+      # @param letter [Processing::Failure::Letter] is sent instead
       # @param due [Integer] monotonic ms at which it is sent
       def replace(letter, due)
         @burial = burial.dup.tap { |changed| changed.letter = letter }

@@ -10,13 +10,13 @@ require_relative "waiting"
 
 module Penstock
   module Runtime
-    # One subscription group's loop: the only thread that touches its connection, its lanes and its ledgers. It never runs user
-    # code and never waits for a worker, a broker or a lock a worker holds; its one wait is in the driver, until a lane has
-    # records, an event came, a worker posted an outcome, or a timer is due.
+    # Runs one subscription group: its thread is the only one that touches the group's connection, lanes and ledgers. It never
+    # runs user code and never waits for a worker, a broker or a lock that a worker holds; it waits only in the driver, until a
+    # lane has records, an event came, a worker posted an outcome, or a timer is due.
     #
-    # {#run} is its thread's body. A failure of the connection, or of the loop itself, closes the connection, reports, waits and
-    # opens another; units that run meanwhile end as ever and their records are taken again. Ends after {#stop} has gone
-    # through its stages.
+    # {#run} is its thread's body. When the connection or the loop itself fails, it closes the connection, reports the error,
+    # waits and opens another; units that run meanwhile end as usual, and their records are fetched again. Ends after {#stop}
+    # has gone through its stages.
     class PollLoop
       # The consumer queue must be polled more often than a member may stay silent.
       LONGEST_WAIT_MS = 1_000
@@ -29,10 +29,10 @@ module Penstock
 
       attr_reader :group, :mailbox
 
-      # @return [Integer, nil] when it last turned (monotonic ms); nil before it first did. Any thread
+      # @return [Integer, nil] when its last turn began (monotonic ms); nil before the first. Any thread
       attr_reader :turned_at
 
-      # @return [Boolean] whether a stop's time was over while units still ran
+      # @return [Boolean] whether a stop ran out of time while units still ran
       attr_reader :forced
 
       # @return [Array<Processing::Unit>] those units
@@ -40,7 +40,7 @@ module Penstock
 
       # @param group [Routing::SubscriptionGroup]
       # @param host [Host] what all loops of an application share
-      # @param connect [#call] opens a connection: gives a Native::Consumer that has subscribed
+      # @param connect [#call] opens a connection: returns a Native::Consumer that has subscribed
       def initialize(group, host, connect)
         @group = group
         @host = host
@@ -71,50 +71,50 @@ module Penstock
         state("stopped")
       end
 
-      # @return [Boolean] whether it ended because it was told to
+      # @return [Boolean] whether it ended because of {#stop}
       def finished? = @finished
 
       # @return [Boolean] whether the connection failed during the stop, so that the last offsets weren't committed
       def cut_short? = @cut_short || false
 
-      # No new work; what runs may end. Any thread.
+      # Takes no new work; running units may end. Any thread.
       def quiet = @mailbox.post(:quiet)
 
-      # There may be more or fewer workers from now on. Any thread.
+      # The number of workers has changed. Any thread.
       def scaled = @mailbox.post(:scaled)
 
-      # Leave the group by the deadline. Any thread; a later call may only shorten.
+      # Leaves the group by the deadline. Any thread; a later call may only shorten it.
       # @param deadline [Deadline]
       def stop(deadline)
         @orders << deadline
         @mailbox.post(:stop)
       end
 
-      # @return [Boolean] whether it has a connection, and turns; else it waits until it tries another one. Any thread
+      # @return [Boolean] whether it has a connection and runs turns; otherwise it waits before connecting again. Any thread
       def connected? = !@parts.nil?
 
-      # @return [Array(Integer, Boolean)] how many partitions it has, and whether nothing of its membership is under way. Any
-      #   thread
+      # @return [Array(Integer, Boolean)] how many partitions it has, and whether no rebalance or offset look-up is in progress.
+      #   Any thread
       def standing
         parts = @parts or return [0, false]
-        at_rest = parts.rebalances.at_rest? # first: then what it was given is there
+        at_rest = parts.rebalances.at_rest? # first: if true, the assigned lanes are there
         [parts.session.lanes.size, at_rest]
       end
 
-      # @return [Array<Array(Routing::Topic, Integer)>] partitions that are ours, also those about to be given back. Any thread
+      # @return [Array<Array(Routing::Topic, Integer)>] partitions that are ours, also those about to be revoked. Any thread
       def assigned
         parts = @parts or return []
         parts.session.all.select(&:owned?).map { |lane| [lane.topic, lane.partition] }
       end
 
-      # @return [Hash] for dumps; read from other threads, so each value may be of another moment
+      # @return [Hash] for dumps; read by other threads, so its values may be of different moments
       def snapshot
         parts = @parts
         {subscription_group: @group.id, stage: parts&.stopping&.stage, failures: @failures,
          lanes: parts ? parts.session.all.map(&:snapshot) : []}
       end
 
-      # @return [Array<Hash>] what the flight recorder holds, a lane each; any thread
+      # @return [Array<Hash>] contents of the flight recorder, one hash per lane; any thread
       def recording = @recorder ? @recorder.to_a : []
 
       LOADING = Mutex.new
@@ -138,8 +138,9 @@ module Penstock
         close(driver) if driver
       end
 
-      # A quarter of all that is loaded; the client joins its group meanwhile. Loops that load at once meet in Ruby's lock.
-      # A file that Ruby may not open, for want of descriptors, is one that it says isn't there.
+      # A quarter of all code that is loaded; the client joins its group meanwhile. Loops that load at the same time contend for
+      # Ruby's lock. When Ruby can't open a file for want of descriptors, it raises LoadError as if the file didn't exist;
+      # opening it here raises the actual error.
       def load_parts
         require_relative "loop_parts"
       rescue LoadError => error
@@ -153,7 +154,7 @@ module Penstock
         @host.threads.start("penstock survey") { survey.run } if survey.wanted?
       end
 
-      # The whole loop.
+      # One turn of the loop.
       def turn
         @parts.session.driver.wait(wait_ms)
         @turned_at = measure(:events) { handle_events }
@@ -179,7 +180,7 @@ module Penstock
         @due ? (@due - @parts.session.now).clamp(0, longest) : longest
       end
 
-      # What is due isn't reckoned on every turn of a loop that has no time to wait; it is looked at all the same.
+      # A busy loop doesn't compute the next timer on every turn, but it still checks timers every {BUSY_MS}.
       def busy
         soon = @parts.session.now + BUSY_MS
         @due = soon if @due.nil? || @due > soon
@@ -194,7 +195,7 @@ module Penstock
 
       def timers? = @parts.stirring? || (@due && @parts.session.now >= @due)
 
-      # Quick units are left to the worker that is at it; one of them may turn out to be slow.
+      # Quick units are left to the worker that runs them; one of them may turn out to be slow.
       def relieve
         queue = @host.queue
         @host.pool.grow(queue.relieve(@parts.session.now, NUDGE_MS)) if queue.hasty?
@@ -242,7 +243,7 @@ module Penstock
         @parts.stopping.stop(deadline) if deadline
       end
 
-      # A connection that was opened anew while a stop is under way goes on with it.
+      # A connection that was re-opened during a stop continues the stop.
       def order_again
         quiet_now if @quiet
         stop_now
@@ -278,7 +279,7 @@ module Penstock
         state("stopping")
       end
 
-      # What ran on lanes of this connection may still run: it is remembered, so that the same partition waits for it.
+      # Units of this connection's lanes may still run: they are remembered, so that the same partition waits for them.
       def close(driver)
         parts, @parts = @parts, nil
         @mailbox.wake = -> {}
@@ -304,7 +305,7 @@ module Penstock
         end_unconnected if @orders.any?
       end
 
-      # A stop without a connection: nothing can be committed any more, what runs may end until its time is over.
+      # A stop without a connection: nothing can be committed any more; running units may end until their time is up.
       def end_unconnected
         @cut_short = true
         deadline = @orders.last
@@ -316,8 +317,8 @@ module Penstock
         @finished = true
       end
 
-      # Reads the mailbox until the time (monotonic ms) or until the block is true. Lanes of outcomes are gone: they are only
-      # taken off the list of what still runs.
+      # Reads the mailbox until the time (monotonic ms) or until the block is true. The outcomes' lanes no longer exist: the
+      # outcomes are only removed from the list of running units.
       def wait_out(ends)
         until yield || (left = ends - @host.clock.monotonic_ms) <= 0
           case (message = @mailbox.wait(left))
@@ -331,7 +332,7 @@ module Penstock
         @mailbox.put_back(@unasked.slice!(0..)) if @unasked
       end
 
-      # Of a lane that is gone: only an outcome that was put off waits for it.
+      # The lane no longer exists: only a deferred outcome waits for the end of its transaction.
       def transaction_ended(word)
         claim, fate = word.to_a
         return ask(word) if fate == :unknown
@@ -340,7 +341,7 @@ module Penstock
         orphaned(outcome) if outcome
       end
 
-      # Where there can be no thread for it now the word waits for the next connection.
+      # Where no thread can be started now, the word waits for the next connection.
       def ask(word)
         word.claim.inquired = @host.inquire(word.claim, @mailbox)
         (@unasked ||= []) << word unless word.claim.inquired

@@ -6,7 +6,7 @@ require_relative "hooks"
 
 module Penstock
   module Runtime
-    # What the loop lends to effects: the few things that reach outside of a lane. Runs on the poll loop's thread.
+    # Gives effects access to the few things outside of their lane. Runs on the poll loop's thread.
     class Ports
       # librdkafka's logical offsets.
       LOGICAL = {earliest: -2, latest: -1}.freeze
@@ -42,11 +42,11 @@ module Penstock
       # @return [DeadLetters]
       attr_writer :dead_letters
 
-      # A message is to be sent for a record that failed for good.
+      # Sends a letter for a record that failed permanently.
       # @param burial [Processing::Failure::Burial]
       def dead_letter(lane, burial) = @dead_letters.add(lane, burial)
 
-      # User code is asked about what the lane has taken.
+      # Queues user code that decides about the lane's taken records.
       # @param lane [Processing::Lane]
       def prepare(lane) = @session.pool.grow(@session.queue.push(lane.prepare_slot, lane.prepare_unit))
 
@@ -55,7 +55,7 @@ module Penstock
 
       # @param lane [Processing::Lane]
       # @param target [Integer, :earliest, :latest]
-      # @param cause [Symbol] :user and :filter begin a new incarnation; the others put the source where the ledger stands
+      # @param cause [Symbol] :user and :filter begin a new incarnation; the others move the source to the ledger's position
       def seek(lane, target, cause)
         offset = resolve(lane, target)
         return go_on_elsewhere(lane, offset) if cause == :filter
@@ -67,15 +67,15 @@ module Penstock
 
       private
 
-      # The end is taken from what the last fetch said: the library would ask the broker behind the fetch that waits there, and
-      # step over what was written meanwhile.
+      # The end is taken from the last fetch: librdkafka would ask the broker after the pending fetch has returned, and skip
+      # what was written meanwhile.
       def resolve(lane, target)
         return LOGICAL.fetch(target, target) unless target == :latest
         _low, high = @session.driver.cached_watermarks(lane.topic_name, lane.partition)
         (high && high >= 0) ? high : LOGICAL[:latest]
       end
 
-      # The source already stands there: nothing prefetched is thrown away.
+      # The source is at that offset already: nothing prefetched is thrown away.
       def in_place?(lane, offset)
         !lane.rolling? && lane.intake.empty? && offset == (lane.division.first_offset || lane.next_take)
       end

@@ -8,25 +8,25 @@ require_relative "../processing/lane"
 
 module Penstock
   module Runtime
-    # Answers the group's rebalance events, in their order: an assignment at once, a revocation when nothing of its lanes runs any
-    # more, its hooks have run and its offsets are acknowledged, or when its drain is over. Runs on the poll loop's thread.
+    # Answers the group's rebalance events in order: an assignment at once; a revocation when no unit of its lanes runs any
+    # more, its hooks have run and its offsets are acknowledged, or when its drain has ended. Runs on the poll loop's thread.
     class Rebalances
-      # ms a revocation may be kept waiting; the unpatched library stops every lane of the member meanwhile.
+      # Longest time in ms that a revocation may wait; unpatched librdkafka stops every lane of the member meanwhile.
       DRAIN_MS = {eager: 5_000, cooperative: 30_000, unpatched: 2_000}.freeze
 
-      # So long before the end of a drain, and at most a quarter of it, what is done by then is committed.
+      # This long before the end of a drain, and at most a quarter of it, the offsets completed by then are committed.
       EARLY_MS = 1_000
-      # Under KIP-848 nobody tells a member that it gets nothing: after so long that is what it got.
+      # Under KIP-848 a member is not informed that it gets no partitions: after this long it counts as having none.
       JOINED_MS = 10_000
-      # Between two looks whether a unit on another connection of the process has ended.
+      # Interval of checking whether a unit on another connection of the process has ended.
       LOOK_MS = 50
-      GIVEN_BACK = "the partition was given back and the time for this job is over"
+      GIVEN_BACK = "the partition was revoked and the time for this job has run out"
       private_constant :EARLY_MS, :GIVEN_BACK, :JOINED_MS, :LOOK_MS
 
       # @param session [Session]
       # @param committer [Committer]
       # @param opening [Opening]
-      # @param lanes [#call] makes a lane: `call(topic, topic_name, partition, epoch, source)`
+      # @param lanes [#call] creates a lane: `call(topic, topic_name, partition, epoch, source)`
       # @param hooks [Hooks]
       def initialize(session, committer:, opening:, lanes:, hooks:)
         @session = session
@@ -47,7 +47,7 @@ module Penstock
         run
       end
 
-      # The broker no longer knows this member, or the group gave the partitions away while their units were still running.
+      # The broker no longer knows this member, or the group reassigned the partitions while their units were still running.
       def expelled
         return unless @revocation && !@revocation.lost?
         @revocation.lose!
@@ -55,7 +55,7 @@ module Penstock
         run
       end
 
-      # Another process has taken this member's place. Its partitions are read elsewhere already, and no event says so.
+      # Another process has taken this member's place. It reads the partitions already, and no event reports that.
       def fenced
         expelled
         lanes = @session.all
@@ -69,14 +69,14 @@ module Penstock
       # @return [Boolean] whether a revocation waits for its answer
       def pending? = !@revocation.nil? || @events.any?
 
-      # @return [Boolean] whether the group has given out what it has to give, and nothing of it is under way. Any thread may
-      #   ask; the answer may be that of a moment ago
+      # @return [Boolean] whether the group has assigned its partitions, and neither a rebalance nor an opening is in progress.
+      #   Any thread may call it; the answer may be slightly out of date
       def at_rest?
         (@session.epoch.positive? || @session.now - @opened_at >= JOINED_MS) && !pending? && !@taking &&
           @session.all.none? { |lane| lane.holds.include?(:opening) }
       end
 
-      # @return [Integer, nil] when to be run again, whatever happens
+      # @return [Integer, nil] monotonic ms of the next run, even without an event
       def next_due = [@revocation&.deadline_ms, @early_at, (@session.now + LOOK_MS if @waiting.any?)].compact.min
 
       # A stop has less time than the drain.
@@ -87,7 +87,7 @@ module Penstock
         @early_at &&= [@early_at, deadline_ms - EARLY_MS].min
       end
 
-      # Goes on as far as it can.
+      # Processes the events as far as possible now.
       def run
         @waiting.select! { |lane| wait_for_others(lane) } if @waiting.any?
         loop do
@@ -121,13 +121,13 @@ module Penstock
         tell("rebalance.partitions_assigned", partitions)
       end
 
-      # The share of a lane was reckoned when the client was made and can't be changed in a live one.
+      # The share of a lane was computed when the client was created and can't be changed in a live one.
       def over_budget
         @session.emit("rebalance.over_budget", {subscription_group_id: @session.group.id, lanes: @session.lanes.size,
           budget_bytes: @session.settings.prefetch_budget_bytes})
       end
 
-      # A lane that is still there under the same name was never revoked: nothing of it counts any more.
+      # A lane that still exists under the same name was never revoked: its state is void.
       def take_over(lane)
         old = @session.lane(lane.key)
         if old
@@ -139,10 +139,10 @@ module Penstock
         @waiting << lane if @session.group.connection && wait_for_others(lane)
       end
 
-      # Where a group has several connections a partition may move between two of this process, while a unit that outlasted the
-      # drain still runs where it was. It is waited for, as it is when the partition comes back to the same connection.
+      # Where a group has several connections, a partition may move between two of this process, while a unit that outlasted the
+      # drain still runs on the old one. The new lane waits for it, as when the partition returns to the same connection.
       #
-      # @return [Boolean] whether it waits, still
+      # @return [Boolean] whether it still waits
       def wait_for_others(lane)
         return false unless @session.current?(lane)
         waits = runs_elsewhere?(lane)
@@ -192,7 +192,7 @@ module Penstock
         Native.patched? ? DRAIN_MS[:cooperative] : DRAIN_MS[:unpatched]
       end
 
-      # @return [Boolean] whether there may be more to do at once
+      # @return [Boolean] whether another step may be possible at once
       def step
         commit_early if @early_at && @session.now >= @early_at
         case @revocation.step(@session.now, committed: committed?(@revocation.lanes))
@@ -204,8 +204,8 @@ module Penstock
         true
       end
 
-      # Where a unit, or a hook, outlasts the drain there is no last commit: what others have done, and what it has marked itself,
-      # would run again.
+      # Where a unit or a hook outlasts the drain there is no last commit: records that other units completed, and those it has
+      # marked itself, would run again.
       def commit_early
         @early_at = nil
         @committer.want(@revocation.lanes) unless @revocation.lost?
@@ -236,7 +236,7 @@ module Penstock
         @session.remove(lane)
       end
 
-      # Lanes that stay may have been stopped and rewound by the library while the answer was out.
+      # librdkafka may have stopped and rewound the remaining lanes while the answer was pending.
       def stay
         lanes = @session.all
         lanes.each(&:may_repeat!)

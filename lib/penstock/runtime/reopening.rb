@@ -2,20 +2,20 @@
 
 module Penstock
   module Runtime
-    # Lanes whose ledger can't be trusted any more: nobody knows whether a transaction that carried their offset was committed,
-    # or the member is another than it was. They begin anew where the group stands. Part of {Opening}; runs on the poll loop's
-    # thread.
+    # Starts lanes again from the group's committed offset when their ledger can't be trusted any more: it isn't known whether a
+    # transaction that carried their offset was committed, or the member has a new id. Part of {Opening}; runs on the poll
+    # loop's thread.
     #
-    # While a lane is *doubtful* it hands nothing out, no transaction may carry its offset, and nothing is committed for it. That
-    # ends with the group's answer; where a seek overtook the reading, the seek stands. It is forgotten with its lane.
+    # While a lane is *doubtful*, it hands nothing out, no transaction may carry its offset, and nothing is committed for it.
+    # That ends with the group's answer; after a seek in the meantime, the seek decides. The state is removed with its lane.
     class Reopening
-      # One lane's: where it begins if the group has nothing, the incarnation that can't be trusted, who waits for the answer.
+      # State of one lane: where it begins if the group has no offset, its untrusted incarnation, and callbacks for the answer.
       Reading = Struct.new(:base, :incarnation, :waiting)
       private_constant :Reading
 
       # @param session [Session]
       # @param committer [Committer]
-      # @param decode [#call] what an offset's metadata say of what is beyond it: `call(lane, offset, metadata, unclean)`
+      # @param decode [#call] decodes the metadata of an offset: `call(lane, offset, metadata, unclean)`
       def initialize(session, committer, decode)
         @session = session
         @committer = committer
@@ -23,11 +23,12 @@ module Penstock
         @readings = {}.compare_by_identity
       end
 
-      # What waits for a worker is called back at once: it would run for nothing, and again.
+      # Queued units are called back at once: they would run in vain, and again later.
       # @param lane [Processing::Lane]
-      # @param base [Integer] where it begins if the group has nothing
+      # @param base [Integer] where it begins if the group has no offset
       # @param opened [#call]
-      # @return [Boolean] whether the group is to be asked; it is being asked already where the lane was doubtful before
+      # @return [Boolean] whether the group is to be asked; false where the lane was doubtful already and the request is in
+      #   flight
       def add(lane, base, opened)
         if (reading = @readings[lane])
           reading.waiting << opened
@@ -43,12 +44,12 @@ module Penstock
       # @param lane [Processing::Lane]
       def include?(lane) = @readings.key?(lane)
 
-      # Lanes that were given up.
+      # Lanes that were revoked.
       # @param lanes [Array<Processing::Lane>]
       def forget(lanes) = lanes.each { |lane| @readings.delete(lane) }
 
       # @param lane [Processing::Lane]
-      # @param offset [Integer] stable, as the group has it; negative: nothing
+      # @param offset [Integer] stable, as committed by the group; negative: none
       # @param metadata [String, nil]
       def opened(lane, offset, metadata)
         reading = @readings.delete(lane)
@@ -72,7 +73,7 @@ module Penstock
         @committer.adopted(lane)
       end
 
-      # The process lives: what is suspected of having killed others isn't suspected more than it was.
+      # This process is alive: a record suspected of having killed others doesn't become more suspect.
       def reopen(lane, base, metadata)
         unclean = (lane.suspects&.unclean || 0) - 1
         lane.reopen(base) { @decode.call(lane, base, metadata, unclean) }

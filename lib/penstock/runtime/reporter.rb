@@ -2,10 +2,10 @@
 
 module Penstock
   module Runtime
-    # Brings the loops' events to the listeners, on a thread of its own, so that a slow listener never holds a loop. The queue is
-    # bounded: when it is full the newest events are dropped and counted, errors last.
+    # Delivers the loops' events to the listeners on a thread of its own, so that a slow listener never blocks a loop. The queue
+    # is bounded: when it is full, the newest events are dropped and counted, errors last.
     #
-    # Started with the first event, ended by {#close}, which delivers what is queued.
+    # Started with the first event, ended by {#close}, which delivers the queued events.
     class Reporter
       CAPACITY = 10_000
       RESERVED_FOR_ERRORS = 1_000
@@ -13,8 +13,8 @@ module Penstock
 
       # @param monitor [Instrumentation::Monitor]
       # @param threads [Threads]
-      # @param capacity [Integer] events that may wait
-      # @param reserved [Integer] of them for errors alone
+      # @param capacity [Integer] events that may be queued
+      # @param reserved [Integer] part of the capacity that is reserved for errors
       def initialize(monitor, threads, capacity: CAPACITY, reserved: RESERVED_FOR_ERRORS)
         @capacity = capacity
         @reserved = reserved
@@ -27,17 +27,17 @@ module Penstock
       end
 
       # @param name [String] event
-      # @param payload [Hash, #call] what is costly to make is made on the reporter's thread
+      # @param payload [Hash, #call] a payload that is costly to build is built on the reporter's thread
       def emit(name, payload)
         return unless @monitor.subscribed?(name)
         return drop unless room?(name)
         start unless @thread&.alive?
         @queue << [name, payload]
       rescue ClosedQueueError
-        drop # closed between the look and the push: an event must never raise into a loop
+        drop # closed between check and push: an event must never raise into a loop
       end
 
-      # Work that takes too long for a loop, done between events; dropped as they are when the queue is full.
+      # Runs work that takes too long for a loop between two events; dropped like an event when the queue is full.
       def later(&work)
         return drop unless room?(nil)
         start unless @thread&.alive?
@@ -46,13 +46,13 @@ module Penstock
         drop
       end
 
-      # @return [Integer] events that found no room
+      # @return [Integer] events dropped because the queue was full
       attr_reader :dropped
 
-      # @return [Boolean] whether anybody listens: spares the payload
+      # @return [Boolean] whether the event has a listener; if not, the payload needn't be built
       def subscribed?(name) = @monitor.subscribed?(name)
 
-      # Delivers what is queued and ends the thread.
+      # Delivers the queued events and ends the thread.
       # @param timeout_s [Float]
       def close(timeout_s)
         @queue.close
@@ -77,7 +77,7 @@ module Penstock
         end
       end
 
-      # An event that can't be made must not take the reporter with it.
+      # An event whose payload can't be built must not end the reporter.
       def publish(name, payload)
         return payload.call unless name
         @monitor.instrument(name, payload.respond_to?(:call) ? payload.call : payload)

@@ -4,7 +4,7 @@ require_relative "missing_topics"
 
 module Penstock
   module Runtime
-    # What one open connection of a subscription group holds: the driver, the lanes we own, units of lanes that are gone but
+    # Holds the state of one open connection of a subscription group: the driver, the lanes we own, units of revoked lanes that
     # still run. Lives on the poll loop's thread, from opening a connection until it is closed.
     class Session
       attr_reader :group, :driver, :lanes, :clock, :reporter, :mailbox, :queue, :pool, :settings
@@ -52,7 +52,7 @@ module Penstock
         @lanes[lane.key] = lane
       end
 
-      # The lane is given up; its unit may still run.
+      # The lane is no longer ours; its unit may still run.
       # @return [Boolean] whether it does
       def remove(lane)
         @lanes.delete(lane.key) if @current.delete(lane)
@@ -62,14 +62,14 @@ module Penstock
         true
       end
 
-      # Whether this lane is one that still counts here.
+      # Whether this lane belongs to this connection and wasn't replaced or revoked.
       def current?(lane) = @current.key?(lane)
 
       # @param id [Integer] of a driver's lane
       # @return [Processing::Lane, nil]
       def by_source(id) = @by_source[id]
 
-      # Lifts holds of lanes and of keys whose time has come.
+      # Ends the holds of lanes and keys whose time has passed.
       def expire_holds
         @lanes.each_value do |lane|
           lane.recording&.expired(now) if over?(lane)
@@ -93,11 +93,11 @@ module Penstock
       # @param line [String]
       def log(level, line) = @host.log(level, line)
 
-      # @param json [String] statistics as the driver gives them
+      # @param json [String] statistics as the driver emits them
       # @return [Hash]
       def decorate(json, &correct) = @host.decorate(@group, json, &correct)
 
-      # Calls back what was handed out and has not started.
+      # Calls back the units that were handed out and have not started.
       # @param unstall [Boolean] see {Execution::RunQueue#withdraw}
       def call_back(lane, unstall: false)
         units = @queue.withdraw(lane.slot, unstall: unstall)
@@ -107,8 +107,8 @@ module Penstock
         lane.take_back(@queue.withdraw(lane.prepare_slot)) if lane.prepare_slot
       end
 
-      # User code that was asked about records of the lane failed, or was interrupted: it may be asked again, and that lifts no
-      # stall of units.
+      # User code that decides about the lane's records failed, or was interrupted: it may run again, and that lifts no stall of
+      # units.
       def call_back_preparing(lane)
         call_back(lane)
         lane.take_back(@queue.withdraw(lane.prepare_slot, unstall: true))
@@ -130,7 +130,7 @@ module Penstock
         !due.nil? && due <= now
       end
 
-      # Behind an open breaker a record is looked for that could be tried: what waits there comes forward in its time too.
+      # While a breaker is open a record is wanted that could be probed: delays in its lanes still end on time.
       def hold_due(lane)
         return lane.holds.next_due unless lane.holds.open? || lane.holds.only?(:breaker)
         keys = lane.division.next_due

@@ -5,7 +5,7 @@ require_relative "../execution/errors"
 
 module Penstock
   module Runtime
-    # Takes outcomes in and performs what settlement decides. Runs on the poll loop's thread.
+    # Receives outcomes and performs the effects that settlement decides on. Runs on the poll loop's thread.
     class Settler
       # @param session [Session]
       # @param assemblies [Hash{Routing::Topic => Processing::Assembly}]
@@ -42,8 +42,8 @@ module Penstock
 
       private
 
-      # A record that took the process of the pool along in which it ran is counted at once.
-      # @return [Boolean] whether it was a suspect that a commit counts
+      # A record that killed the process of the pool in which it ran is counted at once.
+      # @return [Boolean] whether it was a suspect that was counted by a commit
       def suspected(lane, outcome)
         unit = outcome.unit
         return false unless unit.consume? && unit.crashes.nil?
@@ -52,7 +52,7 @@ module Penstock
         lane.suspects.ended(unit, died: died, time_us: outcome.time_us)
       end
 
-      # A unit of a lane that was given up; its hook may have waited for it.
+      # A unit of a revoked lane has ended; its hook may have waited for it.
       def ended_elsewhere(lane, unit)
         @hooks.ended(lane)
         @session.orphaned_units.ended(lane, unit, @session.lane(lane.key))
@@ -64,11 +64,11 @@ module Penstock
         @session.call_back(lane, unstall: true) if called_back?(lane, outcome)
       end
 
-      # What waits behind a unit that went wrong; keys that run side by side don't wait for each other's failures, but for a wish
-      # that concerns the whole partition.
+      # Units queued after a failed one are called back. Keys that run side by side don't wait for each other's failures, only
+      # for a request that concerns the whole partition.
       def called_back?(lane, outcome) = lane.rolling? ? outcome.flow : !outcome.smooth?
 
-      # An effect that fails ends the connection: what was decided but not done is decided again on the next one.
+      # A failing effect ends the connection: what was decided but not done is decided again on the next one.
       def settle(lane, outcome, now)
         assembly = @assemblies.fetch(lane.topic)
         perform(lane, assembly.settle(lane, outcome, now)) unless assembly.complete?(lane, outcome)

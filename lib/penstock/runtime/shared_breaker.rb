@@ -4,11 +4,11 @@ require_relative "../processing/failure/breaker"
 
 module Penstock
   module Runtime
-    # A topic's breaker as all poll loops of a process use it: the topic's partitions, and those of its retry topics, may lie on
-    # several connections. Any thread; one lock, held for a few operations and never while calling out. Lives as long as the
-    # application runs, whatever becomes of connections.
+    # Shares a topic's breaker among all poll loops of a process: the topic's partitions, and those of its retry topics, may be
+    # on several connections. Any thread; one lock, held for a few operations and never while calling out. Lives as long as the
+    # application runs, across connections.
     class SharedBreaker
-      # How much later than others a loop may probe that has nothing but retries.
+      # How much later than others a loop may probe that has only retries.
       LATE_MS = 50
       private_constant :LATE_MS
 
@@ -22,7 +22,7 @@ module Penstock
         @news = []
       end
 
-      # Read without the lock: each is one look at one value.
+      # Read without the lock: each call reads a single value.
       def closed? = @breaker.closed?
       def at_rest? = @breaker.at_rest?
       def state = @breaker.state
@@ -33,13 +33,13 @@ module Penstock
 
       def failing? = @breaker.failing?
 
-      # A unit ended well, where something is failing.
+      # A unit succeeded while something is failing.
       # @param unit [Processing::Unit]
       def passed(unit) = @lock.synchronize { @breaker.passed(unit) }
 
-      # Fresh records begin on a worker. Once enough sequences are known there is no lock in it.
+      # Fresh records start on a worker. Takes no lock once enough sequences are known.
       # @param count [Integer]
-      # @param unit [Processing::Unit] theirs
+      # @param unit [Processing::Unit] their unit
       # @return [Integer] number of the first
       def begun(count, unit)
         number = @breaker.number(count)
@@ -68,7 +68,7 @@ module Penstock
       end
 
       # @param now [Integer] monotonic ms
-      # @param fresh [Boolean] whether the record that is to be tried is fresh: such go first, on whichever connection they are
+      # @param fresh [Boolean] whether the record to be probed is fresh: fresh ones go first, on whichever connection they are
       # @return [Boolean] whether the caller sends it
       def probe(now, fresh:)
         @lock.synchronize do
@@ -91,7 +91,7 @@ module Penstock
       # @param now [Integer] monotonic ms
       def expire(now) = announce(:limit) { @breaker.over?(now) && @breaker.give_up }
 
-      # Ends the hold because somebody wants it.
+      # Ends the hold because a user requested it.
       # @return [Boolean] whether there was one
       def close_by_hand = announce(:command) { @breaker.give_up }
 
@@ -99,7 +99,7 @@ module Penstock
       def take_news = @news.empty? ? nil : @lock.synchronize { @news.shift }
       def news? = !@news.empty?
 
-      # A poll loop wants to know when something changes.
+      # Wakes a poll loop whenever the state changes.
       # @param mailbox [Mailbox]
       def watch(mailbox) = @lock.synchronize { @mailboxes |= [mailbox] }
 
@@ -127,8 +127,8 @@ module Penstock
 
       def patience_ms = (@mailboxes.size > 1) ? LATE_MS : 0
 
-      # @param reason [Symbol] why it closes, if it does
-      # @return [Boolean] whether it did
+      # @param reason [Symbol] of `breaker.closed`, if the block closes the breaker
+      # @return [Boolean] whether it closed
       def announce(reason)
         closed = @lock.synchronize do
           cause, since = @breaker.cause, @breaker.since

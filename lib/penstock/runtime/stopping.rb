@@ -2,35 +2,34 @@
 
 module Penstock
   module Runtime
-    # How one poll loop comes to rest: quiet (no new work, stay in the group) and stop (leave it), both without losing what runs.
-    # Runs on the poll loop's thread.
+    # Stops one poll loop: quiet (no new work, stay in the group) and stop (leave it), both without losing running units. Runs
+    # on the poll loop's thread.
     #
     # Stages: draining (units end) → interrupting (those that still run are interrupted, short grace) → hooks (`shutdown`) →
-    # then :quiet, or committing (the last offsets, marked clean) → done. Each stage has an end of its own within the stop's
-    # time, so that one unit that doesn't end takes nothing from the commit of the others. Revocations and losses go on
-    # beside it, on the same turns.
+    # then :quiet, or committing (the last offsets, marked clean) → done. Each stage has a time limit of its own within the
+    # stop's time, so that one unit that doesn't end doesn't prevent the commit of the others. Revocations and losses are
+    # handled at the same time, on the same turns.
     class Stopping
-      # The last part of a stop's time is kept for interrupting, committing and leaving.
+      # The last part of a stop's time is reserved for interrupting, committing and leaving.
       RESERVE_SHARE = 0.15
       RESERVE_MS = (3_000..10_000)
       GRACE_MS = 2_000
-      # How much of the reserve is left at the end of a stage.
+      # Share of the reserve that is left at the end of a stage.
       LEFT_OF_RESERVE = {interrupting: 0.5, hooks: 0.3, committing: 0.1}.freeze
       private_constant :RESERVE_SHARE, :RESERVE_MS, :GRACE_MS, :LEFT_OF_RESERVE
 
       # @return [Symbol] :running, :draining, :interrupting, :hooks, :quiet, :committing or :done
       attr_reader :stage
 
-      # @return [Array<Processing::Unit>] units that had not ended when their time was over, or of whose transaction nobody knew
-      #   whether it was committed
+      # @return [Array<Processing::Unit>] units that had not ended within their time, or whose transaction had no known outcome
       attr_reader :unfinished
 
-      # @return [Array<Processing::Unit>] units that still ran when the time for draining was over, and were interrupted. Some may
-      #   have ended since
+      # @return [Array<Processing::Unit>] units that still ran when the time for draining had passed, and were interrupted. Some
+      #   may have ended since
       attr_reader :interrupted_units
 
       # @param total_ms [Integer] a stop's whole time
-      # @return [Integer] ms kept for what comes after draining
+      # @return [Integer] ms reserved for the stages after draining
       def self.reserve_ms(total_ms)
         [(total_ms * RESERVE_SHARE).round.clamp(RESERVE_MS.begin, RESERVE_MS.end), total_ms / 2].min
       end
@@ -53,13 +52,13 @@ module Penstock
         @interrupted_units = []
       end
 
-      # @return [Boolean] whether the time was over while units still ran
+      # @return [Boolean] whether time ran out while units still ran
       def forced? = @unfinished.any? || @interrupted_units.any?
 
       def running? = @stage == :running
       def done? = @stage == :done
 
-      # No new work from here; what runs may end.
+      # Takes no new work; running units may end.
       def quiet
         return unless running?
         @session.feeding = false
@@ -78,12 +77,12 @@ module Penstock
         running? ? quiet : (@stage = :draining if @stage == :quiet)
       end
 
-      # @return [Integer, nil] when to be run again, whatever happens
+      # @return [Integer, nil] monotonic ms of the next run, even without an event
       def next_due
         @stage_ends || @ends[@stage]
       end
 
-      # Goes on as far as it can.
+      # Advances through the stages as far as possible now.
       def run
         return if running? || done? || (@stage == :quiet && !@leave)
         nil while advance
@@ -91,7 +90,7 @@ module Penstock
 
       private
 
-      # A lane that came after `quiet` is held by `feeding` alone.
+      # A lane assigned after `quiet` is held by `feeding` alone.
       def settle_down(lane)
         lane.leave!
         @session.call_back(lane)
@@ -154,10 +153,10 @@ module Penstock
 
       def unended = @session.pool.running.map(&:last).select { |unit| ours?(unit.lane) } | put_off
 
-      # A worker is done with them, so none of them is interrupted, nor known to the pool.
+      # Their workers have finished, so they aren't interrupted, and the pool doesn't know them.
       def put_off = lanes.filter_map(&:put_off_unit)
 
-      # Hooks wait for nothing that was interrupted in vain.
+      # Hooks don't wait for units that were interrupted in vain.
       def at_rest? = idle? || (@unfinished.any? && (busy - @unfinished.map(&:lane)).empty? && !@rebalances.pending?)
 
       def lanes = [*@session.all, *@session.orphaned_units.values]

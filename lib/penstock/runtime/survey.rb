@@ -2,11 +2,11 @@
 
 module Penstock
   module Runtime
-    # Looks at the topics of a group once, when its connection is open, and says what it found: a consumer that consumes nothing
-    # because its topic doesn't exist must not look like one that has nothing to do. Runs on a thread of its own, because asking
-    # may take as long as the broker likes; ends with the answer.
+    # Reports the topics of a group once, when its connection is open: a consumer that consumes nothing because its topic
+    # doesn't exist must not look like one that has nothing to do. Runs on a thread of its own, because the broker may take any
+    # time to answer; ends with the answer.
     class Survey
-      # Asked in short turns, because a call under way holds up a stop.
+      # Requests are short, because a pending call delays a stop.
       TURN_MS = 1_000
       TURNS = 10
       private_constant :TURN_MS, :TURNS
@@ -22,15 +22,15 @@ module Penstock
         @missing = missing
       end
 
-      # @return [Boolean] whether anybody wants to know; of several connections to the same topics the first tells
+      # @return [Boolean] whether the event has a listener; of several connections to the same topics, only the first reports
       def wanted? = @group.connection.to_i.zero? && @reporter.subscribed?("connection.topic")
 
-      # Asks and tells.
+      # Asks the broker and emits the events.
       def run
         known = topics or return
         @group.active_topics.each { |topic| tell(topic, known[topic.name]) unless topic.pattern? }
       rescue HandleClosedError, KafkaError
-        nil # the connection says itself what is wrong with it
+        nil # the poll loop reports errors of the connection
       end
 
       private

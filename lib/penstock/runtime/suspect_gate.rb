@@ -2,13 +2,13 @@
 
 module Penstock
   module Runtime
-    # Which suspects of a process may run at the same time, all its loops together. Those that nothing counts against yet may,
-    # each alone in its lane: a crash then counts against all of them. One that was counted runs when no other does, so that two
-    # innocents that stand beside a killer again and again aren't taken for it.
+    # Decides which suspects may run at the same time in a process, across its loops. Suspects without a counted crash may, each
+    # alone in its lane: a crash then counts against all of them. A suspect with a counted crash runs only when no other does,
+    # so that innocent records that repeatedly run at the same time as a killer aren't blamed for it.
     #
     # Any loop's thread; one lock, held for a few operations.
     class SuspectGate
-      # Who has waited longer for the others to end keeps new ones out.
+      # A suspect that waits to be alone keeps new ones out; its claim expires this long after its last attempt.
       CLAIM_MS = 1_000
 
       Inside = Struct.new(:suspects, :prime)

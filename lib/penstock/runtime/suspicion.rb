@@ -4,22 +4,23 @@ require_relative "../processing/effects/effects"
 
 module Penstock
   module Runtime
-    # Looks for records that kill the process: decides, before a unit goes to a worker, whether its records have to be announced
-    # by a commit first, or aren't to be run at all. What is decided is in {Processing::Failure::Suspects}; here it is made so.
-    # Runs on the poll loop's thread; nothing in it waits.
+    # Looks for records that kill the process: before a unit goes to a worker, it checks whether the unit's records must be
+    # announced by a commit first, or must not run at all. {Processing::Failure::Suspects} decides; this class carries it out.
+    # Runs on the poll loop's thread; it never blocks.
     #
-    # Before the first unit of a lane an acknowledged commit must say that the lane has an owner who hasn't ended cleanly: a
-    # process that dies of its first record would otherwise leave no trace. Where that takes too long the lane goes on without it.
+    # Before the first unit of a lane, an acknowledged commit must record that the lane has an owner that hasn't ended cleanly:
+    # a process that dies of its first record would otherwise leave no trace. If that takes too long, the lane continues without
+    # it.
     #
-    # What all lanes have to announce in a turn goes into one commit ({#commit}); units whose commit is acknowledged start with
-    # the next turn ({#release}).
+    # All announcements of a turn share one commit ({#commit}); units whose commit is acknowledged start with the next turn
+    # ({#release}).
     class Suspicion
       # How long a lane waits until its adoption is committed.
       PATIENCE_MS = 5_000
-      # Bytes of a commit's metadata that a record of a group takes, and that all the rest needs.
+      # Bytes of a commit's metadata per record of a group, and for all the rest.
       NAME_BYTES = 6
       ENVELOPE_BYTES = 48
-      # How soon a suspect asks again whether it may run, and how soon it is announced again after a refusal.
+      # How soon a suspect checks again whether it may run, and how soon it is announced again after a refusal.
       LOOK_MS = 20
       AGAIN_MS = 1_000
       private_constant :PATIENCE_MS, :NAME_BYTES, :ENVELOPE_BYTES, :LOOK_MS, :AGAIN_MS
@@ -33,7 +34,7 @@ module Penstock
       # @param session [Session]
       # @param committer [Committer]
       # @param gate [SuspectGate] of the process
-      # @param start [#call] gives a unit of a lane to the run queue
+      # @param start [#call] pushes a unit of a lane to the run queue
       def initialize(session, committer, gate, start)
         @session = session
         @committer = committer
@@ -43,7 +44,7 @@ module Penstock
         @clearing = []
       end
 
-      # Starts what is announced and acknowledged.
+      # Starts the units whose announcement is acknowledged.
       # @param lane [Processing::Lane]
       def release(lane)
         suspects = lane.suspects
@@ -54,7 +55,7 @@ module Penstock
         end
       end
 
-      # @param lane [Processing::Lane] with records at hand
+      # @param lane [Processing::Lane] with records available
       # @return [Boolean] whether it may hand out a unit now
       def open?(lane)
         suspects = lane.suspects
@@ -69,7 +70,7 @@ module Penstock
       end
 
       # @param unit [Processing::Unit] about to go to a worker
-      # @return [Boolean] whether it may; else it was put back, or is held until it is announced
+      # @return [Boolean] whether it may; otherwise it was returned to the lane, or is held until it is announced
       def pass?(lane, unit)
         suspects = lane.suspects
         return true if suspects.nil? || suspects.quiet? || !unit.consume?
@@ -86,13 +87,13 @@ module Penstock
         end
       end
 
-      # A suspect that was counted has ended, and was settled. What is committed still counts it, so that is put right at once.
+      # A counted suspect has ended and was settled. The last commit still counts it, so that is corrected at once.
       def clear(lane)
         lane.suspects.clearing = true
         @clearing << lane
       end
 
-      # Commits what there is to announce, and what has ended.
+      # Commits the announcements, and the suspects that have ended.
       def commit
         return if @wanted.empty? && @clearing.empty?
         wanted, @wanted = @wanted, []
@@ -103,7 +104,7 @@ module Penstock
 
       private
 
-      # In order nothing may pass what is held: the next record has to be held too.
+      # In order, no record may overtake the held ones: the next record must be held too.
       def joins?(lane, suspects)
         following = lane.division.first_offset
         !following.nil? && suspects.suspect?(following) && !suspects.apart?(following)
@@ -112,7 +113,7 @@ module Penstock
       def told?(lane, suspects)
         return true if suspects.told == true
         return ask(lane, suspects) unless suspects.told
-        suspects.told = true # nobody answered in time
+        suspects.told = true # no answer in time
       end
 
       def ask(lane, suspects)
@@ -128,7 +129,7 @@ module Penstock
         lane.holds.release(:suspect)
       end
 
-      # @return [Integer, nil] what the last fetch said
+      # @return [Integer, nil] according to the last fetch
       def log_end(lane)
         _low, high = @session.driver.cached_watermarks(lane.topic_name, lane.partition)
         high if high&.positive?
@@ -139,8 +140,8 @@ module Penstock
           unclean: suspects.unclean})
       end
 
-      # Suspects that are to run apart do so one by one. What is told of a key is forgotten when nothing of it is at hand: first
-      # it comes back.
+      # Suspects that have to run apart run one by one. A lane forgets what it knows of a key when no record of it is left: so
+      # the unit returns first.
       def cut(lane, unit, through)
         lane.take_back([unit])
         effect = Processing::Effect::Isolate.new(through, unit.key)
@@ -149,7 +150,7 @@ module Penstock
         false
       end
 
-      # A worker makes its dead letter, and nobody looks at it.
+      # A worker only creates its dead letter, without running it.
       def put_away(lane, unit, suspects)
         offset = unit.messages.first_offset
         unit.crashes = suspects.crashes_of(offset)
@@ -158,7 +159,7 @@ module Penstock
         true
       end
 
-      # It joins those that are under way, as far as there is room.
+      # It joins the group that is under way, as far as there is room.
       def together(lane, unit, suspects)
         room = room(lane)
         entered = room.positive? && @gate.enter(suspects, false, @session.now) do

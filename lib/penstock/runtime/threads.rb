@@ -2,8 +2,8 @@
 
 module Penstock
   module Runtime
-    # The one place where threads are born: each gets a name, says when it dies of an error, and is known until it ended, so
-    # that a stop can name what is still there.
+    # Starts all threads: each has a name, reports the error it dies of, and is listed until it has ended, so that a stop can
+    # name the threads that are left.
     #
     # Shared by all loops of an application; any thread may start one.
     class Threads
@@ -28,7 +28,7 @@ module Penstock
         end
       end
 
-      # Tells an error of a thread, or of one that couldn't be started.
+      # Reports an error of a thread, or of one that couldn't be started.
       def report(name, error) = @report.call(name, error)
 
       # @return [Array<Thread>] threads that haven't ended
@@ -36,7 +36,7 @@ module Penstock
 
       private
 
-      # A thread's root is the only place that may rescue Exception: what comes here has no other reader.
+      # A thread's root is the only place that may rescue Exception: nothing above it could handle what arrives here.
       def root(name)
         yield
       rescue Exception => error # rubocop:disable Lint/RescueException -- root of the thread

@@ -5,9 +5,9 @@ require_relative "hooks"
 
 module Penstock
   module Runtime
-    # Hands out `tick` for partitions whose routes are periodic and which had nothing to do for an interval. A tick goes through
-    # the run queue like any unit of its lane, so nothing of the lane runs beside it. Runs on the poll loop's thread, behind the
-    # feeding of a turn.
+    # Hands out `tick` for partitions of periodic routes that had nothing to do for an interval. A tick goes through the run
+    # queue like any unit of its lane, so no other unit of the lane runs at the same time. Runs on the poll loop's thread, after
+    # a turn's feeding.
     class Ticker
       # @param session [Session]
       def initialize(session)
@@ -22,7 +22,7 @@ module Penstock
         @ticks.each_value.filter_map(&:next_due).min
       end
 
-      # Hands out what is due.
+      # Hands out the ticks that are due.
       def run
         return unless @wanted && @session.feeding
         now = @session.now
@@ -32,7 +32,7 @@ module Penstock
 
       private
 
-      # Lanes come and go.
+      # Follows the lanes that were assigned and revoked.
       def keep_up(now)
         @ticks.delete_if { |lane, _ticks| !@session.current?(lane) }
         return if @ticks.size == @session.lanes.size

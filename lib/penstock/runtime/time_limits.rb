@@ -4,23 +4,23 @@ require_relative "../errors"
 
 module Penstock
   module Runtime
-    # Holds calls of `consume` to their route's `time_limit`: says where one stands that takes longer, raises
-    # {TimeLimitExceeded} in it, and where that ends nothing within 5 s, because it is out of Ruby's reach, ends the process:
-    # nothing else would give its partition to somebody else.
+    # Enforces the `time_limit` of a route on calls of `consume`: reports where a longer call is, raises {TimeLimitExceeded} in
+    # it, and, if that doesn't end it within 5 s because it is out of Ruby's reach, ends the process: nothing else would pass
+    # its partition to another member.
     #
-    # Looks at what runs, also of lanes that were given up meanwhile; a unit counts from when it was first seen running, so a
-    # limit is kept to a tenth, or a second. Runs on the poll loop's thread.
+    # Watches all running units, also those of lanes revoked meanwhile; a unit's time counts from when it was first seen
+    # running, so a limit is accurate to a tenth, or to a second. Runs on the poll loop's thread.
     class TimeLimits
       GRACE_MS = 5_000
       LOOK_MS = (20..1_000)
       private_constant :LOOK_MS
 
-      # What is known of a unit that runs: since when, and when it is over with it.
+      # State of a running unit: since when it runs, when the error was raised in it, and whether it was abandoned.
       Watched = Struct.new(:since, :raised_at, :given_up)
       private_constant :Watched
 
       # @param session [Session]
-      # @param stop [#call] ends the process, by force when it is given a {TimeLimitExceeded}
+      # @param stop [#call] ends the process, by force when called with a {TimeLimitExceeded}
       def initialize(session, stop)
         @session = session
         @stop = stop
@@ -29,10 +29,10 @@ module Penstock
         @watched = {}.compare_by_identity
       end
 
-      # @return [Integer, nil] monotonic ms; nil while nothing runs that has a limit
+      # @return [Integer, nil] monotonic ms; nil while no unit with a limit runs
       def next_due = (@looked_at + look_ms if @shortest && (@watched.any? || busy?))
 
-      # Looks, when it is time.
+      # Checks, when a check is due.
       def run
         return unless @shortest && @session.now - @looked_at >= look_ms
         @looked_at = @session.now

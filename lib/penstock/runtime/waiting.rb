@@ -4,12 +4,13 @@ require_relative "../instrumentation/repeats"
 
 module Penstock
   module Runtime
-    # Says so when a group has had no partition for a while: "nothing is consumed" never happens in silence. Told once, and again
-    # each time the wait has doubled, until the first assignment. While an error is told that explains it, that is enough. Runs on
-    # the poll loop's thread.
+    # Emits `connection.waiting` when a group has had no partition for a while, so that "nothing is consumed" is always
+    # reported. It is emitted once, and again each time the wait has doubled, until the first assignment; not while an error
+    # that explains the wait was reported recently. Runs on the poll loop's thread.
     class Waiting
       FIRST_MS = 12_000
-      # A line about the cause is repeated so often; only when it stays out this one comes.
+      # An error that explains the wait is repeated at this interval; this event is emitted only once such an error stops
+      # coming.
       EXPLAINED_MS = Instrumentation::Repeats::EVERY_MS + 5_000
       private_constant :EXPLAINED_MS
 
@@ -29,7 +30,7 @@ module Penstock
         [@since + @patience, *explained].max
       end
 
-      # Tells when it is time.
+      # Emits the event when it is due.
       def run
         return unless @patience
         return @patience = nil if @session.epoch.positive?
@@ -50,12 +51,12 @@ module Penstock
       def reason
         missing = @session.missing.names
         return "#{missing.join(", ")} #{(missing.size == 1) ? "doesn't" : "don't"} exist" if missing.any?
-        return "nobody gives the client its OAuth token: set config.oauth.token_provider_listener" if @events.tokenless?
+        return "the client has no OAuth token: set config.oauth.token_provider_listener" if @events.tokenless?
         return unanswered if @session.driver.member_id.to_s.empty?
         "other members hold all partitions, or the topics have none"
       end
 
-      # A broker that hangs up without a word shows here only.
+      # If a broker closes connections without an error, only this shows it.
       def unanswered = @events.suspicion&.to_s || "the group has not answered: is the broker reachable?"
     end
   end

@@ -6,12 +6,12 @@ require_relative "message"
 
 module Penstock
   module Swarm
-    # Messages as bytes on a pipe:
+    # Encodes and decodes messages on a pipe:
     #
     #     magic (2 bytes) · version (1) · type (1) · length of the body (2) · CRC-32 of the body (4) · body, JSON
     #
-    # A frame is at most as long as the kernel writes at once (PIPE_BUF), so that two writers can't mix theirs and one that finds
-    # the pipe full has written nothing.
+    # A frame is at most as long as the kernel writes at once (PIPE_BUF), so that frames of two writers can't mix, and a writer
+    # that finds the pipe full has written nothing.
     module Frame
       MAGIC = "PW".b.freeze
       VERSION = 1
@@ -38,15 +38,15 @@ module Penstock
 
       # @param text [#to_s] of any encoding, also a wrong one
       # @param bytes [Integer]
-      # @return [String] as it may be in a message: UTF-8, no longer than that
+      # @return [String] fit for a message: UTF-8, at most that long
       def self.text(text, bytes)
         text = text.to_s
         text = text.dup.force_encoding(Encoding::UTF_8) if text.encoding == Encoding::BINARY
         text.encode(Encoding::UTF_8, invalid: :replace, undef: :replace).scrub.byteslice(0, bytes).scrub("")
       end
 
-      # Finds messages in bytes as they come. What isn't a frame is stepped over, byte by byte, until one begins: a node in which
-      # something else writes to the pipe is still heard. One a pipe, used by the thread that reads it.
+      # Finds messages in bytes as they arrive. Bytes that aren't a frame are skipped, one by one, until a frame begins: a node
+      # in which other code writes to the pipe is still heard. One per pipe, used by the thread that reads it.
       class Parser
         # @return [Integer] bytes that were in no frame
         attr_reader :skipped_bytes
@@ -65,13 +65,13 @@ module Penstock
           while (found = step)
             yield found unless found == :passed
           end
-        ensure # what was yielded isn't found again, whatever became of it
+        ensure # a yielded message isn't found again, even if the block raises
           @buffer = @buffer.byteslice(@at..)
         end
 
         private
 
-        # @return [Struct, Symbol, nil] :passed for what is no message, nil when more bytes are needed
+        # @return [Struct, Symbol, nil] :passed for bytes that are no message, nil when more bytes are needed
         def step
           return unless seek
           return if left < HEADER_BYTES
@@ -84,7 +84,7 @@ module Penstock
           message(version, type, body) || :passed
         end
 
-        # To the next place where a frame may begin; half a magic may be the end of what is here.
+        # Skips to the next place where a frame may begin; half a magic may be the end of the available bytes.
         def seek
           found = @buffer.index(MAGIC, @at) # binary: characters are bytes
           stop = found || (@buffer.end_with?("P") ? [@buffer.bytesize - 1, @at].max : @buffer.bytesize)
@@ -104,7 +104,7 @@ module Penstock
           @at += count
         end
 
-        # Another version's are left out: its bytes are whole, but nobody here knows what they mean.
+        # Frames of another version are skipped: their bytes are intact, but their meaning isn't known here.
         def message(version, type, body)
           kind = Message::TYPES[type] if version == VERSION
           values = JSON.parse(body, symbolize_names: true) if kind

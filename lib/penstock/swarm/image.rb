@@ -6,20 +6,20 @@ require_relative "../native/heap"
 
 module Penstock
   module Swarm
-    # What all nodes have in common: the application as it is when they are forked. The more of it is loaded by then, and the
+    # Prepares what all nodes share: the application as it is when they are forked. The more of it is loaded by then, and the
     # fewer pages are written afterwards, the more memory they share.
     module Image
-      # What a server loads once it connects, or needs it.
+      # Files that a server loads only when it connects, or needs them.
       LATE = %w[runtime/loop_parts execution/placement runtime/letter_topics].freeze
-      # An object is old to Ruby once it has outlived so many collections; until then each writes into it.
+      # An object is old to Ruby once it has survived this many collections; until then each collection writes into it.
       AGES = 3
-      # Places for objects that are free at the fork, to one that is taken. With less than a fifth free behind a collection Ruby
-      # makes its heap larger, by half, and in each node for itself.
+      # Free object slots at the fork, per used one. With less than a fifth free after a collection, Ruby enlarges its heap by
+      # half, in each node separately.
       ROOM = 0.4
       private_constant :LATE, :AGES, :ROOM
 
       class << self
-        # All that is done before anything is forked; what it makes, nodes share.
+        # Everything that is done before the first fork; nodes share its results.
         # @param application [#eager_load, #monitor, #server_id]
         # @raise [ConfigurationError] see {check!}
         def prepare(application)
@@ -30,7 +30,7 @@ module Penstock
           pack
         end
 
-        # Loads what would be loaded late.
+        # Loads the files that would be loaded late.
         # @param application [#eager_load]
         # @return [void]
         def load_all(application)
@@ -40,8 +40,8 @@ module Penstock
           Object.const_get(:Zeitwerk)::Loader.eager_load_all if Object.const_defined?(:Zeitwerk)
         end
 
-        # Puts memory in order: objects close together and old, and no free room between what stays, into which each node would
-        # write what is its own.
+        # Puts memory in order: objects close together and old, without free space between those that stay, into which each node
+        # would write its own objects.
         # @return [void]
         def pack
           warmup? ? ::Process.warmup : settle
@@ -60,15 +60,15 @@ module Penstock
         end
 
         NO_FORK = Problem.new("swarm", "this Ruby can't fork", "Start several servers: they share the partitions")
-        # The kernel tells nodes of the end of the thread that forked them.
-        ELSEWHERE = Problem.new("swarm", "nodes can be forked from the main thread only", "Run `penstock swarm`")
+        # The kernel signals nodes when the thread that forked them ends.
+        ELSEWHERE = Problem.new("swarm", "nodes can only be forked from the main thread", "Run `penstock swarm`")
         private_constant :NO_FORK, :ELSEWHERE
 
         private
 
         def settle
           GC.compact if GC.respond_to?(:compact)
-        rescue NotImplementedError # on some systems
+        rescue NotImplementedError # raised on some systems
           nil
         ensure
           AGES.times { GC.start }
@@ -78,7 +78,7 @@ module Penstock
         def make_room
           wanted = (GC.stat(:heap_live_slots) * ROOM).to_i
           return if GC.stat(:heap_free_slots) >= wanted
-          # Emptied, for a word left on the stack would keep all of them alive.
+          # Emptied, because a reference left on the stack would keep all of them alive.
           uncollected { Array.new(wanted) { Object.new }.clear }
           GC.start
         end

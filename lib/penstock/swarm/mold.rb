@@ -11,21 +11,21 @@ require_relative "node"
 
 module Penstock
   module Swarm
-    # The process nodes are forked from, from the inside: a copy of the supervisor that warms up, opens nothing to Kafka, and then
-    # does nothing but fork. Runs on the child's main thread.
+    # Runs inside the process that nodes are forked from: a copy of the supervisor that warms up, opens nothing to Kafka, and
+    # then only forks. Runs on the child's main thread.
     #
     # A node is forked by a go-between that ends at once, so that it becomes a child of the supervisor. Ends when the supervisor
     # closes the socket, or is gone.
     class Mold
-      # What a mold is forked with. `foreign` are the supervisor's descriptors, which it closes.
+      # A mold is forked with these values. It closes `foreign`, the supervisor's descriptors.
       Inheritance = Struct.new(:supervisor_pid, :socket, :death, :foreign, :signals, keyword_init: true)
 
-      # What arrives at a whole process group is the supervisor's to answer.
+      # Signals sent to a whole process group are for the supervisor.
       SIGNALS = %w[INT TERM QUIT HUP USR1 USR2 TTIN TSTP].freeze
-      # Should it spin in C in its warm-up when the supervisor dies.
+      # Time until it is ended if the supervisor dies while it computes in C in its warm-up.
       ORPHANED_MS = 1_000
-      # Of what is wrong, so that it fits into a frame: problems, bytes of their texts, and of why there is no node. One problem
-      # fits though JSON may write each of its characters as six.
+      # Limits of problem reports, so that they fit into a frame: problems, bytes of their texts, bytes of the reason why there
+      # is no node. One problem fits even though JSON may write each of its characters as six.
       MOST_PROBLEMS = 4
       LONGEST_TEXT = 200
       LONGEST_REASON = 500
@@ -56,8 +56,8 @@ module Penstock
 
       private
 
-      # A handler, not "IGNORE": that would be inherited by programs user code starts. What the supervisor's handlers wrote down
-      # before is no node's.
+      # Handlers, not "IGNORE", which programs started by user code would inherit. Signals that the supervisor's handlers
+      # recorded earlier are not for a node.
       def settle_in
         @inherited.foreign.each(&:close)
         Native::DeathPipe.watch(@inherited.death, grace_ms: ORPHANED_MS)
@@ -88,7 +88,7 @@ module Penstock
         false
       end
 
-      # @return [Boolean] whether there may be more to do
+      # @return [Boolean] whether there may be more requests
       def turn
         bytes, _sender, _flags, *controls = @socket.recvmsg(Frame::MAX_BYTES, scm_rights: true)
         ends = controls.flat_map { |control| control.unix_rights || [] }
@@ -132,7 +132,7 @@ module Penstock
         exit(Node.new(@application, inheritance).run)
       end
 
-      # Ruby takes what comes with a message for readable and writable.
+      # Ruby treats descriptors that come with a message as readable and writable.
       def reopened(io, mode)
         io.autoclose = false
         IO.for_fd(io.fileno, mode)

@@ -6,14 +6,14 @@ require_relative "process_handle"
 
 module Penstock
   module Swarm
-    # One process of a mold: besides what all have, requests for nodes. The two talk over a socket.
+    # The supervisor's side of a mold: a process handle that can request nodes. The two communicate over a socket.
     class MoldHandle < ProcessHandle
-      # For a process that was killed to be waited for.
+      # How long to wait for a killed process.
       ENDING_S = 2.0
       private_constant :ENDING_S
 
       # @param application [Application]
-      # @param inheritance [Hash] what it is forked with, but the socket
+      # @param inheritance [Hash] what it is forked with, except the socket
       # @return [MoldHandle]
       # @raise [SystemCallError] it can't be forked
       def self.fork(application, **inheritance)
@@ -30,25 +30,25 @@ module Penstock
         theirs&.close
       end
 
-      # Asks for a node; never waits.
-      # @param ends [Array<IO>] what is the node's of its pipes
+      # Requests a node; never waits.
+      # @param ends [Array<IO>] the node's ends of its pipes
       # @return [Boolean] false: it is gone, or doesn't read
       def spawn(number, index, ends)
-        return false unless @line # it has closed its end, and isn't waited for yet
+        return false unless @line # it has closed its end, and isn't reaped yet
         rights = Socket::AncillaryData.unix_rights(*ends)
         @line.sendmsg_nonblock(Frame.encode(Message::Spawn.new(number, index)), 0, nil, rights, exception: false).is_a?(Integer)
       rescue SystemCallError, IOError
         false
       end
 
-      # Reads what is there.
+      # Reads the available messages.
       # @yieldparam message [Struct]
       # @return [void]
       def read(&)
         while @line
           bytes, = @line.recvmsg_nonblock(Frame::MAX_BYTES, exception: false)
           return if bytes == :wait_readable
-          return hang_up if bytes.nil? || bytes.empty? # its end, as newer Rubies say it or older ones
+          return hang_up if bytes.nil? || bytes.empty? # end of the stream: nil in newer Rubies, empty in older ones
           @parser.feed(bytes, &)
         end
       rescue SystemCallError
@@ -57,7 +57,7 @@ module Penstock
 
       def kill = @child.signal("KILL")
 
-      # It has nothing that must be put away in order.
+      # It has nothing that must be closed in order.
       def end!
         kill
         ends = now + ENDING_S

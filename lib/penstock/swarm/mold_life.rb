@@ -4,15 +4,15 @@ require_relative "policy"
 
 module Penstock
   module Swarm
-    # Keeps the state of the mold and decides what to do about it: events and the time come in, {#decide} answers. Pure, as the
-    # {Registry} is. Belongs to the supervisor's main thread; docs/internals/swarm.md has the table of states.
+    # Keeps the state of the mold and decides what to do about it: events and the time come in, {#decide} returns the action.
+    # Pure, like the {Registry}. Belongs to the supervisor's main thread; docs/internals/swarm.md has the table of states.
     class MoldLife
-      # Molds in a row that ended without having spawned a node; after them nodes are forked without a mold.
+      # Molds in a row that ended without having spawned a node; after that, nodes are forked without a mold.
       TRIES = 3
 
       # @return [Symbol] :none, :warming, :idle, :asked, :killed, :given_up
       attr_reader :state
-      # @return [String, nil] why it was killed, how the last one ended
+      # @return [String, nil] why it was killed, or how the last one ended
       attr_reader :reason
       # @return [Integer, nil] ms (monotonic) when the next mold is forked
       attr_reader :due_at
@@ -61,16 +61,16 @@ module Penstock
         true
       end
 
-      # The answer isn't wanted any more.
+      # The answer is no longer needed.
       def cancel
         enter(:idle) if asked?
       end
 
-      # @param reason [String] what it said of itself; it ends by itself
+      # @param reason [String] its own report; it ends by itself
       def failed(reason) = @reason ||= reason
 
-      # It was waited for, or couldn't be forked.
-      # @param how [String] in words
+      # It was reaped, or couldn't be forked.
+      # @param how [String] as text
       def ended(how, now)
         @reason ||= how
         @deaths = lived?(now) ? 0 : @deaths + 1
@@ -79,13 +79,13 @@ module Penstock
         @due_at = now + (@policy.wait_ms(@deaths) || 0)
       end
 
-      # It was killed and doesn't end, as a process that the kernel holds: nobody waits for it any more.
+      # It was killed and doesn't end, like a process that the kernel blocks: no longer waited for.
       def abandoned(now)
         @reason = "#{@reason}, and it isn't gone #{Policy::GRACE_MS} ms after SIGKILL"
         ended(@reason, now)
       end
 
-      # There is no mold any more.
+      # From here on there is no mold.
       def give_up(reason)
         @reason = reason
         enter(:given_up)
@@ -108,12 +108,12 @@ module Penstock
         :kill
       end
 
-      # @return [Integer, nil] when to decide again if nothing happens
+      # @return [Integer, nil] monotonic ms of the next decision if no event comes
       def next_due = (@state == :none) ? @due_at : @deadline_at
 
       private
 
-      # A mold that was idle for an interval, because no node died, counts as a good one too.
+      # A mold that was idle for an interval, because no node died, counts as working too.
       def lived?(now) = @spawned || (idle? && now - @warm_at >= @policy.interval_ms)
 
       def enter(state, deadline_at = nil)

@@ -8,8 +8,8 @@ require_relative "orphan_reaper"
 
 module Penstock
   module Swarm
-    # Spawns the nodes of a swarm through a mold: nodes are forked by it, one after another, on request. {MoldLife} decides what
-    # happens to the mold itself. Without a working mold the supervisor forks the nodes. Used on the supervisor's main thread.
+    # Spawns the nodes of a swarm through a mold: it forks nodes one after another, on request. {MoldLife} decides what happens
+    # to the mold itself. Without a working mold the supervisor forks the nodes. Used on the supervisor's main thread.
     class MoldNodeSpawner < NodeSpawner
       # The supervisor's ends of the pipes of a node that was requested and isn't forked yet.
       Request = Struct.new(:index, :reports, :go_ahead) do
@@ -27,7 +27,7 @@ module Penstock
         @orphan_reaper = OrphanReaper.new
       end
 
-      # What is loaded and warmed here is shared with every mold there will be.
+      # Every mold shares what is loaded and warmed up here.
       def prepare
         super
         adopt_orphans
@@ -99,7 +99,7 @@ module Penstock
         [writer, reader].each { |io| io&.close }
       end
 
-      # A node that was forked for this request gets no go-ahead any more and ends.
+      # A node that was forked for this request gets no go-ahead and ends.
       def drop
         @life.cancel
         request = @request or return
@@ -140,7 +140,7 @@ module Penstock
       def admit(request, pid)
         spawned(request.index, NodeHandle.new(request.index, pid, request.reports))
         request.go_ahead.syswrite(".")
-      rescue SystemCallError # it has ended already: its descriptor says so
+      rescue SystemCallError # it has ended already, as its descriptor shows
         nil
       ensure
         request.go_ahead.close
@@ -155,7 +155,7 @@ module Penstock
 
       def reap_mold
         status = @mold&.ended or return
-        @mold.read { |message| heard(message) } # its last words
+        @mold.read { |message| heard(message) } # its last messages
         @life.ended(Native::Child.words(*status), now)
         over(part)
       end
@@ -167,7 +167,7 @@ module Penstock
         mold.pid
       end
 
-      # The node that was requested is still wanted.
+      # The requested node is still needed.
       def over(pid)
         drop
         wait = @life.due_at - now unless @life.given_up?
@@ -211,8 +211,8 @@ module Penstock
         over(part)
       end
 
-      # Reports the reason; from then on the supervisor forks. It doesn't run the warm-up that molds died of: nodes depend on this
-      # process.
+      # Reports the reason; from then on the supervisor forks. It doesn't run the warm-up that molds died of: nodes depend on
+      # this process.
       def give_up(reason)
         @life.give_up(reason)
         monitor.instrument("swarm.mold.given_up", {reason: reason})

@@ -12,14 +12,14 @@ require_relative "watchman"
 
 module Penstock
   module Swarm
-    # One node, from the inside: what the forked child runs. A whole server, as `penstock server` has it, that reports to the
-    # supervisor and ends with it. Runs on the child's main thread.
+    # Runs inside a forked node: a whole server, like that of `penstock server`, that reports to the supervisor and ends with
+    # it. Runs on the child's main thread.
     class Node
-      # From the end of the supervisor to `_exit(3)`.
+      # Time from the end of the supervisor to `_exit(3)`.
       ORPHANED_MS = 4_000
       private_constant :ORPHANED_MS
 
-      # What a node is forked with. `foreign` are its parent's descriptors, which it closes; a node that a mold forked waits for a
+      # A node is forked with these values. It closes `foreign`, its parent's descriptors; a node that a mold forked waits for a
       # byte on `go_ahead` before it begins.
       Inheritance = Struct.new(:index, :supervisor_pid, :pipe, :death, :foreign, :signals, :go_ahead, keyword_init: true)
 
@@ -40,12 +40,12 @@ module Penstock
         code
       ensure
         @watchman&.close
-        @thread&.join # the death pipe is watched to the very end: what runs at exit may hang too
+        @thread&.join # the death pipe is watched to the very end: at_exit blocks may hang too
       end
 
       private
 
-      # In this order: first what holds the death pipe open, then who watches it, then everything else.
+      # In this order: first close what holds the death pipe open, then watch it, then everything else.
       def settle_in
         @inherited.foreign.each(&:close)
         Native::DeathPipe.watch(@inherited.death, grace_ms: ORPHANED_MS)
@@ -75,7 +75,7 @@ module Penstock
         Server::ExitCodes::CONFIGURATION
       end
 
-      # Counting costs each unit an event: only where there is a limit.
+      # Counting costs an event per unit: only where there is a limit.
       def listen
         @application.monitor.subscribe("app.stopping") { @reports.stopping(@application.config.shutdown_timeout) }
         return unless settings.jobs_limit

@@ -4,7 +4,7 @@ require_relative "process_handle"
 
 module Penstock
   module Swarm
-    # One process of a node: besides what all have, signals. It reports on a pipe.
+    # The supervisor's side of a node: a process handle that can send signals. The node reports on a pipe.
     class NodeHandle < ProcessHandle
       READ_BYTES = 64 * 1024
       private_constant :READ_BYTES
@@ -14,13 +14,13 @@ module Penstock
 
       # @param index [Integer]
       # @param pid [Integer]
-      # @param pipe [IO] what it reports on
+      # @param pipe [IO] carries the node's reports
       def initialize(index, pid, pipe)
         super(pid, pipe)
         @index = index
       end
 
-      # Reads what is there.
+      # Reads the available messages.
       # @yieldparam message [Struct]
       # @return [void]
       def read(&)
@@ -31,7 +31,7 @@ module Penstock
       end
 
       # @param name [String]
-      # @return [Boolean] whether it was there to receive it
+      # @return [Boolean] whether the process existed to receive it
       def signal(name) = @child.signal(name)
     end
   end

@@ -4,10 +4,10 @@ require_relative "../server/signals"
 
 module Penstock
   module Swarm
-    # A node's signals. Ctrl-C and a service manager reach every process of a group, and the supervisor passes a stop on besides:
-    # so TERM counts once however often it comes, INT, QUIT and those that the supervisor alone answers do nothing here, and the
-    # supervisor's own way to say "hurry" is USR1. URG, which does nothing to a process that has no handler for it yet, tells a
-    # node to close its breakers.
+    # Handles a node's signals. Ctrl-C and a service manager reach every process of a group, and the supervisor passes a stop on
+    # as well: so TERM counts once however often it comes; INT, QUIT and the signals that only the supervisor handles have no
+    # effect here; and the supervisor sends USR1 to hurry a stop. URG, which a process without a handler ignores, makes a node
+    # close its breakers.
     class NodeSignals < Server::Signals
       HURRY = "USR1"
       CLOSE_BREAKERS = "URG"
@@ -20,7 +20,7 @@ module Penstock
         @told = false
       end
 
-      # What came before the handlers were installed, and the traps that were there before the supervisor's.
+      # Takes over the signals that came before the handlers were installed, and the traps from before the supervisor's.
       # @param signals [SupervisorSignals]
       def take_over(signals)
         @previous = signals.previous
@@ -45,7 +45,7 @@ module Penstock
         @told = true
       end
 
-      # A hurry that overtakes its stop is one.
+      # A USR1 that arrives before its TERM counts as the stop.
       def hurry
         @queue << "TERM"
         @told = true

@@ -7,11 +7,12 @@ require_relative "node_handle"
 
 module Penstock
   module Swarm
-    # Spawns the nodes of a swarm by forking the supervisor. The {Registry} decides when; it is told how each fork went. Owned by
-    # the {Supervisor} and used on its main thread; ends with {#close}. {MoldNodeSpawner} is the variant that asks a mold.
+    # Spawns the nodes of a swarm by forking the supervisor. The {Registry} decides when, and gets the result of each fork.
+    # Owned by the {Supervisor} and used on its main thread; ends with {#close}. {MoldNodeSpawner} is the variant that uses a
+    # mold.
     class NodeSpawner
-      # What the supervisor shares. `handles` are the living nodes by index, `death` and `lifeline` the two ends of the death
-      # pipe, `now` gives the monotonic time in ms.
+      # State that the supervisor shares. `handles` are the living nodes by index, `death` and `lifeline` the two ends of the
+      # death pipe, `now` returns the monotonic time in ms.
       SupervisorContext = Struct.new(:application, :registry, :handles, :policy, :signals, :death, :lifeline, :now,
         keyword_init: true)
 
@@ -29,7 +30,7 @@ module Penstock
       end
 
       # Called before the first node is spawned.
-      # @raise [ConfigurationError] nothing can be forked here
+      # @raise [ConfigurationError] this process can't be forked from
       def prepare = Image.prepare(application)
 
       # @param index [Integer] the node to spawn
@@ -48,9 +49,9 @@ module Penstock
       def ios = []
       # @return [Integer, nil] ms (monotonic) when {#tick} is due
       def next_due = nil
-      # Reads answers, reaps what has ended, sends the next request.
+      # Reads answers, reaps ended processes, sends the next request.
       def tick = nil
-      # The supervisor itself was frozen: what looks late may not be.
+      # The supervisor itself was frozen: processes that seem late may not be.
       def extend_deadlines = nil
       # No more nodes are spawned.
       def stop_spawning = nil
@@ -76,7 +77,7 @@ module Penstock
         end
       end
 
-      # What a child of the supervisor closes.
+      # Descriptors that a child of the supervisor closes.
       def foreign = [@context.lifeline, @context.signals, *@context.handles.values]
 
       def spawned(index, handle)

@@ -5,20 +5,20 @@ require_relative "../native/subreaper"
 module Penstock
   module Swarm
     # Reaps children that the supervisor didn't fork: processes that a node's consumers had started and that became the
-    # supervisor's when the node died. It waits a second before it reaps one, because a process that a listener of the supervisor
-    # started is for that listener to wait for. Used on the supervisor's main thread.
+    # supervisor's when the node died. It waits a second before it reaps one, because a process that a listener of the
+    # supervisor started must be reaped by that listener. Used on the supervisor's main thread.
     class OrphanReaper
       GRACE_MS = 1_000
       private_constant :GRACE_MS
 
-      # @return [Integer, nil] ms (monotonic) when to look again
+      # @return [Integer, nil] monotonic ms of the next check
       attr_reader :due_at
 
       def initialize
         @since = {}
       end
 
-      # @param known [Array<Integer>] process ids that others wait for
+      # @param known [Array<Integer>] process ids that are reaped elsewhere
       # @param now [Integer] ms
       def reap(known, now)
         @due_at = nil
@@ -34,7 +34,7 @@ module Penstock
 
       def some_ended = Native::Subreaper.ended
 
-      # All of them, where the kernel has the list; else one.
+      # All of them, where the kernel provides the list; otherwise one.
       def ended_children
         pids = Dir.glob("/proc/self/task/*/children").flat_map { |path| File.read(path).split.map(&:to_i) }
         pids.empty? ? [some_ended].compact : pids.select { |pid| ended?(pid) }

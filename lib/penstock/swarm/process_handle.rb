@@ -5,11 +5,11 @@ require_relative "frame"
 
 module Penstock
   module Swarm
-    # A process as the supervisor sees it: what it says, and its end. Used by the supervisor's main thread; thrown away with its
-    # process.
+    # The supervisor's side of a process: reads its messages and notices its end. Used by the supervisor's main thread;
+    # discarded with its process.
     class ProcessHandle
       # @param pid [Integer]
-      # @param line [IO] on which it talks to the supervisor
+      # @param line [IO] connects it with the supervisor
       def initialize(pid, line)
         @child = Native::Child.new(pid)
         @line = line
@@ -19,14 +19,14 @@ module Penstock
       # @return [Integer]
       def pid = @child.pid
 
-      # @return [Array<IO>] what tells that there is something to look at
+      # @return [Array<IO>] readable when there is a message, or the process has ended
       def ios = [@line, @child.io].compact
 
-      # Waits for it, if it has ended.
+      # Reaps it, if it has ended.
       # @return [Array(Integer, Integer), nil] exit code and signal, of which one is nil; nil while it lives
       def ended = @child.reap
 
-      # Lets go of it: where it has ended, where it doesn't, in another process.
+      # Closes the descriptors: when it has ended, when it doesn't end and is abandoned, or in another process after a fork.
       def close
         hang_up
         @child.close

@@ -4,32 +4,32 @@ require_relative "message"
 
 module Penstock
   module Swarm
-    # Keeps the state of each node of a swarm and decides what to do about it. Pure: messages, ends, orders and the time come in,
-    # {#decide} answers with the forks and signals that are due; nothing here forks, signals or reads a clock. Belongs to the
+    # Keeps the state of each node of a swarm and decides what to do about it. Pure: messages, ends, orders and the time come
+    # in, {#decide} returns the forks and signals that are due; nothing here forks, signals or reads a clock. Belongs to the
     # supervisor's main thread.
     #
-    # docs/internals/swarm.md has the table of states, and what may come in between.
+    # docs/internals/swarm.md has the table of states and possible interruptions.
     class Registry
       STATES = %i[starting ready healthy stopping not_responding exited held_down awaited].freeze
       LIVING = STATES.first(5).freeze
 
-      # To be forked, or a signal to be sent with its reason.
+      # A node to fork, or a signal to send with its reason.
       Fork = Struct.new(:index)
       Signal = Struct.new(:index, :name, :reason)
 
       # One node. Times are monotonic ms. `heard_at` is its last sign of life; `deadline_at` when a stopping one is killed;
-      # `due_at` when a dead one's successor begins; `deaths` how many in a row weren't healthy, `falls` how many were but
-      # not for long; `joined` whether it was in its groups once; `asked` whether we told it to go; `spread` varies its recycling
-      # limits; `number` counts forks.
+      # `due_at` when a dead one's successor starts; `deaths` how many in a row weren't healthy, `falls` how many were but not
+      # for long; `joined` whether it was in its groups once; `asked` whether we requested it to stop; `spread` varies its
+      # recycling limits; `number` counts forks.
       Entry = Struct.new(:index, :state, :pid, :forked_at, :heard_at, :deadline_at, :due_at, :deaths, :falls, :joined, :facts,
         :reason, :complaint, :asked, :killed, :lived, :spread, :number, keyword_init: true) do
         def living? = LIVING.include?(state)
         def working? = %i[starting ready healthy].include?(state)
-        # Has been in its groups, or is given up: others may be disturbed.
+        # Has been in its groups, or is held down: others may be disturbed.
         def settled? = (state == :healthy && joined) || state == :held_down
-        # In its groups, by its last word.
+        # In its groups, according to its last report.
         def member? = state == :healthy && !!fact(:member)
-        # Read once: another thread may ask while the node's entry is being cleared.
+        # Read once: another thread may call this while the node's entry is being cleared.
         def fact(name) = facts.then { |found| found[name] if found.is_a?(Hash) }
       end
 
@@ -66,10 +66,10 @@ module Penstock
         entry
       end
 
-      # It is to be forked by the mold: {#forked}, {#unforkable} or {#not_forked} follows.
+      # It will be forked by the mold: {#forked}, {#unforkable} or {#not_forked} follows.
       def awaited(index) = @entries[index].state = :awaited
 
-      # It won't be forked, for a reason that is not the node's.
+      # It won't be forked, for a reason unrelated to the node.
       def not_forked(index, now)
         entry = @entries[index]
         return unless entry.state == :awaited
@@ -77,7 +77,7 @@ module Penstock
         entry.due_at = now
       end
 
-      # No process could be made.
+      # No process could be created.
       def unforkable(index, reason, now)
         entry = @entries[index]
         entry.deaths += 1
@@ -97,9 +97,9 @@ module Penstock
         end
       end
 
-      # @param how [String] in words
-      # @param failed [Boolean] whether its code says that the next one wouldn't fare better
-      # @param from_outside [Boolean] whether somebody killed it, which says nothing about the next one
+      # @param how [String] as text
+      # @param failed [Boolean] whether its exit code shows that the next one would end in the same way
+      # @param from_outside [Boolean] whether somebody killed it: that doesn't count against the next one
       # @return [Entry]
       def ended(index, how, now, failed: false, from_outside: false)
         entry = @entries[index]
@@ -111,7 +111,7 @@ module Penstock
 
       # --- orders
 
-      # All stop; a second time sooner, a third time at once.
+      # Stops all nodes; the second call shortens their time, the third kills them.
       # @return [Array<Signal>]
       def stop(now)
         @stops += 1
@@ -124,8 +124,8 @@ module Penstock
         end
       end
 
-      # All are replaced, one after another; those held down are tried again.
-      # @return [Boolean] false: nobody is replaced any more
+      # Replaces all nodes, one after another; those held down are tried again.
+      # @return [Boolean] false: nodes are no longer replaced
       def restart(now)
         return false if at_rest?
         @rolling = true
@@ -139,14 +139,15 @@ module Penstock
         true
       end
 
-      # Nobody is replaced any more.
+      # Stops replacing nodes.
       def quiet
         end_roll
         @quiet = true
       end
 
-      # The supervisor itself was frozen: nodes that look late may not be. Nodes that were frozen with it report themselves as
-      # late until their loops have made a pass; so for one interval no such report counts. One that is true is sent again.
+      # The supervisor itself was frozen: nodes that seem late may not be. Nodes that were frozen with it report themselves as
+      # late until their loops have completed a turn; so for one interval such reports are ignored. A node that really is late
+      # reports it again.
       def extend_deadlines(now)
         @lenient_until = now + @policy.interval_ms
         living.each do |entry|
@@ -156,9 +157,9 @@ module Penstock
         end
       end
 
-      # --- questions
+      # --- queries
 
-      # @return [Array<Hash>] for whoever wants to see them
+      # @return [Array<Hash>] the state of each node, for display
       def to_a
         @entries.map do |entry|
           {node: entry.index, state: entry.state, pid: entry.pid, reason: entry.reason, health: entry.facts}
@@ -168,20 +169,20 @@ module Penstock
       def stopping? = @stops.positive?
       def at_rest? = @quiet || stopping?
       def hurried? = @stops > 2
-      # @return [Boolean] whether not all have been replaced, and settled, since a restart was asked for. Any thread
+      # @return [Boolean] whether some nodes have not been replaced and settled since a restart was requested. Any thread
       def rolling? = @rolling
       def living = @entries.select(&:living?)
 
       # @return [Boolean] whether there is nothing left to supervise
       def over? = living.empty? && (stopping? || @entries.all? { |entry| entry.state == :held_down })
 
-      # What is to be done now. Signals count as sent; forks are told by {#forked} or {#unforkable}.
+      # Returns the due actions. Signals count as sent; forks are reported by {#forked} or {#unforkable}.
       # @return [Array<Fork, Signal>]
       def decide(now)
         [*judge(now), *(due_forks(now) unless at_rest?), *renew(now)]
       end
 
-      # @return [Integer, nil] when to decide again if nothing happens
+      # @return [Integer, nil] monotonic ms of the next decision if no event comes
       def next_due
         @entries.filter_map { |entry| due_of(entry) }.min
       end
@@ -190,8 +191,8 @@ module Penstock
 
       # --- reports
 
-      # It has lived once it was in its groups or, where no broker is to be had, an interval long: a node that dies of the first
-      # thing it does has not.
+      # A node has lived once it was in its groups or, where no broker is available, for an interval: one that dies of its first
+      # action has not.
       def report(entry, state, facts, now)
         entry.facts = facts
         entry.joined ||= entry.fact(:member)
@@ -206,13 +207,14 @@ module Penstock
         entry.complaint ||= message.reason.to_s if entry.working?
       end
 
-      # It stops by itself. What we asked for stays, where it is sooner.
+      # It stops by itself. Our own deadline is kept if it is sooner.
       def leaving(entry, deadline_at)
         entry.deadline_at = [entry.deadline_at, deadline_at].compact.min
         entry.state = :stopping if entry.working?
       end
 
-      # Behind one that did its work. What ends all nodes soon, as a record may, disturbs their groups each time.
+      # The wait after a node that did its work. A cause that ends all nodes soon, such as a record, disturbs their groups each
+      # time.
       def pause(entry, now, excused)
         return 0 if excused
         entry.falls = @policy.short?(entry, now) ? entry.falls + 1 : 0
@@ -239,13 +241,13 @@ module Penstock
       end
 
       def silence(entry, now)
-        "nothing was heard of it for #{now - entry.heard_at} ms" if now >= @policy.silent_at(entry)
+        "it sent no report for #{now - entry.heard_at} ms" if now >= @policy.silent_at(entry)
       end
 
       def kill(entry, now)
         return if entry.killed || now < entry.deadline_at
         entry.killed = true
-        Signal.new(entry.index, "KILL", "its time to stop is over")
+        Signal.new(entry.index, "KILL", "it didn't stop in time")
       end
 
       def condemn(entry, deadline_at, reason, state = :stopping)
@@ -270,7 +272,7 @@ module Penstock
         [Signal.new(entry.index, "TERM", reason)]
       end
 
-      # What is due here is done by {#renew}, or the supervisor would turn without end.
+      # The actions due here are done by {#renew}; otherwise the supervisor's loop would spin.
       def renewing? = !at_rest? && @entries.all?(&:settled?)
 
       def end_roll
@@ -278,7 +280,7 @@ module Penstock
         @rolling = false
       end
 
-      # Since the restart was asked for, for whatever reason.
+      # Since the restart was requested, for any reason.
       def replaced?(entry) = entry.state == :held_down || (entry.living? && entry.number > @rolled_at)
 
       def rolled

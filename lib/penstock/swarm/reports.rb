@@ -4,8 +4,8 @@ require_relative "frame"
 
 module Penstock
   module Swarm
-    # The node's end of the pipe to its supervisor. Never waits: what a full pipe doesn't take is dropped, for the next report
-    # says the same. Any thread; a frame is written by one call into the kernel.
+    # Sends a node's reports to its supervisor. Never waits: a report that doesn't fit into a full pipe is dropped, for the next
+    # one has the same content. Any thread; a frame is written by one system call.
     class Reports
       LONGEST_REASON = 500
       private_constant :LONGEST_REASON
@@ -29,7 +29,7 @@ module Penstock
       def send_message(message)
         bytes = encode(message)
         @pipe.write_nonblock(bytes, exception: false) == bytes.bytesize
-      rescue SystemCallError, IOError # the supervisor is gone: the death pipe tells
+      rescue SystemCallError, IOError # the supervisor is gone: the death pipe shows it
         false
       end
 

@@ -13,14 +13,14 @@ require_relative "supervisor_signals"
 
 module Penstock
   module Swarm
-    # Supervises the nodes of a swarm: spawns them, watches them, passes signals on. It never opens a connection to Kafka. Runs on
-    # the main thread, which waits in one `IO.select` for ends of nodes, their pipes and its signals; the {Registry} decides what
-    # to do.
+    # Supervises the nodes of a swarm: spawns them, watches them, passes signals on. It never opens a connection to Kafka. Runs
+    # on the main thread, which waits in one `IO.select` for ends of nodes, their pipes and its signals; the {Registry} decides
+    # what to do.
     #
-    # Ends when it was told to stop and all nodes have ended, or when none can be started. Should it die in any other way, the
-    # nodes see the end of the death pipe and go too.
+    # Ends when it was stopped and all nodes have ended, or when none can be started. If it dies in any other way, the nodes see
+    # the end of the death pipe and end too.
     class Supervisor
-      # A pass of the loop that comes this many intervals late means that this process was frozen itself.
+      # A turn of the loop that comes this many intervals late means that this process was frozen itself.
       LATE = 2
       KILLED = Signal.list.fetch("KILL")
       private_constant :LATE, :KILLED
@@ -46,7 +46,7 @@ module Penstock
       end
 
       # @return [Integer] exit code
-      # @raise [ConfigurationError] nothing can be forked here
+      # @raise [ConfigurationError] this process can't be forked from
       def run
         prepare
         turn until @registry.over?
@@ -58,7 +58,7 @@ module Penstock
         close
       end
 
-      # These are done in the next turn; before {#run}, and while it warms up, in the first. Any thread.
+      # The following methods take effect in the next turn; before {#run}, and while it warms up, in the first. Any thread.
       def stop! = @signals.post("TERM")
       # Any thread.
       def quiet! = @signals.post("TSTP")
@@ -70,7 +70,7 @@ module Penstock
       # Any thread: every node ends the holds of its open breakers.
       def close_breakers! = @signals.post(:close_breakers)
 
-      # How the swarm does: live while this process turns, ready when every node is in its groups. Any thread.
+      # The state of the swarm: live while this process runs turns, ready when every node is in its groups. Any thread.
       # @return [Hash]
       def vitals
         idle_ms = now - (@turned_at || now)
@@ -93,7 +93,7 @@ module Penstock
         @turned_at = now
       end
 
-      # Asked now: one that is gone is none, and its end is told by HUP.
+      # Checked at the start: once the terminal is gone, stdin no longer shows that there was one; HUP signals its end.
       def terminal?
         $stdin.tty?
       rescue IOError # closed
@@ -116,7 +116,7 @@ module Penstock
         @registry.decide(now).each { |decision| safely { carry_out(decision) } }
       end
 
-      # The swarm goes on and stays stoppable, whatever a listener, a logger or the kernel says to one order.
+      # The swarm continues and can be stopped, even if a listener, a logger or the kernel raises an error for one order.
       def safely
         yield
       rescue => error
@@ -134,7 +134,7 @@ module Penstock
 
       def report(error) = @monitor.instrument("error.occurred", {type: "swarm.supervisor.error", error: error})
 
-      # Never longer than an interval, so that a turn that comes late says something.
+      # At most an interval, so that a late turn is significant.
       def wait
         due = [@registry.next_due, @spawner.next_due].compact.min
         ms = [@policy.interval_ms, *(due && [due - now, 0].max)].min
@@ -155,7 +155,7 @@ module Penstock
       def reap
         @handles.values.each do |handle|
           status = handle.ended or next
-          handle.read { |message| @registry.heard(handle.index, message, now) } # its last words
+          handle.read { |message| @registry.heard(handle.index, message, now) } # its last messages
           @handles.delete(handle.index).close
           ended(handle, *status)
         end
@@ -177,7 +177,7 @@ module Penstock
         @monitor.instrument("swarm.manager.held_down", {node: entry.index, reason: entry.reason})
       end
 
-      # How nodes end that were told to is how the swarm ends.
+      # The exit codes of nodes that were stopped determine that of the swarm.
       def note_code(code, signal, killed)
         return unless @registry.stopping?
         code = Server::ExitCodes::FORCED if killed || signal
@@ -202,7 +202,7 @@ module Penstock
         yield
       end
 
-      # A node takes any number of TERMs for one; the second stop has a signal of its own.
+      # A node counts any number of TERMs as one; the second stop has a signal of its own.
       def stop
         again = @registry.stopping?
         @spawner.stop_spawning
@@ -230,7 +230,7 @@ module Penstock
         @registry.entries.each { |entry| logger.warn(entry.to_h.compact.inspect) }
       end
 
-      # One that may not be signalled (it changed its user) keeps the signal from no other.
+      # A node that may not be signalled (it changed its user) doesn't prevent signals to the others.
       def signal_all(name) = @handles.each_value { |handle| safely { handle.signal(name) } }
 
       # --- decisions
@@ -244,7 +244,7 @@ module Penstock
         handle.signal(name)
       end
 
-      # One that wasn't forked, and isn't to be forked by somebody else, would be due again at once.
+      # A node that wasn't forked, and isn't to be forked by the mold, would be due again at once.
       def spawn(index)
         @spawner.spawn(index)
       rescue => error
@@ -261,7 +261,7 @@ module Penstock
         @code
       end
 
-      # Nodes that are left (only where this process fails) see the end of the pipe.
+      # Remaining nodes (only where this process fails) see the end of the pipe.
       def close
         @signals.restore
         @spawner&.close

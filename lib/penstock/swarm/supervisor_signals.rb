@@ -4,21 +4,21 @@ require_relative "../server/signals"
 
 module Penstock
   module Swarm
-    # The supervisor's signals and whatever else its main thread must see, with a pipe that `IO.select` can wait for.
+    # Queues the supervisor's signals, and other messages for its main thread, with a pipe that `IO.select` can wait for.
     #
-    # Children inherit the handlers until they install their own. Then a signal is written down for the child ({#early}) and the
-    # supervisor, whose pipe the child still has, isn't woken.
+    # Children inherit the handlers until they install their own. Until then a signal is recorded for the child ({#early}) and
+    # the supervisor, whose pipe the child still has, isn't woken.
     class SupervisorSignals < Server::Signals
-      # USR1 is here for children ({NodeSignals::HURRY}); the supervisor does nothing about it.
+      # USR1 is included for children ({NodeSignals::HURRY}); the supervisor ignores it.
       NAMES = [*STOP, "TSTP", "TTIN", "USR1", "USR2", "HUP"].freeze
 
-      # @return [Array<String>] in a child: what came before its own handlers
+      # @return [Array<String>] in a child: signals that came before its own handlers
       attr_reader :early
-      # @return [Hash{String => Object}] the traps that were there before
+      # @return [Hash{String => Object}] the traps from before these handlers
       attr_reader :previous
 
       # @param handler_of [#trap]
-      # @param children [Boolean] whether SIGCHLD has to wake too, where children have no descriptors
+      # @param children [Boolean] whether SIGCHLD must wake it too, where children have no descriptors
       def initialize(handler_of = ::Signal, children: false)
         super(handler_of, names: children ? [*NAMES, "CHLD"] : NAMES)
         @owner = ::Process.pid
@@ -35,7 +35,7 @@ module Penstock
         wake
       end
 
-      # @return [Array] what came, in order; never waits
+      # @return [Array] the messages, in order; never waits
       def take_all
         @reader.read_nonblock(1_024, exception: false)
         messages = []
@@ -43,8 +43,8 @@ module Penstock
         messages
       end
 
-      # Calls the block, and leaves it in the middle when a stop signal comes: it may take long, and there is nothing yet that
-      # has to end in order. The signal is there to be taken. On the main thread, where traps run.
+      # Calls the block, and leaves it in the middle when a stop signal comes: it may take long, and nothing must be stopped in
+      # order yet. The signal remains to be taken. On the main thread, where traps run.
       # @return [void]
       def until_stop
         catch(self) do
@@ -66,7 +66,7 @@ module Penstock
         interrupt if STOP.include?(name) && @interrupted == Thread.current
       end
 
-      # Once: behind it there may be nobody to catch a second.
+      # Only once: after the block there may be no `catch` for a second one.
       def interrupt
         @interrupted = nil
         throw self
@@ -75,7 +75,7 @@ module Penstock
       # A full pipe wakes as well.
       def wake
         @writer.write_nonblock(".", exception: false)
-      rescue IOError # it is over
+      rescue IOError # closed
         nil
       end
     end

@@ -2,23 +2,23 @@
 
 module Penstock
   module Swarm
-    # A node's thread beside its work: reports to the supervisor, and when the supervisor is gone lets the node stop. What it
-    # reports is what the work has come to, not that this thread lives.
+    # A node's thread that reports to the supervisor, alongside the work, and stops the node when the supervisor is gone. It
+    # reports the progress of the work, not just that this thread lives.
     #
     # Started with the node, ends with {#close}.
     class Watchman
-      # Until the node is in its groups, the supervisor is told of each step soon.
+      # Until the node is in its groups, each step is reported soon.
       LOOK_MS = 100
-      # The states of a process whose loops don't turn yet. It may be past :running by the time it is first seen to run.
+      # The states of a process whose loops don't run yet. It may be past :running by the time it is first seen running.
       BOOT = %i[initializing initialized supervising].freeze
       private_constant :LOOK_MS, :BOOT
 
       # @param reports [Reports]
       # @param death [IO] at its end when the supervisor is gone
       # @param interval_ms [Integer]
-      # @param health [#call] gives a {Server::Health}, nil before there is a server
-      # @param jobs [#call] gives how many jobs have ended, nil where nobody asked for it
-      # @param orphaned [#call] the supervisor is gone
+      # @param health [#call] returns a {Server::Health}, nil before there is a server
+      # @param jobs [#call] returns how many jobs have ended, nil where that isn't needed
+      # @param orphaned [#call] called when the supervisor is gone
       def initialize(reports:, death:, interval_ms:, health:, jobs:, orphaned:)
         @reports = reports
         @death = death
@@ -38,7 +38,7 @@ module Penstock
         [@reader, @writer].each(&:close)
       end
 
-      # Any thread. What there is to say is said first.
+      # Any thread. A pending report is sent first.
       def wake = @writer.write_nonblock(".", exception: false)
 
       # Any thread.
@@ -61,7 +61,7 @@ module Penstock
 
       def wait_s = ((@stage == :member) ? @interval_ms : [LOOK_MS, @interval_ms].min) / 1_000.0
 
-      # Each step at once; else once an interval.
+      # Reports each step at once, otherwise once per interval.
       def look(health)
         return if BOOT.include?(health.state)
         ready(health) if @stage == :booting
@@ -87,7 +87,7 @@ module Penstock
 
       def facts(health) = {**health.to_h, jobs: @jobs.call}.compact
 
-      # Written to by mistake, or at its end: then for good.
+      # The death pipe is at its end, permanently. A byte in it was written by mistake and is ignored.
       def orphaned
         return unless @death.read_nonblock(64, exception: false).nil?
         @death = nil

@@ -34,7 +34,7 @@ module Penstock
       await_committed(topic, 3)
       told = all(running.errors).select { |event| event[:type] == "producer.closed.error" }
       assert_equal [], told.map { |event| event[:producer_id] } - all(ids)
-      assert_match(/was closed by its code while it consumes. Leave out that `close`/, told.first[:error].message)
+      assert_match(/was closed by its code while it consumes. Remove that `close`/, told.first[:error].message)
       last = running.application.producer
       running.stop
       assert_same last, running.application.producer, "what the application closes itself stays closed"
@@ -67,7 +67,7 @@ module Penstock
         hooks: {initialized: -> { self.producer = own }}) { raise "no" }
       running.application.monitor.subscribe("error.occurred") { |event| told << event if event[:type] == "consumer.advice.error" }
 
-      take(told, 2, 30).each { |event| assert_includes event[:error].message, "the producer #{own.id}, with which dead letters" }
+      take(told, 2, 30).each { |event| assert_includes event[:error].message, "the producer #{own.id}, which sends dead letters" }
       running.stop
       assert_operator committed(topic), :<=, 0
       again = consuming(topic, ->(_) { dead_letter_queue(topic: dead, max_retries: 0) }) do

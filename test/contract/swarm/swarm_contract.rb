@@ -69,7 +69,7 @@ module Penstock
       swarm({"0" => %w[silent obeys]}, patience: 500, liveness_timeout: 1_500)
       await(2, "began", "0")
       await(1, "ready")
-      assert_match(/nothing was heard of it/, told("stopping", "0").first.join(" "))
+      assert_match(/it sent no report/, told("stopping", "0").first.join(" "))
       assert_equal %w[SIGKILL], told("node_ended", "0").first.drop(2)
     end
 

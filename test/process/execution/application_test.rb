@@ -160,7 +160,7 @@ module Penstock
 
       assert_equal 1, result.status.exitstatus
       said = lines.join("\n")
-      assert_includes said, "refused: run_on :processes: beside the main thread processes are forked from one that loads"
+      assert_includes said, "refused: run_on :processes: outside of the main thread, processes are forked from one that loads"
       assert_includes said, "config/penstock.rb"
       assert_includes said, "Penstock::Embedded.start(boot_file: \"…\")"
     end

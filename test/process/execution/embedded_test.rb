@@ -177,7 +177,7 @@ module Penstock
 
     # What a boot file does when it is loaded once more, and what is said.
     {
-      "raises" => ['raise "no database"', "can't be loaded once more, to fork processes from: RuntimeError: no database"],
+      "raises" => ['raise "no database"', "can't be loaded again to fork processes from: RuntimeError: no database"],
       "isn't Ruby" => ["def (", "SyntaxError"],
       "needs what isn't there" => ['require "isnt_there"', "LoadError: cannot load such file -- isnt_there"],
       "exits" => ["exit 3", "calls exit"],

@@ -14,7 +14,7 @@ module Penstock
       @partitions = Application::AssignedPartitions.new(-> { Routes.new([@orders]) })
     end
 
-    test "partitions of all connections come together under the topic of the routes, in order and once" do
+    test "partitions of all connections are grouped by the topics of the routes, sorted and without duplicates" do
       found = @partitions.by_topic([[Topic.new("app_orders", 1), 3], [Topic.new("app_orders", 2), 1], [@orders, 3]])
 
       assert_equal({@orders => [1, 3]}, found)
@@ -27,7 +27,7 @@ module Penstock
       assert_same first, @partitions.counts_by_topic([[Topic.new("app_new", 2), 0, 4]]).keys.first
     end
 
-    test "counts come by topic and partition" do
+    test "counts are grouped by topic and partition" do
       assert_equal({@orders => {0 => 1, 2 => 5}}, @partitions.counts_by_topic([[@orders, 0, 1], [@orders, 2, 5]]))
     end
   end

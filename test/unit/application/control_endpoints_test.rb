@@ -45,7 +45,7 @@ module Penstock
       false
     end
 
-    test "the health page listens on loopback unless the settings say otherwise" do
+    test "the health page listens on loopback unless the settings specify another host" do
       port = free_port
 
       assert_equal ["127.0.0.1"], open_at(port, application(port: port))
@@ -64,10 +64,10 @@ module Penstock
       ENV["PENSTOCK_RUN_DIR"] = File.join(@dir, "a" * 120)
 
       assert_equal :ran, endpoints(application.controllable!).open(notify: false) { :ran }
-      assert_match(/`penstock status` and its like can't reach this process: too long unix socket path/, @output.string)
+      assert_match(/`penstock status` and similar commands can't reach this process: too long unix socket path/, @output.string)
     end
 
-    test "in Kubernetes the log says that a page on loopback isn't reached by probes of kubelet" do
+    test "in Kubernetes the log reports that kubelet's probes can't reach a page on loopback" do
       ENV["KUBERNETES_SERVICE_HOST"] = "10.0.0.1"
       port = free_port
       open_at(port, application(port: port, host: "0.0.0.0"))

@@ -14,7 +14,7 @@ module Penstock
     Config = Struct.new(:producer)
     Settings = Struct.new(:kafka)
 
-    # Makes doubles, and records how.
+    # Builds doubles, and records how.
     class Factory
       attr_reader :built
 
@@ -39,7 +39,7 @@ module Penstock
       @own = Application::OwnProducer.new(config: -> { @config }, monitor: -> { @monitor }, factory: @factory)
     end
 
-    test "the producer is made on first use, once, and closed within the time given" do
+    test "the producer is created on first use, once, and closed within the time given" do
       assert_same @own.get, @own.get
       assert_equal 1, @factory.built.size
       @own.close(300)
@@ -82,7 +82,7 @@ module Penstock
       assert_equal [nil, []], [@config.producer.properties, @factory.built]
     end
 
-    test "a node gives a producer that the boot file has made its own properties" do
+    test "a node gives its own properties to a producer that the boot file has created" do
       @own.reconfigure
       assert_empty @factory.built
       @own.get

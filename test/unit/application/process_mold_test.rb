@@ -6,7 +6,7 @@ require "penstock"
 require "penstock/execution/processes/child_context"
 
 module Penstock
-  # What the application does for a process that others are forked from, on both sides, without making one.
+  # Both sides of a spawned mold, without spawning a process.
   class ProcessMoldTest < TestCase
     class Consumer < Penstock::BaseConsumer
       def consume = nil
@@ -40,7 +40,7 @@ module Penstock
       assert_nil application("orders", Consumer, :threads).spawned_mold(boot_file: "/nowhere.rb")
     end
 
-    test "without a boot file the error names every place that was tried, and what to do" do
+    test "without a boot file the error names every place that was searched, and what to do" do
       said = refused
 
       assert_includes said, "DIR/penstock.rb"
@@ -49,7 +49,7 @@ module Penstock
       assert_includes said, 'Penstock::Embedded.start(boot_file: "…")'
     end
 
-    test "a given file goes before the variable, and is named when it isn't there" do
+    test "a given file takes precedence over the variable, and is named when it doesn't exist" do
       said = refused(boot_file: "app/boot.rb", env: {"PENSTOCK_BOOT_FILE" => "other.rb"})
 
       assert_includes said, "DIR/app/boot.rb"
@@ -58,7 +58,7 @@ module Penstock
     end
 
     test "a boot file without config/environment.rb is reported for an application that boots itself" do
-      assert_includes refused(env: {"PENSTOCK_BOOT_FILE" => "false"}), "PENSTOCK_BOOT_FILE says that there is none"
+      assert_includes refused(env: {"PENSTOCK_BOOT_FILE" => "false"}), "PENSTOCK_BOOT_FILE is false, and there is no"
     end
 
     test "the mold's application gives its own topics in the requested order, and subscribes to the same events" do

@@ -5,7 +5,7 @@ require "logger"
 require "penstock/application"
 
 module Penstock
-  # The runner up to its supervisor, which forks nothing here: the block that would run it is the test's.
+  # The runner up to its supervisor, which forks nothing here: the test provides the block that would run it.
   class SwarmRunnerTest < TestCase
     def setup
       super

@@ -9,7 +9,7 @@ module Penstock
     class EnvelopeTest < TestCase
       Reference = TestSupport::ReferenceEnvelope
 
-      test "what goes in comes out" do
+      test "decoding returns what was encoded" do
         text = encode(clean: true, completed: [[44, 50], [51, 52]], attempts: {42 => 3, 60 => 1}, user_metadata: "säge")
         decoded = decode(text)
 
@@ -18,50 +18,50 @@ module Penstock
         assert_predicate text, :ascii_only?
       end
 
-      test "the smallest one says that the owner has not ended cleanly" do
+      test "the smallest envelope means that the owner has not ended cleanly" do
         decoded = decode(encode)
 
         assert_equal [false, [], {}, nil, nil], decoded.to_h.values_at(:clean, :completed, :attempts, :user_metadata, :ignored)
       end
 
-      test "no metadata is nothing, not something ignored" do
+      test "absent metadata counts as none, not as ignored" do
         [nil, ""].each { |text| assert_equal [nil, nil, nil], decode(text).to_h.values_at(:clean, :user_metadata, :ignored) }
       end
 
-      test "an empty string of the user's isn't the same as none" do
+      test "an empty user string isn't the same as none" do
         assert_equal "", decode(encode(user_metadata: "")).user_metadata
       end
 
-      test "bytes of the user's that are no text come back as bytes" do
+      test "user bytes that aren't text are returned as bytes" do
         user = "\xff\x00\xfe".b
 
         assert_equal user, decode(encode(user_metadata: user)).user_metadata
       end
 
-      test "somebody else's string is all the user's" do
+      test "another program's string is returned as the user's" do
         %w[hello {"lag":1} pstk pstk: pstkx1:AAAA pstk0:AAAA].each do |text|
           assert_equal [:foreign, text, nil], decode(text).to_h.values_at(:ignored, :user_metadata, :clean), text
         end
         assert_equal :foreign, decode("\xff\0".b).ignored
       end
 
-      test "a newer version is left alone" do
+      test "a newer version is ignored" do
         %w[pstk2:AAAA pstk10: pstk99999999999999999999:x].each { |text| assert_equal :newer, decode(text).ignored, text }
       end
 
-      test "a section that must be understood makes it newer, any other is skipped" do
+      test "an unknown section that must be understood makes the version newer, any other is skipped" do
         assert_equal [:newer, nil], decode(with_section(200, "later")).to_h.values_at(:ignored, :user_metadata)
         assert_equal [nil, true], decode(with_section(100, "later")).to_h.values_at(:ignored, :clean)
       end
 
-      test "one committed with another offset counts for nothing but the user's part" do
+      test "of an envelope committed with another offset only the user's part counts" do
         text = encode(clean: true, completed: [[44, 50]], user_metadata: "mine")
         decoded = Envelope.decode(text, base: 43, topic: "orders", cluster_id: "cluster")
 
         assert_equal [:other_offset, nil, [], "mine"], decoded.to_h.values_at(:ignored, :clean, :completed, :user_metadata)
       end
 
-      test "one of another topic or cluster counts for nothing but the user's part" do
+      test "of an envelope of another topic or cluster only the user's part counts" do
         text = encode(clean: true, user_metadata: "mine")
         [%w[payments cluster], %w[orders mirror], ["orders", nil]].each do |topic, cluster|
           decoded = Envelope.decode(text, base: 42, topic: topic, cluster_id: cluster)
@@ -70,13 +70,13 @@ module Penstock
         end
       end
 
-      test "cluster and topic don't run into each other" do
+      test "cluster and topic aren't confused" do
         text = Envelope.encode(base: 1, topic: "borders", cluster_id: "a")
 
         assert_equal :other_topic, Envelope.decode(text, base: 1, topic: "orders", cluster_id: "ab").ignored
       end
 
-      test "every text that lost a byte, got one or has one changed is damaged or somebody else's" do
+      test "a text that lost a byte, got one or has one changed is damaged or another program's" do
         text = encode(clean: true, completed: [[44, 50], [60, 61]], attempts: {43 => 2}, user_metadata: "mine")
         text.bytesize.times do |index|
           variants = [text.dup.tap { |copy| copy[index] = "" }, text.dup.insert(index, "A"), text[0, index],
@@ -95,7 +95,7 @@ module Penstock
         end
       end
 
-      test "sections that contradict themselves are damaged although the checksum fits" do
+      test "sections that contradict each other are damaged although the checksum fits" do
         bad = [
           section(1, "\x00\x05"), section(1, "\x01\x00"), section(1, "\x01"), section(1, "\x81"), section(1, "\x81\x00\x01"),
           section(1, ("\xff" * 8) + "\x7f\x01"), section(2, "\x01"), section(2, "\x00\x01"), section(2, ""),
@@ -106,14 +106,14 @@ module Penstock
         bad.each { |body| assert_equal :damaged, decode(sealed(body.b)).ignored, body.inspect }
       end
 
-      test "runs near the end of all offsets don't overflow" do
+      test "runs near the highest offsets don't overflow" do
         last = (2**63) - 1
         text = Envelope.encode(base: last - 10, topic: "orders", completed: [[last - 5, last]])
 
         assert_equal [[last - 5, last]], Envelope.decode(text, base: last - 10, topic: "orders").completed
       end
 
-      test "in C and in the reference, the same bytes for the same facts" do
+      test "C and the reference write the same bytes for the same facts" do
         random = Random.new(11)
         150.times do
           facts = random_facts(random)
@@ -131,7 +131,7 @@ module Penstock
         assert_operator sparse.bytesize, :<, 50
       end
 
-      test "what doesn't fit is left out and told, never a commit that a broker refuses" do
+      test "completed offsets that don't fit are omitted and reported, and no commit is too large for a broker" do
         runs = (1..2_000).map { |index| [index * 1_000, (index * 1_000) + 1] }
         [{}, {attempts: {5 => 1}}, {user_metadata: "x" * Envelope::USER_MAX_BYTES}].each do |facts|
           written = Envelope.write(base: 0, topic: "t", completed: runs, **facts)
@@ -144,7 +144,7 @@ module Penstock
         end
       end
 
-      test "runs up to where they grow long, then a bitmap; both are read as one" do
+      test "runs are written up to where they become long, then a bitmap; both are read as one" do
         runs = [[1, 1_000_000], *(1_000_001..1_000_900).step(2).map { |offset| [offset, offset + 1] }]
         written = Envelope.write(base: 0, topic: "t", completed: runs)
 
@@ -160,7 +160,7 @@ module Penstock
         assert_equal [[44, 51], [54, 55]], decode(text).completed
       end
 
-      test "crashes and owners that didn't end cleanly come back" do
+      test "crashes and counts of owners that didn't end cleanly are decoded" do
         decoded = decode(encode(unclean_adoptions: 2, crashes: {42 => 1, 900 => 2}, attempts: {50 => 3}))
 
         assert_equal [2, {42 => 1, 900 => 2}, {50 => 3}], decoded.to_h.values_at(:unclean_adoptions, :crashes, :attempts)
@@ -168,7 +168,7 @@ module Penstock
         assert_equal [0, {}], decode(encode).to_h.values_at(:unclean_adoptions, :crashes)
       end
 
-      test "where the broker takes less, the map and then the attempts get what is left" do
+      test "where the broker accepts less, the map and then the attempts share the remaining room" do
         facts = {attempts: (0...50).to_h { |index| [index * 2, 1] }, user_metadata: "mine", crashes: {7 => 1},
                  completed: (1..300).map { |index| [index * 50, (index * 50) + 1] }}
         [4_096, 2_048, 1_024, 512, 100, 64, 0].each do |budget|
@@ -183,7 +183,7 @@ module Penstock
         end
       end
 
-      test "of what doesn't fit no other division would cover more" do
+      test "of completed offsets that don't fit, no other division between runs and bitmap would cover more" do
         random = Random.new(17)
         60.times do
           runs = random_runs(random, 0) + [[40_000, 40_001], [40_002, 40_100], [40_101, 40_102]]
@@ -229,7 +229,7 @@ module Penstock
         Reference.section(type, body.b)
       end
 
-      # A body under a checksum that fits.
+      # A body with a matching checksum.
       def sealed(body)
         binary = [1, 42, Reference.place("cluster", "orders")].pack("CQ>N") + body
         crc = [Reference.crc32c("pstk1:#{binary}".b)].pack("N")

@@ -6,10 +6,10 @@ require "support/reference_ledger"
 
 module Penstock
   module Native
-    # The ledger in C against the plain one: random sequences of everything that can happen to a lane, every reader compared
-    # after every step. LEDGER_SEED=n runs one sequence again; LEDGER_SEQUENCES says how many.
+    # The ledger in C against the plain one: random sequences of everything that can happen to a lane; every reader is compared
+    # after every step. LEDGER_SEED=n repeats one sequence; LEDGER_SEQUENCES sets their number.
     class LedgerPropertyTest < TestCase
-      # Fewer where a tool watches the memory: each is slow there.
+      # Fewer under a memory checker: each is slow there.
       SEQUENCES = Integer(ENV.fetch("LEDGER_SEQUENCES") { 1_000 / (Integer(ENV.fetch("PENSTOCK_TIME_FACTOR", 1))**2) })
       STEPS = 30
       READERS = %i[base tail known? dry? incomplete span first_incomplete incomplete_offsets].freeze
@@ -19,7 +19,7 @@ module Penstock
         def offset(index) = offsets[index]
       end
 
-      test "in any order of steps the ledger in C says what the plain one says" do
+      test "in any order of steps the ledger in C agrees with the plain one" do
         seeds = ENV["LEDGER_SEED"] ? [Integer(ENV["LEDGER_SEED"])] : Array.new(SEQUENCES) { |index| index + first_seed }
         seeds.each { |seed| Sequence.new(self, seed).run }
       end

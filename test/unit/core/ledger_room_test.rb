@@ -6,11 +6,11 @@ require "penstock/native/envelope"
 
 module Penstock
   module Native
-    # The room of a commit's metadata: never more than brokers take, never a claim that isn't true, and nothing left out as
-    # long as admission stops at a pressure of 0.75.
+    # The size of a commit's metadata: never more than brokers accept, never a false claim, and nothing omitted as long as
+    # admission stops at a pressure of 0.75.
     class LedgerRoomTest < TestCase
       STOP = 0.75
-      # The worst an order can do to the map: what completes lies as far apart as it can.
+      # The worst order for the map: completed offsets lie as far apart as possible.
       ORDERS = {
         "every second record first" => ->(open, _random) { open.each_slice(2).filter_map(&:last) },
         "a random half" => ->(open, random) { open.sample(open.size / 2, random: random) },
@@ -20,18 +20,18 @@ module Penstock
         "one in fifty stays" => ->(open, random) { open.drop(1).reject { random.rand(50).zero? } }
       }.freeze
 
-      test "a random half of 100,000 offsets incomplete and 1,000 attempts: within 4,096 bytes, and nothing that isn't so" do
+      test "a random half of 100,000 offsets incomplete and 1,000 attempts: within 4,096 bytes, and no false claim" do
         random = Random.new(1)
         ledger = filled(100_000)
         assert_true_and_small ledger, ledger.incomplete_offsets.drop(1).sample(50_000, random: random), attempts: 1_000
       end
 
-      test "every second of 100,000 incomplete: within 4,096 bytes, and nothing that isn't so" do
+      test "every second of 100,000 offsets incomplete: within 4,096 bytes, and no false claim" do
         ledger = filled(100_000)
         assert_true_and_small ledger, (1..99_999).step(2).to_a, attempts: 1_000
       end
 
-      test "one poisoned key: everything behind it is said, in a few bytes" do
+      test "one poisoned key: everything completed after it is written, in a few bytes" do
         ledger = filled(100_000)
         written = assert_true_and_small(ledger, (1..99_999).to_a, attempts: 1)
 
@@ -39,7 +39,7 @@ module Penstock
         assert_operator written.text.bytesize, :<, 60
       end
 
-      test "zipf keys, the hottest slow: within 4,096 bytes, and nothing that isn't so" do
+      test "zipf keys, the hottest slow: within 4,096 bytes, and no false claim" do
         random = Random.new(2)
         ledger = filled(100_000)
         cold = ledger.incomplete_offsets.drop(1).reject { random.rand < 0.08 }
@@ -49,7 +49,7 @@ module Penstock
 
       [1_000, 10_000].each do |window|
         ORDERS.each_key do |order|
-          test "a window of #{window} that stops at a pressure of 0.75 leaves nothing out: #{order}" do
+          test "a window of #{window} that stops at a pressure of 0.75 omits nothing: #{order}" do
             [1, 2, 40].each do |spread|
               ledger = Ledger.new(0)
               20.times { |round| round_of(ledger, window, spread, ORDERS[order], Random.new(round)) }
@@ -58,7 +58,7 @@ module Penstock
         end
       end
 
-      test "a poisoned key doesn't stop the lane: the window behind it stays open over a million records" do
+      test "a poisoned key doesn't stop the lane: the window after it stays open over a million records" do
         [1_000, 10_000].each do |window|
           ledger = Ledger.new(0)
           ledger.admit(0, window)
@@ -72,7 +72,7 @@ module Penstock
         end
       end
 
-      test "two hundred keys that fail one after the other, and others rolling on, don't stop the lane" do
+      test "two hundred keys that fail one after another while others continue don't stop the lane" do
         random = Random.new(3)
         ledger = Ledger.new(0)
         ledger.admit(0, 1_000)
@@ -86,7 +86,7 @@ module Penstock
         assert_operator ledger.pressure(attempts: 200), :<, STOP
       end
 
-      test "what is written never takes more than was foretold, in any order of completing" do
+      test "metadata never takes more than was predicted, in any order of completing" do
         400.times do |seed|
           random = Random.new(seed)
           ledger = scattered(random)
@@ -103,7 +103,7 @@ module Penstock
         end
       end
 
-      test "a log with few records in many offsets stops the lane before something is left out" do
+      test "a log with few records in many offsets stops the lane before anything is omitted" do
         ledger = Ledger.new(0)
         admit_some(ledger, 5_000, Random.new(4)) while ledger.incomplete < 10_000 && ledger.pressure < STOP
 
@@ -111,7 +111,7 @@ module Penstock
         assert_operator ledger.incomplete, :>=, 1_000
       end
 
-      test "the gaps of a compacted log are no completed runs and take no room" do
+      test "gaps of a compacted log are not stored as completed runs and take no room" do
         ledger = Ledger.new(0)
         ledger.admit(0, 1_000_000, (0...1_000).map { |index| index * 1_000 })
 
@@ -119,7 +119,7 @@ module Penstock
         assert_operator encoded(ledger).text.bytesize, :<, 40
       end
 
-      test "nothing to remember is no pressure, however small the budget" do
+      test "without facts to store there is no pressure, however small the budget" do
         ledger = Ledger.new(0)
         ledger.budget = 10
         assert_in_delta 0.0, ledger.pressure(user_bytes: 2_000)
@@ -130,7 +130,7 @@ module Penstock
         assert_in_delta 0.0, ledger.pressure
       end
 
-      test "a halved budget is held, and stops admission sooner" do
+      test "a halved budget is respected, and stops admission sooner" do
         ledger = filled(5_000)
         before = ledger.pressure
         ledger.budget /= 2
@@ -174,13 +174,13 @@ module Penstock
 
         assert_operator written.text.bytesize, :<=, Envelope::MAX_BYTES
         claimed = said.completed.flat_map { |from, to| (from...to).to_a }
-        assert claimed.all? { |offset| ledger.complete?(offset) }, "claims what isn't complete"
+        assert claimed.all? { |offset| ledger.complete?(offset) }, "claims an offset that isn't complete"
         assert_equal completed.size, claimed.size + written.left_out_offsets
         assert_empty said.attempts.keys - tried
         written
       end
 
-      # Fills the window as far as pressure allows, then lets records complete in the given order, asking at each tenth.
+      # Fills the window as far as pressure allows, then completes records in the given order, checking at each tenth.
       def round_of(ledger, window, spread, order, random)
         admit_some(ledger, spread, random) while ledger.incomplete < window && ledger.pressure < STOP
         completed = order.call(ledger.incomplete_offsets, random)
@@ -188,7 +188,7 @@ module Penstock
           ledger.complete_many(some)
           next if encoded(ledger).whole?
 
-          flunk "left out at #{ledger.incomplete} of #{window}, spread #{spread}, pressure #{ledger.pressure}"
+          flunk "omitted at #{ledger.incomplete} of #{window}, spread #{spread}, pressure #{ledger.pressure}"
         end
         assert_predicate encoded(ledger), :whole?
         ledger.complete_through(ledger.base + (ledger.span / 3))

@@ -6,7 +6,7 @@ require "penstock/native/ledger"
 
 module Penstock
   module Native
-    # What the object around the ledger owes Ruby; what it says is compared with a plain one in ledger_property_test.rb.
+    # The Ruby side of the ledger; its results are compared with a plain one in ledger_property_test.rb.
     class LedgerTest < TestCase
       Records = Struct.new(:offsets) do
         def size = offsets.size
@@ -14,7 +14,7 @@ module Penstock
         def offset(index) = offsets[index]
       end
 
-      test "a take that doesn't join the one before is refused with both places named, and changes nothing" do
+      test "a take that doesn't continue the one before is refused with both offsets named, and changes nothing" do
         ledger = Ledger.new(5)
         error = assert_raises(LaneDiscontinuity) { ledger.admit(6, 9) }
 
@@ -49,7 +49,7 @@ module Penstock
         assert_equal [0, 1, 2], ledger.incomplete_offsets
       end
 
-      test "a record that a former owner completed is told by its position" do
+      test "a record that an earlier owner completed is reported by its position" do
         ledger = Ledger.new(10)
         ledger.restore([[12, 14], [20, 30]])
 
@@ -59,7 +59,7 @@ module Penstock
         assert_equal [[12, 14], [17, 30]], ledger.ranges
       end
 
-      test "when all before it is complete, a restored run may be committed to its end" do
+      test "when everything before it is complete, a restored run may be committed to its end" do
         ledger = Ledger.new(10)
         ledger.restore([[11, 14], [20, 30]])
         ledger.admit(10, 11)
@@ -68,7 +68,7 @@ module Penstock
         assert_equal [11, 14, [[20, 30]]], [ledger.base, ledger.committable, ledger.ranges]
       end
 
-      test "it tells Ruby how much memory it has, and gives it back" do
+      test "the ledger reports its memory to Ruby, and releases it" do
         ledger = Ledger.new(0)
         ledger.admit(0, 10_000_000, (0...10_000).map { |index| index * 1_000 })
         full = ObjectSpace.memsize_of(ledger)
@@ -78,7 +78,7 @@ module Penstock
         assert_operator ObjectSpace.memsize_of(ledger), :<, 5_000
       end
 
-      test "a copy knows the same, and what becomes of one is nothing to the other" do
+      test "a copy has the same facts, and changes of one don't affect the other" do
         ledger = Ledger.new(10)
         ledger.restore([[40, 45]])
         ledger.admit(10, 30, [10, 12, 15, 20, 29])
@@ -98,7 +98,7 @@ module Penstock
         assert_nil Ledger.new.dup.base
       end
 
-      test "frozen it can be read and not changed" do
+      test "a frozen ledger can be read and not changed" do
         ledger = Ledger.new(0).freeze
 
         assert_equal 0, ledger.base
@@ -107,7 +107,7 @@ module Penstock
         end
       end
 
-      test "offsets that can't be are refused" do
+      test "impossible offsets are refused" do
         ledger = Ledger.new(0)
         [[:admit, 0, 5, [3, 3]], [:admit, 0, 5, [5]], [:admit, 0, 5, [-1]], [:reset, -1], [:restore, [[4, 4]]],
           [:restore, [[1, 3], [3, 5]]], [:budget=, -1]].each do |call|

@@ -28,7 +28,7 @@ module Penstock
         assert_operator kept.size, :<, whole.size
       end
 
-      test "every plain number of the client stays, and so do its group and its brokers" do
+      test "every plain number of the client is kept, and so are its group and its brokers" do
         whole = JSON.parse(REAL)
         kept = keep(REAL, [])
 
@@ -43,7 +43,7 @@ module Penstock
         end
       end
 
-      test "a topic without a wanted partition is left out, wherever it stands" do
+      test "a topic without a wanted partition is omitted, at any position" do
         json = '{"topics":{"a":{"partitions":{"0":{"partition":0}}},"b":{"partitions":{"1":{"partition":1}}},' \
                '"c":{"partitions":{"0":{"partition":0}}}}}'
 
@@ -52,11 +52,11 @@ module Penstock
         assert_equal({"topics" => {}}, keep(json, [["d", 0]]))
       end
 
-      test "with nothing wanted at all there are no topics" do
+      test "without any wanted partition there are no topics" do
         assert_equal({"topics" => {}}, JSON.parse(StatsTrim.call(REAL, nil)).slice("topics"))
       end
 
-      test "the partition that stands for none is never kept" do
+      test "partition -1 is never kept" do
         json = '{"topics":{"a":{"partitions":{"-1":{"partition":-1},"0":{"partition":0}}}}}'
 
         assert_equal ["0"], keep(json, [["a", 0], ["a", -1]])["topics"]["a"]["partitions"].keys
@@ -76,7 +76,7 @@ module Penstock
         assert_equal once, StatsTrim.keep(once, [["orders", 1]])
       end
 
-      test "[trimmed stats] the size doesn't grow with partitions nobody asked for, nor the time more than the text" do
+      test "[trimmed stats] the size doesn't grow with unwanted partitions, nor the time more than the text" do
         small, large = [100, 10_000].map { |count| statistics(count) }
         wanted = [["known", 7]]
 
@@ -88,16 +88,16 @@ module Penstock
         (0...REAL.bytesize).step(7) { |size| assert_nil StatsTrim.keep(REAL.byteslice(0, size), [["orders", 0]]), size }
       end
 
-      test "what isn't JSON is refused" do
+      test "text that isn't JSON is refused" do
         NOT_JSON.each { |text| assert_nil StatsTrim.keep(text, [["a", 0]]), text }
       end
 
-      test "nesting that librdkafka never writes is refused instead of followed" do
+      test "nesting that librdkafka never writes is refused instead of parsed" do
         assert_nil StatsTrim.keep("{\"a\":#{"[" * 100_000}", [])
         assert_nil StatsTrim.keep("{\"brokers\":{\"b\":#{"{\"a\":" * 50}1#{"}" * 50}}}", [])
       end
 
-      test "whatever is changed in it, the answer is nil or JSON" do
+      test "after any change to the text the result is nil or JSON" do
         random = Random.new(3)
         3_000.times do
           damaged = REAL.b
@@ -123,7 +123,7 @@ module Penstock
         false
       end
 
-      # What a client writes that knows one topic with so many partitions.
+      # The statistics of a client that knows one topic with that many partitions.
       def statistics(count)
         one = JSON.parse(REAL)["topics"]["orders"]["partitions"]["0"]
         JSON.generate("name" => "x", "topics" => {"known" => {"topic" => "known", "partitions" => partitions(one, count)}})

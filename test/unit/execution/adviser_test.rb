@@ -11,7 +11,7 @@ module Penstock
   class AdviserTest < TestCase
     include TestSupport::Failing
 
-    # Remembers what it was asked to make ready; refuses what the test says.
+    # Remembers the messages it was to make ready; refuses those that the test specifies.
     class Producer
       attr_reader :asked
       attr_accessor :refuses, :limit
@@ -42,7 +42,7 @@ module Penstock
       Execution::Adviser.new(monitor: @monitor, clock: Clock.new(9_000), producer: -> { @producer }, critical: [NoMemoryError])
     end
 
-    # @param count [Integer] records of the unit; the first is blamed unless told
+    # @param count [Integer] records of the unit; the first is blamed by default
     def advise(features, error: RuntimeError.new("no"), count: 1, blamed: 0, attempt: 1, consumer: Consumer.new(@producer))
       lane = filled(count, features)
       (attempt - 1).times { lane.attempts.fail(0) }
@@ -51,7 +51,7 @@ module Penstock
       adviser.call(consumer, unit, error, blamed, @tracker)
     end
 
-    test "nobody is asked where a route says nothing about failures, nor about critical errors and interrupts" do
+    test "no user code is asked where a route doesn't handle failures, nor about critical errors and interrupts" do
       assert_nil advise({})
       assert_nil advise(dead_letters(0), error: NoMemoryError.new)
       assert_nil advise(dead_letters(0), error: Interrupted.new)
@@ -68,14 +68,14 @@ module Penstock
       assert_empty @errors
     end
 
-    test "an error that can't say what it is has its record put away like any other" do
+    test "a record whose error has no readable message is dead-lettered like any other" do
       odd = Class.new(StandardError) { def message = raise("no message") }
       advice = advise(dead_letters(0), error: odd.new)
       assert_equal "(its message raised RuntimeError)", advice.letter.dispatch[:headers]["penstock_error_message"]
       assert_empty @errors
     end
 
-    test "a dead letter is made only when the record may be given up" do
+    test "a dead letter is built only when the record may be dead-lettered" do
       assert_nil advise(dead_letters(2), attempt: 2).letter
       letter = advise(dead_letters(2), attempt: 3).letter
 
@@ -84,7 +84,7 @@ module Penstock
         letter.dispatch[:headers].values_at("source_trace_id", "penstock_failed_at", "source_attempts")
     end
 
-    test "the blamed record of a batch has failed once, whatever the batch's first record has behind it" do
+    test "the blamed record of a batch has failed once, however often the batch's first record has failed" do
       letter = advise(dead_letters(0), count: 3, blamed: 2, attempt: 2).letter
       assert_equal [2, 1], [letter.offset, letter.attempt]
     end
@@ -100,7 +100,7 @@ module Penstock
       assert_equal [nil, nil, "elsewhere"], found.map { |advice| advice.letter&.topic }
     end
 
-    test "a strategy that raises or answers nonsense is told so, and the record is tried again" do
+    test "an error or an invalid answer of a strategy is reported, and the record is tried again" do
       [->(*) { raise "broken" }, ->(*) { :later }, ->(*) { [:dispatch, 7] }].each do |strategy|
         assert_nil advise(dead_letters(0, strategy: strategy)).letter
       end
@@ -123,7 +123,7 @@ module Penstock
       assert_equal ["new", "0"], [letter.dispatch[:key], letter.dispatch[:headers]["at"]]
     end
 
-    test "changes that raise, or make a message nobody can send, are told and left out" do
+    test "changes that raise, or make a message that can't be sent, are reported and dropped" do
       [->(_message) { raise "broken" }, ->(message) { message[:payload] = 5 }].each do |change|
         consumer = Class.new(Consumer) { define_method(:enhance_dlq_message) { |message, _record| change.call(message) } }
         @producer.refuses = ->(message) { message[:payload] == 5 }
@@ -132,13 +132,13 @@ module Penstock
       assert_equal 2, @errors.size
     end
 
-    test "a dead letter that can't be sent as it is leaves the record to be tried again" do
+    test "a record whose dead letter can't be sent is tried again" do
       @producer.refuses = ->(_message) { true }
       assert_nil advise(dead_letters(0)).letter
       assert_instance_of MessageInvalidError, @errors.first[:error]
     end
 
-    test "a dead letter with too large a payload goes without, where the route wants it" do
+    test "a dead letter with too large a payload is sent without it, where the route allows that" do
       @producer.limit = 1
       letter = advise(dead_letters(0, oversized: "reference")).letter
       assert_equal ["", "payload", "2", MessageTooLargeError, true], [letter.dispatch[:payload], letter.omitted,
@@ -148,7 +148,7 @@ module Penstock
       assert_equal [MessageTooLargeError], @errors.map { |payload| payload[:error].class }
     end
 
-    test "a record too large to wait in a retry topic is dead, and one that a broker may find too large has its letter ready" do
+    test "a record too large for its retry topic is dead-lettered; one that may be too large for a broker has its letter ready" do
       tiers = Routing::RetryTopics.new(nil, [500], "dead", 0, "reference")
       letter = advise({retry_topics: tiers}).letter
       assert_equal ["orders.retry.1", "dead", "p0", nil],
@@ -157,16 +157,16 @@ module Penstock
       letter = advise({retry_topics: tiers}).letter
       assert_equal ["dead", :dead_letter, "", nil], [letter.topic, letter.kind, letter.dispatch[:payload], letter.instead]
       @producer.refuses = ->(message) { message[:topic] == "dead" }
-      assert_nil advise({retry_topics: tiers}).letter, "nothing goes into a retry topic without its payload"
+      assert_nil advise({retry_topics: tiers}).letter, "no record goes to a retry topic without its payload"
     end
 
-    test "with a closed producer no dead letter is made, and what is told names it and the way out" do
+    test "with a closed producer no dead letter is built, and the reported error names the producer and what to do" do
       closed = Producer.new.tap { |one| one.define_singleton_method(:closed?) { true } }
       closed.define_singleton_method(:id) { "mine" }
       assert_nil advise(dead_letters(0), consumer: Consumer.new(closed)).letter
       error = @errors.first[:error]
       assert_equal [ProducerClosedError, true, true],
-        [error.class, error.message.start_with?("the producer mine, with which dead letters of orders"),
+        [error.class, error.message.start_with?("the producer mine, which sends dead letters of orders"),
           error.message.include?("self.producer = …")]
     end
 
@@ -175,7 +175,7 @@ module Penstock
       assert_same own, advise(dead_letters(0), consumer: Consumer.new(own)).letter.producer
     end
 
-    test "a block of backoff_for is asked on the worker" do
+    test "a block of backoff_for is called on the worker" do
       entry = Routing::BackoffFor.new([KeyError], 1, 2, false, ->(_error, attempt) { attempt * 100 })
       assert_equal 200, advise({backoff_for: [entry]}, error: KeyError.new, attempt: 2).backoff_ms
       assert_nil advise({backoff_for: [entry]}).backoff_ms
@@ -188,7 +188,7 @@ module Penstock
         [dispatch[:topic], *dispatch[:headers].values_at("penstock_due_at", "penstock_attempt")]
     end
 
-    test "a quarantined record's dead letter is made of its bytes, without the consumer" do
+    test "a quarantined record's dead letter is built from its bytes, without the consumer" do
       lane = filled(1, dead_letters(3))
       error, advice = adviser.quarantine(lane.next_unit, 3)
 

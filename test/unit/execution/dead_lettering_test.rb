@@ -9,7 +9,7 @@ module Penstock
   class DeadLetteringTest < TestCase
     include TestSupport::Failing
 
-    # Remembers what it was to send.
+    # Remembers the messages it was to send.
     class Producer
       attr_reader :sent
 
@@ -18,7 +18,7 @@ module Penstock
       def produce_async(message) = @sent << [:async, message]
     end
 
-    # Takes nothing that has a payload.
+    # Refuses every message with a payload.
     class Small < Producer
       def produce_sync(message) = message[:payload].empty? ? super : raise(ProduceError.new("large", code: :msg_size_too_large))
     end
@@ -38,7 +38,7 @@ module Penstock
 
     def odd_one = filled(1, {}).next_unit.messages.first
 
-    test "[DLQ event/manual dispatch] a consumer may put a message away by itself, and the event carries it" do
+    test "[DLQ event/manual dispatch] a consumer may dead-letter a message itself, and the event contains it" do
       one = consumer(topic: "dead", dispatch_method: "produce_sync")
       one.dispatch_to_dlq(odd_one, reason: KeyError.new("odd"))
       way, sent = one.producer.sent.first
@@ -48,7 +48,7 @@ module Penstock
       assert_equal [0, "dead", one], [@events.first[:message].offset, @events.first[:to], @events.first[:caller]]
     end
 
-    test "one that is too large goes without its payload where the route wants it, and raises elsewhere" do
+    test "a letter that is too large is sent without its payload where the route allows that, and raises elsewhere" do
       one = consumer(topic: "dead", dispatch_method: "produce_sync", oversized: "reference")
       one.producer = Small.new
       one.dispatch_to_dlq(odd_one)
@@ -61,7 +61,7 @@ module Penstock
       assert_empty @events
     end
 
-    test "it is there only where the route has dead letters, and says so where it names no topic" do
+    test "dispatch_to_dlq exists only where the route has dead letters, and raises where the route specifies no topic" do
       refute_respond_to consumer, :dispatch_to_dlq
       refute_respond_to consumer(topic: nil), :dispatch_to_dlq
       assert_raises(ConfigurationError) { consumer(topic: false, dispatch_method: "produce_async").dispatch_to_dlq(odd_one) }

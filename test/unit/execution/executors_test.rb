@@ -42,7 +42,7 @@ module Penstock
 
     def slot(topic) = Execution::RunQueue::Slot.new(topic)
 
-    test "units go where their topic's route says, others to threads, hooks to threads" do
+    test "units go to the executor of their topic's route, others to threads, hooks to threads" do
       waits, rest = slot("waits"), slot("orders")
       waits.quick = true
       assert_equal 0, @all.push(waits, Unit.new(:w))
@@ -63,7 +63,7 @@ module Penstock
       assert_equal 0, @all.snapshot[:ready]
     end
 
-    test "a topic that a pattern discovers goes where the pattern goes" do
+    test "a topic that a pattern discovers uses the pattern's executor" do
       @all.know(Topic.new("new", @pattern, true))
       @all.know(Topic.new("other", Object.new, true))
       @all.push(slot("new"), Unit.new(:n))

@@ -27,7 +27,7 @@ module Penstock
       assert_equal %i[c a b], names(found)
     end
 
-    test "layers find their place beside others, by class or by object" do
+    test "layers are inserted before or after others, by class or by object" do
       b = Other.new(name: :b)
       found = list { |all| all.use(Named, name: :a).use(b) }
       found.insert_before(b, Layer, name: :before).insert_after(Named, Layer, name: :after)
@@ -36,15 +36,15 @@ module Penstock
       assert_equal %i[a after before], names(found.delete(Other))
     end
 
-    test "a layer that isn't there is an error that says which are" do
+    test "naming a missing layer raises an error that lists the existing ones" do
       error = assert_raises(ArgumentError) { list { [use(Named), insert_after(Other, Layer)] } }
 
-      assert_match(/Other.* is not in the middleware, which has .*Named/, error.message)
+      assert_match(/Other.* is not in the middleware: it has .*Named/, error.message)
       assert_includes assert_raises(ArgumentError) { list { delete Named } }.message, "no layers"
     end
 
-    test "what can't be called is no layer" do
-      assert_includes assert_raises(ArgumentError) { list { use Object } }.message, "no method call"
+    test "an object that can't be called is refused as a layer" do
+      assert_includes assert_raises(ArgumentError) { list { use Object } }.message, "it needs a method call"
     end
 
     test "a block is a layer too" do
@@ -56,7 +56,7 @@ module Penstock
       assert_equal %i[inside consume], seen
     end
 
-    test "changing the list later changes nothing that was made of it" do
+    test "changing the list later doesn't affect stacks built from it" do
       found = list { use Named, name: :a }
       middleware = found.to_a
       found.use(Other, name: :b)

@@ -19,7 +19,7 @@ module Penstock
       def wake_up = self.woken += 1
     end
 
-    test "a loop that finds no place because of another loop's partitions is woken once when one is free" do
+    test "a loop that finds no place because of another loop's partitions is woken once when one becomes free" do
       queue = Queue.new
       mine, others = Mailbox.new(0), Mailbox.new(0)
       slots = Array.new(3) { Queue::Slot.new("orders", nil, others) }
@@ -87,7 +87,7 @@ module Penstock
       assert_equal :again, take(queue)[1].lane
     end
 
-    test "keys don't stall for each other's failures, also where one worker runs them one after another" do
+    test "keys don't stall because of each other's failures, also where one worker runs them one after another" do
       queue = Queue.new
       lane = Queue::Slot.new("orders", width: 1, ordered: false)
       queue.push(lane, unit(:first), unit(:second))
@@ -96,7 +96,7 @@ module Penstock
       assert_equal :second, take(queue)[1].lane
     end
 
-    test "[FIFO / LJF scheduler] lanes take turns in the order in which they had something, whatever their jobs take" do
+    test "[FIFO / LJF scheduler] lanes take turns in the order in which they got units, however long their jobs take" do
       queue = Queue.new
       a, b = slot, slot
       [[a, :a1], [a, :a2], [b, :b1], [b, :b2]].each { |lane, name| queue.push(lane, unit(name)) }
@@ -118,21 +118,21 @@ module Penstock
       assert_equal :s2, take(queue)[1].lane
     end
 
-    # Ranks as routes give them: [-priority, share of the workers].
+    # Ranks as routes define them: [-priority, share of the workers].
     RANKS = {"urgent" => [1, 1], "heavy" => [0, 2]}.freeze
     RANK = lambda do |topic, running|
       priority, weight = RANKS.fetch(topic, [0, 1])
       [-priority, running.fdiv(weight)]
     end
 
-    test "[FIFO / LJF scheduler] a topic of higher priority goes first, those of the same share workers by weight" do
+    test "[FIFO / LJF scheduler] a topic of higher priority goes first, those of the same priority share workers by weight" do
       queue = Queue.new(->(_topic) { 9 }, RANK)
       %w[plain plain plain heavy heavy heavy urgent].each_with_index { |topic, number| queue.push(slot(topic), unit(number)) }
 
       assert_equal [6, 0, 3, 4, 1, 5, 2], Array.new(7) { take(queue)[1].lane }
     end
 
-    test "[custom scheduler] rank and limit together: one at its limit leaves the worker to others, whatever its rank" do
+    test "[custom scheduler] rank and limit together: a topic at its limit leaves the worker to others, whichever rank it has" do
       queue = Queue.new(->(topic) { (topic == "urgent") ? 1 : 9 }, RANK)
       [["plain", :p], ["urgent", :u1], ["urgent", :u2]].each { |topic, name| queue.push(slot(topic), unit(name)) }
 
@@ -150,7 +150,7 @@ module Penstock
       assert_equal [:stays], queue.withdraw(staying).map(&:lane)
     end
 
-    test "hooks go before everything" do
+    test "hooks are taken before all units" do
       queue = Queue.new
       lane = slot
       queue.push(lane, unit(:work))
@@ -158,7 +158,7 @@ module Penstock
       assert_equal %i[hook work], [take(queue)[1].lane, take(queue)[1].lane]
     end
 
-    test "a worker for hooks takes nothing else, and ends when none comes" do
+    test "a hook worker takes no units, and ends when no hook comes" do
       queue = Queue.new
       queue.push(slot, unit(:work))
       assert queue.push_hook(slot, unit(:hook, :revoked))
@@ -169,7 +169,7 @@ module Penstock
       assert queue.push_hook(slot, unit(:hook, :revoked))
     end
 
-    test "a worker that waits for hooks doesn't swallow the wake-up of a unit" do
+    test "a worker that waits for hooks doesn't consume the wake-up for a unit" do
       queue = Queue.new
       queue.push_hook(slot, unit(:hook, :revoked))
       queue.take_hook(0.001)
@@ -195,12 +195,12 @@ module Penstock
       assert_nil take(queue)
     end
 
-    test "a push returns by how many the waiting units exceed the idle workers" do
+    test "a push returns how many more units wait than workers are idle" do
       queue = Queue.new
       assert queue.push(slot, unit(:work))
     end
 
-    test "a lane that waits behind its running unit doesn't count as waiting" do
+    test "a lane that waits for its own running unit doesn't count as waiting" do
       queue = Queue.new
       lane = slot
       queue.push(lane, unit(:first))
@@ -239,7 +239,7 @@ module Penstock
       assert_empty chunk
     end
 
-    test "units that wait for a quick unit that turns out slow go to other workers, whatever else happens in the queue" do
+    test "units that wait for a quick unit that turns out slow go to other workers, even if other things happen in the queue" do
       queue = Queue.new
       lane, other = wide(4, quick: true), slot("other")
       queue.push(lane, *units(%i[a b c]))

@@ -9,7 +9,7 @@ module Penstock
   class StretchTest < TestCase
     include TestSupport::Executing
 
-    # Stands still unless user code moves it.
+    # Time passes only when user code advances it.
     Hand = Struct.new(:monotonic_us) do
       def monotonic_ms = monotonic_us / 1_000
       def wall_ms = 1_000
@@ -21,7 +21,7 @@ module Penstock
       nil
     end
 
-    # @param offsets [Enumerable<Integer>] two a call
+    # @param offsets [Enumerable<Integer>] two per call
     # @return [Processing::Outcome]
     def run_stretch(offsets, lane = lane())
       @lane = lane
@@ -34,7 +34,7 @@ module Penstock
       Processing::Unit.new(lane, :consume, nil, nil, 1, 0, nil, nil, nil, nil, stretch).tap(&:go_on)
     end
 
-    # User code that notes its calls, and does something in the second.
+    # User code that records its calls, and runs the given block in the second.
     def noting(&second)
       calls = @calls = []
       executing do
@@ -47,14 +47,14 @@ module Penstock
 
     def rest = @unit.rest&.offsets
 
-    test "each call gets no more than one may, and all of it is one outcome, complete through its end" do
+    test "each call gets at most as many records as one call may, and all calls are one outcome, complete through its end" do
       noting
       outcome = run_stretch(1..5)
       assert_equal [[1, 2], [3, 4], [5]], @calls
       assert_equal [true, 6, nil, 3], [outcome.smooth?, @unit.upto, rest, @unit.stretch.calls]
     end
 
-    test "what it has been through counts by a mark, what it is at doesn't" do
+    test "records of finished calls count as marked, those of the current call don't" do
       marks = nil
       lane = nil
       noting { marks = lane.marks.through }
@@ -63,7 +63,7 @@ module Penstock
       assert_equal [3, 5], [marks, lane.marks.through]
     end
 
-    test "a call that fails is the unit that failed, and what follows comes back" do
+    test "a call that fails makes its records the failed unit, and the records after it are returned" do
       noting { messages.each { |message| raise IOError if message.offset == 3 } }
       outcome = run_stretch(1..7)
       assert_equal [[1, 2], [3, 4]], @calls
@@ -72,14 +72,14 @@ module Penstock
       assert_equal 3, @lane.marks.through
     end
 
-    test "it goes no further when it has taken its time" do
+    test "the unit starts no further call when its time has passed" do
       clock = nil
       noting { clock.monotonic_us += 2_000 }
       clock = @clock
       assert_equal [false, [5, 6], 2_000], run_stretch(1..6).then { |outcome| [outcome.smooth?, rest, outcome.time_us] }
     end
 
-    test "it goes no further behind a wish, nor behind an each that was left early" do
+    test "the unit starts no further call after a request, nor after an each that was left early" do
       noting { pause(nil, 10) }
       assert_kind_of Consumer::Flow::Pause, run_stretch(1..6).flow
       assert_equal [5, 6], rest
@@ -88,7 +88,7 @@ module Penstock
       assert_equal [false, [5, 6], false], [outcome.finished, rest, outcome.smooth?]
     end
 
-    test "what the loop calls back isn't begun" do
+    test "records that the loop calls back aren't begun" do
       unit = nil
       noting { unit.stretch.over! }
       lane = lane()
@@ -97,13 +97,13 @@ module Penstock
       assert_equal [[[1, 2], [3, 4]], [5, 6], false], [@calls, unit.rest.offsets, outcome.smooth?]
     end
 
-    test "of a lane that is given up nothing more is begun" do
+    test "no further call is begun on a revoked lane" do
       noting { @penstock_context.marks.leave! }
       run_stretch(1..6)
       assert_equal [[[1, 2], [3, 4]], [5, 6]], [@calls, rest]
     end
 
-    test "nothing is marked behind a transaction, which decides about its records by itself" do
+    test "nothing is marked after a transaction, which decides about its records itself" do
       noting
       transacted = Module.new { def transacted? = true }
       lane = lane()
@@ -113,7 +113,7 @@ module Penstock
       assert_equal [[[1, 2]], [3, 4, 5, 6], -1], [@calls, unit.rest.offsets, lane.marks.through]
     end
 
-    test "behind user code that ended its thread in a later call a wish from outside goes to the loop" do
+    test "after user code ended its thread in a later call, a request from outside goes to the loop" do
       noting { Thread.exit }
       contexts = []
       slot = nil
@@ -137,7 +137,7 @@ module Penstock
       assert_equal [true, true], [context.used?, context.transacted?]
     end
 
-    test "user code that ends its thread takes nothing along but the call it was in" do
+    test "user code that ends its thread affects only the current call" do
       noting { Thread.exit }
       Thread.new { run_stretch(1..6) }.join
       outcome = @runner.broken(@unit)

@@ -14,7 +14,7 @@ module Penstock
       Execution::Threads::Pool.new(queue: @queue, runner: runner(middleware), threads: @threads, concurrency: size, priority: 0)
     end
 
-    test "a consumer that can't be made fails its unit like any other error of the user's, and the worker stays" do
+    test "a consumer that can't be created fails its unit like any other user error, and the worker stays" do
       executing(consumer { define_method(:initialize) { raise ArgumentError, "no database" } }, size: 1)
       born = 0
       @threads.define_singleton_method(:start) do |*arguments, **options, &block|
@@ -29,12 +29,12 @@ module Penstock
       assert_equal %w[consumer.consume.error], drained(@errors).map { |each| each[:type] }.uniq
     end
 
-    test "records that a wrap keeps from consume aren't consumed: it must yield" do
+    test "records aren't consumed if a wrap doesn't yield: it raises" do
       executing { define_method(:wrap) { |_action| nil } }
       assert_includes refused.message, "wrap of"
     end
 
-    test "records that a middleware keeps from consume aren't consumed either" do
+    test "records aren't consumed if a middleware doesn't yield" do
       executing(layers: [->(_consumer, _action, &_core) {}]) { define_method(:consume) { nil } }
       assert_includes refused.message, "a middleware"
     end
@@ -44,7 +44,7 @@ module Penstock
       outcome(40).error.tap { |error| assert_kind_of UnsupportedCaseError, error }
     end
 
-    # User code that takes half a second to answer that its partition is to wait for 800 ms.
+    # User code that takes half a second to return that its partition is to wait for 800 ms.
     Asked = Struct.new(:clock) do
       def call(_messages, now_ms)
         clock.monotonic_ms += 500
@@ -53,7 +53,7 @@ module Penstock
     end
     Hand = Struct.new(:monotonic_ms, :wall_ms)
 
-    test "what a filter asks for lasts from when it has answered" do
+    test "a pause requested by a filter counts from the filter's answer" do
       clock = Hand.new(1_000, 0)
       executing { nil }
       lane = lane()
@@ -64,7 +64,7 @@ module Penstock
       assert_equal [[:filter, 2_300], 500], [outcome.advice.hold, outcome.time_ms]
     end
 
-    test "by key, with manual offsets, a consumer that fails or ends its thread can't mark what it had before" do
+    test "by key, with manual offsets, a consumer that fails or ends its thread can't mark earlier records" do
       executing do
         define_method(:consume) do
           raise "no" if messages.first.offset == 2
@@ -85,7 +85,7 @@ module Penstock
       assert place.marks.owned?
     end
 
-    test "a wish from outside isn't kept for a unit whose thread user code has ended" do
+    test "a request from outside isn't kept for a unit whose thread was ended by user code" do
       executing { define_method(:consume) { Thread.exit } }
       context = Consumer::Context.new(lane, @link)
       slot = Execution::RunQueue::Slot.new("orders", Consumer::Pool.new { context }, @mailbox)

@@ -32,7 +32,7 @@ module Penstock
       @session, @sent, @runtime = connection(@lanes)
     end
 
-    # @return [Array] a session, what it sends to workers, and what is tested
+    # @return [Array] a session, the units sent to workers, and the tested breakers
     def connection(lanes)
       session = Session.new(@clock, lanes, [], [], Mailbox.new)
       sent = []
@@ -65,7 +65,7 @@ module Penstock
       @runtime.run
     end
 
-    # The probe under way fails.
+    # The probe that is under way fails.
     def fail_probe(error = RuntimeError.new)
       lane, unit = @sent.last
       settled(lane, unit, error: error, blamed: unit.messages.first_offset, now: @clock.monotonic_ms)
@@ -73,7 +73,7 @@ module Penstock
 
     def names = @session.events.map(&:first)
 
-    test "a breaker that opens and closes within a turn releases the lane that a failure of it has held" do
+    test "a breaker that opens and closes within a turn releases the lane that its failure has held" do
       open_breaker
       @lanes.first.holds.add(:breaker)
       close_breaker
@@ -84,7 +84,7 @@ module Penstock
       assert_equal %w[breaker.opened breaker.closed], names
     end
 
-    test "an open breaker holds all lanes of its topic and calls back what hasn't started, those that come later too" do
+    test "an open breaker holds all lanes of its topic, also those that come later, and calls back units that haven't started" do
       open_breaker
       pass(0)
       assert_equal [[:breaker]] * 3, @lanes.map { |lane| lane.holds.reasons }
@@ -94,7 +94,7 @@ module Penstock
       assert_equal [:breaker], @lanes.last.holds.reasons
     end
 
-    test "one record at a time is tried, of one lane after another" do
+    test "one record at a time is probed, of one lane after another" do
       open_breaker
       3.times do
         pass(@breaker.due - @session.now)
@@ -106,7 +106,7 @@ module Penstock
       assert_empty @lanes.flat_map { |lane| lane.attempts.to_h.to_a }
     end
 
-    test "a record that has never run is tried before one that is retried, and before one of a retry topic" do
+    test "a record that has never run is probed before one that is retried, and before one of a retry topic" do
       @lanes.first.attempts.restore(0, 1)
       tiers = Routing::RetryTopics.new("orders", [100], "dead", 1, "wait")
       @lanes << lane_of(0, route(name: "orders.retry.1", features: {retry_topics: tiers, breaker: breaking(after: 2)}))
@@ -119,7 +119,7 @@ module Penstock
       assert_equal [["orders", 0], ["orders.retry.1", 0]], @sent.last(2).map { |lane, _unit| lane.key }.sort
     end
 
-    test "side by side it is another key each time, and more is taken when all that is there has been tried" do
+    test "side by side each probe has another key, and more records are taken when all available ones have been probed" do
       lane = rolling(%w[a b a], {**dead_letters(0), breaker: breaking(after: 2)})
       lane.breaker = breaker_of(lane)
       @breaker = lane.breaker
@@ -156,7 +156,7 @@ module Penstock
       assert_equal [:limit, "RuntimeError", 300_000], @session.events.last.last.values_at(:reason, :cause, :held_ms)
     end
 
-    test "somebody may end it" do
+    test "the hold can be ended by hand" do
       open_breaker
       pass(0)
       assert @breaker.close_by_hand
@@ -166,7 +166,7 @@ module Penstock
       refute @breaker.close_by_hand
     end
 
-    test "where no lane has a record to try, records are taken until there is one" do
+    test "where no lane has a record to probe, records are taken until there is one" do
       open_breaker
       @lanes.each { |lane| lane.reincarnate(0) }
       pass(0)
@@ -189,7 +189,7 @@ module Penstock
       assert_equal [0, 1], @sent.map { |one, _unit| one.partition }
     end
 
-    test "a probe that ended without an answer is over, though other units of its lane still run" do
+    test "a probe that ended without a result is finished, though other units of its lane still run" do
       lane = rolling(%w[a b c], {**dead_letters(0), breaker: breaking(after: 2)})
       @breaker = lane.breaker = breaker_of(lane)
       @session, @sent, @runtime = connection([lane])
@@ -202,7 +202,7 @@ module Penstock
       assert_equal 2, @sent.size
     end
 
-    test "it is due at once where lanes aren't as the breaker says, and else when the next probe is" do
+    test "the next run is due at once where lanes don't match the breaker's state, otherwise with the next probe" do
       assert_nil @runtime.next_due
       open_breaker
       assert_equal @session.now, @runtime.next_due, "lanes are to be held"
@@ -242,7 +242,7 @@ module Penstock
       assert_operator session.mailbox.woken, :>=, 2
     end
 
-    test "the connection that has a fresh record probes before one that has retries only" do
+    test "the connection that has a fresh record probes before one that has only retries" do
       @lanes.each { |lane| lane.attempts.restore(0, 1) }
       _session, sent, runtime = connection([lane_of(7)])
       open_breaker
@@ -253,7 +253,7 @@ module Penstock
       assert_equal 1, sent.size
     end
 
-    test "a connection that ends with a probe leaves it to the others" do
+    test "a connection that ends with a probe leaves probing to the others" do
       _session, sent, runtime = connection([lane_of(7)])
       open_breaker
       @runtime.run

@@ -32,7 +32,7 @@ module Penstock
       def emit(name, payload) = @events << [name, payload]
     end
 
-    # Says in the metadata whether it is clean.
+    # Writes to the metadata whether the commit is clean.
     class Codec
       def encode(_lane, _offset, clean:) = clean ? "clean" : ""
     end
@@ -63,7 +63,7 @@ module Penstock
       @committer.run
     end
 
-    test "what is marked beside a call that takes long is committed at an interval, though nothing else moves" do
+    test "marks made during a call that takes long are committed at an interval, though nothing else moves" do
       move(@lanes[0], 1)
       pass(5_000)
       answer
@@ -79,7 +79,7 @@ module Penstock
       assert_nil @committer.next_due
     end
 
-    test "keys side by side: what is marked when units have ended, or run for long, is committed at an interval" do
+    test "keys side by side: marks of units that have ended, or run for long, are committed at an interval" do
       parallel = Routing::Parallel.new(:message, 3, nil, :rolling, :current)
       lane = lane(route(manual: true, features: {parallel: parallel}), committed: 0)
       @session.all.replace([lane])
@@ -98,7 +98,7 @@ module Penstock
       end
     end
 
-    test "a commit that one partition asks for leaves those that are due by interval due" do
+    test "a commit requested for one partition leaves those that are due by interval due" do
       move(@lanes[0], 3)
       pass(1_000)
       @lanes[1].ledger.admit(0, 2, nil)
@@ -110,7 +110,7 @@ module Penstock
       assert_equal [[[1, 2, ""]], [[0, 3, ""]]], sent
     end
 
-    test "what was refused for now is not settled because another partition commits meanwhile" do
+    test "a commit that was refused for now isn't settled by another partition's commit meanwhile" do
       move(@lanes[0], 3)
       @committer.want([@lanes[0]], clean: true)
       answer(REBALANCE_IN_PROGRESS)
@@ -124,7 +124,7 @@ module Penstock
       assert_equal [0, 3, "clean"], sent.last.first
     end
 
-    test "the last commit of an owner who ends in order is sent again when refused, also where no offset moved" do
+    test "the last commit of an owner that ends in order is sent again when refused, also where no offset moved" do
       @lanes[0].committed!(0)
       @committer.want([@lanes[0]], clean: true)
       answer(REBALANCE_IN_PROGRESS)
@@ -135,7 +135,7 @@ module Penstock
       assert_equal [[[0, 0, "clean"]]] * 2, sent
     end
 
-    test "what nobody has acknowledged when its partition is given up is told, and that it runs again" do
+    test "a commit that isn't acknowledged when its partition is revoked is reported: its records run again" do
       move(@lanes[0], 3)
       @committer.want([@lanes[0]], clean: true)
       @committer.abandon(@lanes)
@@ -145,7 +145,7 @@ module Penstock
       assert_includes payload[:error].message, "orders/0 at 3 wasn't acknowledged in time"
     end
 
-    test "with an owner's last commit marks are over: what was answered true is in it" do
+    test "no marks are accepted after an owner's last commit: every mark that was answered true is in it" do
       move(@lanes[0], 1)
       @committer.want([@lanes[0]])
       @lanes[0].ledger.admit(1, 9, nil)
@@ -156,7 +156,7 @@ module Penstock
       assert_equal [[[0, 1, ""]], [[0, 4, "clean"]]], sent
     end
 
-    test "who waits hears of the commit that holds what was marked, not of one before" do
+    test "a waiting thread gets the answer of the commit that contains its marks, not of an earlier one" do
       move(@lanes[0], 3)
       @committer.want([@lanes[0]])
       wait = Runtime::CommitWait.new(@lanes[0])

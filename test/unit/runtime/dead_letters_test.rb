@@ -58,14 +58,14 @@ module Penstock
       @lane = filled(3, dead_letters(0))
     end
 
-    # The first record fails for good.
+    # The first record fails permanently.
     def bury(lane = @lane, letter: {}, **changes)
       burial = fail_at(lane, lane.next_unit, 0).first
       letter = Processing::Failure::Letter.new(**burial.letter.to_h, producer: @sender, **letter)
       @letters.add(lane, Processing::Failure::Burial.new(**burial.to_h, letter: letter, **changes))
     end
 
-    # As it is where the route wants what is too large to go with less.
+    # The same where the route allows letters with less content.
     LARGE = {reference: true, dispatch: {topic: "dead", key: "k", payload: "large", headers: {"from" => "web"}}}.freeze
 
     def too_large = KafkaError.new("too large", code: :msg_size_too_large, number: 10)
@@ -79,7 +79,7 @@ module Penstock
 
     def told = @session.events.map { |name, payload| payload[:type] || name }
 
-    # As {Sender}, of a producer with transactions.
+    # Like {Sender}, of a producer with transactions.
     class TransactionalSender < Sender
       attr_reader :arounds
 
@@ -91,7 +91,7 @@ module Penstock
       end
     end
 
-    test "with a transactional producer a letter waits while the end of its lane's transaction isn't known, and goes but once" do
+    test "with a transactional producer a letter waits while the end of its lane's transaction isn't known, and is sent once" do
       @sender = TransactionalSender.new
       claim = Object.new
       @lane.offset_slot.ask(claim)
@@ -104,20 +104,20 @@ module Penstock
       pass(1_000)
       assert_equal 1, @sender.arounds.compact.size
       @sender.handles.first.number = -185
-      @lane.drop([0]) # what could not be said then is known now: it was committed
+      @lane.drop([0]) # the outcome is known now: it was committed
       pass(60_000)
       pass(60_000)
       assert_equal [1, 1, true], [@sender.arounds.size, @lane.position, @lane.idle?]
     end
 
-    test "a letter that isn't to be one with its record's offset is sent by itself" do
+    test "a letter that isn't in one transaction with its record's offset is sent by itself" do
       @sender = TransactionalSender.new
       bury(together: false)
       pass(1_000)
       assert_equal [nil], @sender.arounds
     end
 
-    test "the record is complete, and the lane goes on, when the letter is acknowledged, not before" do
+    test "the record is complete, and the lane continues, when the letter is acknowledged, not before" do
       bury
       pass(5)
       assert_equal [0, false, [:dead_letter]], [@lane.position, @lane.idle?, @lane.holds.reasons]
@@ -127,7 +127,7 @@ module Penstock
       assert_equal [["dead_letter_queue.dispatched"], [[:moved]], 0], [told, @committer.asked, @letters.size]
     end
 
-    test "[DLQ event/manual dispatch] the event carries record, attempt, error and where it went" do
+    test "[DLQ event/manual dispatch] the event has record, attempt, error and the letter's topic" do
       bury
       @sender.handles.first.number = 0
       pass(1)
@@ -136,14 +136,14 @@ module Penstock
         payload.values_at(:topic, :partition, :offset, :attempt, :to) << payload[:message].offset
     end
 
-    test "[DLQ sync modes] it is committed at once where the route says so" do
+    test "[DLQ sync modes] the offset is committed at once where the route requires it" do
       bury(commit: true)
       @sender.handles.first.number = 0
       pass(1)
       assert_equal [[:want, [@lane]]], @committer.asked
     end
 
-    test "a failed dispatch is told each time and made again, later and later, without the record being run" do
+    test "each failed dispatch is reported and repeated with a longer wait, without the record being run" do
       bury
       waits = Array.new(4) do
         @sender.handles.last.number = -192
@@ -160,7 +160,7 @@ module Penstock
       assert_equal 0, @lane.position
     end
 
-    test "a full queue is tried again soon, and told once a letter" do
+    test "a full queue is tried again soon, and reported once per letter" do
       @sender.full = true
       bury
       5.times { pass(100) }
@@ -170,12 +170,12 @@ module Penstock
       assert_equal 1, @sender.handles.size
     end
 
-    # Where a closed producer was the application's it has another.
+    # If the closed producer was the application's, it has a replacement.
     Link = Struct.new(:other) do
       def producer_behind(_closed) = other
     end
 
-    test "a letter goes with what stands in the place of the application's producer when that was closed" do
+    test "a letter is sent with the replacement when the application's producer was closed" do
       other = Sender.new
       @letters = Runtime::DeadLetters.new(@session, @committer, Ports.new, Link.new(other))
       @sender.refusal, @sender.closed = ProducerClosedError.new("closed"), true
@@ -189,14 +189,14 @@ module Penstock
       assert_equal [1, %w[dead_letter_queue.dispatch.error dead_letter_queue.dispatched]], [@lane.position, told]
     end
 
-    test "with a closed producer that isn't the application's it waits, and says what can be done" do
+    test "with a closed producer that isn't the application's a letter waits, and the error shows what to do" do
       @letters = Runtime::DeadLetters.new(@session, @committer, Ports.new, Link.new(nil))
       @sender.refusal, @sender.closed = ProducerClosedError.new("the producer mine is closed"), true
       bury
       pass(500)
       messages = @session.events.map { |_name, payload| payload[:error].message }.uniq
       assert_equal [1, 0], [messages.size, @lane.position]
-      assert_includes messages.first, "the producer mine is closed. Whoever closed it must not"
+      assert_includes messages.first, "the producer mine is closed. Do not close this producer"
     end
 
     test "a producer that refuses or is closed fails the dispatch, never the loop" do
@@ -208,7 +208,7 @@ module Penstock
       assert_equal 1, @sender.handles.size
     end
 
-    test "what the producer refuses for its size goes with less at once, as little less as must be, told each time" do
+    test "a letter the producer refuses for its size is resent at once, omitting as little as possible, and reported each time" do
       @sender.refusal = too_large
       bury(letter: LARGE)
       3.times { pass(0) }
@@ -223,12 +223,12 @@ module Penstock
         [told.last, @session.events.last.last[:omitted], @lane.position]
     end
 
-    test "what was made with less already is told when it is on its way" do
+    test "a letter that was built with less content is reported when it is sent" do
       bury(letter: {**LARGE, refusal: MessageTooLargeError.new("large")})
       assert_equal [["dead_letter_queue.oversized.error"], 1], [told, @sender.handles.size]
     end
 
-    test "what a broker refuses for its size is sent alone before it goes with less: it may only have lain beside others" do
+    test "a letter refused for its size by a broker is sent alone before it is reduced: its batch may be the reason" do
       other = filled(3, dead_letters(0))
       [@lane, other].each { |lane| bury(lane, letter: LARGE) }
       @sender.handles.each { |handle| handle.number = 10 }
@@ -248,7 +248,7 @@ module Penstock
       assert_equal ["payload"], omitted
     end
 
-    test "others needn't wait for one that is refused again and again, but while it is on its way" do
+    test "others needn't wait for a letter that is refused again and again, except while it is under way" do
       bury(letter: LARGE.merge(reference: false))
       @sender.handles.first.number = 10
       pass(1)
@@ -259,7 +259,7 @@ module Penstock
       pass(600)
       assert_equal 2, @sender.handles.size, "it waits for the other's end"
       bury(third)
-      assert_equal 2, @sender.handles.size, "who comes later doesn't overtake it for ever"
+      assert_equal 2, @sender.handles.size, "a later letter doesn't overtake it for ever"
       @sender.handles.last.number = 0
       6.times { pass(50) }
       assert_equal 3, @sender.handles.size
@@ -268,7 +268,7 @@ module Penstock
       assert_equal [4, []], [@sender.handles.size, omitted]
     end
 
-    test "a record too large for its retry topic goes to the dead letters, whole if that takes it" do
+    test "a record too large for its retry topic is dead-lettered, whole if that is accepted" do
       @sender.refusal = too_large
       bury(letter: {reference: true, kind: :retry, dispatch: {topic: "orders.retry.1", payload: "large"},
                     instead: LARGE[:dispatch]})
@@ -280,7 +280,7 @@ module Penstock
         [told, @session.events.last.last[:to], omitted]
     end
 
-    test "a letter whose record turns out to be complete when it comes is done with, once" do
+    test "a letter whose record turns out to be complete is finished, once" do
       @sender = TransactionalSender.new
       burial = fail_at(@lane, @lane.next_unit, 0).first
       letter = Processing::Failure::Letter.new(**burial.letter.to_h, producer: @sender)
@@ -290,7 +290,7 @@ module Penstock
       assert_equal [0, ["dead_letter_queue.dispatched"], true], [@letters.size, told, @lane.idle?]
     end
 
-    test "a lane that is lost or sought takes its letters with it, and a late acknowledgement changes nothing" do
+    test "a lane that is lost or sought drops its letters, and a late acknowledgement changes nothing" do
       [-> { @lane.disown! }, -> { @lane.reincarnate(0) }].each do |interrupt|
         setup
         bury
@@ -313,7 +313,7 @@ module Penstock
       assert_equal 1, @lane.position
     end
 
-    test "it says when it wants to run again, and nothing without letters" do
+    test "the next run is due with the next letter, and never without letters" do
       assert_nil @letters.next_due
       bury
       assert_equal @clock.monotonic_ms + 1, @letters.next_due

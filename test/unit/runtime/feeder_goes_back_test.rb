@@ -6,11 +6,12 @@ require "penstock/runtime/feeder"
 require "penstock/execution/run_queue"
 
 module Penstock
-  # After an error of a consumer with manual offsets: the loop reads again what was handed out and never marked.
+  # Redelivery after an error of a consumer with manual offsets: the loop fetches again the records that were handed out and
+  # never marked.
   class FeederGoesBackTest < TestCase
     include TestSupport::Lanes
 
-    # What is asked of a session and its parts; it gives the records that the lane's source stands at.
+    # The session and its parts; hands out the records at the lane's source position.
     class Session
       attr_reader :all, :queue
 
@@ -62,7 +63,7 @@ module Penstock
       batch(from...@source.cursor, from: from, eof: ((@source.cursor == 6) ? 6 : nil), full: @source.cursor < 6)
     end
 
-    # As the loop's, as far as the source is concerned.
+    # Like the loop's ports, as far as the source is concerned.
     def ports
       source = @source
       Ports.new.tap do |ports|
@@ -76,7 +77,7 @@ module Penstock
       end
     end
 
-    # @return [Array<Array<Integer>>] what ran, until nothing waits or one of them has failed
+    # @return [Array<Array<Integer>>] the units that ran, until none waits or one of them has failed
     def work(failing = nil)
       ran = []
       loop do
@@ -96,7 +97,7 @@ module Penstock
       fails
     end
 
-    test "the lane waits as long as anything else holds it, then its source is sought to what was never marked" do
+    test "the lane waits as long as anything else holds it, then its source seeks to the first unmarked record" do
       assert_equal [[0, 1], [2], [3, 4]], work(3)
       @feeder.run
       assert_empty @ports.seeks
@@ -107,7 +108,7 @@ module Penstock
       assert_includes @ports.events, ["consumer.redelivery", {topic: "orders", partition: 0, offset: 0, count: 3}]
     end
 
-    test "an open breaker doesn't keep it: it needs a record to try" do
+    test "an open breaker doesn't delay redelivery: it needs a record to probe" do
       work(3)
       @lane.holds.expire(1_000_000)
       @lane.holds.add(:breaker)
@@ -118,7 +119,7 @@ module Penstock
       assert_equal [0], offsets_of(@lane.probe)
     end
 
-    test "where everything was marked meanwhile the lane goes on where it stands" do
+    test "where everything was marked meanwhile the lane continues at its position" do
       work(3)
       @lane.complete_through(3)
       @lane.holds.expire(1_000_000)
@@ -127,7 +128,7 @@ module Penstock
       assert_empty @ports.seeks
     end
 
-    test "the end of the partition is told behind the records that come again, not before" do
+    test "the end of the partition is reported after the records that come again, not before" do
       @topic.define_singleton_method(:eofed?) { true }
       work(5)
       @feeder.instance_variable_get(:@untold)[@lane] = @lane.incarnation

@@ -12,7 +12,7 @@ module Penstock
   class FeederTest < TestCase
     include TestSupport::Lanes
 
-    # What is asked of a session and its parts; it gives one batch a lane.
+    # The session and its parts; returns one batch per lane.
     class Session
       attr_reader :all, :queue, :batches
 
@@ -41,7 +41,7 @@ module Penstock
       def mailbox = nil
     end
 
-    # Lets every lane go on.
+    # Lets every lane continue.
     class Unsuspicious
       def open?(_lane) = true
       def pass?(_lane, _unit) = true
@@ -49,7 +49,7 @@ module Penstock
       def commit = nil
     end
 
-    # A pipeline that drops what a block says.
+    # A pipeline that drops the records that a block selects.
     Dropping = Struct.new(:drop, :calls) do
       def call(messages, _now, _wall, keys)
         self.calls += 1
@@ -78,7 +78,7 @@ module Penstock
       @feeder = Runtime::Feeder.new(@session, {@topic => assembly(@topic)}, @ports, ->(_topic) { 5 }, Unsuspicious.new)
     end
 
-    test "a take brings no more bytes than the partition's window leaves, whatever the settings' is" do
+    test "a take brings no more bytes than the partition's window has room for, even if the settings allow more" do
       window = Routing::Window.new(nil, 2_000)
       keyed = route(features: {parallel: Routing::Parallel.new(:message, 3, nil, :rolling, :current), window: window})
 
@@ -87,7 +87,7 @@ module Penstock
       assert_equal [1_000_000], asked_for(route).first(1)
     end
 
-    test "where more partitions have records than units may wait, each gets its turn" do
+    test "where more partitions have records than units may be queued, each gets its turn" do
       lanes = Array.new(9) { |partition| endless(partition) }
       session = Session.new(*lanes)
       feeder = Runtime::Feeder.new(session, {@topic => assembly(@topic)}, @ports, ->(_topic) { 2 }, Unsuspicious.new)
@@ -119,7 +119,7 @@ module Penstock
       session.asked
     end
 
-    # A partition whose records don't come to an end.
+    # A partition with an unlimited number of records.
     def endless(partition)
       lane = nil
       source = ->(most) { batch(lane.ledger.tail...(lane.ledger.tail + most), from: lane.ledger.tail, full: true) }
@@ -153,7 +153,7 @@ module Penstock
       @feeder.run
     end
 
-    # Units of the lane that were handed out: what they do, and their first offset.
+    # Units of the lane that were handed out: their actions and their first offsets.
     def handed_out
       units = @session.queue.withdraw(@lane.slot)
       units.map { |unit| [unit.action, *unit.messages.map(&:offset)] }.tap { @lane.take_back(units) }
@@ -171,7 +171,7 @@ module Penstock
 
     def mailbox(woken) = Object.new.tap { |one| one.define_singleton_method(:wake_up) { woken << one } }
 
-    test "where another loop's partitions have all places a loop is woken when one is free" do
+    test "where another loop's partitions have all places a loop is woken when one becomes free" do
       session = Session.new(endless(0), endless(1), endless(2), endless(3), endless(4), endless(5))
       Runtime::Feeder.new(session, {@topic => assembly(@topic)}, @ports, ->(_topic) { 2 }, Unsuspicious.new).run
       starved = beside(session, woken = [])
@@ -183,7 +183,7 @@ module Penstock
       assert_equal 7, Array.new(4) { session.queue.take(wait: false) }.compact.last[1].lane.partition
     end
 
-    test "[eofed] the end that is reached while a unit runs is told behind it" do
+    test "[eofed] an end that is reached while a unit runs is reported after the unit" do
       at_end
       running = begin_unit
       @session.batches << batch([], from: 1, eof: 1)
@@ -195,7 +195,7 @@ module Penstock
       assert_empty handed_out
     end
 
-    test "[eofed] where records come behind the end that wasn't told yet, it isn't told" do
+    test "[eofed] an end that wasn't reported yet isn't reported once records come after it" do
       at_end
       running = begin_unit
       @session.batches << batch([], from: 1, eof: 1) << batch([1], from: 1)
@@ -205,7 +205,7 @@ module Penstock
       refute @feeder.ends_untold?
     end
 
-    test "[eofed] the end isn't told before what was called back and finds no worker" do
+    test "[eofed] the end isn't reported before units that were called back and find no worker" do
       at_end
       places = 5
       feeder = Runtime::Feeder.new(@session, {@topic => assembly(@topic)}, @ports, ->(_topic) { places }, Unsuspicious.new)
@@ -232,7 +232,7 @@ module Penstock
       assert_nil @session.queue.take(wait: false)
     end
 
-    test "all parts of what waits whose time has come go in, on one turn" do
+    test "all parts of the intake that are due go in, on one turn" do
       rows = batch(0..5, from: 0)
       @lane.ledger.admit(0, 6, nil)
       messages = Messages.new(rows)

@@ -16,7 +16,7 @@ module Penstock
 
     def teardown = FileUtils.rm_rf(@folder)
 
-    test "a dump is a file that only its owner can read, and says where its times stand" do
+    test "a dump is a file that only its owner can read, and records the times at which it was written" do
       path = @dump.write("TTIN", [{topic: "orders"}])
       assert_equal 0o600, File.stat(path).mode & 0o777
       contents = JSON.parse(File.read(path))
@@ -29,7 +29,7 @@ module Penstock
       assert_empty Dir.children(@folder)
     end
 
-    test "only the newest ten are kept, and files of others are left alone" do
+    test "only the newest ten are kept, and files of other users are ignored" do
       File.write(File.join(@folder, "notes.json"), "mine")
       paths = Array.new(13) do
         @clock.advance(1_000)
@@ -39,7 +39,7 @@ module Penstock
       assert_path_exists File.join(@folder, "notes.json")
     end
 
-    test "a link that lies where a dump would go is not followed" do
+    test "a link in the place of a dump is not followed" do
       target = File.join(@folder, "target")
       first = @dump.write("TTIN", [{}])
       File.delete(first)

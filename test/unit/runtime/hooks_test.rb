@@ -10,7 +10,7 @@ module Penstock
   class HooksTest < TestCase
     include TestSupport::Lanes
 
-    # Counts the workers it was asked for.
+    # Counts the requested workers.
     class Pool
       attr_reader :started
 

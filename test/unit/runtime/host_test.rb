@@ -10,7 +10,7 @@ module Penstock
     Settings = Struct.new(:flight_recorder_path)
     Loop = Struct.new(:recording)
 
-    # Remembers what it is told.
+    # Records its events.
     class Told
       attr_reader :events
 
@@ -27,7 +27,7 @@ module Penstock
       end
     end
 
-    test "a flight that can't be written is told, and keeps nobody from what comes next, whatever is wrong with it" do
+    test "a flight dump that can't be written is reported, and any error there lets the caller continue" do
       Dir.mktmpdir do |folder|
         [[File.join(folder, "none"), 1], [folder, Float::NAN], [folder, "\xFF"]].each do |place, value|
           host(place).dump_flight("loop error", [Loop.new([{entries: [value]}])])

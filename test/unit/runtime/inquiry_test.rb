@@ -9,7 +9,7 @@ module Penstock
   class InquiryTest < TestCase
     Claim = Struct.new(:producer, :transaction)
 
-    # Says what became of a transaction, one answer after the other.
+    # Returns the outcome of a transaction, one answer after another.
     class Producer
       attr_reader :answers
 
@@ -24,7 +24,7 @@ module Penstock
 
     def run_for(claim) = Runtime::Inquiry.new(claim, @mailbox, pause: ->(delay_ms) { @pauses << delay_ms }).run
 
-    test "a producer is asked, ever later, until it knows, and the loop is told" do
+    test "a producer is asked, at growing intervals, until it knows, and the loop gets the answer" do
       claim = Claim.new(Producer.new(*[:unknown] * 8, :committed), nil)
       run_for(claim)
       assert_equal [20, 40, 80, 160, 320, 640, 1_000, 1_000], @pauses
@@ -32,7 +32,7 @@ module Penstock
       assert_equal [claim, :committed], [word.claim, word.fate]
     end
 
-    test "an error is told, of each kind once, and the question asked again" do
+    test "an error is reported, once per class, and the question repeated" do
       answers = [-> { raise IOError }, -> { raise IOError }, -> { raise ArgumentError }, -> { :committed }]
       producer = Object.new
       producer.define_singleton_method(:settle_transaction) { |_transaction| answers.shift.call }
@@ -41,7 +41,7 @@ module Penstock
       assert_equal [:committed, [IOError, ArgumentError], 3], [@mailbox.shift.fate, told.map(&:class), @pauses.size]
     end
 
-    test "where there can be no thread for it that is answered, and the loop goes on" do
+    test "where no thread can be started, inquire returns false and the loop continues" do
       host = Runtime::Host.allocate
       threads = Object.new
       threads.define_singleton_method(:start) { |_name| raise ThreadError, "can't create Thread" }
@@ -52,7 +52,7 @@ module Penstock
       assert_equal [ThreadError], told.map(&:class)
     end
 
-    test "with the loop the question ends" do
+    test "the inquiry ends with the loop" do
       @mailbox.close
       run_for(Claim.new(Producer.new(:unknown), nil))
       assert_empty @pauses

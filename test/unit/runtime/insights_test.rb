@@ -11,7 +11,7 @@ module Penstock
 
     Group = Struct.new(:topics)
     Session = Struct.new(:group, :lanes, :reporter, :mailbox)
-    # Does at once what is for later.
+    # Runs deferred work at once.
     class Reporter
       def later = yield
     end
@@ -35,7 +35,7 @@ module Penstock
       @insights.come(-> { {"topics" => {"orders" => {"partitions" => partitions}}} })
     end
 
-    test "what was known once stays, also when the partition isn't fetched any more" do
+    test "known statistics are kept, also when the partition isn't fetched any more" do
       insights
       assert_empty @insights.of(@lane)
       come(hi_offset: 10)
@@ -45,7 +45,7 @@ module Penstock
       assert_equal 10, @insights.of(@lane)["hi_offset"]
     end
 
-    test "the lag is counted from how far the application has come; unknown ends stay as the client says" do
+    test "the lag is counted from the application's position; unknown ends stay as the client reports them" do
       insights
       come(hi_offset: 10, ls_offset: 8, consumer_lag_stored: -1)
       assert_equal [3, 5], @insights.of(@lane).values_at("stored_offset", "consumer_lag_stored")
@@ -53,7 +53,7 @@ module Penstock
       assert_equal(-1, @insights.of(@lane)["consumer_lag_stored"])
     end
 
-    test "a partition that must have some is held until it has, and the loop is woken for it" do
+    test "a partition that requires statistics is held until there are some, and the loop is woken for it" do
       insights(required: true)
       @insights.run
       assert_equal [:insights], @lane.holds.reasons
@@ -64,7 +64,7 @@ module Penstock
       assert_empty @lane.holds.reasons
     end
 
-    test "nothing is taken apart where no route asks" do
+    test "statistics aren't parsed where no route uses them" do
       insights(inline_insights: nil)
 
       assert_nil @insights.come(-> { raise "asked" })

@@ -7,7 +7,7 @@ require "support/virtual_clock"
 
 module Penstock
   class LagCompensationTest < TestCase
-    # Answers with the ends it was given; what is asked runs at once.
+    # Answers with the ends it was given; requests run at once.
     class Driver
       attr_reader :asked
       attr_accessor :ends, :error
@@ -43,7 +43,7 @@ module Penstock
       Runtime::LagCompensation.new(@driver, @host, settings, **options)
     end
 
-    # What is told of partition 0 when statistics say this of it.
+    # The corrected figures of partition 0 for these statistics.
     def emit(end_offset, lag:, queued: 5, after: 5_000, partitions: nil)
       @clock.advance(after)
       numbers = {"hi_offset" => end_offset, "ls_offset" => end_offset, "consumer_lag" => lag, "consumer_lag_stored" => -1,
@@ -55,7 +55,7 @@ module Penstock
 
     def stand_still(times) = Array.new(times) { emit(100, lag: 10) }
 
-    test "[lag compensation] the lag of a partition of which nothing is fetched moves on, and doesn't snap back on resume" do
+    test "[lag compensation] the lag of a partition that isn't fetched grows, and doesn't jump back on resume" do
       @driver.ends = {["orders", 0] => 150}
       assert_equal [[10, 100, 100]] * 2, stand_still(2)
       assert_empty @driver.asked
@@ -66,12 +66,12 @@ module Penstock
       stand_still(1)
       assert_equal [90, 180, 180], emit(100, lag: 10, after: 1)
 
-      assert_equal [80, 180, 180], emit(100, lag: 0, queued: 0, after: 1), "goes on, and nothing is fetched yet"
+      assert_equal [80, 180, 180], emit(100, lag: 0, queued: 0, after: 1), "it continues, and nothing is fetched yet"
       assert_equal [75, 185, 185], emit(185, lag: 75, after: 1)
-      assert_equal [2, 3, 3], emit(3, lag: 2, after: 1), "the log began anew"
+      assert_equal [2, 3, 3], emit(3, lag: 2, after: 1), "the log began again"
     end
 
-    test "one question for all, at most each interval, and none of what is being fetched" do
+    test "one request for all partitions, at most one per interval, and none for those that are being fetched" do
       still = {"hi_offset" => 9, "ls_offset" => 9, "consumer_lag" => 1, "fetchq_cnt" => 1}
       4.times do
         emit(0, lag: 0, after: 2_500, partitions: {"0" => still.dup, "1" => still.dup, "2" => still.merge("fetchq_cnt" => 0)})
@@ -82,7 +82,7 @@ module Penstock
       assert_equal [[["orders", 0, -1], ["orders", 1, -1]]] * 2, @driver.asked
     end
 
-    test "a partition that went and came back begins anew" do
+    test "a partition that went and came back starts again" do
       @driver.ends = {["orders", 0] => 150}
       stand_still(3)
       emit(0, lag: 0, partitions: {})
@@ -90,7 +90,7 @@ module Penstock
       assert_equal [10, 100, 100], emit(100, lag: 10)
     end
 
-    test "an error is told, a lag that isn't known stays so, and 0 turns it off" do
+    test "an error is reported, an unknown lag stays unknown, and 0 disables compensation" do
       @driver.error = KafkaError.build(number: -185, name: "_TIMED_OUT", message: "no answer")
       stand_still(3)
       assert_equal [["error.occurred", "lag_compensation.refresher.error"]], @host.told

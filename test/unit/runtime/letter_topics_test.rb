@@ -10,7 +10,7 @@ module Penstock
   class LetterTopicsTest < TestCase
     include TestSupport::Failing
 
-    # A cluster that knows some topics and refuses to make others.
+    # A cluster that knows some topics and refuses to create others.
     class Cluster
       attr_reader :made
 
@@ -37,36 +37,36 @@ module Penstock
 
     def topic(**queue) = route(features: dead_letters(0, **queue))
 
-    test "what is missing is made, with as many partitions as the source" do
+    test "missing topics are created, with the number of partitions of the source" do
       assert_equal [["dead", 6]], check(Cluster.new({"orders" => 6}), topic).made
       assert_empty check(Cluster.new({"dead" => 1}), topic).made
       tiers = route(features: {retry_topics: Routing::RetryTopics.new(nil, [5, 9], "dead", 0)})
       assert_equal %w[orders.retry.1 orders.retry.2 dead], check(Cluster.new({}), tiers).made.map(&:first)
     end
 
-    test "nobody is asked where nothing is put away, or into no topic" do
+    test "the cluster isn't asked where no record is dead-lettered, or no topic is set" do
       nobody = Class.new { def topics(**) = raise("asked") }.new
       check(nobody, route, topic(topic: false), topic(topic: :strategy, strategy: -> {}))
       assert_empty @log.string
     end
 
-    test "a topic that can't be made is an error at boot, all of them at once" do
+    test "topics that can't be created are an error at boot, all of them at once" do
       error = assert_raises(ConfigurationError) do
         check(Cluster.new({}, "dead" => :topic_authorization_failed, "grave" => :policy_violation), topic, topic(topic: "grave"))
       end
       assert_equal 2, error.problems.size
-      assert_includes error.message, "its records go to dead when they fail"
+      assert_includes error.message, "its failed records go to dead"
     end
 
-    test "one that another process makes meanwhile is there" do
+    test "a topic that another process creates meanwhile counts as existing" do
       check(Cluster.new({}, "dead" => :topic_already_exists), topic)
       assert_empty @log.string
     end
 
-    test "a cluster that is away doesn't keep the application from starting" do
+    test "a cluster that can't be reached doesn't keep the application from starting" do
       away = Class.new { def topics(**) = raise(KafkaError.build(number: -195, name: "_TRANSPORT", message: "away")) }.new
       check(away, topic)
-      assert_includes @log.string, "could not be asked"
+      assert_includes @log.string, "could not check"
     end
   end
 end

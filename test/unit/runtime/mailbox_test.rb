@@ -13,7 +13,7 @@ module Penstock
 
     def outcome(**fields) = Processing::Outcome.new(finished: true, **fields)
 
-    test "while the loop is calm an outcome that went well wakes nobody, and is read with what comes next" do
+    test "while the loop is calm a successful outcome doesn't wake it, and is read with the next message" do
       refute @mailbox.calm?(true)
       @mailbox.post(first = outcome)
       assert_equal 0, @wakes
@@ -22,7 +22,7 @@ module Penstock
       assert_equal [first, second], @mailbox.take_all
     end
 
-    test "what was posted quietly isn't waited over once the loop isn't calm any more" do
+    test "the loop doesn't wait while quietly posted messages are there, once it isn't calm any more" do
       @mailbox.calm?(true)
       @mailbox.post(outcome)
       assert @mailbox.calm?(false)
@@ -30,7 +30,7 @@ module Penstock
       assert_equal 1, @wakes
     end
 
-    test "a wish and a stop wake the loop however calm it is" do
+    test "a request and a stop wake the loop even if it is calm" do
       @mailbox.calm?(true)
       @mailbox.post(:stop)
       @mailbox.post(Runtime::Mailbox::Request.new(nil, :commit))
@@ -38,7 +38,7 @@ module Penstock
       assert_equal 2, @wakes
     end
 
-    test "what was taken and not dealt with comes first the next time" do
+    test "messages that were taken and not handled come first the next time" do
       3.times { |number| @mailbox.post(number.to_s.to_sym) }
       taken = @mailbox.take_all
       taken.shift
@@ -48,7 +48,7 @@ module Penstock
       assert_equal %i[1 2 last], @mailbox.take_all
     end
 
-    test "who waits for an answer when nobody reads any more hears no" do
+    test "a thread that waits for an answer from a closed mailbox gets false" do
       wait = Runtime::CommitWait.new(nil, 0)
       @mailbox.close
       @mailbox.post(wait)

@@ -18,7 +18,7 @@ class MissingTopicsTest < Penstock::TestCase
     @missing = Penstock::Runtime::MissingTopics.new(Group.new(Struct.new(:id).new("app")), @reporter, @clock)
   end
 
-  test "a missing topic is told once, whoever finds it out, until it was there" do
+  test "a missing topic is reported once by survey and client together, until it has existed again" do
     2.times { @missing.tell("orders") }
     assert_equal [["connection.topic", "orders", false]],
       @reporter.events.map { |name, payload| [name, payload[:topic], payload[:exists]] }
@@ -28,7 +28,7 @@ class MissingTopicsTest < Penstock::TestCase
     assert_equal 2, @reporter.events.size
   end
 
-  test "a pattern that matches nothing is no news" do
+  test "a pattern that matches nothing isn't reported" do
     @missing.tell("^aud.*")
 
     assert_empty @reporter.events
@@ -36,7 +36,7 @@ class MissingTopicsTest < Penstock::TestCase
     assert_empty @missing.names
   end
 
-  test "it knows what is missing and since when" do
+  test "the missing topics and the time of the last report are known" do
     @missing.tell("orders")
     @missing.tell("clicks")
     @missing.found("orders")

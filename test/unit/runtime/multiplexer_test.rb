@@ -11,7 +11,7 @@ module Penstock
     Group = Struct.new(:name, :consumer_group_id, :multiplexing, :connection) do
       def on_connection(number) = dup.tap { |copy| copy.connection = number }
     end
-    # A loop that has what a test says.
+    # A loop whose partitions the test sets.
     Loop = Struct.new(:group, :standing, :finished) do
       alias_method :finished?, :finished
     end
@@ -44,7 +44,7 @@ module Penstock
       thread&.join
     end
 
-    # Time goes on while a change is awaited.
+    # Time passes while a change is awaited.
     def change
       wait_until(5, "a change") do
         @now += 20
@@ -57,7 +57,7 @@ module Penstock
       3.times { observe_for(0.06).then { @now += each_ms } }
     end
 
-    test "a group has the loops it says: one, a fixed number, or as many as it begins with" do
+    test "a group has the configured loops: one, a fixed number, or the number it starts with" do
       plain = Group.new("plain", "cg", nil)
       loops = multiplexer(plain, group("fixed", min: 2, max: 2), group("dynamic", boot: 2))
 
@@ -68,7 +68,7 @@ module Penstock
       assert_nil(@multiplexer.watch(nil) {})
     end
 
-    test "a loop is asked for where one has several partitions, and given back where it has none" do
+    test "a loop is requested where one has several partitions, and ended where it has none" do
       (first,), = multiplexer(group("g"))
       first.standing = [2, true]
       watching do
@@ -85,7 +85,7 @@ module Penstock
         Array.new(3) { @events.pop }
     end
 
-    test "two groups of the same members take turns, one change a delay" do
+    test "two groups of the same members take turns, one change per delay" do
       loops = multiplexer(group("a"), group("b")).flatten
       loops.each { |each| each.standing = [2, true] }
       watching do

@@ -14,7 +14,7 @@ module Penstock
     Group = Struct.new(:generation, :member_id)
     Word = Consumer::Claim::Word
 
-    # Session, its driver and its group in one: what is sent is remembered, the clock stands.
+    # Session, its driver and its group in one: requests are recorded, the clock doesn't move.
     class Session
       attr_accessor :now, :member, :direct
       attr_reader :all, :sent, :events, :posted
@@ -40,7 +40,7 @@ module Penstock
       def emit(name, payload) = @events << [name, payload]
     end
 
-    # Remembers which lanes are to be read again.
+    # Records which lanes are to be read again.
     class Opening
       attr_reader :asked
 
@@ -70,7 +70,7 @@ module Penstock
     def answer(claim) = claim.wait(0)
     def told(claim, fate) = @slots.ended(Word.new(claim, fate))
 
-    test "one transaction has the slot; the next one gets it with what the first has committed" do
+    test "one transaction has the slot; the next one gets it with the offsets that the first has committed" do
       first, second = claim(3, metadata: "mine"), claim(5)
       assert_equal ["orders", 0, 4], answer(first).row.first(3)
       assert_equal "mine", Native::Envelope.decode(answer(first).row[3], base: 4, topic: "orders").user_metadata
@@ -83,7 +83,7 @@ module Penstock
       assert_equal [4, false], [@lane.position, @lane.in_transaction?]
     end
 
-    test "nothing is committed beside it, and what was wanted meanwhile is committed behind it" do
+    test "nothing is committed during a transaction, and commits wanted meanwhile are sent after it" do
       granted = claim(3)
       @committer.want([@lane], clean: true)
       @session.now = 10_000
@@ -95,7 +95,7 @@ module Penstock
       assert_equal [["orders", 0, 4]], @session.sent.last.last.map { |row| row.first(3) }
     end
 
-    test "while a commit of the lane is under way none is granted" do
+    test "while a commit of the lane is under way no claim is granted" do
       @lane.complete_through(1)
       @committer.want([@lane])
       waiting = claim(3)
@@ -105,7 +105,7 @@ module Penstock
       assert_equal 4, answer(waiting).row[2]
     end
 
-    test "beside an owner's last commit none is granted, nor behind it" do
+    test "no claim is granted during an owner's last commit, nor after it" do
       waiting = claim(3)
       told(waiting, :aborted)
       @committer.want([@lane], clean: true)
@@ -114,7 +114,7 @@ module Penstock
       assert_equal :refused, answer(claim(3))
     end
 
-    test "what isn't ours any more is refused, whoever has the slot" do
+    test "claims on lanes that aren't ours any more are refused, also while the slot is taken" do
       claim(3)
       waiting = claim(5)
       @lane.disown!
@@ -124,19 +124,19 @@ module Penstock
       assert_equal :refused, answer(claim(5, incarnation: 7))
     end
 
-    test "behind a seek to the end, where nothing was read yet, nobody has anything to commit" do
+    test "after a seek to the end, before anything was read, no transaction has anything to commit" do
       @lane.reincarnate(nil)
       assert_equal :refused, answer(claim(3))
     end
 
-    test "a member that isn't who it was when the lane came is granted nothing, and one without an id least of all" do
+    test "a claim isn't granted to a member with another id than the lane was assigned with, least of all to one without an id" do
       [Group.new(-1, ""), Group.new(3, ""), nil, Group.new(4, "another")].each do |member|
         assert_empty @opening.asked
         @session.member = member
         assert_equal :refused, answer(claim(3)), member.inspect
       end
       assert_equal [[@lane, 0]], @opening.asked.map { |asked| asked.first(2) }
-      assert_equal "me", @lane.member_id # what is known of it is still of the life before
+      assert_equal "me", @lane.member_id # its state is still that of the old membership
       @opening.asked.first.last.call
       assert_equal 4, answer(late = claim(3)).row[2]
       told(late, :aborted)
@@ -157,7 +157,7 @@ module Penstock
       assert_equal [[outcome], 4, true], [@settled, @lane.position, @lane.open?]
     end
 
-    test "an outcome that comes without a word about its transaction means that nobody knows" do
+    test "an outcome that comes without the end of its transaction means that the end isn't known" do
       unit = @lane.next_unit
       lost = claim(3, unit: unit)
       assert @slots.put_off?(Processing::Outcome.new(unit: unit))
@@ -166,7 +166,7 @@ module Penstock
       assert_equal [0, 1], [@lane.position, @settled.size]
     end
 
-    test "where nobody can say it the group is asked; until then, and once only, the outcome waits" do
+    test "where the producer can't be asked the group is; until its answer, and only once, the outcome waits" do
       unit = @lane.next_unit
       lost = claim(3, unit: unit)
       told(lost, :lost)
@@ -180,7 +180,7 @@ module Penstock
       assert_equal [[outcome], false, 4], [@settled, @lane.in_transaction?, @lane.position]
     end
 
-    test "a reading that nobody answers any more ends with the lane, or with the connection" do
+    test "a reading without an answer ends with the lane, or with the connection" do
       unit = @lane.next_unit
       lost = claim(3, unit: unit)
       @slots.put_off?(outcome = Processing::Outcome.new(unit: unit))
@@ -192,7 +192,7 @@ module Penstock
       assert_equal [outcome], @settled
     end
 
-    test "a commit that is heard of behind the stop's end still counts, one of an earlier incarnation doesn't" do
+    test "a commit that becomes known after the stop's end still counts, one of an earlier incarnation doesn't" do
       granted = claim(3)
       @lane.cut_off!
       told(granted, :committed)
@@ -206,7 +206,7 @@ module Penstock
       assert_equal 7, @lane.position
     end
 
-    test "a claim that its worker took back is forgotten" do
+    test "a claim that its worker withdrew is forgotten" do
       first, second, third = claim(3), claim(5), claim(7)
       told(second, :aborted)
       told(first, :aborted)
@@ -214,7 +214,7 @@ module Penstock
       assert_equal 8, answer(third).row[2]
     end
 
-    test "what has no room in the metadata waits until others have moved the base; a broker that takes less gets less" do
+    test "a claim that doesn't fit the metadata waits until others have moved the base; a broker that accepts less gets less" do
       @lane.ledger.budget = 30
       (2..9).step(2) { |offset| @lane.complete([admitted(offset)]) }
       exact = exact(7, metadata: "m" * 100)
@@ -226,7 +226,7 @@ module Penstock
       assert_equal 15, @lane.ledger.budget
     end
 
-    test "what has no room is looked at again when the ledger has changed, not on every turn" do
+    test "a claim that doesn't fit is checked again when the ledger has changed, not on every turn" do
       @lane.ledger.budget = 30
       looks = 0
       @session.define_singleton_method(:group_metadata) { (looks += 1) && @member }
@@ -240,7 +240,7 @@ module Penstock
       assert_equal [0, 2], [answer(waiting).row[2], looks]
     end
 
-    test "a broker that takes less metadata gets the offset alone, then half as much" do
+    test "a broker that accepts less metadata gets the offset alone, then half as much" do
       refused = claim(3)
       refused.too_large = answer(refused).row[3].bytesize
       told(refused, :aborted)
@@ -254,7 +254,7 @@ module Penstock
 
     def decoded(claim) = Native::Envelope.decode(answer(claim).row[3], base: answer(claim).row[2], topic: "orders")
 
-    test "where the user's metadata have no room, the record that everybody waits for goes without them, which is told once" do
+    test "a record that all others wait for is committed without the user's metadata if they don't fit, which is reported once" do
       @lane.ledger.budget = 1_024
       @lane.marks.store_metadata("m" * 1_000)
       @lane.complete([admitted(3)])
@@ -267,7 +267,7 @@ module Penstock
       assert_equal [1, true, 1_000], [reduced.size, reduced.first > 1_024, @lane.marks.metadata.size]
     end
 
-    test "where the broker takes less than usual, others go without the user's metadata too; else they wait for the base" do
+    test "where the broker accepts less, other claims go without the user's metadata too; otherwise they wait for the base" do
       @lane.complete([admitted(3), admitted(5)])
       @lane.ledger.budget = 1_024
       first = exact(7, metadata: "m" * 1_000)
@@ -279,7 +279,7 @@ module Penstock
       assert_equal [1, nil], [answer(base).row[2], answer(waiting)]
     end
 
-    test "the record that everybody waits for goes although what is complete beyond it has no room: the broker may say so" do
+    test "a record that all others wait for is committed even if the offsets beyond it don't fit: the broker may require it" do
       @lane.ledger.budget = 10
       @lane.complete([admitted(3), admitted(5)])
       base = claim(0)
@@ -289,7 +289,7 @@ module Penstock
       assert_equal [1, nil], answer(claim(0)).row.values_at(2, 3)
     end
 
-    test "who has room goes first, whoever waits for the base" do
+    test "claims that fit are granted first, even if others wait for the base" do
       @lane.ledger.budget = 400
       @lane.complete([admitted(3)])
       busy = exact(4)
@@ -300,7 +300,7 @@ module Penstock
       assert_equal 1, answer(base).row[2]
     end
 
-    test "what is complete beyond the offset isn't left out as long as there may be room for it" do
+    test "completed offsets beyond the committed one aren't omitted as long as they may fit later" do
       @lane.complete([admitted(5)])
       refused = claim(3)
       refused.too_large = 4_096
@@ -311,7 +311,7 @@ module Penstock
       assert_equal [4, nil], answer(claim(3)).row.values_at(2, 3)
     end
 
-    test "that the broker found too much is remembered of a partition that is still here" do
+    test "a broker's refusal of too much metadata isn't remembered for a partition that is gone" do
       refused = claim(3)
       refused.too_large = 4_096
       @session.all.clear
@@ -319,14 +319,14 @@ module Penstock
       assert_equal [false, []], [@committer.bare?(@lane), @session.events]
     end
 
-    test "claims that wait when the connection ends are refused at once: who waits holds a producer" do
+    test "claims that wait when the connection ends are refused at once: waiting workers hold a producer" do
       claim(3)
       waiting = claim(5)
       @slots.close
       assert_equal :refused, answer(waiting)
     end
 
-    test "where nobody could be found to ask for a transaction's end, one is looked for again" do
+    test "where no thread could ask for a transaction's end, another attempt is made" do
       found = false
       @slots = Runtime::OffsetSlots.new(@session, @committer, @opening, codec: @codec, settle: @settled.method(:<<),
         inquire: ->(claim) { (@inquired << claim) && found })
@@ -343,7 +343,7 @@ module Penstock
       assert_equal 2, @inquired.size
     end
 
-    # Of the record alone, whatever lies before it.
+    # Of the record alone, not of those before it.
     def exact(offset, metadata: nil)
       Consumer::Claim.new(lane: @lane, incarnation: 0, unit: nil, metadata: metadata, producer: nil, transaction: nil,
         marks: [[Consumer::Claim::Exact.new(admitted(offset)), offset]]).tap { |claim| @slots.asked(claim) }

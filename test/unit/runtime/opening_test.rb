@@ -10,7 +10,7 @@ module Penstock
     include TestSupport::Lanes
 
     Source = Struct.new(:id, :cursor)
-    # A driver that is only asked for committed offsets.
+    # A driver that only receives requests for committed offsets.
     class Driver
       attr_reader :asked, :seeks
 
@@ -23,7 +23,7 @@ module Penstock
       def fetch_committed(token, keys, **) = @asked << [token, keys]
     end
 
-    # What Opening asks of a session, with a clock that stands.
+    # The session as Opening uses it, with a clock that doesn't move.
     class Session
       attr_accessor :now
       attr_reader :driver, :events, :lanes
@@ -40,7 +40,7 @@ module Penstock
       def emit(name, payload) = @events << [name, payload]
     end
 
-    # Remembers who was adopted.
+    # Records the adopted lanes.
     class Committer
       attr_reader :lanes
 
@@ -93,7 +93,7 @@ module Penstock
       assert_equal({retry: 5_000}, adopted.holds.to_h)
     end
 
-    test "metadata of another program, however long, can be read and keep nothing from being committed" do
+    test "metadata of another program, of any length, can be read and doesn't prevent commits" do
       [1_024, 3_000].each do |size|
         adopted = new_lane
         @opening.open([adopted])
@@ -104,7 +104,7 @@ module Penstock
       end
     end
 
-    test "an offset that a transaction holds is asked for until the transaction has ended" do
+    test "a committed offset that a transaction blocks is requested until the transaction has ended" do
       lane = new_lane
       @opening.open([lane])
       200.times do
@@ -119,7 +119,7 @@ module Penstock
         @session.events.map { |name, event| [name, event[:reason]] }.uniq
     end
 
-    test "that a transaction holds an offset is told: it may be one that the process's last life left open" do
+    test "a transaction that blocks an offset is reported: the process's last run may have left it open" do
       told = 0
       @opening = Runtime::Opening.new(@session, codec: @codec, committer: @committer, unstable: -> { told += 1 })
       @opening.open([new_lane])
@@ -131,7 +131,7 @@ module Penstock
       assert_equal 1, told
     end
 
-    test "a lane whose ledger can't be trusted begins where the group stands, also where the group never had anything" do
+    test "a lane whose ledger can't be trusted begins at the group's offset, also where the group has none" do
       lane = lane(committed: 40)
       @session.lanes << lane
       admit(lane, batch(40..49, from: 40))
@@ -149,7 +149,7 @@ module Penstock
       assert_equal([[40, 45], [45, 44]], @session.events.map { |_name, told| told.values_at(:old_offset, :offset) })
     end
 
-    test "a request without an answer is repeated, and the partition stays closed however long that takes" do
+    test "a request without an answer is repeated, and the partition isn't opened until there is one" do
       lane = new_lane
       @opening.open([lane])
       answer(-1001, number: 14)
@@ -178,7 +178,7 @@ module Penstock
       assert_match(/load/i, reports.first[:reason])
     end
 
-    test "a request for which there can be no thread is made again" do
+    test "a request for which no thread can be started is repeated" do
       @driver.define_singleton_method(:fetch_committed) { |*, **| raise Errno::EAGAIN, "a thread of the driver" }
       @opening.open([lane = new_lane])
       @driver.singleton_class.remove_method(:fetch_committed)
@@ -188,7 +188,7 @@ module Penstock
       assert lane.open?
     end
 
-    test "without our patches a request that times out may mean that a transaction holds the offset" do
+    test "without our patches a request that times out may mean that a transaction blocks the offset" do
       ended = []
       [true, false].each do |patched|
         @opening = Runtime::Opening.new(@session, codec: @codec, committer: @committer, unstable: -> { ended << patched },
@@ -199,7 +199,7 @@ module Penstock
       assert_equal [false], ended
     end
 
-    test "an answer for a lane that has gone meanwhile is dropped" do
+    test "an answer for a lane that is gone is dropped" do
       lane = new_lane
       @opening.open([lane])
       @session.lanes.clear
@@ -220,7 +220,7 @@ module Penstock
       assert_equal [0, 1], offsets_of(lane.next_unit)
     end
 
-    test "a topic begins where its route says, whatever the others of its connection say" do
+    test "a topic begins where its route specifies, even if others of its connection begin elsewhere" do
       {"earliest" => :earliest, "latest" => nil}.each do |initial, sought|
         lane = new_lane(initial_offset: initial)
         @opening.open([lane])
@@ -230,7 +230,7 @@ module Penstock
       end
     end
 
-    test "the metadata of somebody else is the user's, damaged ones are told" do
+    test "another program's metadata counts as the user's; damaged metadata is reported" do
       lane = new_lane
       @opening.open([lane])
       answer(42, "their own")

@@ -6,11 +6,11 @@ require "penstock/runtime/orphaned_units"
 require "penstock/runtime/rebalances"
 
 module Penstock
-  # A partition waits for what still runs of its former life, on its own connection and on others of the process.
+  # A partition waits for units that still run from its previous assignment, on its own connection and on others of the process.
   class OrphanedUnitsTest < TestCase
     include TestSupport::Lanes
 
-    # What is asked of a session: which units of the process run.
+    # The session's pool: which units of the process run.
     Session = Struct.new(:running, :orphaned_units) do
       def current?(_lane) = true
       def pool = self
@@ -31,7 +31,7 @@ module Penstock
 
     def waits? = @rebalances.__send__(:wait_for_others, @lane)
 
-    # @return [Processing::Unit] that runs in a lane that was given up here
+    # @return [Processing::Unit] that runs in a lane that was revoked here
     def left_here
       old = lane_of("group")
       admit(old, batch(0..0, from: 0))

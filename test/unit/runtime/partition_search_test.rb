@@ -8,7 +8,7 @@ module Penstock
   class PartitionSearchTest < TestCase
     Group = Struct.new(:assigned)
 
-    # A cluster whose topics a test changes; remembers what was announced.
+    # A cluster whose topics a test changes; records the announced partitions.
     class Driver
       attr_reader :announced, :topics
 
@@ -32,7 +32,7 @@ module Penstock
 
     def emit(name, payload) = @told << [name, *payload.values_at(:topic, :partition, :partitions)]
 
-    # Runs a search until the block is over.
+    # Runs a search until the block has ended.
     def searching(assigned, driver, interval_ms: 10)
       search = Runtime::PartitionSearch.new(Group.new(assigned), driver, self, interval_ms: interval_ms)
       thread = Thread.new { search.run }
@@ -47,7 +47,7 @@ module Penstock
       driver.announced.pop
     end
 
-    test "where all that is named was found the search is over" do
+    test "the search ends when every named partition was found" do
       driver = Driver.new("a" => 4, "b" => 1)
       searching({"a" => [1, 3], "b" => [0]}, driver) do |thread|
         assert_equal [[["a", 1], ["a", 3]], [["b", 0]]], [announced(driver), announced(driver)]
@@ -56,7 +56,7 @@ module Penstock
       assert_empty @told
     end
 
-    test "where all are wanted those that are added come alone" do
+    test "where all partitions are wanted, added ones are announced alone" do
       driver = Driver.new("a" => 2)
       searching({"a" => :all}, driver) do
         assert_equal [["a", 0], ["a", 1]], announced(driver)
@@ -66,7 +66,7 @@ module Penstock
       assert_empty @told
     end
 
-    test "a partition that doesn't exist is told once and found later; a topic that doesn't is told by others" do
+    test "a missing partition is reported once and found later; a missing topic is reported elsewhere" do
       driver = Driver.new("a" => 1)
       searching({"a" => [0, 1], "b" => [0]}, driver) do
         assert_equal [["a", 0]], announced(driver)
@@ -77,7 +77,7 @@ module Penstock
       assert_equal [["connection.partition_missing", "a", 1, 1]], Array.new(@told.size) { @told.pop }
     end
 
-    test "an answer that is an error is told once, and doesn't end the search" do
+    test "an error is reported once, and doesn't end the search" do
       driver = Driver.new("a" => KafkaError.build(number: -199, name: "_BAD_MSG"))
       searching({"a" => :all}, driver) do
         wait_until(40, "the error") { !@told.empty? }
@@ -88,7 +88,7 @@ module Penstock
       assert_equal [["error.occurred", nil, nil, nil]], Array.new(@told.size) { @told.pop }
     end
 
-    test "a broker that can't be asked is asked again, and a closed connection ends the search" do
+    test "a broker that can't be reached is asked again, and a closed connection ends the search" do
       driver = Driver.new("a" => KafkaError.build(number: -195, name: "_TRANSPORT"))
       searching({"a" => :all}, driver) do |thread|
         observe_for(0.1)

@@ -32,7 +32,7 @@ module Penstock
 
     def keyed(**options) = route(features: {parallel: Parallel.new(:message, 4, nil, false)}, **options)
 
-    test "a unit beyond the limit is told once, each of several that run side by side" do
+    test "a unit beyond the limit is reported once, each of several that run side by side" do
       lane = lane(keyed, committed: 0)
       assemble(lane, 0..2)
       patience(lane, [lane.next_unit, lane.next_unit])
@@ -41,7 +41,7 @@ module Penstock
       assert_equal [["consumer.long_running", 0, 10_000], ["consumer.long_running", 1, 10_000]], @session.told
     end
 
-    test "a lane whose records wait for a worker says so" do
+    test "a lane whose records wait for a worker is reported" do
       lane = lane(committed: 0)
       admit(lane, batch(0..2, from: 0))
       patience(lane, [])
@@ -64,7 +64,7 @@ module Penstock
       assert_equal(1, @session.told.count { |name, *| name == "lane.unmarked" })
     end
 
-    test "as long as something isn't complete the loop wakes once a second: marks come without a word" do
+    test "while records are incomplete the loop wakes once a second, because marking doesn't wake it" do
       lane = lane(route(manual: true), committed: 0)
       assemble(lane, 0..1)
       settle(lane, lane.next_unit)

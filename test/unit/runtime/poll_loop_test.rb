@@ -5,9 +5,9 @@ require "support/virtual_clock"
 require "penstock/runtime/poll_loop"
 
 module Penstock
-  # How long the loop waits, and when it looks at its timers.
+  # How long the loop waits, and when it checks its timers.
   class PollLoopTest < TestCase
-    # A loop's parts and what it shares, as far as its waiting goes.
+    # A loop's parts and what it shares, as far as its waiting is concerned.
     class Parts
       attr_accessor :hungry, :calm, :next_due, :hasty, :working
 
@@ -36,7 +36,7 @@ module Penstock
     def wait_ms = @loop.__send__(:wait_ms)
     def timers? = @loop.__send__(:timers?)
 
-    test "a loop that never waits looks at its timers all the same" do
+    test "a loop that never waits checks its timers all the same" do
       assert_equal 1_000, wait_ms
       @parts.next_due = @clock.monotonic_ms + 5
       @mailbox.post(:scaled)
@@ -47,7 +47,7 @@ module Penstock
       assert timers?
     end
 
-    test "it doesn't look at them on each of its turns" do
+    test "a busy loop doesn't check its timers on each of its turns" do
       @parts.hungry = true
       wait_ms
       @clock.advance(20)
@@ -57,7 +57,7 @@ module Penstock
       refute timers?
     end
 
-    test "a connection is closed also where giving up its partitions fails" do
+    test "a connection is closed also where revoking its partitions fails" do
       closed = []
       driver = Object.new
       driver.define_singleton_method(:close) { |timeout_ms| closed << timeout_ms }
@@ -67,7 +67,7 @@ module Penstock
       assert_equal 1, closed.size
     end
 
-    test "without a connection too somebody asks for a transaction's end; while nobody can, the word waits for the next one" do
+    test "without a connection a transaction's end is inquired too; while that fails, the word waits for the next connection" do
       claim = Consumer::Claim.new(lane: nil, incarnation: 0, unit: nil, marks: [], metadata: nil, producer: nil, transaction: nil)
       found = []
       clock = @clock
@@ -82,7 +82,7 @@ module Penstock
       end
     end
 
-    test "it waits until the next timer, at most as long as anybody may need it" do
+    test "the loop waits until the next timer, or less while outcomes don't wake it" do
       @parts.next_due = @clock.monotonic_ms + 300
       assert_equal 300, wait_ms
       @parts.calm = @parts.working = true

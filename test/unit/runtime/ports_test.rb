@@ -9,7 +9,7 @@ module Penstock
   class PortsTest < TestCase
     include TestSupport::Lanes
 
-    # A driver that only remembers seeks.
+    # A driver that only records seeks.
     class Driver
       attr_reader :seeks
       attr_accessor :high
@@ -30,7 +30,7 @@ module Penstock
 
     Quarantine = Struct.new(:max_crashes)
 
-    # Remembers what is to be committed.
+    # Records the lanes to commit.
     class Committer
       attr_reader :wanted
 
@@ -48,7 +48,7 @@ module Penstock
       @unit = @lane.next_unit
     end
 
-    test "[seek same position] a seek to where the lane stands keeps what was prefetched" do
+    test "[seek same position] a seek to the lane's own position keeps prefetched records" do
       @ports.seek(@lane, 3, :user)
       assert_empty @driver.seeks
       assert_equal [3, 0], [@lane.position, @lane.incarnation]
@@ -61,19 +61,19 @@ module Penstock
       assert_nil @lane.next_unit
     end
 
-    test "the end is what the last fetch said" do
+    test "the end is that of the last fetch" do
       @driver.high = 40
       @ports.seek(@lane, :latest, :user)
       assert_equal [[40], 40], [@driver.seeks, @lane.position]
     end
 
-    test "an unknown end is left to the library" do
+    test "an unknown end is left to librdkafka" do
       @ports.seek(@lane, :latest, :user)
       assert_equal [-1], @driver.seeks
       assert_nil @lane.position
     end
 
-    # Of eight records a former owner has completed two, and tried one of the others in vain.
+    # Of eight records an earlier owner has completed two, and tried one of the others without success.
     def taken_over(topic)
       @lane = lane(topic)
       @lane.adopt(0, [[3, 4], [6, 7]])
@@ -88,7 +88,7 @@ module Penstock
       [offsets_of(unit), unit.attempt]
     end
 
-    test "where a filter goes on nothing runs that a former owner has completed, and failures still count" do
+    test "after a filter moves forward no record runs that an earlier owner has completed, and failures still count" do
       taken_over(route)
       @ports.seek(@lane, 2, :filter)
       assert_equal [[2], 1, 2, [@lane]], [@driver.seeks, @lane.incarnation, @lane.position, @committer.wanted]
@@ -99,26 +99,26 @@ module Penstock
       assert_equal [[[2], 1], [[4], 1], [[5], 3], [[7, 8], 1]], Array.new(4) { consumed(@lane.next_unit) }
     end
 
-    test "keys side by side: what was tried in vain waits no longer for a filter that goes on, and no shorter" do
+    test "keys side by side: the back-off of a failed record is neither longer nor shorter after a filter moves forward" do
       taken_over(route(features: {parallel: Routing::Parallel.new(:message, 3, nil, :rolling, :current)}))
       @ports.seek(@lane, 2, :filter)
       assert_equal [[[3, 4], [6, 7]], {5 => 2}, 400, {}],
         [@lane.ledger.ranges, @lane.attempts.to_h, @lane.adopted_until, @lane.holds.to_h]
     end
 
-    test "a filter that goes back asks for everything from there on, as a user's seek does" do
+    test "a filter that moves back requests everything from there on, as a user's seek does" do
       taken_over(route)
       @ports.seek(@lane, 1, :filter)
       assert_equal [1, [], {}], [@lane.position, @lane.ledger.ranges, @lane.attempts.to_h]
     end
 
-    test "with manual offsets a filter goes back, if anywhere: also behind what isn't marked" do
+    test "with manual offsets a filter's seek always counts as moving back, even past records that aren't marked" do
       taken_over(route(manual: true))
       @ports.seek(@lane, 2, :filter)
       assert_equal [2, [], {}], [@lane.position, @lane.ledger.ranges, @lane.attempts.to_h]
     end
 
-    test "a filter that goes on saves no record from being suspected of having killed the process, one that goes back does" do
+    test "after a filter moves forward suspects stay suspects; moving back clears them" do
       {2 => [2, {5 => 2}, true], 1 => [0, {}, false]}.each do |offset, expected|
         taken_over(route)
         @lane.suspects = suspects = Processing::Failure::Suspects.new(Quarantine.new(3))
@@ -129,7 +129,7 @@ module Penstock
       end
     end
 
-    test "a source that is put back where the ledger stands is no seek of the user's" do
+    test "moving the source to the ledger's position isn't a seek of the user's" do
       @ports.seek(@lane, 6, :discontinuity)
       assert_equal [[6], 0, 0], [@driver.seeks, @lane.incarnation, @lane.position]
     end

@@ -15,7 +15,7 @@ module Penstock
       def close = self.closed = true
     end
 
-    # Session, its driver, its pool and the hooks in one: the clock stands, hooks are over at once.
+    # Session, its driver, its pool and the hooks in one: the clock doesn't move, hooks end at once.
     class Session
       attr_accessor :now
       attr_reader :all, :sent, :answered, :settings, :events
@@ -61,7 +61,7 @@ module Penstock
       @rebalances = Runtime::Rebalances.new(@session, committer: @committer, opening: nil, lanes: nil, hooks: @session)
     end
 
-    test "a revocation waits for the last commit of what it takes away" do
+    test "a revocation waits for the last commit of the revoked partitions" do
       @lane.complete_through(3)
       @rebalances.happened([:revoke, [@lane.key], false])
       assert_equal [[["orders", 0, 3]], 0], [@session.sent.last.last.map { |row| row.first(3) }, @session.answered]
@@ -70,7 +70,7 @@ module Penstock
       assert_equal [1, true, []], [@session.answered, @lane.source.closed, @session.all]
     end
 
-    test "one whose last commit nobody acknowledges is answered when its time is over, and says so" do
+    test "a revocation whose last commit isn't acknowledged is answered when its time has passed, and an error is emitted" do
       @lane.complete_through(3)
       @rebalances.happened([:revoke, [@lane.key], false])
       @session.now = 30_000
@@ -85,7 +85,7 @@ module Penstock
       end
     end
 
-    test "where a unit outlasts the drain, what is done by then is committed before: of its partition, and of the others" do
+    test "where a unit outlasts the drain, completed offsets are committed before its end: of its partition, and of the others" do
       other = another_lane
       @lane.next_unit
       @lane.marks.mark(1)
@@ -103,7 +103,7 @@ module Penstock
       assert_equal [30_000, 1, 1], [@session.now, @session.sent.size, @session.answered]
     end
 
-    test "it doesn't wait for a partition that is being read again: of that nothing can be committed" do
+    test "a revocation doesn't wait for a partition that is being read again: nothing of it can be committed" do
       @lane.complete_through(3)
       @lane.doubtful = true
       @rebalances.happened([:revoke, [@lane.key], false])
@@ -111,8 +111,8 @@ module Penstock
       refute @rebalances.pending?
     end
 
-    # A thread that asks in the midst of it would count no partitions.
-    test "while an assignment is taken over, nothing is at rest" do
+    # A thread that asks during an assignment would count no partitions.
+    test "while an assignment is taken over, the group isn't idle" do
       opening = Object.new
       def opening.open(_lanes) = nil
       rebalances = Runtime::Rebalances.new(@session, committer: @committer, opening: opening, lanes: nil, hooks: @session)
@@ -125,7 +125,7 @@ module Penstock
       assert_equal [[false, false], true], [asked, rebalances.at_rest?]
     end
 
-    test "but for the commit of it that was under way before" do
+    test "a revocation waits for a commit of such a partition that was under way before" do
       @lane.complete_through(3)
       @committer.want([@lane])
       @lane.doubtful = true

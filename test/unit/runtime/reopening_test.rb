@@ -10,7 +10,7 @@ require "penstock/runtime/offset_slots"
 require "penstock/runtime/opening"
 
 module Penstock
-  # A lane that begins anew where the group stands, with everything that has a say in it.
+  # A lane that starts again from the group's offset, with every part that takes part in it.
   class ReopeningTest < TestCase
     include TestSupport::Lanes
 
@@ -18,7 +18,7 @@ module Penstock
     Source = Struct.new(:cursor)
     Quarantine = Struct.new(:max_crashes)
 
-    # Session, its driver, its mailbox and its group in one: what is asked for is remembered, the clock stands.
+    # Session, its driver, its mailbox and its group in one: requests are recorded, the clock doesn't move.
     class Session
       attr_accessor :now, :member, :queued
       attr_reader :all, :sent, :events, :asked, :seeks, :called_back
@@ -69,24 +69,24 @@ module Penstock
 
     def told(claim, fate) = @slots.ended(Consumer::Claim::Word.new(claim, fate))
 
-    # The group says where it stands.
+    # The group reports its offset.
     def read(offset, metadata = nil, token: @session.asked.last.first)
       @opening.answered([:committed, token, 0, nil, [["orders", 0, offset, metadata, -1, 0]]])
     end
 
-    # A transaction of which nobody can say how it ended.
+    # A transaction whose outcome isn't known.
     def lose(offset)
       claim(offset).tap { |lost| %i[unknown lost].each { |fate| told(lost, fate) } }
     end
 
-    # As user code does it outside of a unit.
+    # The same as from user code outside of a unit.
     def seek(offset)
       @lane.reincarnate(offset)
       @session.seek(nil, offset)
       @committer.want([@lane])
     end
 
-    test "a seek that overtakes the reading stands, and is committed behind it" do
+    test "a seek during the reading takes precedence, and is committed after it" do
       lose(5)
       seek(3)
       assert_empty @session.sent
@@ -96,7 +96,7 @@ module Penstock
       refute_includes @session.events.map(&:first), "offsets.reopened"
     end
 
-    test "while it is read no transaction carries its offset and nothing is committed, whoever asks" do
+    test "during the reading no transaction carries the lane's offset and nothing is committed, even on request" do
       @session.member = Group.new(4, "another")
       @lane.complete_through(2)
       assert_equal :refused, claim(5).wait(0)
@@ -112,7 +112,7 @@ module Penstock
       assert_equal [["orders", 0]] * 1, @session.asked.flat_map(&:last)
     end
 
-    test "who waits for the commit of a mark that it dropped hears no, of one that is made behind it yes" do
+    test "a commit of a mark that was dropped is answered false, a commit of a later mark true" do
       @lane.marks.mark(6)
       early, late = Array.new(2) { Runtime::CommitWait.new(@lane) }
       lose(2)
@@ -127,7 +127,7 @@ module Penstock
       assert_equal [false, false, true], [early, late, again].map { |wait| wait.wait(0) }
     end
 
-    test "it is read once at a time, and who asks meanwhile hears of the same answer" do
+    test "the offset is read once at a time, and later requests get the same answer" do
       heard = []
       @opening.again(@lane, 0) { heard << :first }
       @opening.again(@lane, 0) { heard << :second }
@@ -148,7 +148,7 @@ module Penstock
       assert_equal [0, 6, 0], [@lane.position, @lane.ledger.tail, @lane.source.cursor]
     end
 
-    test "what waits for a worker is called back: it would run for nothing" do
+    test "queued units are called back: they would run in vain" do
       @session.queued = [@lane.next_unit]
       lose(5)
       assert_equal [0, []], [@lane.in_flight, @session.queued]
@@ -157,7 +157,7 @@ module Penstock
       assert @lane.idle?
     end
 
-    test "it takes from the metadata what a lane takes that was assigned" do
+    test "the metadata is used as for a newly assigned lane" do
       @lane.suspects = Processing::Failure::Suspects.new(Quarantine.new(3))
       @lane.adopted_metadata = "of the first adoption"
       other = lane(committed: 0)
@@ -174,7 +174,7 @@ module Penstock
       assert_equal [{retry: 4_000}, [[7, 8]]], [@lane.holds.to_h, @lane.ledger.ranges]
     end
 
-    test "metadata that can't be read are told, and none of the first adoption's are left" do
+    test "unreadable metadata is reported, and none of the first adoption's is left" do
       @lane.adopted_metadata = "of the first adoption"
       lose(3)
       read(5, @codec.encode(@lane, 4, clean: false))
@@ -184,7 +184,7 @@ module Penstock
       assert_nil @lane.adopted_metadata
     end
 
-    # A record that was alone at two deaths; that it runs is committed. The group gives the partition out anew.
+    # A record that was alone at two deaths; that it runs is committed. The group assigns the partition again.
     def announced
       @lane.suspects = Processing::Failure::Suspects.new(Quarantine.new(3))
       @lane.suspects.adopt(unclean: 1, crashes: {0 => 2}, clean: false)
@@ -194,7 +194,7 @@ module Penstock
       [unit, @codec.encode(@lane, 0, clean: false)]
     end
 
-    test "a record that ran, or was called back, when its lane began anew has killed nobody by that" do
+    test "a record that ran, or was called back, when its lane started again gets no death counted for that" do
       [->(unit) { @lane.suspects.ended(unit) }, ->(unit) { @session.queued = [unit] }].each do |and_then|
         setup
         unit, committed = announced
@@ -205,7 +205,7 @@ module Penstock
       end
     end
 
-    test "as long as it runs what is committed next still counts it" do
+    test "while such a record runs the next commit still counts it" do
       unit, committed = announced
       claim(0)
       read(0, committed)
@@ -214,7 +214,7 @@ module Penstock
       assert_empty @lane.suspects.counts(0)
     end
 
-    test "that its process lives on isn't a death: nothing becomes suspect by it, what is suspected stays so" do
+    test "a reopening isn't a death: no record becomes suspect by it, and suspects stay suspect" do
       [[true, [0, false]], [false, [1, true]]].each do |clean, known|
         @lane.suspects = Processing::Failure::Suspects.new(Quarantine.new(3))
         @lane.suspects.adopt(unclean: 0, crashes: {}, clean: clean)

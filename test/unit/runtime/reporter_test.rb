@@ -7,7 +7,7 @@ require "penstock/runtime/threads"
 
 module Penstock
   class ReporterTest < TestCase
-    # Starts the thread only when the test says so, so that the queue fills.
+    # Starts the thread only when the test requests it, so that the queue fills.
     class HeldThreads
       def start(_name, &block)
         @block = block
@@ -26,7 +26,7 @@ module Penstock
       @reporter = Runtime::Reporter.new(@monitor, HeldThreads.new, capacity: 3, reserved: 1)
     end
 
-    test "what waits is published before it ends, in order" do
+    test "queued events are published before the reporter ends, in order" do
       @reporter.emit("app.quiet", {server_id: 1})
       @reporter.emit("app.quiet", {server_id: 2})
       @reporter.close(1)
@@ -34,7 +34,7 @@ module Penstock
       assert_equal [1, 2], @heard
     end
 
-    test "a listener that ends the reporter's thread keeps nothing from those who listen to what comes later" do
+    test "a listener that ends the reporter's thread doesn't prevent later events from being published" do
       ended = Thread::Queue.new
       @monitor.subscribe("app.quiet") do |event|
         ended << (event[:server_id].zero? ? Thread.current : :heard)
@@ -50,7 +50,7 @@ module Penstock
       reporter.close(40)
     end
 
-    test "a full queue makes nobody wait; what is dropped is counted, and errors still find room" do
+    test "a full queue makes no thread wait; dropped events are counted, and errors still find room" do
       3.times { |id| @reporter.emit("app.quiet", {server_id: id}) }
       @reporter.emit("error.occurred", {type: "librdkafka.error", error: RuntimeError.new})
       @reporter.close(1)
@@ -58,7 +58,7 @@ module Penstock
       assert_equal [[0, 1, "librdkafka.error"], 1], [@heard, @reporter.dropped]
     end
 
-    test "after the end nothing raises into whoever emits" do
+    test "after the end emitting an event raises nothing" do
       @reporter.emit("app.quiet", {server_id: 1})
       @reporter.close(1)
       @reporter.emit("app.quiet", {server_id: 2})
@@ -66,7 +66,7 @@ module Penstock
       assert_equal [[1], 1], [@heard, @reporter.dropped]
     end
 
-    test "an event that can't be made is told as an error, and the next one is published" do
+    test "an event that can't be built is reported as an error, and the next one is published" do
       @reporter.emit("app.quiet", -> { raise "broken" })
       @reporter.emit("app.quiet", {server_id: 2})
       @reporter.close(1)
@@ -74,8 +74,8 @@ module Penstock
       assert_equal ["callbacks.statistics.error", 2], @heard
     end
 
-    test "what nobody listens to isn't queued" do
-      @reporter.emit("app.running", -> { flunk "made for nobody" })
+    test "events without listeners aren't queued" do
+      @reporter.emit("app.running", -> { flunk "built without a listener" })
       @reporter.close(1)
 
       assert_empty @heard

@@ -16,7 +16,7 @@ module Penstock
       end
     end
 
-    test "a key's back-off ends in time also where an open breaker waits for a record to try, not where the user pauses" do
+    test "a key's back-off ends in time also while an open breaker waits for a record to probe, not while the user pauses" do
       lane = lane(route(features: {parallel: Parallel.new(:key, 4, nil, false)}), committed: 0)
       admit(lane, batch([0], from: 0))
       unit = lane.next_unit
@@ -27,7 +27,7 @@ module Penstock
       assert_nil session(lane).next_due
     end
 
-    test "that a key's back-off has ended is written down also while its lane is held: a replay ends it then, too" do
+    test "the end of a key's back-off is recorded also while its lane is held: a replay ends it then, too" do
       lane = lane(route(features: {parallel: Parallel.new(:key, 4, nil, false)}), committed: 0)
       admit(lane, batch([0], from: 0))
       settle(lane, lane.next_unit, error: RuntimeError.new, now: 0)

@@ -9,14 +9,14 @@ require "penstock/runtime/session"
 require "penstock/runtime/settler"
 
 module Penstock
-  # What is called back when a unit comes to its end, and which stall that lifts.
+  # Which units are called back when a unit ends, and which stall that lifts.
   class SettlerTest < TestCase
     include TestSupport::Lanes
 
-    # What a worker's answer about filters says: nothing is kept back.
+    # A worker's result of filters that let every record pass.
     Prepared = Struct.new(:messages, :keys, :dropped, :rest, :seek_to, :hold, :events)
 
-    # Ports that hand units to the queue.
+    # Ports that push units to the queue.
     class Pushing < TestSupport::Lanes::Ports
       def initialize(queue)
         super()
@@ -69,16 +69,16 @@ module Penstock
       @settler.call(outcome)
     end
 
-    test "what was interrupted while user code was asked about records is asked again, where keys run side by side too" do
+    test "a preparing unit that was interrupted is run again, where keys run side by side too" do
       consuming(route(features: {parallel: Parallel.new(:key, 4, nil, false)}))
       ends(preparing, @lane.prepare_slot, error: Interrupted.new("somebody"))
 
       again = ask
-      assert again, "the unit that asks waits behind a stall that nobody lifts"
+      assert again, "the preparing unit waits for a stall that is never lifted"
       assert_equal [0, 1, 2], offsets_of(again)
     end
 
-    test "that asking failed lifts no stall of units" do
+    test "a failed preparing unit lifts no stall of units" do
       unit = preparing
       @lane.slot.stalled = true
       ends(unit, @lane.prepare_slot, error: Interrupted.new("somebody"))
@@ -86,7 +86,7 @@ module Penstock
       assert @lane.slot.stalled
     end
 
-    test "a unit that failed lifts the stall of units, not of what asks" do
+    test "a unit that failed lifts the stall of units, not of preparing ones" do
       @lane.prepare = nil
       admit(@lane, batch(0..2, from: 0))
       @queue.push(@lane.slot, @lane.next_unit)

@@ -40,12 +40,12 @@ module Penstock
       assert_equal 3, @registry.all.size
     end
 
-    test "where the route wants none there is none" do
+    test "a route without a breaker has none" do
       assert_nil of("orders", breaker: false)
       assert_empty @registry.all
     end
 
-    test "what opened it is told with the record, what is held, and for how long at most" do
+    test "the event of an opened breaker has the record, the topics held, and the longest hold" do
       breaker = of("orders")
       fail_twice(breaker)
       name, event = breaker.take_news
@@ -55,7 +55,7 @@ module Penstock
       assert_nil breaker.take_news
     end
 
-    test "what is open is listed with its age and what is left" do
+    test "open breakers are listed with their age and their time left" do
       assert_empty @registry.open
       fail_twice(of("orders"))
       @clock.advance(5_000)
@@ -64,7 +64,7 @@ module Penstock
       assert_empty @registry.open
     end
 
-    test "of many threads that fail and succeed at once each change is announced once, and it ends where it stands" do
+    test "of many threads that fail and succeed at once each change is announced once, and the last state counts" do
       breaker = of("orders")
       workers = Array.new(4) do |worker|
         Thread.new do

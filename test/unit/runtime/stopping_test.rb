@@ -12,7 +12,7 @@ module Penstock
   class StoppingTest < TestCase
     include TestSupport::Lanes
 
-    # Everything that a stop asks, in one: nothing runs, hooks and commits are done at once.
+    # All parts that a stop uses, in one: nothing runs, hooks and commits are done at once.
     class Around
       attr_accessor :feeding, :done
       attr_reader :all, :orphaned_units, :events, :abandoned
@@ -48,7 +48,7 @@ module Penstock
       @stopping = Runtime::Stopping.new(@around, committer: @around, hooks: @around, rebalances: @around)
     end
 
-    # A unit that ran to its end, of whose transaction nobody knows whether it was committed.
+    # A unit that ran to its end, whose transaction may or may not have been committed.
     def put_off
       unit = @lane.next_unit
       claim = Consumer::Claim.new(lane: @lane, incarnation: 0, unit: unit, marks: [], metadata: nil, producer: nil,
@@ -71,12 +71,12 @@ module Penstock
       end
     end
 
-    test "with nothing out a stop is done at once" do
+    test "without running units a stop is done at once" do
       stop
       assert_equal [true, []], [@stopping.done?, @stopping.unfinished]
     end
 
-    test "offsets that nobody has acknowledged when the time is over are told" do
+    test "offsets that aren't acknowledged when time runs out are reported" do
       @around.done = false
       stop
       assert_equal [:committing, nil], [@stopping.stage, @around.abandoned]
@@ -84,12 +84,12 @@ module Penstock
       assert_equal [[@lane], []], [@around.abandoned, @stopping.unfinished]
     end
 
-    test "what was acknowledged in time is told by nobody" do
+    test "offsets that were acknowledged in time aren't reported" do
       stop
       assert_equal [true, nil], [@stopping.done?, @around.abandoned]
     end
 
-    test "a unit whose outcome waits for its transaction's end is named, and isn't finished when the time is over" do
+    test "a unit whose outcome waits for its transaction's end is named, and isn't finished when time runs out" do
       unit = put_off
       stop
       assert_equal :draining, @stopping.stage
@@ -98,7 +98,7 @@ module Penstock
       assert_equal [["app.interrupting", {jobs: [unit]}]], @around.events.first(1)
     end
 
-    test "one on a partition that was given up meanwhile is named too" do
+    test "such a unit on a partition that was revoked meanwhile is named too" do
       unit = put_off
       @around.orphaned_units.add(@lane)
       @around.all.clear

@@ -9,7 +9,7 @@ require "penstock/execution/threads/pool"
 
 module Penstock
   # The real run queue, real workers and real lanes under a small loop that takes, settles, calls back, relieves and interrupts
-  # by chance. `STRESS_SEED=n` repeats its choices; how the threads interleave is the machine's affair.
+  # at random. `STRESS_SEED=n` repeats its choices; the interleaving of threads varies.
   class StressTest < TestCase
     include TestSupport::Lanes
 
@@ -17,7 +17,7 @@ module Penstock
     KEYS = %w[a b c d e].freeze
     Parallel = Struct.new(:by, :max_partitions, :partitioner, :consistent?, :offset_metadata_strategy)
 
-    # What user code sees: nothing beside its key, nothing before its turn. Written by workers.
+    # The order that user code sees: no unit at the same time as another of its key, none before its turn. Written by workers.
     class Witness
       attr_reader :wrongs, :done
 
@@ -50,7 +50,7 @@ module Penstock
       end
     end
 
-    # User code by chance: quick, slow, failing, ending its thread.
+    # Random user code: quick, slow, failing, ending its thread.
     class Runner
       attr_writer :calm
 
@@ -145,7 +145,7 @@ module Penstock
 
     def now = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC, :millisecond)
 
-    test "each unit's outcome comes once, keys stay apart and in order, and nothing is left behind" do
+    test "each unit has one outcome, keys stay apart and in order, and no unit is left" do
       ends = now + SECONDS * 1_000
       turn(true) while now < ends && @wrongs.empty? && @witness.wrongs.empty?
       @runner.calm = true
@@ -166,7 +166,7 @@ module Penstock
       assert_equal({ready: 0, hooks: 0, idle_workers: 0, running: 0}, @queue.snapshot)
     end
 
-    # What the loop does, a turn.
+    # The actions of the loop, one per turn.
     def turn(wild)
       first = @mailbox.wait(2)
       [first, *@mailbox.take_all].compact.each { |outcome| settle_one(outcome) }
@@ -178,7 +178,7 @@ module Penstock
     def settle_one(outcome)
       unit = outcome.unit
       lane = unit.lane
-      return @wrongs << "an outcome of a unit that isn't out: #{unit.messages.offsets}" unless @out.delete(unit)
+      return @wrongs << "an outcome of a unit that wasn't handed out: #{unit.messages.offsets}" unless @out.delete(unit)
       lane.returned(unit)
       lane.unit_took(unit, outcome.time_us)
       call_back(lane, unstall: true) unless lane.rolling? || outcome.smooth?

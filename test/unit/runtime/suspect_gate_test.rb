@@ -5,7 +5,7 @@ require "penstock/runtime/suspect_gate"
 
 module Penstock
   class SuspectGateTest < TestCase
-    # A lane's suspects, as far as the gate looks.
+    # A lane's suspects, as far as the gate uses them.
     Suspects = Struct.new(:running) do
       def announced? = running
     end
@@ -17,11 +17,11 @@ module Penstock
 
     def enter(index, prime: false, now: 0) = @gate.enter(@lanes[index], prime, now) { @lanes[index].running = true }
 
-    test "what nothing counts against yet runs side by side, a lane each" do
+    test "suspects without a counted crash run side by side, one per lane" do
       assert_equal [true, true], [enter(0), enter(1)]
     end
 
-    test "what was counted runs when no other suspect does, and none begins meanwhile" do
+    test "a counted suspect runs when no other suspect does, and none starts meanwhile" do
       enter(0)
       refute enter(1, prime: true)
       refute @lanes[1].running
@@ -32,7 +32,7 @@ module Penstock
       assert enter(2, prime: true)
     end
 
-    test "who waits to be alone isn't overtaken for ever, and doesn't keep the others out once it is gone" do
+    test "a suspect that waits to be alone isn't overtaken for ever, and doesn't keep the others out once it is gone" do
       enter(0)
       refute enter(1, prime: true, now: 10)
       refute enter(2, now: 20)

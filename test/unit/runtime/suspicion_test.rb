@@ -12,7 +12,7 @@ module Penstock
   class SuspicionTest < TestCase
     include TestSupport::Lanes
 
-    # What is asked of a session, with a clock that stands.
+    # The session, with a clock that doesn't move.
     class Session
       attr_accessor :now, :high
       attr_reader :events
@@ -28,7 +28,7 @@ module Penstock
       def current?(_lane) = true
     end
 
-    # Remembers whose lanes are to be committed and who waits for it.
+    # Records which lanes are to be committed and which callbacks wait for it.
     class Committer
       attr_reader :waits, :wanted
 
@@ -44,8 +44,8 @@ module Penstock
         want([wait.lane])
       end
 
-      # What is wanted is sent, and the commit is acknowledged, or refused.
-      # @param whole [Boolean] whether there was room for all it has to say
+      # The wanted commit is sent and acknowledged, or refused.
+      # @param whole [Boolean] whether all its metadata fitted
       def answer(answer, whole: true)
         lanes, @wanted = @wanted, []
         waits, @waits = @waits, []
@@ -111,13 +111,13 @@ module Penstock
       units.map { |each| offsets_of(each) }
     end
 
-    # The commit is answered, and the loop turns.
+    # The commit is answered, and the loop runs a turn.
     def answer(lane, answer = true, **how)
       @committer.answer(answer, **how)
       hand_out(lane)
     end
 
-    # A unit that was started ends well.
+    # A unit that was started succeeds.
     def end_unit(lane, index = -1)
       unit = @started[index].last
       @suspicion.clear(lane) if lane.suspects.ended(unit)
@@ -140,7 +140,7 @@ module Penstock
       assert_equal [[0, 1, 2, 3]], hand_out(lane)
     end
 
-    test "a commit that isn't answered holds the lane no longer than its patience" do
+    test "a commit that isn't answered delays the lane at most as long as its limit" do
       lane = suspected_lane
       hand_out(lane)
       expire(lane, 4_999)
@@ -151,16 +151,16 @@ module Penstock
       assert lane.open?
     end
 
-    test "suspects go to a worker in a group, when the commit that announces it is acknowledged" do
+    test "suspects go to a worker in a group, when the commit that announces the group is acknowledged" do
       lane = told(suspected_lane(unclean: 0))
       assert_equal [[], 1, [lane]], [hand_out(lane), lane.in_flight, @committer.wanted]
       assert_equal [{0 => 0, 1 => 0, 2 => 0, 3 => 0}, 1], [decoded(lane).crashes, decoded(lane).unclean_adoptions]
-      assert_empty @session.events, "one unclean end is no news"
+      assert_empty @session.events, "one unclean end isn't reported"
       answer(lane)
       assert_equal [[lane, [0, 1, 2, 3]]], started
     end
 
-    test "what doesn't fit the group is next, in order it waits for the group to be announced" do
+    test "records that don't fit the group come next; in order they wait for the group to be announced" do
       lane = suspected_lane(unclean: 0, max: 100, count: 20)
       told(lane)
       hand_out(lane)
@@ -173,7 +173,7 @@ module Penstock
       assert_equal [lane, (8..15).to_a], started.last
     end
 
-    test "in order nothing that is no suspect passes a group that is not announced yet" do
+    test "in order no other record overtakes a group that is not announced yet" do
       @session.high = 2
       lane = suspected_lane(unclean: 0, max: 2)
       told(lane)
@@ -190,7 +190,7 @@ module Penstock
       assert_equal [[0], [1]], started.map(&:last)
     end
 
-    test "side by side groups follow each other without a pause: who ends makes room for the next" do
+    test "side by side groups follow each other without a pause: a record that ends makes room for the next" do
       lane = told(suspected_lane(by: Routing::Parallel.new(:message, 4), unclean: 0, count: 12))
       hand_out(lane)
       answer(lane)
@@ -203,7 +203,7 @@ module Penstock
       assert_operator started.size, :>, first.size, "while the others still run"
     end
 
-    test "those that were under way when a process died run alone, one after another, and each is counted before it starts" do
+    test "suspects that were under way when a process died run alone, one after another, and each is counted before it starts" do
       lane = told(suspected_lane(unclean: 1, crashes: {0 => 0, 1 => 0}))
       hand_out(lane)
       assert_equal({0 => 1, 1 => 0}, decoded(lane).crashes)
@@ -221,7 +221,7 @@ module Penstock
       assert_equal [[0], [1], [2, 3]], started.map(&:last)
     end
 
-    test "a refused commit puts back what it was to announce, in order, and it is announced again" do
+    test "a refused commit returns the units it was to announce, in order, and they are announced again" do
       lane = told(suspected_lane(unclean: 0))
       hand_out(lane)
       answer(lane, false)
@@ -232,7 +232,7 @@ module Penstock
       assert_equal [[lane, [0, 1, 2, 3]]], started
     end
 
-    test "suspects for which the broker had no room aren't run; when there is less to say they are" do
+    test "suspects that didn't fit a commit aren't run; when there is less metadata they are" do
       lane = told(suspected_lane(unclean: 0))
       hand_out(lane)
       answer(lane, whole: false)
@@ -258,7 +258,7 @@ module Penstock
       assert_equal [[lane, [0, 1, 2, 3]]], started
     end
 
-    test "one that was counted waits until no other suspect of the process runs" do
+    test "a counted suspect waits until no other suspect of the process runs" do
       first, second = told(suspected_lane(unclean: 0)), told(suspected_lane(unclean: 1, crashes: {0 => 1}))
       hand_out(first)
       hand_out(second)
@@ -269,7 +269,7 @@ module Penstock
       assert_equal [first, second], @committer.wanted
     end
 
-    test "when a counted suspect has ended, that is committed at once, and one of another lane that was counted waits for it" do
+    test "when a counted suspect has ended, that is committed at once, and a counted one of another lane waits for it" do
       first, second = told(suspected_lane(unclean: 1, crashes: {0 => 0})), told(suspected_lane(unclean: 1, crashes: {0 => 1}))
       hand_out(first)
       answer(first)
@@ -290,7 +290,7 @@ module Penstock
       assert_empty @committer.wanted
     end
 
-    test "what was alone often enough goes to the worker as one that isn't run" do
+    test "a suspect that was alone often enough goes to the worker as a record that isn't run" do
       lane = told(suspected_lane(unclean: 0, crashes: {0 => 3}))
       unit = nil
       unit = lane.next_unit until unit && @suspicion.pass?(lane, unit)

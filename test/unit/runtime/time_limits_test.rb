@@ -17,7 +17,7 @@ module Penstock
       def emit(name, payload) = told << [name, payload]
     end
 
-    # Workers that run what they are told to.
+    # Workers whose running units the test sets.
     class Pool
       attr_reader :units, :interrupted
 
@@ -51,7 +51,7 @@ module Penstock
       end
     end
 
-    test "a unit beyond its limit is told with where it stands, and interrupted, once" do
+    test "a unit beyond its limit is reported with its place, and interrupted, once" do
       limits(1_000)
       pass(1_000)
       assert_empty @session.told
@@ -65,7 +65,7 @@ module Penstock
       assert_equal [1, 1, []], [@session.told.size, @session.pool.interrupted.size, @stops]
     end
 
-    test "what still runs 5 s later ends the process, and it is said which" do
+    test "a unit that still runs 5 s later ends the process, and is named" do
       limits(1_000)
       pass(7_000)
 
@@ -73,7 +73,7 @@ module Penstock
       assert_includes @stops.first.message, "orders/0 offsets 0..0"
     end
 
-    test "a unit that ends in time, or after it was interrupted, ends nothing, and the next has a time of its own" do
+    test "a unit that ends in time, or after it was interrupted, doesn't end the process, and the next has a time of its own" do
       limits(1_000)
       pass(900)
       @session.pool.units.replace([@lane.next_unit])
@@ -86,7 +86,7 @@ module Penstock
       assert_equal [1, []], [@session.told.size, @stops]
     end
 
-    test "a unit of a partition that was given up is held to it too" do
+    test "the limit also holds for a unit of a revoked partition" do
       limits(1_000)
       @session.lanes.clear
       @session.orphaned_units.add(@lane)
@@ -95,7 +95,7 @@ module Penstock
       assert_equal 1, @session.pool.interrupted.size
     end
 
-    test "it looks only while something with a limit runs" do
+    test "checks are due only while a unit with a limit runs" do
       limits(nil)
       assert_nil @limits.next_due
       limits(1_000)

@@ -22,14 +22,14 @@ class WaitingTest < Penstock::TestCase
     @waiting = Penstock::Runtime::Waiting.new(@session, @events)
   end
 
-  test "a group without a partition says so, and again each time the wait has doubled" do
+  test "a group without a partition is reported, and again each time the wait has doubled" do
     run_until(100_000)
 
     assert_equal [12_000, 24_000, 48_000, 96_000], @session.told.map { |_name, waited| waited }
     assert_includes @session.told.first.last, "is the broker reachable?"
   end
 
-  test "it is silent from the first assignment on" do
+  test "nothing is reported from the first assignment on" do
     @session.epoch = 1
     run_until(50_000)
 
@@ -37,7 +37,7 @@ class WaitingTest < Penstock::TestCase
     assert_nil @waiting.next_due
   end
 
-  test "an error that was told is enough, for as long as it is repeated" do
+  test "a reported error is enough, for as long as it is repeated" do
     (0..120_000).step(1_000) do |now|
       @events.told_at = now if (now % 30_000).zero?
       run_at(now)
@@ -48,7 +48,7 @@ class WaitingTest < Penstock::TestCase
     assert_equal 155_000, @session.told.first[1]
   end
 
-  test "the reason is what is known: missing topics, no token, other members" do
+  test "the reason is the known one: missing topics, no token, other members" do
     @session.missing.names = %w[orders clicks]
     assert_equal "orders, clicks don't exist", reason
 

@@ -24,7 +24,7 @@ module Penstock
 
       def bytes = MESSAGES.map { |message| Frame.encode(message) }.join
 
-      test "messages survive the pipe, byte by byte too" do
+      test "messages are read as they were written, byte by byte too" do
         assert_equal MESSAGES, parse(bytes).first
         found, parser = parse(*bytes.each_char)
 
@@ -65,7 +65,7 @@ module Penstock
         assert_equal "a line\nPWPPW".bytesize + damaged.bytesize + 3, parser.skipped_bytes
       end
 
-      test "a length beyond the longest frame is garbage: nothing is waited for" do
+      test "a length beyond the longest frame is garbage: the parser doesn't wait for it" do
         oversize = [Frame::MAGIC, 1, 1, 0xffff, 0].pack(Frame::HEADER)
 
         assert_equal MESSAGES, parse(oversize, bytes).first
@@ -84,7 +84,7 @@ module Penstock
         assert_equal 0, parser.skipped_bytes
       end
 
-      test "a message that the kernel might cut is refused where it is made" do
+      test "a message that the kernel might cut is refused when it is encoded" do
         error = assert_raises(ArgumentError) { Frame.encode(Message::Unhealthy.new("x" * Frame::MAX_BODY, {})) }
 
         assert_match(/at most #{Frame::MAX_BODY}/, error.message)
@@ -103,7 +103,7 @@ module Penstock
           cut = random.rand(frame.bytesize + 1)
           [frame.byteslice(0, cut), frame.byteslice(cut..)].each { |piece| parser.feed(piece) { found += 1 } }
         end
-        # A spoilt frame may have announced up to so many bytes: they are read before it is known for what it is.
+        # A damaged frame may have announced up to this many bytes: they are read before it is recognized as damaged.
         parser.feed("\0".b * Frame::MAX_BYTES) { found += 1 }
 
         assert_operator found, :>=, sent, "seed #{seed}"

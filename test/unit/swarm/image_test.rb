@@ -9,7 +9,7 @@ require "penstock/swarm/image"
 module Penstock
   module Swarm
     class ImageTest < TestCase
-      # Stands for Zeitwerk, which loads the application.
+      # A double of Zeitwerk, which loads the application.
       module Zeitwerk
         module Loader
         end
@@ -26,7 +26,7 @@ module Penstock
 
       def load_with(&eager_load) = loading(eager_load) { Image.load_all(Application.new) }
 
-      test "before the fork everything that a node may need is loaded, also what is loaded on first use, and the application" do
+      test "before the fork all code that a node may need is loaded, including files loaded on first use and the application" do
         loaded = false
         load_with { loaded = true }
         on_demand = Penstock.const_get(:ON_DEMAND).keys - %i[Embedded Lint]
@@ -58,7 +58,7 @@ module Penstock
         assert_empty young.reject { |object| ObjectSpace.dump(object).include?('"old":true') }
       end
 
-      test "there is room for a node's first objects, so that none makes its heap larger at once" do
+      test "there is room for a node's first objects, so that no node enlarges its heap at once" do
         skip "this Ruby does it by itself" if ::Process.respond_to?(:warmup)
         GC.start
         kept = Array.new(GC.stat(:heap_free_slots)) { Object.new }

@@ -5,7 +5,7 @@ require "penstock/swarm/mold_handle"
 
 module Penstock
   module Swarm
-    # The supervisor's side of a mold's socket. Whose number it has doesn't matter here: nothing is signalled or waited for.
+    # The supervisor's side of a mold's socket. The process id doesn't matter here: nothing is signalled or reaped.
     class MoldHandleTest < TestCase
       def setup
         super
@@ -26,7 +26,7 @@ module Penstock
 
       def say(*messages) = messages.each { |message| @theirs.sendmsg(Frame.encode(message)) }
 
-      test "a request goes with the node's two ends, and answers are read as they come" do
+      test "a request is sent with the node's two ends, and answers are read as they arrive" do
         assert @handle.spawn(7, 1, @ends)
         bytes, *, control = @theirs.recvmsg(Frame::MAX_BYTES, scm_rights: true)
         asked = []
@@ -50,7 +50,7 @@ module Penstock
         refute @handle.spawn(1, 0, @ends)
       end
 
-      # As newer Rubies say it, and older ones.
+      # The results in newer Rubies and in older ones.
       [nil, ""].each do |nothing|
         test "the end of the socket may be #{nothing.inspect}" do
           socket = @theirs.dup

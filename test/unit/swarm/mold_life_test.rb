@@ -56,7 +56,7 @@ module Penstock
         assert @life.answered(second, true)
       end
 
-      test "a mold that spawned a node is replaced at once when it dies, however often" do
+      test "a mold that spawned a node is replaced at once when it dies, any number of times" do
         20.times do
           warm
           @life.answered(ask, true)
@@ -74,7 +74,7 @@ module Penstock
         end
       end
 
-      test "after three molds in a row that spawned nothing there are no more: in the warm-up, idle, asked, or unable to fork" do
+      test "after three molds in a row that spawned nothing no more are forked: in the warm-up, idle, asked, or unable to fork" do
         {warming: -> {}, idle: -> { @life.warm(@now) }, asked: -> { @life.warm(@now) && ask }, refusing: lambda {
           @life.warm(@now)
           @life.answered(ask, false)
@@ -97,7 +97,7 @@ module Penstock
         pass_to_deadline
         assert_equal [:kill, nil, :killed], [decide, decide, @life.state]
         @life.warm(@now)
-        assert_equal :killed, @life.state, "what it says then comes too late"
+        assert_equal :killed, @life.state, "a later report comes too late"
         dies
         assert_match(/wasn't warm in time/, @life.reason)
         warm
@@ -107,7 +107,7 @@ module Penstock
         assert_match(/didn't answer within 10000 ms/, @life.reason)
       end
 
-      test "a killed mold that doesn't end is abandoned after 5 s, and the reason says so" do
+      test "a killed mold that doesn't end is abandoned after 5 s, and the reason includes that" do
         warm
         ask
         pass_to_deadline

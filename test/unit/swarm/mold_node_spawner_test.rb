@@ -8,11 +8,12 @@ require "penstock/swarm/mold_node_spawner"
 
 module Penstock
   module Swarm
-    # The spawner between a registry and a mold that is a double: which nodes it requests, what an answer does, and a mold's end.
+    # The spawner between a registry and a mold that is a double: which nodes it requests, what an answer does, and a mold's
+    # end.
     class MoldNodeSpawnerTest < TestCase
       include TestSupport::Swarms
 
-      # A mold that says what the test says.
+      # A mold that sends the messages that the test sets.
       class Mold
         attr_reader :pid, :asked, :words, :log
         attr_accessor :status
@@ -155,7 +156,7 @@ module Penstock
         assert_equal ["exit code 0", "swarm: open"], told("mold.ended").flatten
       end
 
-      test "a quiet supervisor makes no mold, and its mold ends with it" do
+      test "a quiet supervisor forks no mold, and its mold ends with it" do
         warm
         @registry.quiet
         @spawner.stop_spawning

@@ -5,16 +5,16 @@ require "penstock/swarm/mold"
 
 module Penstock
   module Swarm
-    # What a mold says of a warm-up that failed. Everything else takes processes.
+    # A mold's reports of a warm-up that failed. Everything else needs processes.
     class MoldTest < TestCase
-      # Fails with the first thing a warm-up does.
+      # Fails at the start of a warm-up.
       Application = Struct.new(:error) do
         def monitor = self
         def server_id = "s"
         def instrument(*) = raise(error)
       end
 
-      # @return [Array<Message::Failed>] what its supervisor hears
+      # @return [Array<Message::Failed>] the messages to its supervisor
       def heard_of(error)
         ours, theirs = UNIXSocket.pair(:SEQPACKET)
         mold = Mold.new(Application.new(error), Mold::Inheritance.new(socket: theirs))
@@ -34,13 +34,13 @@ module Penstock
 
       def configuration(*messages) = ConfigurationError.new(messages.map { |text| Problem.new("swarm", text, text) })
 
-      test "every problem in the mold's warm-up is reported in words" do
+      test "every problem in the mold's warm-up is reported as text" do
         assert_equal [["swarm", "not so", "not so"]], rows_of(configuration("not so"))
         assert_match(/warm-up failed with IOError: gone/, rows_of(IOError.new("gone")).first[1])
         assert_match(/LoadError: no such file/, rows_of(LoadError.new("no such file")).first[1])
       end
 
-      test "many problems, long ones, and such that JSON makes longer are reported as far as they fit" do
+      test "many problems, long ones, and those that JSON makes longer are reported as far as they fit" do
         long = "\u65e5" * 200
         assert_equal [["swarm", "\u65e5" * 66, "\u65e5" * 66]] * 4, rows_of(configuration(*[long] * 5))
         assert_equal [["swarm", "\u0001" * 200, "\u0001" * 200]], rows_of(configuration(*["\u0001" * 300] * 4))

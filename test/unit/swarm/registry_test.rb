@@ -8,9 +8,9 @@ module Penstock
     class RegistryTest < TestCase
       include TestSupport::Swarms
 
-      # --- birth and death
+      # --- start and death
 
-      test "all nodes are forked at once, and go from starting over ready to healthy" do
+      test "all nodes are forked at once, and change from starting to ready to healthy" do
         swarm(3)
 
         assert_equal [[:fork, 0], [:fork, 1], [:fork, 2]], decide
@@ -22,7 +22,7 @@ module Penstock
         assert_equal [:healthy, false, 3], [state(0), entry(0).member?, entry(0).fact(:jobs)]
       end
 
-      test "a node that was in its groups once is settled, but is no member any more when it reports so" do
+      test "a node that was in its groups once is settled, but isn't a member any more when it reports so" do
         running(1)
         assert_equal [true, true], [entry(0).settled?, entry(0).member?]
         heard(0, Message::Healthy.new({member: false}))
@@ -32,7 +32,7 @@ module Penstock
         refute_predicate entry(0), :member?
       end
 
-      # As another thread does while the node is buried: what it finds may be gone with the next look.
+      # As another thread does while the node is reaped: a fact may be gone at the next read.
       test "a node's facts may be cleared while another thread reads them" do
         entry = Registry::Entry.new(state: :healthy)
         looks = [{member: true}]
@@ -42,7 +42,7 @@ module Penstock
         refute_predicate entry, :member?
       end
 
-      test "a node that was healthy and is killed is replaced at once, however often" do
+      test "a node that was healthy and is killed is replaced at once, any number of times" do
         swarm(1)
         20.times do
           assert_equal [[:fork, 0]], decide
@@ -89,7 +89,7 @@ module Penstock
         assert_equal @now + 1_000, @registry.next_due
       end
 
-      # As a record that ends the process does. Minutes apart it is nothing; a restart that was asked for isn't counted.
+      # The cause may be a record that ends the process. Minutes apart it doesn't count; a requested restart doesn't either.
       test "nodes that end by themselves soon after they were healthy wait 0, 1, 2, 4 … 60 s, and none is held down" do
         swarm(1)
         assert_equal [0, 1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 60_000, 60_000, 60_000], Array.new(10) { falls }
@@ -137,7 +137,7 @@ module Penstock
         @registry.awaited(0)
         spawned(0)
         @registry.not_forked(0, @now)
-        assert_equal :starting, state(0), "it is there"
+        assert_equal :starting, state(0), "it exists"
       end
 
       test "a message of a node that has been reaped changes nothing" do
@@ -164,7 +164,7 @@ module Penstock
 
       # --- silence
 
-      test "a silent node is told to stop, with the reason, and killed when its time to stop is over, once" do
+      test "a silent node is stopped, with the reason, and killed when it doesn't stop in time, once" do
         running(2)
         @now += 29_999
         healthy(1)
@@ -199,7 +199,7 @@ module Penstock
         assert_equal ["the loop of app_0 stands still", :not_responding], [entry(0).reason, state(0)]
       end
 
-      test "while a node stops its own time replaces its reports, with 5 s more" do
+      test "while a node stops, its own time limit, with 5 s more, replaces its reports" do
         running(2)
         heard(0, Message::Stopping.new(40_000))
         wait(44_999) { healthy(1) }
@@ -220,7 +220,7 @@ module Penstock
         assert_equal [[:signal, 0, "TERM"], [:signal, 1, "KILL"]], decide
       end
 
-      test "stall reports of nodes that were frozen with their supervisor don't count, whether they come before it looks or after" do
+      test "stall reports of nodes that were frozen with their supervisor don't count, before and after it notices" do
         running(2)
         @now += 300_000
         heard(0, stuck = Message::Unhealthy.new("the loop of app_0 stands still", {}))
@@ -326,10 +326,10 @@ module Penstock
         end
       end
 
-      # What is decided may lead to more, but not for ever.
+      # A decision may lead to more, but not for ever.
       def decide_and_do
         3.times { carry_out }
-        assert_empty decide, "decided again and again"
+        assert_empty decide, "the same decisions again and again"
         assert_operator @registry.next_due || @now + 1, :>, @now, "nothing to decide, but due"
       end
 

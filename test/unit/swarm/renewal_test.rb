@@ -5,7 +5,7 @@ require "support/swarms"
 
 module Penstock
   module Swarm
-    # How the registry replaces nodes that live: one at a time.
+    # How the registry replaces living nodes: one at a time.
     class RenewalTest < TestCase
       include TestSupport::Swarms
 
@@ -29,7 +29,7 @@ module Penstock
 
       test "a node that died meanwhile counts as renewed; a node that is held down gets another chance" do
         running(3)
-        8.times { hold_down(2) } # the last one holds
+        8.times { hold_down(2) } # the last one stays held down
         assert_equal :held_down, state(2)
         @registry.restart(@now)
         ended(1)
@@ -86,7 +86,7 @@ module Penstock
         end
       end
 
-      test "[swarm memory/ttl codes] what a node uses up is looked at one node at a time, and each limit a little earlier than it is said" do
+      test "[swarm memory/ttl codes] limits are checked one node at a time, and apply a little before the configured value" do
         @random = 1.0
         running(3, memory_limit: 1_000, jobs_limit: 10_000, age_limit: 100_000)
         heard(1, Message::Healthy.new({member: true, rss_bytes: 899, jobs: 8_999}))

@@ -7,7 +7,7 @@ require "penstock/swarm/supervisor_signals"
 module Penstock
   module Swarm
     class SignalsTest < TestCase
-      # Keeps handlers; {#call} is a signal.
+      # Stores handlers; {#call} is a signal.
       class Traps
         def initialize = @handlers = {}
         def trap(name, handler = nil, &block) = @handlers[name].tap { @handlers[name] = handler || block }
@@ -34,28 +34,28 @@ module Penstock
         found
       end
 
-      test "TERM to a node counts once, whoever sends it how often; USR1 is the second stop" do
+      test "TERM to a node counts once, however often it is sent; USR1 is the second stop" do
         signals = node_signals
         %w[TERM TERM INT QUIT TERM TSTP USR1 TERM].each { |name| @traps.call(name) }
 
         assert_equal %w[TERM TSTP TERM], taken(signals)
       end
 
-      test "a hurry that overtakes its stop is one stop" do
+      test "a USR1 before its TERM is one stop" do
         signals = node_signals
         %w[USR1 TERM].each { |name| @traps.call(name) }
 
         assert_equal %w[TERM], taken(signals)
       end
 
-      test "signals that only the supervisor answers don't end a node" do
+      test "signals that only the supervisor handles don't end a node" do
         signals = node_signals
         %w[HUP USR2 INT QUIT].each { |name| @traps.call(name) }
 
         assert_empty taken(signals)
       end
 
-      test "URG tells a node to close its breakers, and nothing to a process that has no handler for it yet" do
+      test "URG makes a node close its breakers, and has no effect on a process without a handler" do
         signals = node_signals
         @traps.call("URG")
 
@@ -113,7 +113,7 @@ module Penstock
         signals.close
       end
 
-      test "a hurry that comes before a node has its own handlers doesn't kill the node" do
+      test "a USR1 that comes before a node has its own handlers doesn't kill the node" do
         signals = SupervisorSignals.new(@traps)
         signals.install
         signals.instance_variable_set(:@owner, 0)

@@ -10,9 +10,9 @@ require "penstock/swarm/supervisor"
 
 module Penstock
   module Swarm
-    # The supervisor without processes: what is spawned is a double.
+    # The supervisor without processes: spawned nodes are doubles.
     class SupervisorTest < TestCase
-      # A node that keeps its signals, of which `act` may refuse one, and ends when it is told to.
+      # A node that records its signals, of which `act` may refuse one, and ends when it is stopped.
       class Handle
         attr_reader :index, :signals
 
@@ -80,14 +80,14 @@ module Penstock
         @supervisor = Supervisor.new(application, clock: Clock::SYSTEM, spawner: NodeSpawner)
       end
 
-      # Orders that follow one another, each when the nodes are there.
+      # Orders that follow one another, each when the nodes exist.
       def once_born(nodes = 2)
         @monitor.subscribe("swarm.manager.after_fork") { yield if NodeSpawner.log.size == nodes }
       end
 
       def signals = NodeSpawner.log.map(&:signals)
 
-      test "a stop that comes before the nodes are forked is the end, with code 0 and without a fork" do
+      test "a stop that comes before the nodes are forked ends the supervisor, with code 0 and without a fork" do
         NodeSpawner.prepare = -> { @supervisor.stop! }
         supervisor
         assert_equal 0, @supervisor.run
@@ -114,7 +114,7 @@ module Penstock
         assert_equal ["Operation not permitted"] * 2, @errors
       end
 
-      test "a logger that fails ends no swarm" do
+      test "a logger that fails doesn't end the swarm" do
         logger = Object.new
         def logger.warn(*) = raise("full disk")
         supervisor(logger: logger)
@@ -125,7 +125,7 @@ module Penstock
         assert_equal [%w[TTIN TERM]] * 2, signals
       end
 
-      test "a node that can't be forked for whatever reason is forked later, as one that died at boot" do
+      test "a node that can't be forked, for any reason, is forked later, like one that died at boot" do
         NodeSpawner.failures = [true]
         supervisor(nodes: 1, restart_backoff: 1)
         once_born(1) { @supervisor.stop! }
@@ -134,12 +134,12 @@ module Penstock
         assert_equal [["no fork"], 1], [@errors, NodeSpawner.log.size]
       end
 
-      # The kernel sends HUP when the terminal has gone: then it isn't one any more.
+      # The kernel sends HUP when the terminal is gone: by then stdin isn't one any more.
       Terminal = Struct.new(:answer) do
         def tty? = (answer == :closed) ? raise(IOError, "closed stream") : answer
       end
 
-      test "HUP where there was a terminal in the beginning is a stop" do
+      test "HUP where there was a terminal at the start is a stop" do
         $stdin = Terminal.new(true)
         supervisor
         once_born do
@@ -175,7 +175,7 @@ module Penstock
         end
       end
 
-      test "an error while spawning, except a ConfigurationError, ends no swarm" do
+      test "an error while spawning, except a ConfigurationError, doesn't end the swarm" do
         NodeSpawner.troubles = [RuntimeError.new("no mold"), KeyError.new("nil")]
         supervisor
         once_born { @supervisor.stop! }

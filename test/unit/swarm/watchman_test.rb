@@ -72,7 +72,7 @@ module Penstock
         assert_match(/poll loop of app_0 stands still for 60001 ms/, @messages.last.reason)
       end
 
-      test "the end of the supervisor is reported once; a stray byte is not taken for it" do
+      test "the end of the supervisor is reported once; a stray byte isn't taken for it" do
         watch(20)
         @life.write("x")
         @life.close
@@ -91,7 +91,7 @@ module Penstock
         assert_operator @messages.size, :>, 100
       end
 
-      test "a report that is too long goes without its rows" do
+      test "a report that is too long is sent without its rows" do
         rows = Array.new(100) { |index| Loop.new("a_subscription_group_#{index}", true, 1, 1) }
         Reports.new(@pipe).healthy(Server::Health.new(:running, rows, 0, 1).to_h)
         heard

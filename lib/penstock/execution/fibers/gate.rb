@@ -3,9 +3,9 @@
 module Penstock
   module Execution
     module Fibers
-      # The outermost layer around user code in a fiber: what may be interrupted begins and ends here.
+      # The outermost layer around user code in a fiber: a unit can be interrupted only within it.
       class Gate
-        # Where a fiber keeps what it runs. Asked of a thread, its current fiber answers.
+        # Where a fiber stores the unit it runs. When read from a thread, it is that of the thread's current fiber.
         KEY = :penstock_place
         private_constant :KEY
 
@@ -23,17 +23,17 @@ module Penstock
             @error = nil
           end
 
-          # Called on the unit's own fiber: from here on user code runs.
+          # Called on the unit's own fiber: user code runs from here on.
           def open
             @fiber = Fiber.current
             raise @error if @error
             @open = true
           end
 
-          # User code has ended: what comes too late is for nobody.
+          # User code has ended: later interrupts have no effect.
           def close = @open = false
 
-          # Called by another fiber. Before user code has begun the error waits for it.
+          # Called by another fiber. Before user code has begun, the error is kept until then.
           # @param error [Exception]
           def interrupt(error)
             return @error = error unless @fiber
@@ -45,7 +45,7 @@ module Penstock
           def raise_at(fiber, error) = Fiber.scheduler.raise(fiber, error)
         end
 
-        # @param middleware [#call] what else is around user code
+        # @param middleware [#call] the other layers around user code
         def initialize(middleware)
           @middleware = middleware
         end
@@ -60,7 +60,7 @@ module Penstock
         end
 
         class << self
-          # @param place [Place] what the current fiber runs while the block does
+          # @param place [Place] of the unit that the current fiber runs during the block
           def enter(place)
             Thread.current[KEY] = place
             yield

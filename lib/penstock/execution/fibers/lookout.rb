@@ -3,17 +3,17 @@
 module Penstock
   module Execution
     module Fibers
-      # Says so when a reactor doesn't turn: user code that computes or waits where its fiber can't be switched keeps all units of
-      # the thread waiting, and looks like a slow broker from outside. A thread of its own, for the reactor's can't tell; it
-      # sleeps while no reactor has work.
+      # Emits `fibers.blocked` when a reactor is blocked: user code that computes, or waits without letting its fiber switch,
+      # makes all units of the thread wait, and looks like a slow broker from outside. Has a thread of its own, since the
+      # reactor's is the one that is blocked; it sleeps while no reactor has work.
       class Lookout
         LOOK_S = 0.5
         BLOCKED_S = 1.0
-        # Where it stands: enough to find the line.
+        # Lines of the backtrace in the event: enough to find the place.
         LINES = 20
         private_constant :LOOK_S, :BLOCKED_S, :LINES
 
-        # @param reactors [#call] gives the reactors there are
+        # @param reactors [#call] returns the present reactors
         # @param report [#call] receives the name and payload of an event
         def initialize(reactors, report)
           @reactors = reactors
@@ -46,9 +46,9 @@ module Penstock
           @thread&.join
         end
 
-        # Looks once.
-        # @param now [Float] seconds, as reactors tell them
-        # @return [Boolean] whether any has work
+        # Checks all reactors once.
+        # @param now [Float] seconds, by the reactors' clock
+        # @return [Boolean] whether any reactor has work
         def look(now)
           busy = @reactors.call.select(&:beat)
           busy.each { |reactor| judge(reactor, reactor.beat, now) }
@@ -68,7 +68,7 @@ module Penstock
           end
         end
 
-        # Once for each time it stands still.
+        # Emits the event once each time a reactor is blocked.
         def judge(reactor, beat, now)
           return if beat.nil? || now - beat < BLOCKED_S || @told[reactor] == beat
           @told[reactor] = beat

@@ -29,8 +29,8 @@ module Penstock
             size: threads, most: (most / threads.to_f).ceil, report: report)
         end
 
-        # Loads the gem, which isn't a dependency of ours.
-        # @raise [ConfigurationError] it isn't there
+        # Loads the gem, which isn't a dependency of Penstock.
+        # @raise [ConfigurationError] the gem isn't installed
         def self.load
           require "async"
         rescue LoadError
@@ -38,7 +38,7 @@ module Penstock
             "Add `gem \"async\"` to the Gemfile")])
         end
 
-        # @return [Object] where its units wait
+        # @return [Object] the queue of its units
         attr_reader :queue
 
         # @param queue [#take, #finished]
@@ -70,7 +70,7 @@ module Penstock
           end
         end
 
-        # Raises an error in user code of these units, where it waits; code that has ended is not touched.
+        # Raises an error in user code of these units, where it waits; code that has ended is not affected.
         # @param these [Array<Processing::Lane, Processing::Unit>] units, or lanes with all their units
         # @param error [Exception]
         # @return [Array<Processing::Unit>] units that will be interrupted
@@ -78,7 +78,7 @@ module Penstock
           reactors.flat_map { |reactor| reactor.interrupt(these, error) }
         end
 
-        # @return [Array<Array(Thread, Processing::Unit)>] what runs now
+        # @return [Array<Array(Thread, Processing::Unit)>] the running units
         def running
           @lock.synchronize { @reactors.to_a }.flat_map { |thread, reactor| reactor.units.map { |unit| [thread, unit] } }
         end

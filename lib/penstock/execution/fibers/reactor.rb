@@ -5,22 +5,22 @@ require_relative "gate"
 module Penstock
   module Execution
     module Fibers
-      # One thread with its fibers: one takes units from the run queue, one obeys orders of other threads, and each unit has its
-      # own. What a fiber does between two waits no other fiber sees half done.
+      # Runs units in the fibers of one thread: one fiber takes units from the run queue, one carries out orders of other
+      # threads, and each unit has its own. Between two waits of a fiber no other fiber runs, so none sees its work half done.
       #
-      # Nothing is ever raised at the thread: an interrupt is an order, carried out where the unit's fiber waits. Ends when the
-      # queue is closed and all units have ended.
+      # No error is ever raised in the thread itself: an interrupt is an order, raised where the unit's fiber waits. Ends when
+      # the queue is closed and all units have ended.
       class Reactor
-        # How often a reactor with work shows that it turns.
+        # How often a reactor with work updates its `beat`.
         BEAT_S = 0.25
-        # Units begun before those that wait get their turn again.
+        # Units started in a row before the waiting fibers get a turn.
         IN_A_ROW = 8
         private_constant :BEAT_S, :IN_A_ROW
 
         # @return [Thread, nil]
         attr_reader :thread
 
-        # @return [Float, nil] when it last turned, in seconds; nil without work
+        # @return [Float, nil] time of its last beat, in seconds; nil without work
         attr_reader :beat
 
         # @param queue [#take, #finished]
@@ -43,13 +43,13 @@ module Penstock
           Sync { |task| turn(task) }
         ensure
           @orders.close
-          @places.each_value { |place| settle(place, nil) } # user code ended the thread
+          @places.each_value { |place| settle(place, nil) } # user code has ended the thread
         end
 
-        # @return [Array<Processing::Unit>] what runs now
+        # @return [Array<Processing::Unit>] the running units
         def units = @places.keys
 
-        # @return [Processing::Unit, nil] whose code keeps the thread at this moment
+        # @return [Processing::Unit, nil] the unit whose code occupies the thread now
         def current = @thread && Gate.place_of(@thread)&.unit
 
         # Any thread.
@@ -102,7 +102,7 @@ module Penstock
           @room.signal
         end
 
-        # The run queue first: a lane must stall before the loop hears why.
+        # The run queue first: a lane must stall before the poll loop gets the outcome.
         def settle(place, outcome)
           outcome ||= @runner.broken(place.unit)
           @queue.finished(place.slot, place.unit, !outcome.smooth?)
@@ -115,7 +115,7 @@ module Penstock
           end
         end
 
-        # Only while there is work, so that a reactor at rest costs nothing.
+        # Runs only while there is work, so that an idle reactor costs nothing.
         def pulse
           return if @beat
           @beat = now

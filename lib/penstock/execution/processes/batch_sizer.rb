@@ -4,7 +4,7 @@ module Penstock
   module Execution
     module Processes
       # Decides how many units a child may have at once, by how long units take: one if they are long, so that none waits for
-      # another; two and more if the trip to the child and back would count. A plain value, one for each child.
+      # another; two and more if the trip to the child and back would be a noticeable share. A plain value, one for each child.
       class BatchSizer
         # Work that a child should have queued.
         AHEAD_MS = 20.0
@@ -25,7 +25,7 @@ module Penstock
         # @return [Integer] units a child may have
         attr_reader :depth
 
-        # @param time_ms [Float] what a unit took
+        # @param time_ms [Float] how long a unit took
         def took(time_ms)
           @average_ms = @average_ms ? @average_ms + (time_ms - @average_ms) * SHARE : time_ms
           @depth = depth_for(@average_ms)

@@ -6,7 +6,7 @@ module Penstock
   module Execution
     module Processes
       # One end of the socket between the application and a child. Any thread may send; one thread reads. Frames may be
-      # collected and sent together, so that small units share one call into the kernel.
+      # collected and sent together, so that small units share one system call.
       class Channel
         READ_BYTES = 256 * 1024
         private_constant :READ_BYTES
@@ -22,7 +22,7 @@ module Penstock
         # @return [UNIXSocket]
         attr_reader :socket
 
-        # Sends a frame, behind what was collected.
+        # Sends a frame, after those that were collected.
         # @param type [Symbol]
         # @param body [String]
         # @return [void]
@@ -49,7 +49,7 @@ module Penstock
           end
         end
 
-        # Reads what is there, waiting for it.
+        # Reads the available frames, waiting for them if there are none.
         # @param timeout_s [Float, nil]
         # @yieldparam type [Symbol]
         # @yieldparam body [String]

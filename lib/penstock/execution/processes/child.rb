@@ -21,13 +21,14 @@ require_relative "unit_codec"
 module Penstock
   module Execution
     module Processes
-      # A process of the pool, from the inside: takes units off its socket and runs them one after another, each with a consumer
-      # made for it. It has no connection to Kafka but a producer of its own, if user code asks for one.
+      # Runs inside a process of the pool: takes units from its socket and runs them one after another, each with a consumer
+      # created for it. It has no connection to Kafka except a producer of its own, if user code uses one.
       #
-      # Two threads: one runs units, one reads. The reading one interrupts, calls back what hasn't begun, and ends the process
-      # when the application is gone. Ends with `exit!`: what the application registered with `at_exit` isn't this process's.
+      # Two threads: one runs units, one reads. The reading thread interrupts units, returns those that haven't begun, and ends
+      # the process when the application is gone. Ends with `exit!`: the application's `at_exit` blocks must not run in this
+      # process.
       class Child
-        # What small units share a reply for.
+        # Small units that end within this time share one write to the socket.
         TOGETHER_US = 4_000
         PRODUCER_MS = 5_000
         ORPHANED = 3
@@ -69,7 +70,7 @@ module Penstock
           [$stdout, $stderr].each(&:flush)
         end
 
-        # Whatever is raised at this thread from outside takes effect in user code only.
+        # An error raised in this thread from outside takes effect in user code only.
         def work
           Thread.handle_interrupt(Exception => :never) { work_off }
           @done = true
@@ -83,7 +84,7 @@ module Penstock
           end
         end
 
-        # Small units share a call into the kernel.
+        # Small units share a system call.
         def flush
           now = @child_context.clock.monotonic_us
           return if !@inbox.empty? && now - @flushed_at < TOGETHER_US
@@ -106,7 +107,7 @@ module Penstock
         end
 
         def tell(order, context, outcome, took_us)
-          context.marks.disown! # what is marked from here on isn't told any more
+          context.marks.disown! # later marks aren't reported any more
           @link.reporting { @channel.collect(:done, ReportCodec.encode(report(order, context, outcome, took_us))) }
         end
 
@@ -136,7 +137,7 @@ module Penstock
           ReportCodec::Report.new(order.id, context.marks.through, took_us, outcome.finished, rest)
         end
 
-        # The end of the stream is the end of the application: there is nobody to work for.
+        # The end of the stream means that the application is gone: there is nothing left to do.
         def read
           nil while @channel.read { |type, body| obey(type, body) }
           exit!(ORPHANED) unless @inbox.closed?

@@ -29,10 +29,10 @@ module Penstock
         # @return [InFlight]
         attr_reader :in_flight
 
-        # @param queue [#take, #finished, #put_back] where units wait
+        # @param queue [#take, #finished, #put_back] the queue of its units
         # @param mold [MoldHandle]
-        # @param routes [#call] gives a topic's position in the {ChildContext}
-        # @param local [#call] runs what isn't for a child (the user's filters)
+        # @param routes [#call] returns a topic's position in the {ChildContext}
+        # @param local [#call] runs units that are not for a child (the user's filters)
         # @param reply [Reply]
         # @param report [#call] receives the name and payload of an event
         # @param child_context [ChildContext]
@@ -60,7 +60,7 @@ module Penstock
           part
         end
 
-        # Has the child killed, when a stop's time is up. Any thread.
+        # Kills the child, when a stop runs out of time. Any thread.
         def kill! = @killed = true
 
         # @return [IO, nil, false] the child's socket, for the listener to watch while this driver's thread waits for a unit; nil
@@ -71,7 +71,7 @@ module Penstock
           child.socket unless child.nil? || child.gone?
         end
 
-        # Reads what a child without a unit has sent: threads that user code left running there ask for something. Any thread.
+        # Reads what an idle child has sent: threads that user code left running there send requests. Any thread.
         # @return [Boolean] false when the driver is no longer idle and reads by itself
         def read_while_idle
           @hearing.synchronize do
@@ -102,7 +102,7 @@ module Penstock
           @child&.flush
         end
 
-        # Meanwhile the listener reads from the child.
+        # During the block the listener reads from the child.
         def rest
           @hearing.synchronize { @resting = true }
           yield
@@ -143,13 +143,14 @@ module Penstock
           end
         end
 
-        # Once for all outcomes that came together: a pass of the poll loop costs more than a small unit.
+        # Once for all outcomes that arrived together: a turn of the poll loop costs more than a small unit.
         def wake
           @posted.each(&:wake_up)
           @posted.clear
         end
 
-        # The child has been silent for a while: the units queued after its long one are for other children, and so are new ones.
+        # The child has been silent for a while: units queued after its long one are recalled for other children, and it gets no
+        # new ones.
         def silent
           @stuck = true
           @watch.look(force: true)
@@ -176,7 +177,7 @@ module Penstock
           finish(entry.slot, entry.unit, outcome)
         end
 
-        # The run queue is told first: see {RunQueue} on stalls.
+        # Reported to the run queue first: see {RunQueue} on stalls.
         def finish(slot, unit, outcome)
           @queue.finished(slot, unit, !outcome.smooth?)
           slot.mailbox.post_quietly(outcome)
@@ -191,7 +192,7 @@ module Penstock
           end
         end
 
-        # The child is dead. Its shared status shows in which record.
+        # The child is dead. Its shared status shows at which record.
         def child_died
           state = @child.state
           status = @child.status

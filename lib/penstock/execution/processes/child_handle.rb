@@ -7,10 +7,10 @@ require_relative "shared_status"
 module Penstock
   module Execution
     module Processes
-      # A process of the pool as the application sees it: what is sent to it, what it says, where it stands, how it ended. Used
-      # by the one thread that looks after it.
+      # The application's side of a process of the pool: sends to it, reads from it, shows what it is doing and how it ended.
+      # Used by the thread that drives it.
       class ChildHandle
-        # How long a child whose socket is closed may take to be waited for.
+        # How long to wait for the end of a child whose socket is closed.
         STATUS_S = 5.0
         private_constant :STATUS_S
 
@@ -55,21 +55,21 @@ module Penstock
           @gone = true if answer == false
           answer
         rescue Frame::Damaged
-          kill # what comes behind the damage can't be told apart
+          kill # frames after the damage can't be recognized
           @gone = true
           false
         end
 
-        # Waiting for it is the mold's: its number can't be anybody else's before we heard of its end.
+        # The mold waits for the child's end, so its process id can't be reused before that is reported to us.
         def kill
           @status ||= @mold.ended(@pid, 0)
           @mold.kill(@pid) unless @status
         end
 
-        # @return [Array(Integer, Integer)] signal and exit code, of which one is nil; both when it isn't known
+        # @return [Array(Integer, Integer)] signal and exit code, one of which is nil; both when its end isn't known
         def status = @status ||= @mold.ended(@pid, STATUS_S) || [nil, nil]
 
-        # Closes our ends. Its process ends by that, if it still lives.
+        # Closes our ends, which ends its process if it still lives.
         def close
           @gone = true
           [@channel, @shared_status].each(&:close)
@@ -77,7 +77,7 @@ module Penstock
 
         private
 
-        # What can't be sent to a child that has ended is seen when it is read from.
+        # If a child has ended, sending fails silently; the next read notices it.
         def safely
           yield
         rescue SystemCallError, IOError

@@ -5,10 +5,10 @@ require_relative "../../consumer/marks"
 module Penstock
   module Execution
     module Processes
-      # Marks inside a child: written where the application sees them at once, also when this process doesn't live to tell.
+      # Marks inside a child: written where the application sees them at once, also if this process dies before it reports them.
       class ChildMarks < Consumer::Marks
         # @param shared_status [SharedStatus]
-        # @param tell [#call] takes metadata to the application
+        # @param tell [#call] sends metadata to the application
         def initialize(shared_status, tell)
           super()
           @shared_status = shared_status
@@ -27,13 +27,13 @@ module Penstock
         end
       end
 
-      # A partition as a child knows it, for the length of one unit; `unit` is that one's number.
+      # A partition inside a child, for the length of one unit; `unit` is that unit's number.
       ChildLane = Struct.new(:topic, :topic_name, :partition, :marks, :adopted_metadata, :unit) do
         def key = [topic_name, partition]
         def breaker = nil
       end
 
-      # What a unit runner needs to know about the place of a unit: one consumer, made for it.
+      # Implements the part of a slot that a unit runner uses: one consumer, created for the unit.
       ChildSlot = Struct.new(:context) do
         def pool = self
         def take(_unit) = context

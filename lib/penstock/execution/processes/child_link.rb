@@ -6,15 +6,15 @@ require_relative "frame"
 module Penstock
   module Execution
     module Processes
-      # The way from user code in a child to the poll loop: through the application's thread that looks after this child. What
-      # needs an answer waits for it; what doesn't is a frame and nothing else. Each says which unit it is of: threads of the
-      # user's outlive theirs, and mustn't speak for the one that runs then.
+      # Connects user code in a child with the poll loop, through the application's thread that drives this child. A question
+      # waits for its answer; a wish is just a frame. Each names its unit: the user's threads outlive theirs, and must not act
+      # for the unit that runs by then.
       class ChildLink
         PATIENCE_S = 60.0
         private_constant :PATIENCE_S
 
         # @param channel [Channel] to the application
-        # @param producer [#call] gives this process's producer
+        # @param producer [#call] returns this process's producer
         def initialize(channel, producer)
           @channel = channel
           @producer = producer
@@ -32,7 +32,7 @@ module Penstock
 
         def stopping? = @stopping
 
-        # Told by the application.
+        # The application has reported it.
         def stopping! = @stopping = true
 
         # @return [Boolean] whether the broker has acknowledged the marks
@@ -54,11 +54,11 @@ module Penstock
         # @param metadata [String]
         def metadata(unit, metadata) = @channel.send_value(:wish, [unit, :metadata, metadata])
 
-        # What a unit's report takes along no wish overtakes: one that comes meanwhile follows it.
-        # @yield puts the report together and sends it
+        # No wish overtakes a unit's report: one that comes meanwhile is sent after it.
+        # @yield builds the report and sends it
         def reporting(&) = @order.synchronize(&)
 
-        # The answer to a question has come.
+        # The answer to a question has arrived.
         def answered(question, answer)
           @lock.synchronize { @waiting.delete(question) }&.give([answer])
         end

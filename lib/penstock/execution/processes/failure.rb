@@ -5,25 +5,26 @@ require_relative "../errors"
 module Penstock
   module Execution
     module Processes
-      # An error on its way from a process of the pool to the application: plain values, so that whatever user code raises can
-      # be carried, whether Ruby could dump it or not.
+      # Converts an error of a process of the pool to plain values and back, so that every error of user code can be sent to the
+      # application, even if Marshal can't dump it.
       #
-      # It arrives as an object of its own class, with message, backtrace and causes, so that policies by class work. Instance
-      # variables come along where Ruby can carry them. Where the application doesn't know the class it is a {RemoteError}.
+      # It is rebuilt as an object of its own class, with message, backtrace and causes, so that policies by class work.
+      # Instance variables are included where Marshal can dump them. Where the application doesn't know the class, it becomes a
+      # {RemoteError}.
       module Failure
-        # A chain of causes may be a ring, and a message may quote a whole payload.
+        # A chain of causes may be circular, and a message may quote a whole payload.
         CAUSES = 8
         MESSAGE_BYTES = 64 * 1024
         BACKTRACE_LINES = 400
         VARIABLE_BYTES = 4 * 1024
         private_constant :CAUSES, :MESSAGE_BYTES, :BACKTRACE_LINES, :VARIABLE_BYTES
 
-        # Message and backtrace as they were, whatever the class computes.
+        # Message and backtrace as they were, even if the class computes them.
         module Carried
           # @return [String]
           attr_accessor :message
 
-          # Part of Ruby's interface: what `inspect` and `full_message` are made of.
+          # Part of Ruby's interface: `inspect` and `full_message` use these.
           def to_s = message
           def detailed_message(highlight: false, **) = "#{message} (#{self.class})"
         end
@@ -36,7 +37,7 @@ module Penstock
              variables: variables_of(error), cause: cause_of(error, depth)}
           end
 
-          # @param values [Hash{Symbol => Object}] what {dump} made
+          # @param values [Hash{Symbol => Object}] result of {dump}
           # @return [Exception]
           def load(values)
             cause = values[:cause] && load(values[:cause])
@@ -50,8 +51,8 @@ module Penstock
           # User code may have broken any of its error's methods.
           def message_of(error)
             error.message.to_s.byteslice(0, MESSAGE_BYTES)
-          rescue Exception => broken # rubocop:disable Lint/RescueException -- whatever a user's method raises
-            "its message can't be told: #{broken.class}"
+          rescue Exception => broken # rubocop:disable Lint/RescueException -- a user's method may raise anything
+            "its message can't be read: #{broken.class}"
           end
 
           def backtrace_of(error) = error.backtrace&.first(BACKTRACE_LINES)&.map(&:to_s)
@@ -84,7 +85,7 @@ module Penstock
             RemoteError.new(values[:class], values[:message])
           end
 
-          # The class may be one that is loaded on first use.
+          # The class may be autoloaded.
           def resolve(name)
             return if name.empty?
             found = Object.const_get(name)
@@ -99,7 +100,8 @@ module Penstock
             nil
           end
 
-          # Only raising sets a cause. An error that isn't a StandardError is caught like any other here: it goes nowhere.
+          # Only raising sets a cause. An error that isn't a StandardError is rescued here like any other: it doesn't leave this
+          # method.
           def caused(error, cause)
             raise error, cause: cause
           rescue Exception => raised # rubocop:disable Lint/RescueException -- raised two lines above

@@ -5,7 +5,7 @@ require_relative "../../consumer/flow"
 module Penstock
   module Execution
     module Processes
-      # What user code asked of its partition, as plain values.
+      # Converts user code's requests about its partition to plain values and back.
       module Flows
         KINDS = {pause: Consumer::Flow::Pause, seek: Consumer::Flow::Seek, resume: Consumer::Flow::Resume,
                  collapse: Consumer::Flow::Collapse}.freeze

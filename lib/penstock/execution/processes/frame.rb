@@ -6,8 +6,8 @@ require_relative "../../errors"
 module Penstock
   module Execution
     module Processes
-      # What crosses between the application and the processes of its pool: a type, a length and a checksum before the bytes, so
-      # that a cut, damaged or foreign stream is an error at once and never half a record.
+      # Frames the messages between the application and the processes of its pool: a type, a length and a checksum before the
+      # bytes, so that a cut, damaged or foreign stream is an error at once and never half a record.
       #
       #     magic (2 bytes) · version (1) · type (1) · length of the body (4) · CRC-32 of the body (4) · body
       module Frame
@@ -18,18 +18,18 @@ module Penstock
         # The largest body. A unit's records are bounded by `window_bytes`, but one record may be larger than that.
         MAX_BYTES = 1024 * 1024 * 1024
 
-        # A type is its place here; new ones are added at the end.
+        # A type's number is its position here; new ones are added at the end.
         #
-        # To a child: a unit; the unit's code is to be interrupted; units that haven't begun come back; what has changed about
-        # a unit's partition; the answer to a question; end. From a child: a unit has ended; units that hadn't begun; a
-        # question, for whose answer user code waits; a wish, which has none. From the mold: a child was made, a child ended. To a
-        # mold that is spawned: what it is to load; from it: it has, or why not.
+        # To a child: a unit; interrupt the unit's code; return the units that haven't begun; a change of a unit's partition;
+        # the answer to a question; end. From a child: a unit has ended; units that hadn't begun; a question, for whose answer
+        # user code waits; a wish, which has no answer. From the mold: a child was forked, a child has ended. To a spawned mold:
+        # what to load; from it: it has loaded it, or why not.
         TYPES = %i[unit interrupt recall changed answer stop done returned question wish forked ended load loaded
           refused].freeze
         NUMBERS = TYPES.each_with_index.to_h.freeze
         private_constant :NUMBERS
 
-        # The stream isn't one of frames.
+        # The stream doesn't consist of frames.
         class Damaged < StandardError
           include Error
         end
@@ -46,7 +46,7 @@ module Penstock
         # @return [String]
         def self.encode_value(type, value) = encode(type, Marshal.dump(value))
 
-        # The checksum has been compared: these bytes were written by a process of ours.
+        # The checksum was verified: a process of ours wrote these bytes.
         # @param body [String]
         # @return [Object]
         # @raise [Damaged]
@@ -56,7 +56,7 @@ module Penstock
           raise Damaged, "a frame's body can't be read: #{error.message}"
         end
 
-        # Puts frames together from bytes as they come. One for each stream, used by the thread that reads it.
+        # Assembles frames from bytes as they arrive. One for each stream, used by the thread that reads it.
         class Parser
           def initialize
             @buffer = "".b

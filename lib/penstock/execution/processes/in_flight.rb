@@ -5,22 +5,22 @@ require_relative "unit_origins"
 module Penstock
   module Execution
     module Processes
-      # The units that were sent to one child and have not come back. Changed by the thread of the {ChildDriver}; other threads
-      # may read it and ask for an interrupt.
+      # Keeps the units that were sent to one child and have not come back. Changed by the thread of the {ChildDriver}; other
+      # threads may read it and request an interrupt.
       class InFlight
-        # `marked` is how far the child's marks were taken over, `told` which changes of its partition the child was sent.
+        # `marked` is how far the child's marks were applied, `told` which changes of its partition were sent to the child.
         Entry = Struct.new(:id, :slot, :unit, :context, :marked, :told, :interrupt) do
           def lane = unit.lane
           def link = context.link
 
-          # @return [#reported] where marks of the unit's records go
+          # @return [#reported] receives marks of the unit's records
           def cell = unit.messages[0]&.mark_cell || lane.marks
 
           # Whether it may still begin: it isn't interrupted, and its lane is neither being revoked nor of a later incarnation.
           # The loop has withdrawn the lane's queued units by then: one put back now would run in another member's partition.
           def wanted? = interrupt.nil? && !lane.marks.leaving? && unit.incarnation == lane.incarnation
 
-          # Takes over what the child has marked.
+          # Applies the child's marks.
           # @param through [Integer, nil] all offsets below it are marked
           def mark(through)
             return if through.nil? || through <= marked
@@ -51,7 +51,7 @@ module Penstock
         # @return [UnitOrigins::Origin, nil] of a unit that may have ended
         def origin(id) = @origins[id]
 
-        # @return [Entry, nil] the one taken out
+        # @return [Entry, nil] the removed entry
         def delete(id)
           entry = @lock.synchronize { @entries.delete(id) } or return
           entry.slot.pool.give_back(entry.context)

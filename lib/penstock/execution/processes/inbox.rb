@@ -3,8 +3,8 @@
 module Penstock
   module Execution
     module Processes
-      # The units inside a child: one runs, some wait. The reading thread puts in, interrupts and calls back; the other takes and
-      # runs. One lock; an interrupt can't come after the unit it is meant for.
+      # Queues the units inside a child: one runs, some wait. The reading thread adds, interrupts and returns units; the other
+      # one takes and runs them. One lock: an interrupt can't arrive after the unit it is meant for.
       class Inbox
         def initialize
           @lock = Mutex.new
@@ -25,7 +25,7 @@ module Penstock
         end
 
         # Waits for a unit; it runs from now on, on the calling thread.
-        # @return [UnitCodec::Order, nil] nil when there will be none
+        # @return [UnitCodec::Order, nil] nil when no more will come
         def begin
           @lock.synchronize do
             @filled.wait(@lock) while @orders.empty? && !@closed
@@ -36,7 +36,7 @@ module Penstock
           end
         end
 
-        # The unit has ended; what was raised at its thread too late is dropped.
+        # The unit has ended; an error that was raised in its thread too late is dropped.
         def ended
           @lock.synchronize { @running = @marks = nil }
           Thread.handle_interrupt(Exception => :immediate) { Thread.pass } if Thread.pending_interrupt?
@@ -54,7 +54,7 @@ module Penstock
           end
         end
 
-        # What hasn't begun goes back.
+        # Removes the units that haven't begun.
         # @param unit [Integer, nil] only this one
         # @return [Array<Integer>]
         def recall(unit = nil)
@@ -64,7 +64,7 @@ module Penstock
           end
         end
 
-        # The marks of the unit that runs.
+        # Sets the marks of the running unit.
         def tell(unit, marks) = @lock.synchronize { @marks = [unit, marks] }
 
         # @return [Consumer::Marks, nil] nil when the unit doesn't run

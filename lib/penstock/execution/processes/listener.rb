@@ -4,10 +4,10 @@ module Penstock
   module Execution
     module Processes
       # Reads from children that have no unit. Their drivers wait for a unit and don't read; but threads that user code left
-      # running in a child may still ask to resume or pause a partition. One thread a pool, started with the first child: while
-      # all children are idle it sleeps until one of them sends something, otherwise it polls. Ends with {#close}.
+      # running in a child may still request to resume or pause a partition. One thread per pool, started with the first child:
+      # while all children are idle it sleeps until one of them sends something, otherwise it polls. Ends with {#close}.
       class Listener
-        # How often it looks which drivers are idle, while others work.
+        # How often it checks which drivers are idle, while others work.
         POLL_S = 0.05
         private_constant :POLL_S
 
@@ -47,7 +47,7 @@ module Penstock
           until @closed
             sockets = @drivers.call.to_h { |driver| [driver.idle_socket, driver] }
             ready = wait(sockets.select { |socket, _driver| socket }, sockets.key?(false) ? POLL_S : nil)
-            wait({}, POLL_S) unless ready.map(&:read_while_idle).all? # an answer to a unit: its driver works again
+            wait({}, POLL_S) unless ready.map(&:read_while_idle).all? # its driver has a unit again, and reads by itself
           end
         end
 

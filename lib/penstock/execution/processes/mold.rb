@@ -11,33 +11,34 @@ require_relative "orphans"
 module Penstock
   module Execution
     module Processes
-      # The process from which the pool's processes are forked, from the inside: a copy of the application as it was when it was
+      # Runs inside the process from which the pool's processes are forked: a copy of the application as it was when it was
       # loaded and had opened nothing. It runs no unit and no thread of its own; it forks, waits for its children by their
-      # numbers, and says what became of them. It ends when the application closes its socket, or is gone.
+      # process ids, and reports how they ended. It ends when the application closes its socket, or is gone.
       class Mold
-        # What arrives at a whole process group is the application's to answer: it ends us by closing the socket.
+        # Signals sent to a whole process group are for the application, which ends this process by closing the socket.
         SIGNALS = %w[INT TERM QUIT HUP USR1 USR2 TTIN TSTP].freeze
-        # Its own handlers in a mold, and while a spawned one is loaded.
+        # Installs empty handlers in a mold, and while a spawned one is loaded.
         def self.ignore_signals
-          # A handler, not "IGNORE": that would be inherited by programs user code starts.
+          # A handler, not "IGNORE", which programs started by user code would inherit.
           SIGNALS.each { |name| trap(name) {} }
         end
 
-        # @return [Array<Problem>] what stands against forking from this process: a line for each open handle
+        # @return [Array<Problem>] why this process can't be forked from: one for each open handle
         def self.obstacles
           Native::Handles.open.map do |line|
             Problem.new("run_on :processes", "processes must be forked before anything is open to Kafka: #{line}",
-              "Open it when the application runs, or close it before")
+              "Open it when the application runs, or close it first")
           end
         end
 
         ENDING_S = 5.0
-        # Somebody whom the application forked may hold its socket open beyond its end.
+        # Interval of checking the parent: a process that the application forked may hold the socket open after the
+        # application's end.
         PARENT_S = 1.0
         private_constant :SIGNALS, :ENDING_S, :PARENT_S
 
         # @param child_context [ChildContext]
-        # @param socket [UNIXSocket] to the application; with each request come a child's socket and its shared_status
+        # @param socket [UNIXSocket] to the application; each request carries a child's socket and its shared status
         def initialize(child_context, socket)
           @child_context = child_context
           @socket = socket
@@ -61,7 +62,7 @@ module Penstock
 
         private
 
-        # Memory pages that are written now are shared later.
+        # Memory pages that are written now are shared by the children later.
         def warm_up
           ::Process.respond_to?(:warmup) ? ::Process.warmup : GC.start
         end
@@ -80,7 +81,7 @@ module Penstock
           pid = fork { child(mold, socket, shared_status) }
           @children[pid] = true
           @channel.send_value(:forked, pid)
-        rescue SocketError, SystemCallError, IOError # nothing came: the other end is closed
+        rescue SocketError, SystemCallError, IOError # no request: the other end is closed
           @socket = nil
         ensure
           [socket, shared_status].each { |io| io&.close }
@@ -111,7 +112,7 @@ module Penstock
           @socket = nil
         end
 
-        # Their sockets are closed with the application's: they end by themselves, or are ended.
+        # The children's sockets are closed with the application's: they end by themselves, or are killed.
         def finish
           @socket = nil
           ends = now + ENDING_S

@@ -10,11 +10,10 @@ require_relative "shared_status"
 module Penstock
   module Execution
     module Processes
-      # The mold as the application sees it: asks for children, hears what became of them. The mold is forked by {.fork}, from
-      # the main thread, before anything was opened that doesn't survive a fork; beside the main thread it is spawned, see
-      # {MoldSpawn}.
+      # The application's side of the mold: requests children and receives how they ended. The mold is forked by {.fork}, from
+      # the main thread, before anything is open that doesn't survive a fork; on other threads it is spawned, see {MoldSpawn}.
       #
-      # Any thread may ask; a thread of its own reads. Ends with {#close}.
+      # Any thread may request a child; a thread of its own reads. Ends with {#close}.
       class MoldHandle
         CLOSING_S = 8.0
         FORKING_S = 30.0
@@ -52,14 +51,14 @@ module Penstock
           @closing = false
         end
 
-        # @param threads [#start] where threads are born
-        # @param lost [#call] called when the mold is gone and nobody closed it
+        # @param threads [#start] starts threads
+        # @param lost [#call] called when the mold is gone although it wasn't closed
         def start(threads, &lost)
           @lost = lost
           @reader = threads.start("penstock mold") { read }
         end
 
-        # Makes a process.
+        # Creates a process.
         # @return [ChildHandle]
         # @raise [InternalError] the mold is gone
         def child
@@ -69,7 +68,7 @@ module Penstock
           ChildHandle.new(pid, Channel.new(ours), shared_status, self)
         rescue SystemCallError, IOError, InternalError
           [ours, shared_status].each { |io| io&.close }
-          raise InternalError, "no process can be made: the process they are forked from (#{@pid}) is gone"
+          raise InternalError, "can't create a process: process #{@pid}, which forks them, is gone"
         ensure
           theirs&.close
         end
@@ -85,14 +84,14 @@ module Penstock
           end
         end
 
-        # @param pid [Integer] of a child whose end we haven't heard of
+        # @param pid [Integer] of a child whose end wasn't reported yet
         def kill(pid)
           ::Process.kill(:KILL, pid)
         rescue Errno::ESRCH
           nil
         end
 
-        # Children end when their own sockets are closed; the mold waits for them, and is waited for here. Once.
+        # Children end when their own sockets are closed; the mold waits for them, and this method for the mold. Called once.
         def close
           return if @closing
           @closing = true
@@ -134,7 +133,7 @@ module Penstock
           end
         end
 
-        # By its number, and with an end: it ends by itself within a few seconds.
+        # By its process id, and with a limit: it ends by itself within a few seconds.
         def reap
           ends = now + CLOSING_S
           until ::Process.wait(@pid, ::Process::WNOHANG)

@@ -9,24 +9,24 @@ require_relative "mold_handle"
 module Penstock
   module Execution
     module Processes
-      # Makes a mold that isn't forked: a fresh Ruby, with this one's environment and load path, that loads the boot file. For
-      # processes that can't be forked from. Waits until it has loaded, or says why it can't; what is left then is ended.
+      # Creates a mold without forking: a fresh Ruby, with this one's environment and load path, that loads the boot file. For
+      # processes that can't be forked from. Waits until it has loaded, or raises why it can't; a process that failed is ended.
       #
-      # Used once, by the thread that boots.
+      # Used once, by the thread that boots the application.
       class MoldSpawn
         LOADING_S = 60.0
-        # Between the end of its socket and its own.
+        # Time between the end of its socket and its own end.
         ENDING_S = 1.0
-        # Runs there; what it does is the application's, which stands above.
+        # Runs there; the class belongs to the application layer, above this one.
         ENTRY = 'require "penstock/application/spawned_mold"; Penstock::Application::SpawnedMold.begin(ARGV)'
-        # What every Ruby has.
+        # Folders on the load path of every Ruby.
         OWN_FOLDERS = RbConfig::CONFIG.values_at("rubylibdir", "rubyarchdir", "sitedir", "sitelibdir", "sitearchdir", "vendordir",
           "vendorlibdir", "vendorarchdir").compact.freeze
         private_constant :ENTRY, :ENDING_S, :OWN_FOLDERS
 
         # @param file [String] absolute path of the boot file
         # @param timeout_s [Float] for loading it
-        # @param order [Hash{Symbol => Object}] what the application there is to fit to, values only
+        # @param order [Hash{Symbol => Object}] what the spawned application has to match, values only
         def initialize(file:, timeout_s: LOADING_S, **order)
           @file = file
           @timeout_s = timeout_s
@@ -37,7 +37,7 @@ module Penstock
         # @raise [ConfigurationError]
         def call
           socket, theirs = UNIXSocket.pair
-          reader, death = IO.pipe # a boot file may compute for ever: what it ends with is read in C
+          reader, death = IO.pipe # a boot file may compute for ever: the pipe that ends it is read in C
           pid = spawn(theirs, reader)
           [theirs, reader].each(&:close)
           problems = problems(pid, Channel.new(socket))
@@ -50,7 +50,7 @@ module Penstock
 
         private
 
-        # It reads nothing of what is typed to its parent.
+        # Its standard input is empty: it must not read what is typed for its parent.
         def spawn(socket, death)
           ::Process.spawn(RbConfig.ruby, *folders, "-e", ENTRY, socket.fileno.to_s, death.fileno.to_s,
             :in => File::NULL, :close_others => true, socket => socket, death => death)
@@ -58,7 +58,7 @@ module Penstock
 
         def folders = ($LOAD_PATH.map(&:to_s) - OWN_FOLDERS).map { |folder| "-I#{File.expand_path(folder)}" }
 
-        # @return [Array<Problem>] none when it is ready
+        # @return [Array<Problem>] empty when it is ready
         def problems(pid, channel)
           type, value = answer(channel)
           return [] if type == :loaded
@@ -66,7 +66,7 @@ module Penstock
           case type
           when :refused then value.map { |row| Problem.new(*row) }
           when :late then [problem("isn't loaded after #{@timeout_s.round} s", "It has to define the application and to return")]
-          else [problem("ended #{words(status)} while it was loaded", "Load it by `penstock info` to see why")]
+          else [problem("ended #{words(status)} while it was loaded", "Run `penstock info` to see why")]
           end
         end
 
@@ -79,12 +79,12 @@ module Penstock
             return [more.nil? ? :late : :gone] unless more || said
           end
           said
-        rescue SystemCallError # it was gone before it was told what to do
+        rescue SystemCallError # it was gone before it got its order
           [:gone]
         end
 
-        # Whatever it does, it isn't left behind.
-        # @return [::Process::Status, nil] nil where somebody else has waited for it
+        # The process is ended in any case, and never left running.
+        # @return [::Process::Status, nil] nil where another caller has waited for it
         def ended(pid)
           ends = now + ENDING_S
           until (found = ::Process.wait2(pid, ::Process::WNOHANG))
@@ -102,7 +102,7 @@ module Penstock
         end
 
         def problem(text, hint)
-          Problem.new("run_on :processes", "the process that loads #{@file} once more, to fork others from it, #{text}", hint)
+          Problem.new("run_on :processes", "the process that loads #{@file} again, to fork others from it, #{text}", hint)
         end
 
         def now = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC)

@@ -3,15 +3,15 @@
 module Penstock
   module Execution
     module Processes
-      # The records of a unit inside a child, with the interface of a native batch. Bytes are cut out of the frame when they are
-      # looked at; whatever iterates says which record it stands on.
+      # The records of a unit inside a child, with the interface of a native batch. Bytes are cut out of the frame on access;
+      # iterating writes the current record to the shared status.
       class OrderBatch
         NOTHING = {}.freeze
         private_constant :NOTHING
 
         attr_accessor :context
 
-        # @return [Integer, nil] offset of the end of the partition, where it came with these records
+        # @return [Integer, nil] offset of the end of the partition, if it came with these records
         attr_reader :eof
 
         # @param order [UnitCodec::Order]
@@ -57,7 +57,7 @@ module Penstock
           record.end - record.key_at
         end
 
-        # Yields views one after another; the owner's cursor and the shared_status follow.
+        # Yields views one after another; the owner's cursor and the shared status follow.
         def each_view(klass, owner, first, count)
           first.upto(first + count - 1) do |index|
             owner.cursor = index
@@ -73,7 +73,7 @@ module Penstock
 
         private
 
-        # As they are outside of the pool: an Array has the values of a name that occurs more than once.
+        # Frozen as outside of the pool: an Array has the values of a name that occurs more than once.
         def frozen(value)
           value.each(&:freeze) if value.is_a?(Array)
           value.freeze

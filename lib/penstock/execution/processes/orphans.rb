@@ -3,18 +3,18 @@
 module Penstock
   module Execution
     module Processes
-      # A child whose mold is gone ends at once, also while it computes in C and its reading thread gets no turn. Linux only;
+      # Ends a child at once when its mold is gone, even while it computes in C and its reading thread gets no turn. Linux only;
       # elsewhere the end of the stream has to do.
       module Orphans
-        # prctl's number in the kernel, by machine, and PR_SET_PDEATHSIG.
+        # The number of the system call prctl, by machine, and PR_SET_PDEATHSIG.
         PRCTL = {"x86_64" => 157, "aarch64" => 167}.freeze
         SET_DEATH_SIGNAL = 1
         private_constant :PRCTL, :SET_DEATH_SIGNAL
 
-        # Called in the child's main thread. The kernel signals when the *thread* that forked ends: it has to be the mold's main
-        # thread.
+        # Called in the child's main thread. The kernel sends the signal when the *thread* that forked ends: it has to be the
+        # mold's main thread.
         # @param parent [Integer] the mold's process id
-        # @param signal [String] what the kernel sends
+        # @param signal [String] sent by the kernel
         def self.die_with_parent(parent, signal = "KILL")
           number = PRCTL[RbConfig::CONFIG["host_cpu"]] if RUBY_PLATFORM.include?("linux")
           quietly { syscall(number, SET_DEATH_SIGNAL, Signal.list.fetch(signal)) } if number
@@ -23,7 +23,7 @@ module Penstock
           nil
         end
 
-        # Ruby warns of this method, for programs that could use another one.
+        # Ruby warns about this method, for programs that could use another one.
         def self.quietly
           verbose, $VERBOSE = $VERBOSE, nil
           yield

@@ -10,19 +10,19 @@ require_relative "reply"
 module Penstock
   module Execution
     module Processes
-      # The executor of `run_on :processes`: runs units in child processes. For user code that computes, which in one process gets
-      # one core however many threads it has. There are at most `size` processes; each has a thread here that drives it
+      # The executor of `run_on :processes`: runs units in child processes. For user code that computes, which in one process
+      # gets one core however many threads it has. There are at most `size` processes; each has a thread here that drives it
       # ({ChildDriver}), started with its first unit. Ends with {#close}.
       #
-      # The mold that the processes are forked from is made with the pool, by the main thread, before anything is open that does
-      # not survive a fork: make the pool first.
+      # The mold that the processes are forked from is created with the pool, by the main thread, before anything is open that
+      # does not survive a fork: create the pool first.
       class Pool
         include Executor
 
         # @param topics [Array<Routing::Topic>] those with `run_on :processes`
         # @param parts [Placement::Parts]
         # @return [Pool]
-        # @raise [ConfigurationError] nothing can be forked here
+        # @raise [ConfigurationError] this process can't be forked from
         def self.build(topics, parts)
           host = parts.host
           queue = host.new_queue
@@ -44,13 +44,13 @@ module Penstock
         KILLED_S = 2.0
         private_constant :KILLED_S
 
-        # @return [Object] where its units wait
+        # @return [Object] the queue of its units
         attr_reader :queue
 
         # @param child_context [ChildContext]
         # @param queue [#take, #finished, #put_back]
         # @param size [Integer] processes
-        # @param local [#call] runs what isn't for a child
+        # @param local [#call] runs units that are not for a child
         # @param lost [#call] called with an error when no process can be forked any more
         # @param mold [MoldHandle]
         def initialize(child_context:, queue:, size:, local:, lost:, mold: MoldHandle.fork(child_context))
@@ -68,7 +68,7 @@ module Penstock
           @listener = listener
         end
 
-        # Starts one more process for each unit that finds none idle, if more are allowed.
+        # Starts one more process for each unit without an idle one, if more are allowed.
         # @param count [Integer] how many could be used
         def grow(count = 1)
           @lock.synchronize do
@@ -77,7 +77,7 @@ module Penstock
           end
         end
 
-        # Raises an error in user code of these units; code that has ended is not touched.
+        # Raises an error in user code of these units; code that has ended is not affected.
         # @param these [Array<Processing::Lane, Processing::Unit>] units, or lanes with all their units
         # @param error [Exception]
         # @return [Array<Processing::Unit>]
@@ -85,7 +85,7 @@ module Penstock
           drivers.flat_map { |driver| driver.in_flight.interrupt(these, error) }
         end
 
-        # @return [Array<Array(Thread, Processing::Unit)>] what runs now
+        # @return [Array<Array(Thread, Processing::Unit)>] the running units
         def running
           pairs = @lock.synchronize { @drivers.to_a }
           pairs.flat_map { |thread, driver| driver.in_flight.to_a.map { |entry| [thread, entry.unit] } }
@@ -94,7 +94,7 @@ module Penstock
         # @return [Integer]
         def size = @drivers.size
 
-        # Lets idle processes go and waits for the others, then kills what is left.
+        # Lets idle processes end and waits for the others, then kills those that are left.
         # @param timeout_s [Float]
         # @return [Boolean] whether all ended by themselves
         def close(timeout_s)
@@ -107,7 +107,7 @@ module Penstock
           ended
         end
 
-        # What a topic that a pattern discovered has in common with its pattern.
+        # Identifies a topic; topics that a pattern discovered have their pattern's key.
         # @api private
         def self.key(topic) = topic.pattern ? [topic.consumer_group_id, topic.pattern.object_id] : topic.id
 

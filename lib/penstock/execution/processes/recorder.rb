@@ -5,21 +5,21 @@ require_relative "failure"
 module Penstock
   module Execution
     module Processes
-      # Stands in for the application's monitor inside a child: events that somebody in the application listens to are kept as
-      # values and go home with the unit's outcome. Everything else about the monitor is as it was.
+      # Replaces the application's monitor inside a child: events with a listener in the application are recorded as plain
+      # values and sent with the unit's outcome. Everything else about the monitor is unchanged.
       #
       # Used by any thread of the child.
       class Recorder
-        # Beyond this many a unit's events are counted only.
+        # Events of a unit that are recorded; the others are only counted.
         MOST = 1_000
         PLAIN = [String, Symbol, Numeric, TrueClass, FalseClass, NilClass].freeze
-        # What the application has itself, and better.
+        # Keys that the application adds itself, from the originals.
         OWN = %i[caller messages message job jobs jobs_queue].freeze
-        # Told by the application itself: it knows when a unit came and went.
+        # Events that the application emits itself: it knows when a unit was sent and when it ended.
         NOT_HERE = %w[worker.process worker.processed worker.completed consumer.consume consumer.consumed].freeze
         private_constant :MOST, :PLAIN, :OWN, :NOT_HERE
 
-        # @param monitor [Instrumentation::Monitor] the application's, as it was when the child was made
+        # @param monitor [Instrumentation::Monitor] the application's, as it was when the child was forked
         def initialize(monitor)
           @monitor = monitor
           @lock = Mutex.new
@@ -45,7 +45,7 @@ module Penstock
         def available_events = @monitor.available_events
         def notifications_bus = self
 
-        # @return [Array(Array<Array(String, Hash)>, Integer)] what was kept, and how many more there were
+        # @return [Array(Array<Array(String, Hash)>, Integer)] the recorded events, and how many more there were
         def take
           @lock.synchronize do
             taken = [@events, @dropped]

@@ -3,13 +3,13 @@
 module Penstock
   module Execution
     module Processes
-      # Stands for a consumer that runs in a child process: listeners in the application get it as `caller`. It has the
+      # Represents a consumer that runs in a child process: listeners in the application get it as `caller`. It has the
       # consumer's topic, partition, messages and attempt, and the tags it had when its unit ended.
       class RemoteConsumer
         # @return [Array<String>]
         attr_reader :tags
 
-        # @return [String, nil] the consumer's
+        # @return [String, nil] the consumer's id
         attr_reader :id
 
         # @return [Messages]

@@ -10,13 +10,14 @@ require_relative "remote_consumer"
 module Penstock
   module Execution
     module Processes
-      # Makes outcomes of what children report, and events of what they recorded. Shared by all children's threads; keeps nothing.
+      # Turns the reports of children into outcomes, and emits the events they recorded. Shared by all children's threads;
+      # stateless.
       class Reply
         # @param monitor [Instrumentation::Monitor]
         # @param clock [Clock]
-        # @param queue [#snapshot] what listeners of workers get to see
-        # @param size [Integer] processes: how often a unit ends is what the poll loop wants to know
-        # @param advice [#call] what follows from a failure: unit, error and blamed offset
+        # @param queue [#snapshot] passed to listeners of worker events
+        # @param size [Integer] processes: the poll loop needs the average time between ends of units
+        # @param advice [#call] returns what follows from a failure: unit, error and blamed offset
         def initialize(monitor:, clock:, queue:, size:, advice:)
           @advice = advice
           @monitor = monitor
@@ -25,7 +26,7 @@ module Penstock
           @size = size
         end
 
-        # The unit is sent off.
+        # The unit was sent to a child.
         def began(unit)
           unit.messages.processing!(@clock.wall_ms)
           tell("worker.process") { {job: unit, jobs_queue: @queue} }
@@ -46,7 +47,7 @@ module Penstock
 
         # The child has died while it ran the unit.
         # @param status [Array(Integer, Integer)] signal, exit code
-        # @param state [SharedStatus::State, nil] where it stood
+        # @param state [SharedStatus::State, nil] which record it was at
         def died(entry, pid, status, state)
           unit = entry.unit
           blamed = state&.offset || unit.messages.blamed_offset
@@ -55,14 +56,14 @@ module Penstock
           failed(entry, error, blamed: blamed)
         end
 
-        # The unit didn't run, or nobody knows how far.
+        # The unit didn't run, or it isn't known how far it ran.
         def failed(entry, error, blamed: entry.unit.messages.blamed_offset)
           unit = entry.unit
           report(unit, error)
           build(unit, error: error, blamed: blamed, finished: false, time_ms: 0)
         end
 
-        # It was to be interrupted before it had begun, or nobody wanted it any more.
+        # It was interrupted before it had begun, or is no longer wanted.
         def interrupted(entry)
           unit = entry.unit
           build(unit, error: entry.interrupt || Interrupted.new, blamed: unit.messages.blamed_offset, finished: false, time_ms: 0)
@@ -78,7 +79,7 @@ module Penstock
           Processing::Outcome.new(unit: unit, advice: advice, **values).freeze
         end
 
-        # Events of the child are published here, where listeners live; the consumer is there, so somebody stands in for it.
+        # Events of the child are published here, where the listeners are; a {RemoteConsumer} represents its consumer.
         def publish(unit, rest)
           caller = RemoteConsumer.new(unit, rest[:tags] || [], rest[:consumer]) if rest[:events]
           rest[:events]&.each { |name, payload| tell(name) { revived(payload).merge(caller: caller) } }

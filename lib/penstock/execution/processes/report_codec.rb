@@ -5,15 +5,15 @@ require_relative "frame"
 module Penstock
   module Execution
     module Processes
-      # What a child says of a unit that has ended, as bytes: four numbers, and what else there is to say, which mostly is
-      # nothing.
+      # Encodes a child's report about a unit that has ended: four numbers, and a hash for everything else, which is mostly
+      # empty.
       module ReportCodec
         HEAD = "Q>q>Q>C"
         HEAD_BYTES = 25
         private_constant :HEAD, :HEAD_BYTES
 
-        # `through`: below it everything is marked, -1 before the first mark; `rest` are :error and :blamed, :flow, :tags,
-        # :consumer, :events and how many were :dropped, as plain values.
+        # `through`: all offsets below it are marked, -1 before the first mark; `rest` has :error and :blamed, :flow, :tags,
+        # :consumer, :events and how many events were :dropped, as plain values.
         Report = Struct.new(:unit, :through, :took_us, :finished, :rest)
 
         # @param report [Report]

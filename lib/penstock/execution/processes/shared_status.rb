@@ -6,11 +6,11 @@ require "securerandom"
 module Penstock
   module Execution
     module Processes
-      # What a child is doing, in memory that outlives it: the unit it runs, the offset it is at, how far it has marked. Written
-      # by the child before user code sees a record, so that the record that kills a process is known; read by the application at
-      # any time.
+      # Shows what a child is doing, in memory that outlives it: the unit it runs, the offset it is at, how far it has marked.
+      # Written by the child before user code sees a record, so that the record that kills a process is known; read by the
+      # application at any time.
       #
-      # A file without a name, of 32 bytes: writing is one call into the kernel, about a microsecond.
+      # An unlinked file of 32 bytes: a write is one system call, about a microsecond.
       class SharedStatus
         BYTES = 32
         FORMAT = "Q>q>q>Q>"
@@ -46,10 +46,10 @@ module Penstock
           write
         end
 
-        # It has ended.
+        # The unit has ended.
         def clear = self.begin(NOBODY)
 
-        # User code looks at a record.
+        # User code is about to see a record.
         def at(offset)
           @offset = offset
           write
@@ -69,7 +69,7 @@ module Penstock
             return (unit == NOBODY) ? nil : State.new(unit, known(offset), known(through))
           end
           nil
-        rescue EOFError # nothing was ever written
+        rescue EOFError # nothing was written yet
           nil
         end
 

@@ -5,24 +5,24 @@ require_relative "frame"
 module Penstock
   module Execution
     module Processes
-      # A unit as bytes: who it is, then its records one behind the other, as they came from the broker. Nothing is deserialized
-      # on the way: that is user code, and runs where the rest of it runs.
+      # Encodes and decodes a unit: its head, then its records one after another, as they came from the broker. Nothing is
+      # deserialized here: that is user code, and runs in the child with the rest of it.
       module UnitCodec
         ACTIONS = %i[consume eofed].freeze
-        # Unit, route, partition, attempt, action, flags (1: at the end, 2: collapsed), ms of the cut, bytes of the topic's name
-        # and of the metadata that was found with the committed offset (-1: none), records.
+        # Unit, route, partition, attempt, action, flags (1: at the end, 2: collapsed), scheduling time in ms, bytes of the
+        # topic's name and of the metadata that was found with the committed offset (-1: none), number of records.
         HEAD = "Q>NNNCCq>nl>N"
         HEAD_BYTES = 8 + 4 * 3 + 2 + 8 + 2 + 4 + 4
-        # Offset, timestamp, ms of receipt, leader epoch, bytes of key and payload (-1: nil) and of headers.
+        # Offset, timestamp, time of receipt in ms, leader epoch, bytes of key and payload (-1: nil) and of headers.
         RECORD = "q>q>q>l>l>l>N"
         RECORD_BYTES = 8 * 3 + 4 * 4
         private_constant :HEAD, :HEAD_BYTES, :RECORD, :RECORD_BYTES
 
-        # What a child knows of a unit.
+        # A decoded unit.
         Order = Struct.new(:id, :route, :partition, :attempt, :action, :at_end, :scheduled_ms, :topic_name,
           :metadata, :body, :records, :collapsed)
 
-        # Where a record lies in the body.
+        # The position of a record in the body.
         Record = Struct.new(:offset, :timestamp, :received_ms, :epoch, :key_bytes, :payload_bytes, :headers_bytes, :key_at) do
           def payload_at = key_at + [key_bytes, 0].max
           def headers_at = payload_at + [payload_bytes, 0].max
@@ -31,7 +31,7 @@ module Penstock
 
         class << self
           # @param id [Integer] above zero
-          # @param route [Integer] which of the routed topics
+          # @param route [Integer] index of the routed topic
           # @param unit [Processing::Unit]
           # @return [String] a frame's body
           def encode(id, route, unit)
@@ -78,7 +78,7 @@ module Penstock
           def size(text) = text ? text.bytesize : -1
           def headers(headers) = (headers.nil? || headers.empty?) ? "" : Marshal.dump(headers)
 
-          # Each record takes at least its own head: a count that lies ends at once.
+          # Each record takes at least its own head: a false count is detected at once.
           def records(body, at, count)
             damaged("it can't hold #{count} records") if count * RECORD_BYTES > body.bytesize
             Array.new(count) do

@@ -7,7 +7,7 @@ module Penstock
       # unit has ended: the unit's number shows which lane is meant. An entry is kept as long as this process owns the lane.
       # Belongs to the child's {InFlight}.
       class UnitOrigins
-        # Below it units are counted, above it lanes.
+        # The lower bits of a number count units, the upper ones lanes.
         BITS = 40
         private_constant :BITS
 
@@ -20,8 +20,8 @@ module Penstock
         end
 
         # @param lane [Processing::Lane]
-        # @param link [#request] the way to its poll loop
-        # @param count [Integer] no other unit's
+        # @param link [#request] to the lane's poll loop
+        # @param count [Integer] unique for each unit
         # @return [Integer] the unit's number, above zero
         def number(lane, link, count) = ((@by_lane[lane] || add(lane, link)).number << BITS) | count
 
@@ -36,7 +36,7 @@ module Penstock
           @by_lane[lane] = @by_number[@last += 1] = Origin.new(@last, lane, link)
         end
 
-        # A lane that was given up takes no requests.
+        # A revoked lane takes no requests.
         def forget
           gone = @by_number.each_value.reject { |origin| origin.lane.marks.owned? }
           gone.each do |origin|

@@ -6,11 +6,12 @@ require_relative "flows"
 module Penstock
   module Execution
     module Processes
-      # What is passed on between a partition and the unit of it that a child runs: marks one way; interrupts, the partition's
-      # loss and the process's stop the other way; and what user code asks of the poll loop. Belongs to the child's {ChildDriver}.
+      # Passes messages between a partition and its unit in a child: marks to the application; interrupts, the partition's loss
+      # and the process's stop to the child; and user code's requests to the poll loop. Belongs to the child's {ChildDriver}.
       class Watch
         LOOK_MS = 50
-        # What user code has to end in after an interrupt; less than a time limit's 5 s, after which the application would end.
+        # How long user code may take to end after an interrupt; less than a time limit's 5 s, after which the application would
+        # end.
         PATIENCE_MS = 3_000
         private_constant :LOOK_MS, :PATIENCE_MS
 
@@ -26,7 +27,7 @@ module Penstock
           @stopping = false
         end
 
-        # @param force [Boolean] whether it is time or not
+        # @param force [Boolean] look even if it isn't due yet
         def look(force: false)
           return if !force && now - @looked_at < LOOK_MS
           @looked_at = now
@@ -38,7 +39,7 @@ module Penstock
           out_of_reach(entry) if entry&.interrupt
         end
 
-        # User code waits for an answer. So does a thread of its own here: the child must be looked after meanwhile.
+        # User code waits for an answer. A thread of its own waits for it here too: the child must be watched meanwhile.
         # @param number [Integer]
         # @param unit [Integer]
         def question(number, unit, kind, *arguments)
@@ -50,7 +51,7 @@ module Penstock
           @child.tell(:answer, [number, false])
         end
 
-        # User code wants something and goes on, be it that its unit has ended.
+        # User code requests something without waiting, even if its unit has ended.
         # @param wish [Symbol, Array] :commit, :metadata with its text, or a flow
         def wish(unit, wish, text = nil)
           origin = @in_flight.origin(unit) or return
@@ -93,7 +94,7 @@ module Penstock
           end
         end
 
-        # What an interrupt can't end is ended with its process: the application needn't go down for it.
+        # If an interrupt doesn't end a unit, its process is killed: the application needn't end for it.
         def out_of_reach(entry)
           @interrupted_at = now unless @reaching == entry.id
           @reaching = entry.id

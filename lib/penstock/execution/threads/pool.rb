@@ -7,21 +7,21 @@ module Penstock
   module Execution
     module Threads
       # The executor of `run_on :threads`, the default: runs units on worker threads, shared by all poll loops. A worker is
-      # started when there is work and no worker is idle, up to `concurrency`, which may change while they work ({#scale}). One
-      # more thread runs hooks, so that a hook never waits for a job that takes an hour.
+      # started when there is work and no worker is idle, up to `concurrency`, which may change at run time ({#scale}). One more
+      # thread runs hooks, so that a hook never waits for a job that takes an hour.
       #
-      # A worker takes a unit, runs it, hands the outcome to the loop it came from, and takes the next. It never touches a lane or
-      # the connection. Workers end when the queue is closed; a stop may interrupt what still runs. A worker whose thread is
-      # killed, in user code or while it waits, still posts an outcome, and another worker takes its place.
+      # A worker takes a unit, runs it, posts the outcome to the loop it came from, and takes the next. It never touches a lane
+      # or the connection. Workers end when the queue is closed; a stop may interrupt running units. A worker whose thread is
+      # killed, in user code or while it waits, still posts an outcome, and another worker replaces it.
       class Pool
         include Executor
 
         HOOK_WORKER_IDLE_S = 5.0
-        # How long a worker runs units before it lets other threads run.
+        # How long a worker runs units before it passes Ruby's lock to other threads.
         TURN_US = 5_000
         # Outside of user code: no error is raised, and a kill (which isn't an exception) takes effect only in a wait.
         MASKED = {Exception => :never, Object => :on_blocking}.freeze
-        # Where a unit would be lost with the thread.
+        # For code in which the end of the thread would lose a unit.
         UNSTOPPABLE = {Object => :never}.freeze
         private_constant :HOOK_WORKER_IDLE_S, :TURN_US, :MASKED, :UNSTOPPABLE
 
@@ -45,11 +45,12 @@ module Penstock
           @interrupting = false
         end
 
-        # A worker thread, the unit it runs, and how long it has run since it let others run. Written by its thread only.
+        # A worker thread, the unit it runs, and how long it has run since it last passed Ruby's lock. Written by its thread
+        # only.
         Post = Struct.new(:thread, :unit, :ran_us)
         private_constant :Post
 
-        # Called by loops when units wait and no worker is idle: starts more workers, as far as more are allowed.
+        # Called by loops when units are queued and no worker is idle: starts more workers, as far as more are allowed.
         # @param count [Integer] how many could be used
         def grow(count = 1)
           return unless count.positive?
@@ -61,8 +62,8 @@ module Penstock
           end
         end
 
-        # Changes how many workers there may be. More take effect at once. With fewer, idle workers end at once, others when their
-        # unit has ended; none is interrupted. Any thread.
+        # Changes how many workers there may be. An increase takes effect at once. After a decrease, idle workers end at once,
+        # others after their unit; none is interrupted. Any thread.
         # @param concurrency [Integer]
         def scale(concurrency)
           more = @lock.synchronize do
@@ -81,7 +82,7 @@ module Penstock
           end
         end
 
-        # Raises an error in user code of these units; code that already ended is not touched.
+        # Raises an error in user code of these units; code that has already ended is not affected.
         # @param these [Array<Processing::Lane, Processing::Unit>] units, or lanes with all their units
         # @param error [Exception]
         # @return [Array<Processing::Unit>] units that were interrupted
@@ -94,13 +95,13 @@ module Penstock
           end
         end
 
-        # @return [Array<Array(Thread, Processing::Unit)>] what runs now
+        # @return [Array<Array(Thread, Processing::Unit)>] the running units, each with its thread
         def running = @lock.synchronize { running_locked }
 
         # @return [Integer]
         def size = @workers.size
 
-        # Lets idle workers go, and waits for the others.
+        # Lets idle workers end, and waits for the others.
         # @param timeout_s [Float]
         # @return [Boolean] whether all have ended
         def close(timeout_s)
@@ -113,10 +114,10 @@ module Penstock
 
         private
 
-        # A unit may end meanwhile: it is read once.
+        # A unit may end meanwhile: each is read once.
         def running_locked = @posts.map { |post| [post.thread, post.unit] }.select(&:last)
 
-        # Must be called with the lock held. If no thread can be started (the process ends, or has as many as it may), the
+        # Must be called with the lock held. If no thread can be started (the process is ending, or has reached its limit), the
         # existing workers continue.
         def add_locked(workers, name, priority, &block)
           workers << @threads.start(name, priority: priority, &block)
@@ -124,7 +125,7 @@ module Penstock
           @threads.report(name, error)
         end
 
-        # Whatever is raised at a worker from outside takes effect in user code only.
+        # An error raised in a worker from outside takes effect in user code only.
         def work
           through = false
           at_post do |post|
@@ -148,11 +149,11 @@ module Penstock
             @workers << @threads.start("penstock worker #{@workers.size}", priority: @priority) { work }
           end
         rescue ThreadError
-          nil # the process ends
+          nil # the process is ending
         end
 
-        # Takes this worker off the list if there are more than allowed.
-        # @return [Boolean] whether it is to end
+        # Removes this worker from the list if there are more than allowed.
+        # @return [Boolean] whether it must end
         def retire_if_surplus
           return false if @workers.size <= @concurrency
           @lock.synchronize do
@@ -181,8 +182,8 @@ module Penstock
           @lock.synchronize { @posts.delete_if { |each| each.equal?(post) } }
         end
 
-        # Quick units that were taken together may be withdrawn between two of them, and user code may end its thread. Either way
-        # the slot learns once that this worker is done, and units that were not begun go to another worker.
+        # Quick units that were taken together may be withdrawn between two of them, and user code may end the thread. In either
+        # case the slot learns once that this worker has finished, and units that were not begun go to another worker.
         # @param units [Array<Processing::Unit>] shared with the queue
         def run_all(post, slot, units)
           through = false
@@ -197,8 +198,8 @@ module Penstock
           break_off(slot, last, units) unless through
         end
 
-        # The unit is taken off the post before late interrupts are dropped, so none can come after that. An error that was raised
-        # at this thread while it had no unit concerns no unit.
+        # The unit is removed from the post before late interrupts are dropped, so none can come after that. An error raised in
+        # this thread while it had no unit concerns no unit.
         def run(post, slot, unit)
           drop_late_interrupts
           post.unit = unit
@@ -207,10 +208,10 @@ module Penstock
           leave_post(post) { yield outcome || unstoppable { @runner.broken(unit) } }
         end
 
-        # If it is killed in here, the thread ends after the block; in the block only unstoppable code may wait.
+        # If the thread is killed in this method, it ends after the block; within the block only unstoppable code may wait.
         def leave_post(post)
           post.unit = nil
-          @lock.synchronize { nil } if @interrupting # an interrupt may be about to be raised at this thread
+          @lock.synchronize { nil } if @interrupting # an interrupt may be about to be raised in this thread
           drop_late_interrupts
         ensure
           yield
@@ -226,8 +227,8 @@ module Penstock
           end
         end
 
-        # Ruby takes its lock from a computing thread only every 100 ms, and gives it to the thread that has waited longest: with
-        # ten such workers the poll loop would run once a second. Between two units a worker can give up the lock cheaply.
+        # Ruby takes its lock from a computing thread only every 100 ms, and gives it to the thread that has waited longest:
+        # with ten such workers the poll loop would run once a second. Between two units, a worker can release the lock cheaply.
         def let_others_on(post, took_us)
           post.ran_us += took_us
           return if post.ran_us < TURN_US

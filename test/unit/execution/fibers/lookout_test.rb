@@ -13,7 +13,7 @@ module Penstock
       @lookout = Execution::Fibers::Lookout.new(-> { @reactors }, ->(name, payload) { @told << [name, payload] })
     end
 
-    test "a reactor that stood for over a second is told once for each time" do
+    test "a reactor that is blocked for over a second is reported once each time" do
       @reactors << (reactor = Reactor.new(10.0, Thread.current, nil))
       assert @lookout.look(10.9)
       assert_empty @told
@@ -26,7 +26,7 @@ module Penstock
       assert_equal 2, @told.size
     end
 
-    test "reactors without work are left alone" do
+    test "reactors without work are ignored" do
       @reactors << Reactor.new(nil, nil, nil)
 
       refute @lookout.look(100.0)

@@ -7,7 +7,7 @@ module Penstock
   class ExecutionFrameTest < TestCase
     Frame = Execution::Processes::Frame
 
-    # A generator that tells its seed, so that a failure can be had again.
+    # A generator that reports its seed, so that a failure can be repeated.
     def random = @random ||= Random.new(@seed = Random.new_seed)
 
     def parse(*pieces)
@@ -17,7 +17,7 @@ module Penstock
       [found, parser]
     end
 
-    test "frames come out as they went in, whatever they are cut into" do
+    test "frames are read as they were written, however the stream is cut" do
       frames = [[:unit, "a" * 70_000], [:stop, ""], [:done, random.bytes(1_000)], [:wish, "\x00PS"]]
       stream = frames.map { |type, body| Frame.encode(type, body.b) }.join
       200.times do
@@ -29,7 +29,7 @@ module Penstock
       end
     end
 
-    test "a stream that ends within a frame is known to" do
+    test "a stream that ends within a frame is recognized" do
       stream = Frame.encode(:done, "abc")
       (1...stream.bytesize).each do |size|
         found, parser = parse(stream.byteslice(0, size))
@@ -38,7 +38,7 @@ module Penstock
       end
     end
 
-    test "garbage is damage, whatever it looks like; nothing is allocated for a length that lies" do
+    test "any garbage counts as damage; nothing is allocated for a false length" do
       500.times do
         bytes = random.bytes(random.rand(12..300))
         assert_raises(Frame::Damaged, "seed #{@seed}") { parse(bytes) } unless bytes.start_with?("PS\x01".b)
@@ -61,7 +61,7 @@ module Penstock
       end
     end
 
-    test "a megabyte passes, a frame behind a damaged one doesn't" do
+    test "a megabyte passes, a frame after a damaged one doesn't" do
       big = random.bytes(1024 * 1024)
       found, = parse(*Frame.encode(:unit, big).scan(/.{1,65536}/mn))
       assert_equal [[:unit, big]], found
@@ -72,7 +72,7 @@ module Penstock
       assert_equal [:stop], seen
     end
 
-    test "a version and a type of tomorrow are named" do
+    test "an unknown version and an unknown type are named" do
       assert_includes assert_raises(Frame::Damaged) { parse([Frame::MAGIC, 2, 0, 0, 0].pack("nCCNN")) }.message, "version 2"
       assert_includes assert_raises(Frame::Damaged) { parse([Frame::MAGIC, 1, 99, 0, 0].pack("nCCNN")) }.message, "type 99"
     end

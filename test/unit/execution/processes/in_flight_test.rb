@@ -30,7 +30,7 @@ module Penstock
       assert_predicate @entry, :wanted?
     end
 
-    test "a unit that hadn't begun when its partition is given up doesn't begin in another process" do
+    test "a unit that hadn't begun when its partition is revoked doesn't begin in another process" do
       @lane.marks.leave!
       refute_predicate @entry, :wanted?
     end
@@ -51,9 +51,9 @@ module Penstock
       [lane, @in_flight.add(Slot.new(:link), lane.next_unit)]
     end
 
-    # A process hears of it up to 50 ms later, and has answered true till then.
+    # A process learns of it up to 50 ms later, and has answered true until then.
     {"in order" => {}, "by message" => {parallel: Routing::Parallel.new(:message, 4, nil, false)}}.each do |way, features|
-      test "marks that a process made before it heard that the stop's time is up count: #{way}" do
+      test "marks that a process made before it learned that the stop's time is up count: #{way}" do
         lane, entry = sent(features: features)
         lane.cut_off!
         entry.mark(1)
@@ -62,7 +62,7 @@ module Penstock
       end
     end
 
-    test "marks that a process made before it heard that its partition is gone don't count" do
+    test "marks that a process made before it learned that its partition is gone don't count" do
       lane, entry = sent
       lane.cut_off!
       lane.disown!

@@ -26,7 +26,7 @@ module Penstock
 
     def batch(order, shared_status = SharedStatus.new([])) = Execution::Processes::OrderBatch.new(order, shared_status)
 
-    test "who the unit is, and its records, come out as they went in" do
+    test "a unit's place and its records are decoded as they were encoded" do
       order = Codec.decode(body)
       found = batch(order)
 
@@ -36,7 +36,7 @@ module Penstock
       assert_equal ["k9", '{"offset":9}', 1_009, 3], [found.key(1), found.payload(1), found.timestamp(1), found.leader_epoch(1)]
     end
 
-    test "bytes are frozen and binary; nil and empty are told apart; headers keep doubles and nil" do
+    test "bytes are frozen and binary; nil and empty differ; headers keep duplicates and nil" do
       found = batch(Codec.decode(body([1], payload: nil, key: "", headers: {"a" => ["1", nil], "ü" => "\xFF".b})))
 
       assert_nil found.payload(0)
@@ -47,13 +47,13 @@ module Penstock
       assert_equal({}, batch(Codec.decode(body([1]))).headers(0))
     end
 
-    test "a unit without records, and one at the end of its partition" do
+    test "a unit without records, and one at the end of its partition, are decoded" do
       assert_equal 0, batch(Codec.decode(body([], action: :eofed))).size
       assert_equal 10, batch(Codec.decode(body([3, 9], eof: 10))).eof
       assert_nil batch(Codec.decode(body)).eof
     end
 
-    test "a unit of a collapsed row says so, at the end of its partition or not" do
+    test "a unit of a collapsed row is marked as such, at the end of its partition or not" do
       found = [[nil, nil], [true, nil], [nil, 10], [true, 10]].map do |collapsed, eof|
         unit = unit(lane(7), [3, 9], attempt: 4, eof: eof).tap { |made| made.collapsed = collapsed }
         Codec.decode(Codec.encode(5, 2, unit)).to_h.values_at(:collapsed, :at_end)
@@ -62,7 +62,7 @@ module Penstock
       assert_equal [[false, false], [true, false], [false, true], [true, true]], found
     end
 
-    test "each step of an iteration is told before user code sees the record" do
+    test "each step of an iteration is written before user code sees the record" do
       shared_status = SharedStatus.new([])
       found = batch(Codec.decode(body([3, 4, 5])), shared_status)
       messages = Execution::Processes::OrderMessages.new(found)
@@ -73,7 +73,7 @@ module Penstock
       assert_equal [[3, 3], [4, 4], [5, 5]] * 2, steps
     end
 
-    test "whatever is cut off, or lies about its length, is damage" do
+    test "a cut-off unit, or a false length, is damage" do
       whole = body([1, 2, 3], headers: {"a" => "b"})
       (0...whole.bytesize).each do |size|
         assert_raises(Damaged, "cut at #{size}") { Codec.decode(whole.byteslice(0, size)) }
@@ -94,7 +94,7 @@ module Penstock
       end
     end
 
-    test "a report is short where there is nothing to say, and carries what there is" do
+    test "a report without details is short, and one with details contains them" do
       codec = Execution::Processes::ReportCodec
       plain = codec::Report.new(9, -1, 1_500, true, {})
       full = codec::Report.new(9, 12, 0, false, {error: {class: "X"}, events: [["a", {b: 1}]]})

@@ -21,7 +21,7 @@ module Penstock
       end
     end
 
-    test "lanes that were given up are forgotten when a new lane comes, and their units' numbers find nothing" do
+    test "revoked lanes are forgotten when a new lane comes, and their units' numbers find nothing" do
       origins = Execution::Processes::UnitOrigins.new
       gone, kept = lane("gone"), lane("kept")
       numbers = [origins.number(gone, :link, 1), origins.number(kept, :link, 2)]

@@ -35,7 +35,7 @@ module Penstock
       error
     end
 
-    test "an error arrives as one of its class, with message, backtrace, plain variables, and what can't be dumped left out" do
+    test "an error arrives as one of its class, with message, backtrace and those variables that can be dumped" do
       error = raised { raise Plain.new(7, Mutex.new) }
       copy = carried(error)
 
@@ -44,7 +44,7 @@ module Penstock
       assert_includes copy.full_message(highlight: false), "plain 7"
     end
 
-    test "causes come along, and a ring of them ends" do
+    test "causes are included, and a ring of them ends" do
       error = raised do
         raise KeyError, "inner"
       rescue KeyError
@@ -64,10 +64,10 @@ module Penstock
       nameless = carried(Class.new(StandardError).new("who"))
       assert_equal [RemoteError, "", "an error without a class name: who"],
         [nameless.class, nameless.remote_class, nameless.message]
-      assert_equal "its message can't be told: RuntimeError", carried(Rude.new).message
+      assert_equal "its message can't be read: RuntimeError", carried(Rude.new).message
     end
 
-    test "a class that isn't known here is told by its name" do
+    test "an error of a class that isn't known here has the class's name" do
       unknown = Failure.load({class: "Billing::Declined", message: "no funds", backtrace: ["a.rb:1"], variables: {}, cause: nil})
 
       assert_equal [RemoteError, "Billing::Declined", "Billing::Declined: no funds", ["a.rb:1"]],
@@ -75,14 +75,14 @@ module Penstock
       assert_instance_of RemoteError, Failure.load({class: "Kernel", message: "m", backtrace: nil, variables: {}, cause: nil})
     end
 
-    test "wishes about the partition survive the way" do
+    test "requests about the partition are decoded as they were encoded" do
       [Consumer::Flow::Pause.new(5, nil), Consumer::Flow::Seek.new(:latest), Consumer::Flow::Resume.new,
         Consumer::Flow::Collapse.new(9), nil].each do |flow|
         flow.nil? ? assert_nil(Flows.load(Flows.dump(flow))) : assert_equal(flow, Flows.load(Flows.dump(flow)))
       end
     end
 
-    test "the shared status has the unit, the record and the marks for every reader, and nothing between units" do
+    test "the shared status has the unit, the record and the marks for every reader, and is empty between units" do
       shared_status = SharedStatus.create
       reader = SharedStatus.new(shared_status.file)
       assert_nil reader.read
@@ -111,7 +111,7 @@ module Penstock
       assert_equal 1, sizer.depth
     end
 
-    test "an interrupt hits the unit that runs and no other, and what hasn't begun can be called back" do
+    test "an interrupt hits the running unit and no other, and units that haven't begun can be called back" do
       inbox = Inbox.new
       order = Struct.new(:id)
       [1, 2, 3].each { |id| inbox << order.new(id) }
@@ -138,9 +138,9 @@ module Penstock
       end
     end
 
-    test "the recorder keeps what somebody listens to as plain values, and counts what is too much" do
+    test "the recorder keeps events with listeners as plain values, and counts the events beyond its limit" do
       monitor = Instrumentation::Monitor.new
-      %w[consumer.initialized error.occurred].each { |name| monitor.subscribe(name) { flunk "told in the wrong process" } }
+      %w[consumer.initialized error.occurred].each { |name| monitor.subscribe(name) { flunk "emitted in the wrong process" } }
       recorder = Recorder.new(monitor)
       assert_equal :result, recorder.instrument("consumer.initialized", {topic: "a", partition: 1, caller: self}) { :result }
       recorder.instrument("error.occurred", {type: "x", error: KeyError.new("k"), offsets: [1, {a: Mutex}]})

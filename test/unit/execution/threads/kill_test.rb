@@ -11,7 +11,7 @@ require "penstock/execution/threads/pool"
 
 module Penstock
   class ExecutionThreadsKillTest < TestCase
-    # Runs what a unit carries in the place of its lane.
+    # Runs the block that a unit has in place of its lane.
     class Runner
       def call(_slot, unit)
         Thread.handle_interrupt(Exception => :immediate) { unit.lane.call }
@@ -52,7 +52,7 @@ module Penstock
       found
     end
 
-    test "a worker whose thread user code ended is replaced: queued units don't wait for the next push" do
+    test "a worker whose thread was ended by user code is replaced: queued units don't wait for the next push" do
       go = Queue.new
       @pool.grow(@queue.push(slot, unit { go.pop && Thread.exit }))
       wait_until { @pool.running.any? }
@@ -70,7 +70,7 @@ module Penstock
       assert_nil outcomes(1).last.error
     end
 
-    test "an error raised at a worker between two units doesn't hit the next unit" do
+    test "an error raised in a worker between two units doesn't hit the next unit" do
       @pool.grow(@queue.push(slot, unit { nil }))
       outcomes(1)
       worker = @pool.instance_variable_get(:@workers).first

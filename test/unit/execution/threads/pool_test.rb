@@ -8,9 +8,9 @@ require "penstock/runtime/threads"
 require "penstock/execution/threads/pool"
 
 module Penstock
-  # How many workers there are. What they do with a unit: test/contract/execution.
+  # The number of workers. Running units is tested in test/contract/execution.
   class ExecutionThreadsPoolTest < TestCase
-    # Runs a unit as long as the test likes, and tells which thread it had.
+    # Runs a unit until the test ends it, and records its thread.
     class Runner
       attr_reader :began, :threads, :release
 
@@ -73,7 +73,7 @@ module Penstock
       assert_equal(-1, @runner.threads.pop.priority)
     end
 
-    # Somebody kills the worker, at the moment at which it says that a unit has ended.
+    # The worker is killed at the moment at which it reports the end of a unit.
     class KillingQueue < Execution::RunQueue
       attr_writer :victims
 
@@ -107,7 +107,7 @@ module Penstock
       assert_equal ["broken", nil], outcomes.map { |outcome| outcome.error&.message }
     end
 
-    test "[worker scaling] from 5 to 10: what waits runs at once" do
+    test "[worker scaling] from 5 to 10: queued units run at once" do
       pool(5)
       push(12)
       running(5)
@@ -117,7 +117,7 @@ module Penstock
       assert_equal 10, @pool.size
     end
 
-    test "[worker scaling] from 10 to 3: what runs ends, then there are three" do
+    test "[worker scaling] from 10 to 3: running units end, then there are three workers" do
       pool(10)
       push(20)
       running(10)
@@ -132,7 +132,7 @@ module Penstock
       assert_operator Array.new(20) { @runner.threads.pop }.last(7).uniq.size, :<=, 3
     end
 
-    test "[worker scaling] workers that wait go at once, and come back when they are wanted again" do
+    test "[worker scaling] idle workers end at once, and are started again when they are needed" do
       pool(4)
       push(4)
       running(4)
@@ -146,7 +146,7 @@ module Penstock
       running(7)
     end
 
-    test "[worker scaling] changes that overlap end at the last" do
+    test "[worker scaling] of overlapping changes the last one counts" do
       pool(8)
       push(30)
       running(8)
