@@ -57,8 +57,8 @@ module Demo
 
     DEFINITIONS = [
       "  lost: acknowledged by the broker to the producer, and finished by no consumer.",
-      "  duplicated: finished again. Allowed only for what a killed process finished in its last commit interval + 1 s, and",
-      "    for what the broker refused to take the commit of while the group changed hands.",
+      "  duplicated: finished again. Allowed only for orders that a killed process finished in its last commit interval + 1 s,",
+      "    and for orders whose commit the broker refused during a rebalance.",
       "  out of order: began before every order below it in its partition had been finished once by some process,",
       "    or comes after a higher offset of its partition in one process's journal."
     ].freeze

@@ -6,7 +6,7 @@ require_relative "../../../../examples/demo/bar"
 require_relative "../../../../examples/demo/progress"
 
 class ProgressTest < Penstock::TestCase
-  test "the last numbers are told at the end: taken, finished, the next offset of each partition" do
+  test "the last numbers are written at the end: taken, finished, the next offset of each partition" do
     reading, writing = IO.pipe
     progress = Demo::Progress.new(writing)
     progress.assigned([["orders", 0], ["orders", 1]])
@@ -22,7 +22,7 @@ class ProgressTest < Penstock::TestCase
     reading.close
   end
 
-  test "the bar shows lag and rate, and prints now and then where nobody watches a terminal" do
+  test "the bar shows lag and rate, and prints lines without a terminal" do
     out = StringIO.new
     bar = Demo::Bar.new(out, 200)
     bar.show(produced: 150, processed: 100, in_flight: 7)

@@ -31,17 +31,17 @@ class ReportTest < Penstock::TestCase
   test "an order finished twice without a kill is unexplained" do
     report = clean_run { |consumers| consumers[1] << done(3, 0, 3, 900) }
 
-    assert_problem("1 duplicated though no kill explains it", report)
+    assert_problem("1 duplicated, and not explained by a kill", report)
   end
 
-  test "an order finished twice is explained where the broker refused the commit of it, and not below what it took" do
+  test "an order finished twice is explained by a refused commit, but not below the last accepted one" do
     twice = lambda do |offset|
       FileUtils.rm_f(Dir[File.join(@folder, "*")])
       clean_run { |first, second| first.push([:committed, 0, offset], [:refused, 0]) && second << done(3, 0, 3, 900) }
     end
 
     assert_equal [], twice[2].problems
-    assert_problem("1 duplicated though no kill explains it", twice[4])
+    assert_problem("1 duplicated, and not explained by a kill", twice[4])
   end
 
   test "an order that began before the one below it had ended is out of order" do
@@ -58,16 +58,16 @@ class ReportTest < Penstock::TestCase
 
   test "an order that was never produced is foreign, and so is one at another place" do
     invented = clean_run { |consumers| consumers[0] << done(99, 0, 99, 900) }
-    assert_problem("1 processed but never produced like that", invented)
+    assert_problem("1 processed, but not produced at that partition and offset", invented)
   end
 
   test "an order processed at another offset than it was produced at is foreign" do
     moved = clean_run { |consumers| consumers[0][3] = done(3, 0, 4, 40) }
 
-    assert_problem("1 processed but never produced like that", moved)
+    assert_problem("1 processed, but not produced at that partition and offset", moved)
   end
 
-  test "a line dropped from a journal is missing, wherever its order stands" do
+  test "a line dropped from a journal is missing, anywhere in the journal" do
     report = clean_run { |_| nil }
     assert_predicate report, :right?
     edit("consumer-1") { |lines| lines.delete_at(2) }
@@ -81,18 +81,18 @@ class ReportTest < Penstock::TestCase
     edit("producer-1") { |lines| lines.delete_at(2) }
 
     assert_problem("7 of 8 orders were produced", reread)
-    assert_problem("1 processed but never produced like that", reread)
+    assert_problem("1 processed, but not produced at that partition and offset", reread)
   end
 
-  test "a line doubled in the file is a duplicate and stands in the wrong place" do
+  test "a line doubled in the file is a duplicate and in the wrong place" do
     clean_run
     edit("consumer-1") { |lines| lines.insert(2, lines[1]) }
 
-    assert_problem("duplicated though no kill explains it", reread)
+    assert_problem("duplicated, and not explained by a kill", reread)
     assert_problem("lines of the journals missing", reread)
   end
 
-  test "two lines swapped in the file stand in the wrong place" do
+  test "two lines swapped in the file are in the wrong place" do
     clean_run
     edit("consumer-1") { |lines| lines[1], lines[2] = lines.values_at(2, 1) }
 
@@ -116,40 +116,40 @@ class ReportTest < Penstock::TestCase
     assert_problem("1 lines of the journals damaged", reread)
   end
 
-  test "a journal without an end whose process nobody killed is told" do
+  test "a journal without an end is reported if its process wasn't killed" do
     clean_run
     edit("consumer-2", &:pop)
 
-    assert_problem("consumer-2 ended without saying so", reread)
+    assert_problem("consumer-2 wrote no end in its journal", reread)
   end
 
-  test "what a killed process had just finished may be finished again by the next" do
+  test "an order that a killed process had just finished may be finished again by the next" do
     report = run_with_kill(finished_ms: 1_900)
 
     assert_equal [], report.problems
     assert_equal 2, report.to_h[:duplicated]
   end
 
-  test "what a killed process had finished long before its kill may not be finished again" do
-    assert_problem("1 duplicated though no kill explains it", run_with_kill(finished_ms: 100))
+  test "an order that a killed process had finished long before its kill may not be finished again" do
+    assert_problem("1 duplicated, and not explained by a kill", run_with_kill(finished_ms: 100))
   end
 
-  test "a second run by a process that lives is unexplained, also where another one was killed" do
+  test "a second run by a live process is unexplained, also when another process was killed" do
     report = run_with_kill(finished_ms: 1_900) { |consumers| consumers[1] << done(0, 0, 0, 2_600) }
 
-    assert_problem("duplicated though no kill explains it", report)
+    assert_problem("duplicated, and not explained by a kill", report)
   end
 
-  test "an order whose delivery is unknown is told" do
+  test "an order whose delivery is unknown is reported" do
     clean_run
     journal = Demo::Journal.new(path_of("producer-2"))
     journal.write("undelivered", "9", "timed_out")
     journal.close
 
-    assert_problem("1 not delivered, or nobody knows", reread)
+    assert_problem("1 not delivered, or unknown", reread)
   end
 
-  test "a process that ended with another exit code than 0 is told" do
+  test "a process that ended with another exit code than 0 is reported" do
     clean_run
     journal = Demo::Journal.new(path_of("more"))
     journal.write("exited", "consumer-2", "2")
@@ -158,7 +158,7 @@ class ReportTest < Penstock::TestCase
     assert_problem("consumer-2 ended with exit code 2", reread)
   end
 
-  test "a run that set out to produce nothing is not right" do
+  test "a run that should produce nothing is not right" do
     report = Demo::Report.of(@folder)
 
     refute_predicate report, :right?
@@ -182,7 +182,7 @@ class ReportTest < Penstock::TestCase
     write_all(consumers, [])
   end
 
-  # consumer-1 is killed at 2 s; consumer-2 repeats its last order and goes on.
+  # consumer-1 is killed at 2 s; consumer-2 repeats its last order and continues.
   def run_with_kill(finished_ms:)
     first = [*(0..2).map { |id| done(id, 0, id, 10 + (id * 10)) }, done(3, 0, 3, finished_ms), done(4, 0, 4, 1_990)]
     second = [done(3, 0, 3, 2_500), *(4..7).map { |id| done(id, 0, id, 2_500 + (id * 10)) }]
