@@ -29,7 +29,9 @@ module Penstock
         t18.run "every record is poison, then none is", allowed: IN_ORDER do
           dead = run.topic("app-dead", partitions: 1)
           topic = run.topic("app", partitions: 3)
-          app = consumers("app", topic: topic, rate: 0, failing: true, dead: dead, offsets: "marks", mode: "key")
+          # Nothing but bad records looks like an outage: they are held for as long as the breaker's limit, then dead-lettered.
+          app = consumers("app", topic: topic, rate: 0, failing: true, dead: dead, offsets: "marks", mode: "key",
+            breaker_limit: 5_000)
           run.feed({name: topic, rate: 50, keys: 10, kinds: {"poison" => 1_000}}, name: "poisoner", count: 200).await_end(60)
           begin_all
           run.feed({name: topic, rate: 50, keys: 10}, name: "healthy", count: 500)

@@ -9,6 +9,7 @@
 #   work                   copy: to the topic `out`, in transactions; pipe: every third fails, the others are sent on to `out`,
 #                          whatever they are; gather: over several calls; else each record by itself
 #   pattern                of topics, instead of one
+#   breaker_limit          ms for which an open breaker holds at most
 #   dead, max_retries      dead letters; retries (ms of each tier)
 #   run_on                 threads | fibers | processes
 #   nodes                  a swarm of so many; 0: one server
@@ -189,6 +190,7 @@ module FaultRun
     route.manual_offset_management true if PLAN[:offsets] == "manual"
     route.run_on PLAN[:run_on].to_sym, max: PLAN.fetch(:run_on_max, 2) if PLAN[:run_on]
     route.retry_topics(delays: PLAN[:retries], finally: PLAN[:dead]) if PLAN[:retries]
+    route.breaker(limit: PLAN[:breaker_limit]) if PLAN[:breaker_limit]
     route.dead_letter_queue(topic: PLAN[:dead], max_retries: PLAN.fetch(:max_retries, 2)) if PLAN[:dead] && !PLAN[:retries]
     PLAN.fetch(:route, {}).each do |name, value|
       value.is_a?(Hash) ? route.public_send(name, **value) : route.public_send(name, value)
