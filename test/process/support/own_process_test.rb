@@ -41,8 +41,8 @@ class OwnProcessTest < Penstock::TestCase
   end
 
   test "a child that dies, or doesn't end, is a failure, and nothing of it is left" do
-    assert_match(/told no outcome: pid \d+ exit 3/, told(run_test { exit!(3) }))
-    assert_match(/told no outcome: pid \d+ SIGKILL/, told(run_test { ::Process.kill(:KILL, ::Process.pid) }))
-    assert_match(/told no outcome: pid \d+ SIGKILL/, told(run_test(seconds: 0.3) { observe_for(60) }))
+    assert_match(/sent no outcome: pid \d+ exit 3/, told(run_test { exit!(3) }))
+    assert_match(/sent no outcome: pid \d+ SIGKILL/, told(run_test { ::Process.kill(:KILL, ::Process.pid) }))
+    assert_match(/sent no outcome: pid \d+ SIGKILL/, told(run_test(seconds: 0.3) { observe_for(60) }))
   end
 end
