@@ -3,10 +3,10 @@
 module Penstock
   module TestSupport
     module Sim
-      # How often the situations came up that the simulator is there for. A required one that came up less than a hundred times
-      # in a run of many seeds makes the run red: it would prove nothing.
+      # Counts how often each situation occurred for which the simulator exists. A required situation that occurred less
+      # than a hundred times in a run of many seeds fails the run: it would prove nothing.
       class Coverage
-        # Those that a run of a minute must have reached so often that it says something about them.
+        # Situations that must occur often even in a run of a minute.
         OFTEN = [
           "rebalance with units running", "lost with units running", "late outcome", "commit reply lost", "park + revoke",
           "dead letter pending + revoke", "adoption with map", "pressure stop", "seek with units running", "crash with suspects"
@@ -40,7 +40,7 @@ module Penstock
           "fibers: interrupted in a revocation"
         ].freeze
         REQUIRED = (OFTEN + RARELY + ELSEWHERE).freeze
-        # Hits; of the rare ones in so many seeds, of fewer as many fewer.
+        # Required hits; for the rare situations per that many seeds, and proportionally fewer for fewer seeds.
         LEAST = 100
         SEEDS = 10_000
         ENOUGH = 1_000
@@ -58,8 +58,8 @@ module Penstock
           other.counts.each { |row, count| @counts[row] += count }
         end
 
-        # @param seeds [Integer] how many were run; of few nothing is said about rare situations
-        # @return [Array<String>] required rows that came up too seldom
+        # @param seeds [Integer] how many were run; with few of them rare situations aren't checked
+        # @return [Array<String>] required rows that occurred too seldom
         def missing(seeds)
           least = (seeds < ENOUGH) ? 0 : [LEAST * seeds / SEEDS, LEAST].min
           OFTEN.select { |row| @counts[row] < LEAST } + RARELY.select { |row| @counts[row] < least } +
@@ -67,7 +67,7 @@ module Penstock
         end
 
         # @param seeds [Integer] as {#missing}
-        # @return [String, nil] of the required ones that came up too seldom, the one that came up least
+        # @return [String, nil] of the required rows that occurred too seldom, the one that occurred least
         def scarcest(seeds) = missing(seeds).min_by { |row| @counts[row] }
 
         def to_s
