@@ -2,8 +2,8 @@
 
 module Penstock
   module Checks
-    # Checklist rows are held by tests that carry the row's text in square brackets at the start of their name.
-    # `bin/check rows` prints row, test and the kinds it is run in.
+    # Rows of the feature list are covered by tests whose names begin with the row's text in square brackets. `bin/check
+    # rows` prints row, test and the kinds in which the test runs.
     class Rows
       TEST = /\A\s*(?:test|rule)[ (]["'](?<rows>(?:\[[^\]]+\]\s*)+)(?<rule>.*)["']/
 
