@@ -33,13 +33,13 @@ module Penstock
           "crash with suspects" => [{killer: 3, budget: nil, partitions: 3, commit_interval_ms: 200, **LETTERS},
             [:crash, 100], 3],
           "unit of several calls" => [QUICK, nil, 0],
-          "unit of several calls: failed behind others" => [QUICK, nil, 0],
+          "unit of several calls: failed after others" => [QUICK, nil, 0],
           "unit of several calls: called back" => [QUICK, nil, 0],
           "retention passed the lane" => [SLOW, [:retention, 99], 3],
           **["pool: died with units", "pool: died with what it had not begun", "pool: called back", "pool: reply lost",
             "pool: reply lost + revoke", "pool: reply with marks + revoke", "pool: reply after an interrupt",
             "pool: killed out of reach", "out of time"].to_h { |row| [row, [POOL, [:ambush, :reply], 3]] },
-          "pool: wish behind its unit" => [POOL, [:hold, 700], 3],
+          "pool: request after its unit" => [POOL, [:hold, 700], 3],
           "fibers: several at once" => [FIBERS, [:shuffle, nil], 1],
           "fibers: interrupted in a revocation" => [FIBERS, [:shuffle, nil], 3]
         }.freeze

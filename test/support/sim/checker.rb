@@ -40,7 +40,7 @@ module Penstock
           dead_letter_queue.dispatched retry_topic.dispatched consumer.skipped filtering.dropped filtering.seek
           filtering.throttled breaker.opened breaker.closed consumer.suspected offsets.reopened consumer.redelivery].freeze
         # Events that only show that a situation occurred.
-        TOLD = {"client.reset" => "connection opened anew", "rebalance.unit_left_running" => "revocation over its drain",
+        TOLD = {"client.reset" => "connection reopened", "rebalance.unit_left_running" => "revocation outlasted its drain",
                 "filtering.throttled" => "held by admission",
                 "offsets.reopened" => "transaction: read again",
                 "consumer.suspected" => "suspects"}.freeze
@@ -128,7 +128,7 @@ module Penstock
           when "filtering.seek" then went_elsewhere(payload)
           when "breaker.opened" then breaker_opened(instance, payload)
           when "breaker.closed" then breaker_closed(instance, payload)
-          when "consumer.redelivery" then @coverage.hit("come again: #{(@plan.mode == :whole) ? "in order" : "by key"}")
+          when "consumer.redelivery" then @coverage.hit("redelivered: #{(@plan.mode == :whole) ? "in order" : "by key"}")
           else @coverage.hit(TOLD[name]) if TOLD.key?(name)
           end
         end

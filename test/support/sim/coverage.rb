@@ -13,22 +13,22 @@ module Penstock
         ].freeze
         RARELY = [
           "rebalance: eager", "rebalance: cooperative", "rebalance: KIP-848",
-          "revocation over its drain", "commit refused", "commit late", "commit stored after the hand-over",
+          "revocation outlasted its drain", "commit refused", "commit late", "commit stored after the hand-over",
           "retry pending + revoke", "open breaker + revoke", "preparing + revoke", "dead letter", "dead letter: failed",
-          "dead letter: queue full", "retry topic", "retry topic behind another", "end of the retry topics",
+          "dead letter: queue full", "retry topic", "retry topic after another", "end of the retry topics",
           "record skipped", "quarantined", "breaker opened: share", "breaker opened: outage",
           "breaker closed: success", "breaker closed: limit", "bad record given up", "crash with a suspect alone",
           "dropped: filtered", "dropped: expired",
           "held by admission", "filter sought",
           "adoption with attempts", "metadata too large", "unstable offsets", "crash with units running",
           "process stopped past its session", "stop with units running", "stop during a rebalance", "unit interrupted",
-          "connection opened anew", "connection taken away", "waits for another connection",
+          "connection reopened", "connection closed by scaling", "waits for another connection",
           "seek with units waiting", "repeats after a rebalance", "log cut",
           "retention passed the lane", "gap at the end", "compaction", "manual mode", "mark with acknowledgement",
           "rejoin as another member", "static member came back", "unit of several calls",
-          "unit of several calls: failed behind others", "unit of several calls: called back", "mark behind its unit",
+          "unit of several calls: failed after others", "unit of several calls: called back", "mark after its unit",
           "coordinator moved", "offsets read: reset", "offsets read: silent", "offsets read: late", "offsets read: twice",
-          "what was gathered is lost", "come again: in order", "come again: by key",
+          "gathered records lost", "redelivered: in order", "redelivered: by key",
           "trouble in a transaction", "transaction: end not known",
           "transaction: read again", "transaction: no longer ours", "transaction committed after the hand-over"
         ].freeze
@@ -36,7 +36,7 @@ module Penstock
         ELSEWHERE = [
           "out of time", "pool: died with units", "pool: died with what it had not begun", "pool: called back",
           "pool: reply lost", "pool: reply lost + revoke", "pool: reply with marks + revoke", "pool: reply after an interrupt",
-          "pool: killed out of reach", "pool: wish behind its unit", "fibers: several at once",
+          "pool: killed out of reach", "pool: request after its unit", "fibers: several at once",
           "fibers: interrupted in a revocation"
         ].freeze
         REQUIRED = (OFTEN + RARELY + ELSEWHERE).freeze

@@ -128,7 +128,7 @@ module Penstock
         def connections(instance, fault)
           return unless instance && !instance.stopping?
           return instance.connect if fault.value == :more
-          @coverage.hit("connection taken away") if instance.disconnect(@world.plan.shutdown_ms)
+          @coverage.hit("connection closed by scaling") if instance.disconnect(@world.plan.shutdown_ms)
         end
 
         # The group changes the next time that the given situation occurs.
@@ -308,7 +308,7 @@ module Penstock
         # In a process of the pool: a thread that some unit left there, whose unit may have ended.
         def visitor(instance, fault)
           there = instance.host.processes.members.flat_map(&:consumers)
-          @coverage.hit("pool: wish behind its unit") if there.any?
+          @coverage.hit("pool: request after its unit") if there.any?
           there[fault.at % there.size] if there.any?
         end
 

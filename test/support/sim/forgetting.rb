@@ -44,7 +44,7 @@ module Penstock
           truth = rows.first.truth
           return if chance(truth.uid, truth.writes += 1, :write) % 100 >= 12
           work.truths.last.failures += 1 if work
-          @world.coverage.hit("what was gathered is lost")
+          @world.coverage.hit("gathered records lost")
           raise Script::Failure, "records #{rows.map { |row| row.truth.uid }} can't be written"
         end
 

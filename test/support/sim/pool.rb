@@ -109,7 +109,7 @@ module Penstock
         def stretched(unit, outcome)
           coverage = @world.coverage
           coverage.hit("unit of several calls") if unit.stretch.calls > 1
-          coverage.hit("unit of several calls: failed behind others") if unit.stretch.calls > 1 && outcome.error
+          coverage.hit("unit of several calls: failed after others") if unit.stretch.calls > 1 && outcome.error
           coverage.hit("unit of several calls: called back") if unit.rest && outcome.plain?
         end
 

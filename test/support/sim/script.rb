@@ -223,7 +223,7 @@ module Penstock
           work.instance.aside do |nap|
             nap.call(50 + (chance(truth.uid, :later) % 3_000))
             answer = consumer.mark_as_consumed(message)
-            @world.coverage.hit("mark behind its unit") if answer
+            @world.coverage.hit("mark after its unit") if answer
             @checker.marked(work, truth, answer)
           end
         end

@@ -143,7 +143,7 @@ module Penstock
             told = message[:headers]["source_attempts"].to_i
             return if @plan.tiers || !@plan.isolate || told == @plan.letters + 1
             return if @plan.run_on == :processes && told > @plan.letters
-            fail("I12", "the dead letter of #{truth.inspect} tells #{told} attempts, it has #{@plan.letters + 1}")
+            fail("I12", "the dead letter of #{truth.inspect} contains #{told} attempts instead of #{@plan.letters + 1}")
           end
 
           # @return [String, nil] a bad record that was not dead-lettered after exactly its attempts

@@ -28,7 +28,7 @@ module Penstock
             end
             other ||= beside(work.lane) if work.lane.suspects&.alone?
             other ||= @calls.find { |_consumer, lane| lane.equal?(work.lane) }&.first
-            fail("I4", "#{work.inspect} begins beside #{other.inspect}") if other
+            fail("I4", "#{work.inspect} begins while #{other.inspect} runs") if other
             work.begun_at = @world.timeline.now
             work.begun_step = @world.timeline.steps
             @busy << work

@@ -22,7 +22,7 @@ module Penstock
 
           def moves(truth, last)
             @coverage.hit(last ? "end of the retry topics" : "retry topic")
-            @coverage.hit("retry topic behind another") if truth.tier.positive? && !last
+            @coverage.hit("retry topic after another") if truth.tier.positive? && !last
           end
 
           # Failures here are added to earlier ones.
