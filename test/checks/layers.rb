@@ -102,7 +102,7 @@ module Penstock
         pure = sources.select { |source| layer_of(source.path) == "processing" && !PURE_ALL_THE_SAME.key?(source.path) }
         pure.flat_map do |source|
           named = source.constants.map { |name| name.delete_prefix("::").split("::").first } & IMPURE
-          named.map { |name| "#{source.path} names #{name}, but processing must stay pure" }
+          named.map { |name| "#{source.path} names #{name}: processing must stay pure" }
         end
       end
 
