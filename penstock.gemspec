@@ -16,7 +16,7 @@ Gem::Specification.new do |spec|
   spec.metadata = {"rubygems_mfa_required" => "true"}
 
   spec.files = Dir[
-    "lib/**/*.rb", "lib/**/*.rb.txt", "exe/*", "examples/**/*", "docs/**/*.md",
+    "lib/**/*.rb", "lib/**/*.rb.txt", "exe/*", "examples/**/*", "docs/**/*.{md,svg}",
     "ext/**/*.{c,h,rb,patch,yml}", "ports/archives/*.tar.gz",
     "README.md", "CHANGELOG.md", "LICENSE", "LICENSES-librdkafka.txt", "SECURITY.md", "VOCABULARY.md"
   ].select { |path| File.file?(path) }

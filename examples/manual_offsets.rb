@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# Offsets marked by hand: messages are gathered over several batches and written at once; only what was written is
-# marked. A process that dies in between gets the rest again.
+# Manual offsets: messages are gathered over several batches and written at once; only written messages are
+# marked. If the process dies in between, the next one gets the rest again.
 #
 #     bundle exec ruby examples/manual_offsets.rb
 
@@ -24,7 +24,7 @@ class ClicksConsumer < Penstock::BaseConsumer
     write(@gathered.shift(AT_ONCE)) while @gathered.size >= AT_ONCE
   end
 
-  # What is left when the partition goes: write it now, while the marks still count.
+  # The partition is revoked or the process stops: write the rest now, while marks still count.
   def shutdown
     write(@gathered) if @gathered.any?
   end

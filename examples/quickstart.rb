@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# The whole way of a record in one file: a broker in memory, ten messages produced, consumed, committed.
+# Everything in one file: an in-memory broker, ten messages produced, consumed, committed.
 #
 #     bundle exec ruby examples/quickstart.rb
 

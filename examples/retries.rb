@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# What happens when `consume` raises: after a pause that grows the messages that aren't marked run again, one by one, in
-# order, so that the one that fails holds up only those behind it. Other partitions go on.
+# When `consume` raises: after a growing pause the unmarked messages run again, one by one, in order, so that the
+# one that fails delays only those after it in its partition. Other partitions continue.
 #
 #     bundle exec ruby examples/retries.rb
 
@@ -22,7 +22,7 @@ class PaymentsConsumer < Penstock::BaseConsumer
         raise "the bank is closed"
       end
       puts "attempt #{attempt} of #{message.offset}: paid #{message.payload["amount"]}"
-      mark_as_consumed(message) # so it isn't paid again when one behind it fails
+      mark_as_consumed(message) # so it isn't paid again when a later one fails
       PenstockApp.stop! if message.payload["last"]
     end
   end

@@ -3,7 +3,7 @@
 require "io/console/size"
 
 module Demo
-  # One line that shows how far the demo is: redrawn in place on a terminal, else printed once a second.
+  # Draws one line with the progress of the demo: redrawn in place on a terminal, otherwise printed regularly.
   class Bar
     CELLS = 24
     REDRAW_S = 0.1
@@ -20,7 +20,7 @@ module Demo
       @history = []
     end
 
-    # @return [Float] seconds after which a new line is worth drawing
+    # @return [Float] seconds between two lines
     def interval_s
       REDRAW_S
     end

@@ -4,8 +4,8 @@ require "io/wait"
 require "json"
 
 module Demo
-  # The embedded broker for the time of the demo: `penstock broker` as a child. Its standard input is a pipe that this
-  # process holds; when that closes, for whatever reason, the broker ends.
+  # Runs the embedded broker while the demo runs: `penstock broker` as a child. Its standard input is a pipe that this
+  # process holds; when the pipe closes, for any reason, the broker ends.
   class Broker
     START_LIMIT_S = 20
     STOP_LIMIT_S = 5
@@ -15,7 +15,7 @@ module Demo
     # @param command [Array<String>] how `penstock` is called here
     # @param topic [String]
     # @param partitions [Integer]
-    # @param log [String] file for what it says on its error stream
+    # @param log [String] file for its error stream
     def initialize(command, topic:, partitions:, log:)
       @stdin, @stdout = nil
       reading, @stdin = IO.pipe
@@ -26,7 +26,7 @@ module Demo
       @bootstrap = read_address
     end
 
-    # Ends it. When it doesn't end in time, it is killed.
+    # Ends the broker, and kills it when it doesn't end in time.
     def stop
       @stdin.close
       ::Process.kill(:KILL, @pid) unless @stdout.wait_readable(STOP_LIMIT_S)
@@ -36,7 +36,7 @@ module Demo
 
     private
 
-    # The first line says where it listens; afterwards nothing comes on this pipe until the end closes it.
+    # The first line has the broker's address; afterwards nothing comes on this pipe until the broker's end closes it.
     def read_address
       raise "the embedded broker didn't start within #{START_LIMIT_S} s" unless @stdout.wait_readable(START_LIMIT_S)
 

@@ -4,9 +4,9 @@ require "io/wait"
 require "json"
 
 module Demo
-  # A process of the demo, seen by the one that started it: its pid, the pipe on which it tells its progress, and its
-  # end. It lives in a process group of its own, so Ctrl-C reaches only the parent, which then stops its children in
-  # order. A child is waited for by nobody else, so a signal never goes to a pid that belongs to another process by now.
+  # Controls a process of the demo from the process that started it: its pid, the pipe with its progress, and its
+  # end. The child has its own process group, so Ctrl-C reaches only the parent, which then stops its children in
+  # order. Only this object waits for the child, so a signal never goes to a pid that meanwhile belongs to another process.
   class Child
     attr_reader :name, :pid, :status, :pipe
 
@@ -33,8 +33,7 @@ module Demo
       @progress["next"].transform_keys(&:to_i)
     end
 
-    # Takes in what the pipe holds; to be called when it is readable. A child that closed it is about to end, and is
-    # waited for.
+    # Reads the pipe; call it when the pipe is readable. A child that closed it is about to end, and is waited for.
     def read_progress
       lines = @pipe.read_nonblock(65_536).lines
       @partial = "#{@partial}#{lines.shift}"
@@ -61,11 +60,11 @@ module Demo
       ::Process.kill(signal, @pid) if running?
     end
 
-    # Asks it to end, and kills it when it doesn't within the limit.
+    # Sends TERM, and kills the process when it doesn't end within the limit.
     #
-    # @return [Boolean] it ended by itself
+    # @return [Boolean] whether it ended without being killed
     def stop(limit_s)
-      kill(:TERM) unless @asked # a second one may meet a process that no longer minds signals, because it is about to end
+      kill(:TERM) unless @asked # a second one may reach a process that has removed its handlers, because it is about to end
       deadline = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC) + limit_s
       while running? && (left = deadline - ::Process.clock_gettime(::Process::CLOCK_MONOTONIC)).positive?
         read_progress if @pipe.wait_readable(left)

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# Only where the cluster is and how to log in: for `penstock topics`, which the demo makes its topic with.
+# Only the cluster's address and login: for `penstock topics`, with which the demo creates its topic.
 require "json"
 require "penstock"
 

@@ -11,17 +11,17 @@ require_relative "journal"
 require_relative "tamper"
 
 module Demo
-  # Runs the demo from one thread: starts the processes, draws the bar, kills one process in the middle, starts another,
-  # stops all, has the table computed. All waits are for pipes of the children, with a time limit. Ctrl-C arrives as
-  # Interrupt; whichever way {run} is left, the children are stopped by their pids and the folder is removed.
+  # Runs the demo from one thread: starts the processes, draws the bar, kills one process half-way, starts another,
+  # stops all, and lets report.rb compute the table. It waits only for pipes of the children, with a time limit. Ctrl-C
+  # arrives as Interrupt; however {run} ends, the children are stopped by their pids and the folder is removed.
   class Conductor
     ROOT = File.expand_path("../..", __dir__)
     BOOT_FILE = File.expand_path("penstock.rb", __dir__)
     CLUSTER_FILE = File.expand_path("cluster.rb", __dir__)
     PENSTOCK = [RbConfig.ruby, File.join(ROOT, "exe/penstock")].freeze
     COMMIT_INTERVAL_MS = 500
-    # 6 s is the least a broker allows by default. The embedded one has no such limit, and each of its rebalances lasts
-    # this long less a second.
+    # 6 s is the minimum a broker allows by default. The embedded broker has no such limit, and each of its rebalances
+    # lasts this long less one second.
     SESSION_MS = {broker: 6_000, embedded: 3_000}.freeze
     STOP_LIMIT_S = 30
     CLEANUP_LIMIT_S = 3
@@ -29,7 +29,7 @@ module Demo
     class Failed < StandardError; end
 
     # @param options [Options]
-    # @param out [IO] for the bar and everything else that isn't the table
+    # @param out [IO] for the bar and everything else except the table
     def initialize(options, out)
       @options = options
       @out = out
@@ -73,7 +73,7 @@ module Demo
         @bootstrap = @options.bootstrap
         topics("create", @topic, "--partitions", @options.partitions.to_s, "--replication-factor", @options.replicas.to_s)
         @topic_made = true
-        @bar.say("Broker #{@bootstrap}; topic #{@topic} made, #{@options.partitions} partitions.")
+        @bar.say("Broker #{@bootstrap}; topic #{@topic} created, #{@options.partitions} partitions.")
       end
     end
 
@@ -83,7 +83,7 @@ module Demo
       raise Failed, "penstock topics #{arguments.first} failed:\n#{File.read(path("topics.log"))}" unless done
     end
 
-    # Goes by the environment, where other users of the machine don't see it, as they do a command line.
+    # Passed in the environment, which other users of the machine can't see, unlike a command line.
     def kafka
       JSON.generate(@options.kafka.merge("bootstrap.servers" => @bootstrap))
     end
@@ -110,7 +110,7 @@ module Demo
       Child.new(name, command, env: env, log: path("#{name}.log")).tap { |child| @children << child }
     end
 
-    # The orders' latency is to tell about processing, not about the start: nothing is sent before each process has its
+    # The orders' latency should measure processing, not the start: nothing is sent before each process has its
     # share of the partitions.
     def wait_for_assignment
       step("all partitions to be assigned") until assigned?
@@ -125,18 +125,18 @@ module Demo
     def wait_until_processed
       until processed >= @options.count
         step("all orders to be processed (#{processed} of #{@options.count} are)")
-        # The producer tells what it knows a moment later than a consumer has it.
+        # A consumer may report an order slightly earlier than the producer does.
         @bar.show(produced: [@producer.done, processed].max, processed: processed, in_flight: consumers.sum(&:in_flight))
         kill_one if kill_due?
       end
-      # One that still boots knows no orderly stop yet.
+      # A server that still boots can't stop in order yet.
       step("every server to run") until consumers.all?(&:serving?)
       @bar.finish
     end
 
-    # One turn: waits for news from any child, at most until the bar is due.
+    # One turn: waits until a child reports progress, at most until the bar is due.
     def step(awaited)
-      raise Failed, "gave up after #{@options.limit_s} s of waiting for #{awaited}" if now > @deadline
+      raise Failed, "waited #{@options.limit_s} s for #{awaited}; a higher --limit waits longer" if now > @deadline
 
       pipes = @children.select(&:running?).to_h { |child| [child.pipe, child] }
       ready, = IO.select(pipes.keys, nil, nil, @bar.interval_s)
@@ -148,12 +148,12 @@ module Demo
       fallen = @children.find { |child| !child.running? && child != @killed && !(child == @producer && child.exit_code.zero?) }
       return unless fallen
 
-      # A backtrace says less to who runs the demo than the line above it.
+      # The line above a backtrace is more useful here than the backtrace.
       log = File.readlines(path("#{fallen.name}.log")).grep_v(/\A\s+from /).last(12).join
-      raise Failed, "#{fallen.name} ended with exit code #{fallen.exit_code}. It said:\n#{log}"
+      raise Failed, "#{fallen.name} ended with exit code #{fallen.exit_code}. The end of its log:\n#{log}"
     end
 
-    # In the middle, and with work under way, so that the kill takes something away.
+    # Half-way, and while orders are in flight, so that the kill interrupts some.
     def kill_due?
       return false unless @options.kill && !@killed
 
@@ -161,7 +161,7 @@ module Demo
       share >= 0.5 || (share >= 0.4 && consumers.first.in_flight.positive?)
     end
 
-    # Without a warning, as a machine fails: no hand-over, no last commit.
+    # Without a warning, like a failing machine: no hand-over, no last commit.
     def kill_one
       @killed = consumers.first
       @killed.kill(:KILL)
@@ -171,7 +171,7 @@ module Demo
       start_consumer
     end
 
-    # Each order once: the furthest any process got in each partition.
+    # Counts each order once: the highest offset of any process in each partition.
     def processed
       owners = @children - [@producer]
       owners.map(&:next_offsets).reduce({}) { |all, offsets| all.merge(offsets) { |_, a, b| [a, b].max } }.values.sum
@@ -203,7 +203,7 @@ module Demo
     end
 
     def clean_up
-      Signal.trap("INT", "IGNORE") # a second Ctrl-C would leave children behind; all of this is bounded
+      Signal.trap("INT", "IGNORE") # a second Ctrl-C would leave children running; everything here has a time limit
       @children.each { |child| child.kill(:TERM) }
       @children.each { |child| child.stop(CLEANUP_LIMIT_S) }
       topics("delete", @topic, "--yes") if @topic_made

@@ -3,16 +3,16 @@
 require_relative "journal_reader"
 
 module Demo
-  # What the journals say together. Pure: journals in, numbers out.
+  # Computes the figures of the report from all journals. Pure: journals in, numbers out.
   #
   # * produced: orders whose delivery the broker acknowledged to the producer.
   # * processed: different orders with at least one finished run in any consumer's journal.
   # * lost: produced, and no finished run anywhere.
   # * duplicated: finished runs beyond the first of an order. After `kill -9` they are allowed for orders that the killed
-  #   process had finished within its last commit interval + 1 s, and for those above the last offset a process could commit
-  #   before it had to give their partition away with its commit refused by the broker; any other is unexplained.
+  #   process had finished within its last commit interval + 1 s, and for orders above the last offset that a process could
+  #   commit before its partition was revoked while the broker refused its commit; any other is unexplained.
   # * out of order: orders that (a) began for the first time before all orders below them in their partition had been
-  #   finished once, by whichever process, or (b) stand below an earlier one of their partition in the same process's
+  #   finished once, by any process, or (b) come after a higher offset of their partition in the same process's
   #   journal. An order that fails both counts once.
   # * foreign: finished runs of an order that was never produced, or not at that partition and offset.
   class Findings
@@ -31,7 +31,7 @@ module Demo
       @killed = journals.flat_map { |journal| journal.all("killed") }.map(&:first)
     end
 
-    # @return [Integer] orders the demo set out to produce
+    # @return [Integer] orders that the demo should produce
     def expected
       Integer(run_line[0])
     end
@@ -40,7 +40,7 @@ module Demo
       @orders.size
     end
 
-    # Produces that failed for sure, or whose outcome nobody knows.
+    # Produces that certainly failed, or whose outcome is unknown.
     def undelivered
       @journals.sum { |journal| journal.all("undelivered").size }
     end
@@ -61,12 +61,12 @@ module Demo
       runs - processed
     end
 
-    # Runs that were repeated though the process that did them was not killed, or had long committed them.
+    # Runs that were repeated although their process was not killed, or had committed them long before.
     def unexplained
       repeated.count { |run| run.ended_ns < uncommitted_since(run.process) && !refused?(run) }
     end
 
-    # Runs that were repeated because the broker refused the commit with which a partition was given away.
+    # Runs that were repeated because the broker refused the last commit before a partition was revoked.
     def refused
       repeated.count { |run| refused?(run) }
     end
@@ -94,7 +94,7 @@ module Demo
       @journals.sum { |journal| journal.lines.size }
     end
 
-    # @return [Array<String>] processes that ended without saying so and without having been killed
+    # @return [Array<String>] processes without an end in their journal that were not killed
     def vanished
       @journals.reject { |journal| journal.ended? || @killed.include?(journal.name) }.map(&:name)
     end
@@ -149,7 +149,7 @@ module Demo
       end
     end
 
-    # All runs of an order but the last.
+    # All runs of an order except the last.
     def repeated
       @repeated ||= @runs_by_id.each_value.reject(&:one?).flat_map { |runs| runs.sort_by(&:ended_ns)[0..-2] }
     end
@@ -179,7 +179,7 @@ module Demo
       @first_runs ||= @runs_by_id.transform_values { |runs| runs.min_by(&:ended_ns) }
     end
 
-    # What a killed process finished after this moment may not have been committed. Infinity for all others.
+    # Orders that a killed process finished after this time may be uncommitted. Infinity for all others.
     def uncommitted_since(process)
       @uncommitted_since ||= Hash.new do |known, name|
         last = @runs.select { |run| run.process == name }.map(&:ended_ns).max

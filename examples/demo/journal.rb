@@ -3,14 +3,14 @@
 require "zlib"
 
 module Demo
-  # What one process of the demo did, written so that it survives `kill -9`: one file a process, one write(2) an event, so
-  # a line is there whole once the call has returned, or not at all.
+  # Records what one process of the demo did, so that it survives `kill -9`: one file per process, one write(2) per event.
+  # A line is in the file completely once the call has returned, or not at all.
   #
   # A line is `crc32 number name field…`, separated by spaces. The number counts the lines of this file, so a line that is
   # missing shows as a gap; the checksum covers everything after it, so a damaged line shows too. Any thread may write: the
   # lock makes the order of the lines the order of the numbers, and is held for that one write.
   #
-  # Who reads it (report.rb) shares no code with this file.
+  # The reader (report.rb) shares no code with this file.
   class Journal
     # Times are nanoseconds of a clock all processes of a machine share.
     def self.now_ns
@@ -38,7 +38,7 @@ module Demo
       end
     end
 
-    # Says that the process ended by itself, which a killed one can't.
+    # Records that the process ended normally, which a killed one can't.
     def close
       write("end")
       @file.close

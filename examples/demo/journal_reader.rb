@@ -3,8 +3,8 @@
 require "zlib"
 
 module Demo
-  # Reads one journal without trusting it: every line's checksum and number are checked. What is wrong is counted, never
-  # repaired. Shares no code with the writer, so a mistake there isn't made twice.
+  # Reads one journal without trusting it: checks every line's checksum and number. Errors are counted, never
+  # repaired. Shares no code with the writer, so a mistake there isn't repeated here.
   class JournalReader
     Line = Struct.new(:event, :fields)
 
@@ -14,7 +14,7 @@ module Demo
     attr_reader :lines
     # @return [Integer] lines whose checksum doesn't hold, or that aren't whole
     attr_reader :damaged
-    # @return [Integer] lines that a gap in the numbers shows to be gone, or that stand in the wrong place
+    # @return [Integer] lines that are missing according to a gap in the numbers, or in the wrong place
     attr_reader :missing
 
     def initialize(path)
@@ -26,7 +26,7 @@ module Demo
       File.foreach(path, mode: "rb") { |line| read(line) }
     end
 
-    # @return [Boolean] the process said that it ended; a killed one can't
+    # @return [Boolean] whether the process recorded its end; a killed one can't
     def ended?
       @lines.last&.event == "end"
     end
@@ -47,7 +47,7 @@ module Demo
       @lines << Line.new(event, fields)
     end
 
-    # A damaged line still stands in its place, so its number isn't missing.
+    # A damaged line is still in its place, so its number isn't missing.
     def damaged_line
       @damaged += 1
       @expected += 1

@@ -3,25 +3,25 @@
 require "optparse"
 
 module Demo
-  # What the demo is asked to do. `parse` prints help or the mistake itself and exits.
+  # The options of the demo. `parse` prints help or a mistake itself, and exits.
   Options = Struct.new(:bootstrap, :kafka, :count, :customers, :partitions, :processes, :threads, :rate, :work_ms, :kill, :tamper,
     :keep, :json, :limit_s, :replicas, keyword_init: true) do
     # Reads one property of librdkafka.
     def add_property(text)
       name, value = text.split("=", 2).map(&:strip)
-      raise OptionParser::InvalidArgument, "#{name}: NAME=VALUE is wanted" if value.nil? || name.empty?
+      raise OptionParser::InvalidArgument, "#{name}: must be NAME=VALUE" if value.nil? || name.empty?
 
       kafka[name] = value
     end
 
-    # Reads a file of them; empty lines and such that begin with # don't count.
+    # Reads a file of properties; ignores empty lines and lines that begin with #.
     def add_properties(path)
       File.readlines(path, chomp: true).grep_v(/\A\s*(#|\z)/).each { |line| add_property(line) }
     rescue SystemCallError => error
       raise OptionParser::InvalidArgument, error.message
     end
 
-    # The embedded broker keeps 5 MiB a partition; an order takes about 150 bytes.
+    # The embedded broker keeps 5 MiB per partition; an order takes about 150 bytes.
     def self.embedded_limit(partitions)
       partitions * 25_000
     end
@@ -31,7 +31,7 @@ module Demo
         work_ms: 0.5, kill: true, limit_s: 120, replicas: 1)
       parser = Parser.build(options)
       rest = parser.parse(argv)
-      abort "bin/demo: what is #{rest.join(" ")}? See --help." if rest.any?
+      abort "bin/demo: unknown argument #{rest.join(" ")}. See --help." if rest.any?
       options.check
     rescue OptionParser::ParseError => error
       abort "bin/demo: #{error.message}. See --help."
@@ -41,9 +41,9 @@ module Demo
       bootstrap.nil?
     end
 
-    # One customer's orders share a partition, so fewer records than partitions make no run.
+    # One customer's orders share a partition, so a run needs at least as many records as partitions.
     def check
-      abort "bin/demo: --count, --customers, --partitions, --processes and --threads begin at 1" if [count, customers,
+      abort "bin/demo: --count, --customers, --partitions, --processes and --threads must be at least 1" if [count, customers,
         partitions, processes, threads].min < 1
       self.bootstrap ||= kafka["bootstrap.servers"]
       check_embedded if embedded?
@@ -54,27 +54,27 @@ module Demo
 
     def check_embedded
       if kafka.any?
-        abort "bin/demo: --kafka and --kafka-file are for a broker that runs; name it with --bootstrap HOST:PORT, or " \
-          "with bootstrap.servers among them"
+        abort "bin/demo: --kafka and --kafka-file are for a running broker; set its address with --bootstrap HOST:PORT, or " \
+          "with bootstrap.servers among the properties"
       end
       return if count <= self.class.embedded_limit(partitions)
 
-      abort "bin/demo: the embedded broker keeps 5 MiB a partition in memory, so at most " \
-        "#{self.class.embedded_limit(partitions)} orders with #{partitions} partitions; more with --partitions or " \
-        "--bootstrap HOST:PORT of a real one"
+      abort "bin/demo: the embedded broker keeps 5 MiB per partition in memory, so at most " \
+        "#{self.class.embedded_limit(partitions)} orders with #{partitions} partitions; for more use --partitions or " \
+        "--bootstrap HOST:PORT of a real broker"
     end
   end
 
-  # The options in words.
+  # Defines the options and their help.
   module Parser
     OPENING = <<~TEXT
       Usage: bin/demo [options]
 
-      Produces orders, consumes them in several processes, kills one of these with kill -9 in the middle, starts
-      another, and ends with a table computed from the journals that all of them wrote. Exit code 0: the table is as it
-      must be; 1: it isn't, or the demo failed; 130: Ctrl-C.
+      Produces orders, consumes them in several processes, kills one of these with kill -9 half-way, starts
+      another, and ends with a table computed from the journals that all of them wrote. Exit code 0: the table is
+      correct; 1: it isn't, or the demo failed; 130: Ctrl-C.
 
-      A broker that wants a login, with a file of librdkafka's properties (docs/security.md has them all):
+      For a broker that requires a login, use a file of librdkafka's properties (docs/security.md lists them):
 
         bin/demo --bootstrap kafka.example.org:9093 --kafka-file login.properties
 
@@ -84,8 +84,8 @@ module Demo
         sasl.password=…
         ssl.ca.location=/etc/kafka/ca.pem
 
-      The user may create and delete topics demo_orders_*, write to and read from them, and be in groups of those names.
-      Properties that the demo sets itself (addresses, session, commits) stay as it sets them.
+      The user must be allowed to create and delete topics demo_orders_*, write to and read from them, and join groups of
+      those names. Properties that the demo sets itself (addresses, session, commits) can't be changed.
 
     TEXT
 
@@ -100,11 +100,11 @@ module Demo
     end
 
     def self.broker(parser, options)
-      parser.on("--bootstrap HOST:PORT", "a broker that runs, instead of the embedded one") { |v| options.bootstrap = v }
+      parser.on("--bootstrap HOST:PORT", "a running broker, instead of the embedded one") { |v| options.bootstrap = v }
       parser.on("--kafka NAME=VALUE", "a librdkafka property for that broker, such as a login; may be repeated") do |v|
         options.add_property(v)
       end
-      parser.on("--kafka-file FILE", "a file of such lines: what is secret stays off the command line") do |v|
+      parser.on("--kafka-file FILE", "a file of such lines, to keep secrets off the command line") do |v|
         options.add_properties(v)
       end
       parser.on("--replicas N", Integer, "replicas of the topic on that broker (1)") { |v| options.replicas = v }
@@ -115,8 +115,8 @@ module Demo
       parser.on("--customers N", Integer, "customers, whose orders keep their order (1000)") { |v| options.customers = v }
       parser.on("--partitions N", Integer, "partitions of the topic (8)") { |v| options.partitions = v }
       parser.on("--processes N", Integer, "consumer processes at a time (2)") { |v| options.processes = v }
-      parser.on("--threads N", Integer, "threads of a consumer process (4)") { |v| options.threads = v }
-      parser.on("--rate N", Integer, "orders produced a second (5000); 0: as fast as it goes") { |v| options.rate = v }
+      parser.on("--threads N", Integer, "threads per consumer process (4)") { |v| options.threads = v }
+      parser.on("--rate N", Integer, "orders produced per second (5000); 0: as fast as possible") { |v| options.rate = v }
     end
 
     def self.work(parser, options)
@@ -126,13 +126,13 @@ module Demo
     end
 
     def self.ending(parser, options)
-      parser.on("--[no-]kill", "kill a process in the middle (yes)") { |v| options.kill = v }
-      parser.on("--tamper", "drop a line of a journal before the table is made: must end with exit code 1") do |v|
+      parser.on("--[no-]kill", "kill a process half-way (yes)") { |v| options.kill = v }
+      parser.on("--tamper", "drop a line of a journal before the table is computed: must end with exit code 1") do |v|
         options.tamper = v
       end
-      parser.on("--keep", "keep the journals and say where they are") { |v| options.keep = v }
+      parser.on("--keep", "keep the journals and print their folder") { |v| options.keep = v }
       parser.on("--json", "the table as JSON, everything else on the error stream") { |v| options.json = v }
-      parser.on("--limit SECONDS", Integer, "give up after so long (120)") { |v| options.limit_s = v }
+      parser.on("--limit SECONDS", Integer, "fail after this time (120)") { |v| options.limit_s = v }
     end
     private_class_method :broker, :size, :work, :ending
   end

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# The consumers of the demo: an ordinary application, run by `penstock server` in two processes. What isn't ordinary is
-# the bookkeeping around it: each finished order becomes a line of this process's journal, and a few numbers a second go
+# The consumers of the demo: an ordinary application, run by `penstock server` in two processes. The only unusual part is
+# the recording: each finished order becomes a line of this process's journal, and a few numbers per second go
 # to the process that draws the progress bar.
 require "json"
 require "penstock"
@@ -11,7 +11,7 @@ require_relative "progress"
 JOURNAL = Demo::Journal.new(ENV.fetch("DEMO_JOURNAL"))
 PROGRESS = Demo::Progress.new(IO.for_fd(Integer(ENV.fetch("DEMO_STATUS_FD"))))
 
-# As long as a quick call to a database, so that orders are in flight when a process is killed.
+# About a fast call to a database, so that orders are in flight when a process is killed.
 WORK_S = Float(ENV.fetch("DEMO_WORK_MS", "0")) / 1_000
 
 # Adds up what each customer spent.
@@ -44,15 +44,15 @@ class DemoApp < Penstock::App
     config.group_id = ENV.fetch("DEMO_GROUP")
     config.concurrency = Integer(ENV.fetch("DEMO_THREADS", "4"))
     config.kafka = {
-      # The broker's address and, where it wants one, the login.
+      # The broker's address and, if required, the login.
       **JSON.parse(ENV.fetch("DEMO_KAFKA"), symbolize_names: true),
-      # So long do the partitions of a killed process stand still.
+      # The partitions of a killed process are blocked for this time.
       "session.timeout.ms": Integer(ENV.fetch("DEMO_SESSION_MS", "6000")),
       "heartbeat.interval.ms": 500,
-      # How much a killed process may leave uncommitted, and so how much is done twice.
+      # How much a killed process may leave uncommitted, so how much is done twice.
       "auto.commit.interval.ms": Integer(ENV.fetch("DEMO_COMMIT_INTERVAL_MS", "500"))
     }
-    # The embedded broker answers an empty fetch only when its time is over; a real one answers when records come.
+    # The embedded broker answers an empty fetch only after its wait time; a real one answers when records come.
     config.kafka[:"fetch.wait.max.ms"] = 10 if ENV["DEMO_EMBEDDED"]
   end
 
@@ -68,7 +68,7 @@ Penstock.monitor.subscribe("app.running") { PROGRESS.running }
 Penstock.monitor.subscribe("rebalance.partitions_assigned") { |event| PROGRESS.assigned(event[:tpl]) }
 Penstock.monitor.subscribe("rebalance.partitions_revoked") { |event| PROGRESS.revoked(event[:tpl]) }
 
-# What the broker took and what it refused, for the table: a commit is refused while a group changes hands.
+# Accepted and refused commits, for the table: the broker refuses commits during a rebalance.
 Penstock.monitor.subscribe("offsets.committed") do |event|
   event[:offsets].each { |_topic, partition, offset| JOURNAL.write("committed", partition, offset) }
 end

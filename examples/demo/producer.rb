@@ -1,14 +1,14 @@
 # frozen_string_literal: true
 
-# The producer of the demo, a process of its own: sends the orders at the rate asked for, and writes a line into its
-# journal for each one that the broker has acknowledged.
+# The producer of the demo, a separate process: sends the orders at the requested rate, and writes a line to its
+# journal for each order that the broker has acknowledged.
 require "json"
 require "penstock"
 require_relative "journal"
 require_relative "progress"
 
 module Demo
-  # Sends in batches and looks at the deliveries of one batch while those after it are under way.
+  # Sends in batches and checks the deliveries of one batch while later ones are in flight.
   class OrderProducer
     BATCH = 100
     BATCHES_UNDER_WAY = 40
@@ -47,7 +47,7 @@ module Demo
       end
     end
 
-    # As fast as it goes when the rate is 0.
+    # As fast as possible when the rate is 0.
     def wait_until_due(began_ns, first)
       return if @rate.zero?
 
@@ -73,7 +73,7 @@ module Demo
       batch&.last&.none?(&:pending?)
     end
 
-    # The journal says what the broker acknowledged, not what was handed in.
+    # The journal has the orders that the broker acknowledged, not those that were passed to the producer.
     def confirm(batch)
       first, sent_ns, handles = batch
       handles.each_with_index do |handle, index|

@@ -3,9 +3,9 @@
 require "json"
 
 module Demo
-  # What a process tells the one that draws the progress bar: one JSON line ten times a second, on a pipe. Counted by any
-  # thread, written by one of its own. When nobody reads the pipe any more, the process stops itself, so nothing outlives
-  # a demo that was killed.
+  # Reports the progress of a process to the one that draws the bar: one JSON line ten times a second, on a pipe. Any
+  # thread counts, a separate thread writes. When nobody reads the pipe any more, the process stops itself, so nothing
+  # outlives a demo that was killed.
   class Progress
     INTERVAL_S = 0.1
 
@@ -38,7 +38,7 @@ module Demo
       @lock.synchronize { @running = true }
     end
 
-    # @param partitions [Hash, Array] as the event carries them
+    # @param partitions [Hash, Array] as in the event
     def assigned(partitions)
       @lock.synchronize { @assigned |= numbers(partitions) }
     end
@@ -47,7 +47,7 @@ module Demo
       @lock.synchronize { @assigned -= numbers(partitions) }
     end
 
-    # Tells the last numbers and ends.
+    # Writes the last numbers and ends.
     def close
       @lock.synchronize do
         @closed = true

@@ -3,14 +3,14 @@
 # Usage: ruby examples/demo/report.rb FOLDER [--json]
 #
 # Reads all journals of a run and prints the table. Exit code 0 when everything that must be 0 is 0 and every order was
-# produced and processed, else 1. Uses nothing of Penstock.
+# produced and processed, otherwise 1. Doesn't use Penstock.
 
 require_relative "findings"
 
 module Demo
-  # The verdict over {Findings}, as a table for people or a Hash for programs.
+  # Checks {Findings} and formats the result, as a table for people or a Hash for programs.
   class Report
-    # Journals of one folder.
+    # Reads the journals of one folder.
     #
     # @param folder [String]
     # @return [Report]
@@ -24,13 +24,13 @@ module Demo
       @findings = findings
     end
 
-    # @return [Array<String>] what is wrong, in words; empty when the run is right
+    # @return [Array<String>] problems as text; empty when the run is right
     def problems
       @problems ||= [
         (shortfall unless complete?),
         *must_be_zero.reject { |_, count| count.zero? }.map { |what, count| "#{count} #{what}" },
         *@findings.failed,
-        *@findings.vanished.map { |name| "#{name} ended without saying so, and nobody killed it" }
+        *@findings.vanished.map { |name| "#{name} wrote no end in its journal, and was not killed" }
       ].compact
     end
 
@@ -60,7 +60,7 @@ module Demo
       "  duplicated: finished again. Allowed only for what a killed process finished in its last commit interval + 1 s, and",
       "    for what the broker refused to take the commit of while the group changed hands.",
       "  out of order: began before every order below it in its partition had been finished once by some process,",
-      "    or stands below an earlier one of its partition in one process's journal."
+      "    or comes after a higher offset of its partition in one process's journal."
     ].freeze
 
     private
@@ -76,9 +76,9 @@ module Demo
     def must_be_zero
       {
         "lost" => @findings.lost, "out of order" => @findings.out_of_order,
-        "duplicated though no kill explains it" => @findings.unexplained,
-        "processed but never produced like that" => @findings.foreign,
-        "not delivered, or nobody knows" => @findings.undelivered,
+        "duplicated, and not explained by a kill" => @findings.unexplained,
+        "processed, but not produced at that partition and offset" => @findings.foreign,
+        "not delivered, or unknown" => @findings.undelivered,
         "lines of the journals damaged" => @findings.damaged, "lines of the journals missing" => @findings.missing
       }
     end
@@ -90,7 +90,7 @@ module Demo
         ["lost", number(@findings.lost), "must be 0"],
         ["duplicated", number(@findings.duplicated), duplicates_note],
         ["out of order", number(@findings.out_of_order), "within a partition, must be 0"],
-        ["rate", number(@findings.rate.round), "orders/s, from the first begin to the last end"],
+        ["rate", number(@findings.rate.round), "orders/s, from the first start to the last end"],
         *latency_rows,
         ["journals", number(@findings.lines), journals_note]
       ]
@@ -101,7 +101,7 @@ module Demo
       return [calm] if @findings.killed.empty?
 
       calm[2] = "#{calm[2]}, until the kill"
-      [calm, ["p99 in all", milliseconds(latency[:p99]), "with the wait for the killed process's session to expire"]]
+      [calm, ["p99 in all", milliseconds(latency[:p99]), "including the wait until the killed process's session expired"]]
     end
 
     def duplicates_note
@@ -136,7 +136,7 @@ module Demo
     end
 
     def verdict
-      right? ? "  All as it must be." : "  WRONG: #{problems.join("; ")}."
+      right? ? "  Everything is correct." : "  WRONG: #{problems.join("; ")}."
     end
   end
 end

@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
 module Demo
-  # Takes one line out of a consumer's journal: the report must notice. The line is one of an order that was finished
-  # once, so the order then counts as lost, besides the gap it leaves.
+  # Removes one line from a consumer's journal, which the report must detect. The line belongs to an order that was
+  # finished once, so the order then counts as lost, in addition to the gap.
   class Tamper
     def initialize(folder)
       @paths = Dir[File.join(folder, "consumer-*.journal")]

@@ -1,9 +1,9 @@
 # frozen_string_literal: true
 
-# lib/capistrano/tasks/penstock.rake. Hosts with the role :worker run the unit penstock-server (or what :penstock_unit says);
-# the deploying user may restart it by sudo.
+# lib/capistrano/tasks/penstock.rake. Hosts with the role :worker run the unit penstock-server (or the one in :penstock_unit);
+# the deploying user may restart it with sudo.
 namespace :penstock do
-  desc "Looks at settings and units of the new release before it is made current"
+  desc "Checks settings and units of the new release before it becomes current"
   task :check do
     on roles(:worker) do
       within release_path do
@@ -12,8 +12,8 @@ namespace :penstock do
     end
   end
 
-  # TERM, the end of the old release's jobs, the new one's READY: all that is `systemctl restart`, which waits for it. One host
-  # after another, so that the others go on, and a release that doesn't start stops the deploy at the first.
+  # `systemctl restart` sends TERM, waits for the end of the old release's jobs and for the new one's READY. One host
+  # after another, so that the others continue, and a release that doesn't start stops the deploy at the first.
   desc "Replaces the running servers, one host after another"
   task :restart do
     on roles(:worker), in: :sequence do
@@ -21,7 +21,7 @@ namespace :penstock do
     end
   end
 
-  desc "Prints how the servers do"
+  desc "Prints the status of the servers"
   task :status do
     on roles(:worker) do
       within current_path do

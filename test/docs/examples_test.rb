@@ -5,8 +5,8 @@ require "json"
 require_relative "support/page"
 require_relative "../support/child"
 
-# Every Ruby and shell example in the README and in docs/ is run, page by page, against an embedded broker. What can't be run
-# here says why, above its fence: `<!-- no-run: the reason -->`; how many do is printed at the end.
+# Runs every Ruby and shell example in the README and in docs/, page by page, against an embedded broker. An example that
+# can't run here has the reason above its fence: `<!-- no-run: the reason -->`; their number is printed at the end.
 class DocsExamplesTest < Penstock::TestCase
   ROOT = File.expand_path("../..", __dir__)
   PAGES = ["README.md", "CONTRIBUTING.md", "SECURITY.md", *Dir["docs/**/*.md", base: ROOT].sort].to_h do |name|
@@ -16,7 +16,7 @@ class DocsExamplesTest < Penstock::TestCase
 
   AT_ONCE = 3
 
-  leaks_checked_per_class "pages run beside each other, most of their time is waiting"
+  leaks_checked_per_class "pages run at the same time, most of their time is waiting"
 
   class << self
     attr_reader :results
@@ -53,7 +53,7 @@ class DocsExamplesTest < Penstock::TestCase
     end
   end
 
-  test "the comments above examples are known, and no example is left out without a reason" do
+  test "directives above examples are known, and no example is skipped without a reason" do
     assert_equal [], PAGES.values.flatten.flat_map(&:problems)
   end
 

@@ -6,13 +6,13 @@ require_relative "support/page"
 require_relative "support/ruby_example"
 require_relative "support/watch"
 
-# What runs the examples is tested too: one that can't fail would prove nothing.
+# Tests the code that runs the examples: a runner that can't fail would prove nothing.
 class DocsPageTest < Penstock::TestCase
   test "blocks in Ruby and shell are examples, others aren't" do
     assert_equal %w[ruby sh], examples("```ruby\n1\n```\n\n```sh\ntrue\n```\n\n```text\nno\n```\n").map(&:language)
   end
 
-  test "comments right above a fence belong to it, those with text in between don't" do
+  test "comments directly above a fence belong to it, comments with text in between don't" do
     first, second = examples("<!-- before a = 1 -->\n<!-- prints: 1 -->\n\n```ruby\nputs a\n```\n\n" \
                              "<!-- exit: 3 -->\nText.\n\n```ruby\n2\n```\n")
 
@@ -33,7 +33,7 @@ class DocsPageTest < Penstock::TestCase
     assert_equal [["a = 1"], ["a = 2"], ["b"]], [twice.all("before"), twice.failing.all("before"), twice.failing.all("after")]
   end
 
-  test "no-run stands above the fence or behind its language, and needs a reason" do
+  test "no-run is above the fence or after its language, and needs a reason" do
     above, behind, bare = examples("<!-- no-run: dear -->\n```sh\n1\n```\n" \
                                    "```sh no-run (slow)\n1\n```\n<!-- no-run: -->\n```sh\n1\n```\n")
 
@@ -41,11 +41,11 @@ class DocsPageTest < Penstock::TestCase
     assert_equal [[], [], ["page.md:9: no-run needs a reason"]], [above, behind, bare].map(&:problems)
   end
 
-  test "a directive that nobody knows is a problem" do
+  test "an unknown directive is a problem" do
     assert_equal ["page.md:2: there is no directive print"], examples("<!-- print: 1 -->\n```ruby\n1\n```\n").first.problems
   end
 
-  test "an example that ends otherwise than it should is a failure" do
+  test "an example that doesn't end as declared is a failure" do
     failing, silent, fine = examples("```sh\nexit 1\n```\n" \
                                      "<!-- prints: yes -->\n```sh\ntrue\n```\n<!-- exit: 3 -->\n```sh\nexit 3\n```\n")
 

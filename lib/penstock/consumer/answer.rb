@@ -2,8 +2,8 @@
 
 module Penstock
   class Consumer
-    # What one thread waits for and another one gives, once: the first answer counts. The thread that waits makes it; whoever
-    # gives it never waits.
+    # Passes one value from one thread to another: the first answer counts. The thread that waits creates it; the thread that
+    # answers never waits.
     class Answer
       def initialize
         @lock = Mutex.new
@@ -19,7 +19,7 @@ module Penstock
         end
       end
 
-      # @return [Object, nil] nil when there was none in time
+      # @return [Object, nil] nil after the timeout
       def wait(timeout_s)
         ends = now + timeout_s
         @lock.synchronize do

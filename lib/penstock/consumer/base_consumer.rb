@@ -6,7 +6,7 @@ require_relative "marking_each"
 require_relative "pipe"
 
 module Penstock
-  # What an application's consumers inherit from: override {#consume}, and the hooks you need.
+  # Base class of an application's consumers: override {#consume}, and the hooks you need.
   #
   #     class OrdersConsumer < Penstock::BaseConsumer
   #       def consume
@@ -14,15 +14,16 @@ module Penstock
   #       end
   #     end
   #
-  # One instance serves one partition for as long as this process owns it, made when the first records arrive. It is never run
-  # by two threads at once, but not always by the same one: keep state in instance variables, not in `Thread.current`. All
-  # instance variables are yours, but for `@penstock_context`.
+  # One instance serves one partition for as long as this process owns it, created when the first records arrive. Two threads
+  # never run it at once, but it isn't always the same thread: keep state in instance variables, not in `Thread.current`. All
+  # instance variables are yours, except `@penstock_context`.
   class BaseConsumer
     include Compat::Karafka::Consumer
 
     # @!group Override these
 
-    # Called with the records at hand in {#messages}. Without an error all of them are complete afterwards (automatic offsets).
+    # Called with a batch of records, available as {#messages}. If it raises nothing, all of them are complete afterwards
+    # (automatic offsets).
     # @return [void]
     def consume
       raise NotImplementedError, "#{self.class} doesn't define consume: implement it to process messages"
@@ -33,7 +34,8 @@ module Penstock
     def initialized
     end
 
-    # Called when the partition is given up; marks still count unless it was lost ({#revoked?} is true and they answer false).
+    # Called when the partition is revoked. Marks still count unless it was lost (then {#revoked?} is true and marking returns
+    # false).
     # @return [void]
     def revoked
     end
@@ -43,18 +45,18 @@ module Penstock
     def shutdown
     end
 
-    # Called at the end of the partition when no new records came with it; the route says `eofed true`.
+    # Called at the end of the partition when no new records came with it. Enabled by `eofed true` in the route.
     # @return [void]
     def eofed
     end
 
-    # Called each interval in which the partition had nothing to do, with or without messages; the route says `periodic`. Never
-    # beside {#consume}. Errors are reported and not retried.
+    # Called after each interval in which the partition had nothing to do, with or without messages. Enabled by `periodic` in
+    # the route. Never runs at the same time as {#consume}. Errors are reported and not retried.
     # @return [void]
     def tick
     end
 
-    # Around every call of user code of this consumer; must yield.
+    # Wraps every call of user code of this consumer; must yield.
     # @param _action [Symbol] :consume, :revoked, :shutdown, :eofed or :tick
     def wrap(_action)
       yield
@@ -74,10 +76,10 @@ module Penstock
     # @return [Integer]
     def partition = @penstock_context.partition
 
-    # @return [Producer] the application's producer; in {#transaction} that of the transaction
+    # @return [Producer] the application's producer; inside {#transaction} the transaction's producer
     def producer = @penstock_context.producer
 
-    # From now on this consumer uses another one, for its dead letters too; nil: the application's again.
+    # Sets another producer for this consumer from now on, for its dead letters too; nil: the application's again.
     # @param producer [Producer, nil]
     def producer=(producer)
       @penstock_context.producer = producer
@@ -89,25 +91,25 @@ module Penstock
     # @return [Consumer::Tags]
     def tags = @penstock_context.tags
 
-    # @return [Integer] 1 on the first try of a record
+    # @return [Integer] 1 on the first attempt at a record
     def attempt = @penstock_context.attempt
 
-    # @return [Boolean] whether this is not the first try
+    # @return [Boolean] whether this is not the first attempt
     def retrying? = attempt > 1
 
     # @return [Boolean] whether {#consume} was called before or is being called
     def used? = @penstock_context.used?
 
-    # @return [Boolean] whether the end of the partition was seen: behind these messages, or without any
+    # @return [Boolean] whether the end of the partition was reached: after these messages, or without any
     def eofed? = @penstock_context.eofed?
 
-    # @return [Boolean] whether the partition is being taken away or is gone; flips while {#consume} runs
+    # @return [Boolean] whether the partition is being revoked or is gone; may change while {#consume} runs
     def revoked? = @penstock_context.marks.leaving?
 
-    # @return [Boolean] whether the process stops or the partition is being taken away: long loops should end
+    # @return [Boolean] whether the process stops or the partition is being revoked: long loops should end
     def stopping? = revoked? || @penstock_context.link.stopping?
 
-    # Iterates the messages; an error is blamed on the one at hand. With `adaptive_iterator` in the route it marks them too.
+    # Iterates the messages; an error is blamed on the current one. With `adaptive_iterator` in the route it marks them too.
     # @yieldparam message [Message]
     def each(&block)
       iterator = topic.features[:adaptive_iterator]
@@ -120,63 +122,65 @@ module Penstock
     # @return [Boolean] false when the partition is no longer ours: stop, its next owner has taken over
     def mark_as_consumed(message, metadata = nil) = @penstock_context.mark(message, metadata)
 
-    # As {#mark_as_consumed}, and waits until the broker has acknowledged the commit.
-    # @return [Boolean] false when the partition is no longer ours, or goes on elsewhere: the mark may be lost
+    # Like {#mark_as_consumed}, and waits until the broker has acknowledged the commit.
+    # @return [Boolean] false when the partition is no longer ours, or continues elsewhere: the mark may be lost
     def mark_as_consumed!(message, metadata = nil) = @penstock_context.mark!(message, metadata)
 
-    # What the block produces (by the consumer's or the producer's methods) and marks becomes true together, or nothing of it. The
-    # producer needs a `transactional.id`. What the block raises aborts it and is raised again, but for {AbortTransaction}.
+    # Makes everything that the block produces (through the consumer or the producer) and marks visible together, or none of
+    # it. The producer needs a `transactional.id`. An error in the block aborts the transaction and is raised again, except
+    # {AbortTransaction}.
     #
-    # @param producer [Producer, #with, nil] another one than {#producer}, which it is in the block, or a pool of them
+    # @param producer [Producer, #with, nil] a producer other than {#producer}, which returns it inside the block; or a pool
+    #   of producers
     # @yieldparam transaction [Producer::Transaction]
-    # @return [Object, nil] what the block returns; nil when it was left by {AbortTransaction}
+    # @return [Object, nil] the block's return value; nil when {AbortTransaction} left the block
     # @raise [AssignmentLostError] something was marked and the partition is no longer ours: aborted
-    # @raise [TransactionDeferredError] the offset of what was marked could not go along: aborted, runs again
-    # @raise [TransactionAlreadyInitializedError] inside of another one of this consumer
+    # @raise [TransactionDeferredError] the offset of the marked records could not be included: aborted, runs again
+    # @raise [TransactionAlreadyInitializedError] inside another transaction of this consumer
     # @raise [ProducerNotTransactionalError, KafkaError, WaitTimeoutError] see {Producer#transaction}
     def transaction(producer = nil, &) = @penstock_context.transaction(producer, &)
 
-    # Commits what is marked or complete.
+    # Commits everything that is marked or complete.
     # @param async [Boolean] don't wait
     # @return [Boolean] false when the partition is no longer ours
     def commit_offsets(async: true) = async ? @penstock_context.commit_soon : @penstock_context.commit
 
     # Commits and waits for the acknowledgement.
-    # @return [Boolean] as of {#mark_as_consumed!}
+    # @return [Boolean] same as {#mark_as_consumed!}
     def commit_offsets! = @penstock_context.commit
 
-    # Goes on at another place. Takes effect when {#consume} has returned; only what it marked is complete.
+    # Continues at another offset. Takes effect after {#consume} has returned; only what it marked is complete.
     # @param target [Integer, Time, :earliest, :latest] :latest waits for the next new record
     # @param reset_offset [Boolean] accepted for callers written for Karafka; a seek always sets the committed offset
     # @raise [InvalidTimeBasedOffsetError] when there is no record at or after the time
-    # @raise [ArgumentError] for any other target; offsets aren't negative
+    # @raise [ArgumentError] for any other target, and for negative offsets
     def seek(target, reset_offset: true) = @penstock_context.seek(target)
 
-    # Holds the partition after {#consume} has returned.
-    # @param offset [Integer, :consecutive] where it goes on; :consecutive: behind this call's records
+    # Pauses the partition after {#consume} has returned.
+    # @param offset [Integer, :consecutive] where it continues; :consecutive: after this call's records
     # @param timeout [Numeric, nil] ms; nil: until {#resume}
     # @raise [ArgumentError] for any other offset or timeout
     def pause(offset = :consecutive, timeout = nil) = @penstock_context.pause(offset, timeout)
 
-    # Lifts the hold of {#pause}.
+    # Ends the pause started by {#pause}.
     def resume = @penstock_context.resume
 
-    # Where records run side by side: from now on one by one, in the partition's order, until the one at the offset is done with.
-    # What runs already ends first. Of several requests the highest counts.
+    # Where records run in parallel: from now on they run one by one, in the partition's order, until the record at the offset
+    # is finished. Units that already run end first. The highest of several requests counts.
     # @param offset [Integer]
     def collapse_until!(offset) = @penstock_context.collapse_until(offset)
 
-    # @return [Boolean] whether this call is one of those that {#collapse_until!} asked for
+    # @return [Boolean] whether this call is one of those requested by {#collapse_until!}
     def collapsed? = @penstock_context.collapsed?
 
-    # Stores metadata that goes with the next commit, whatever moves the offset.
+    # Stores metadata that is sent with the next commit, regardless of what moves the offset.
     # @param metadata [String] at most 1,024 bytes
     # @return [Boolean] whether the partition is still ours
     # @raise [ArgumentError] for anything else
     def store_offset_metadata(metadata) = @penstock_context.store_metadata(metadata)
 
-    # @return [Object, nil, false] offset metadata committed with this partition, by us or the owner before: a String, or what
-    #   the route's `offset_metadata deserializer:` makes of it; false when the partition is no longer ours
+    # @return [Object, nil, false] offset metadata committed with this partition, by us or the previous owner: a String, or
+    #   the result of the route's `offset_metadata deserializer:`; false when the partition is no longer ours
     def offset_metadata
       marks = @penstock_context.marks
       return false unless marks.owned?
@@ -185,9 +189,10 @@ module Penstock
       reader ? reader.read(metadata) : metadata
     end
 
-    # The client's statistics of this partition (`hi_offset`, `consumer_lag_stored`, …), made anew each `statistics.interval.ms`,
-    # also while {#consume} runs. The route says `inline_insights`; in processes of a pool there are none.
-    # @return [Hash{String => Object}] empty before there are any
+    # The client's statistics of this partition (`hi_offset`, `consumer_lag_stored`, …), refreshed every
+    # `statistics.interval.ms`, also while {#consume} runs. Enabled by `inline_insights` in the route; not available in
+    # processes of a pool.
+    # @return [Hash{String => Object}] empty before the first statistics
     def insights = @penstock_context.insights
     alias_method :statistics, :insights
     alias_method :inline_insights, :insights
@@ -195,33 +200,34 @@ module Penstock
     # @return [Boolean] whether there are statistics
     def insights? = !insights.empty?
 
-    # Runs the block while no other instance of this partition is in such a block: where keys run side by side, for what they
-    # share. May be nested. Without `parallel` nothing runs beside it anyway.
+    # Runs the block while no other instance of this partition runs such a block: where keys run in parallel, for state they
+    # share. May be nested. Without `parallel` nothing else runs at that time anyway.
     # @yieldreturn [Object]
-    # @return [Object] what the block answers
+    # @return [Object] the block's return value
     def synchronize(&) = @penstock_context.synchronize(&)
 
     %i[produce_async produce_sync produce_many_async produce_many_sync].each do |name|
-      # As the method of the same name of the producer.
+      # Same as the producer's method of that name.
       define_method(name) { |*args, **options| producer.public_send(name, *args, **options) }
     end
 
     # @!method pipe_sync(topic:, message:)
-    #   Sends a message on to another topic: its bytes, key and headers as they are, and `source_topic`, `source_partition`,
-    #   `source_offset` and `source_consumer_group`. One without key goes where all without key of its partition go. What is
-    #   sent may be changed by `enhance_pipe_message(hash, message)`. In {#transaction} it is part of it.
+    #   Forwards a message to another topic: its bytes, key and headers unchanged, plus the headers `source_topic`,
+    #   `source_partition`, `source_offset` and `source_consumer_group`. Messages without a key all go to one partition per
+    #   source
+    #   partition. `enhance_pipe_message(hash, message)` may change what is sent. Inside {#transaction} it is part of it.
     #   @param topic [String, Symbol]
     #   @param message [Message]
     #   @return [Producer::Delivery::Report] see {Producer#produce_sync}
     # @!method pipe_async(topic:, message:)
-    #   As {#pipe_sync}.
+    #   Asynchronous version of {#pipe_sync}.
     #   @return [Producer::Delivery::Handle] see {Producer#produce_async}
     %i[sync async].each do |way|
       define_method(:"pipe_#{way}") do |topic:, message:|
         producer.public_send(:"produce_#{way}", penstock_piped(message, topic))
       end
 
-      # As `pipe_sync` and `pipe_async`, for many: `topic:` and `messages:`.
+      # Same as `pipe_sync` and `pipe_async`, for many: `topic:` and `messages:`.
       define_method(:"pipe_many_#{way}") do |topic:, messages:|
         producer.public_send(:"produce_many_#{way}", messages.map { |message| penstock_piped(message, topic) })
       end

@@ -5,30 +5,31 @@ require_relative "answer"
 
 module Penstock
   class Consumer
-    # A transaction that asks for its lane's offset slot, with the records that were marked in it. The poll loop grants or
-    # refuses it once; whose transaction it is says in the end what became of it, which is how the slot gets free.
+    # A transaction's request for its lane's offset slot, with the records that were marked in it. The poll loop grants or
+    # refuses it once. At the end the transaction's owner reports how it ended, which frees the slot.
     #
-    # Made by the thread of the transaction, which waits for the answer; the loop reads what it was made of.
+    # Created by the transaction's thread, which waits for the answer; the loop reads its contents.
     class Claim
-      # What the loop hands out: a row for the offset's commit, and who the member was at that moment.
+      # The loop's answer: a row for the offset's commit, and the group member's identity at that moment.
       Grant = Struct.new(:row, :group)
-      # In the place of a cell: the mark stands for this record alone.
+      # Stands in for a cell: the mark applies to this record only.
       Exact = Struct.new(:record)
-      # How it ended, as the loop is told. `fate` as in {Producer::Transaction#fate}.
+      # Reports to the loop how the transaction ended. `fate` as in {Producer::Transaction#fate}.
       Word = Struct.new(:claim, :fate)
 
-      # What the loop keeps with a claim that it granted: what is committed with the transaction, and what was known before.
+      # State that the loop keeps with a granted claim: what is committed with the transaction, and what was known before.
       # @return [Integer]
       attr_accessor :offset, :version, :base
 
-      # How many bytes of metadata the coordinator found too many. Written by the worker.
+      # Size in bytes of the metadata that the coordinator rejected as too large. Written by the worker.
       # @return [Integer, nil]
       attr_accessor :too_large
 
-      # The ledger's version with which its map had no room; and whether somebody asks the producer how it ended. The loop's.
+      # The ledger's version whose map didn't fit; and whether the producer is being asked how the transaction ended. Owned by
+      # the loop.
       attr_accessor :cramped, :inquired
 
-      # An outcome that is put off until the end is known.
+      # An outcome that is postponed until the end is known.
       # @return [Processing::Outcome, nil]
       attr_accessor :outcome
 
@@ -36,7 +37,7 @@ module Penstock
 
       # @param lane [Processing::Lane]
       # @param incarnation [Integer] of the lane, in which the records were read
-      # @param unit [Processing::Unit, nil] whose worker it is that waits for it
+      # @param unit [Processing::Unit, nil] the unit whose worker waits for the answer
       # @param marks [Array<Array(Object, Integer)>] cells and offsets
       # @param metadata [String, nil] the user's, for the offset
       # @param producer [Producer]
@@ -56,7 +57,7 @@ module Penstock
       # @param group [Native::GroupMetadata]
       def grant(row, group) = @answer.give(Grant.new(row, group))
 
-      # The records aren't ours any more.
+      # The records are no longer ours.
       def refuse = @answer.give(:refused)
 
       # @return [Grant, :refused, nil] nil when there was no answer in time

@@ -11,20 +11,20 @@ require_relative "transacting"
 
 module Penstock
   class Consumer
-    # What stands behind the methods of a {BaseConsumer}: the lane it works for, the unit being run, and the way to the poll
-    # loop. One per lane; used by the worker that runs the unit and by threads the user's code starts; the lock keeps a wish
-    # from falling between the end of a unit and the taking of its wishes.
+    # Implements the methods of a {BaseConsumer}: knows the lane, the unit being run, and the connection to the poll loop. One
+    # per lane; used by the worker that runs the unit and by threads that the user's code starts. The lock prevents a request
+    # from getting lost between the end of a unit and the collection of its requests.
     class Context
       include Transacting
 
       attr_reader :lane, :link, :messages, :attempt, :tags
       attr_accessor :consumer
 
-      # @return [Integer] calls of its consumer that failed: what it was given before the last of them comes again
+      # @return [Integer] failed calls of its consumer: records it was given before the last failure are redelivered
       attr_reader :failures
 
-      # @param lane [Processing::Lane] only its names and marks are touched from here
-      # @param link [#commit, #request, #offset_at, #producer, #insights, #claim] the way to the poll loop
+      # @param lane [Processing::Lane] only its names and marks are used here
+      # @param link [#commit, #request, #offset_at, #producer, #insights, #claim] connection to the poll loop
       # @param monitor [Monitor] one for all instances of the lane
       def initialize(lane, link, monitor = Monitor.new)
         @monitor = monitor
@@ -49,7 +49,7 @@ module Penstock
       # Called by the worker when a call has failed, before another can begin.
       def failed = @failures += 1
 
-      # Called by the worker when a unit ended well.
+      # Called by the worker when a unit has succeeded.
       # @return [nil]
       def succeeded = @errors&.clear
 
@@ -59,7 +59,7 @@ module Penstock
       def used? = @used
       def collapsed? = @collapsed
 
-      # @return [Boolean] whether a transaction was begun since the worker called user code: how it ends decides about the records
+      # @return [Boolean] whether a transaction was begun since the worker called user code: its end decides about the records
       def transacted? = @transacted
 
       def eofed? = @eofed || (!@messages.nil? && @messages.at_end?)
@@ -67,7 +67,7 @@ module Penstock
       attr_writer :producer
       def insights = @link.insights(@lane)
 
-      # One instance of the lane at a time.
+      # Runs the block for one instance of the lane at a time.
       def synchronize(&) = @monitor.synchronize(&)
 
       # Called by the worker before it calls user code.
@@ -76,15 +76,15 @@ module Penstock
         @messages = unit.messages
         @attempt = unit.attempt
         @collapsed = unit.collapsed ? true : false
-        @flow = nil # in this order no lock is needed: a wish that comes in between is a wish from outside
-        @transacted = false # before anything can be a transaction of this unit
+        @flow = nil # no lock needed in this order: a request that arrives in between counts as one from outside
+        @transacted = false # before any transaction of this unit can begin
         @running = true
         @used ||= unit.consume?
         @eofed = unit.action == :eofed
       end
 
       # Called by the worker when user code has ended.
-      # @return [Flow, nil] what was asked meanwhile
+      # @return [Flow, nil] the flow requested meanwhile
       def take_flow
         @lock.synchronize do
           @running = false
@@ -106,7 +106,8 @@ module Penstock
       # @return [Boolean] false when the partition is no longer ours
       def mark!(message, metadata = nil) = mark(message, metadata) && (current_transaction ? true : commit)
 
-      # Sends what is marked and waits for the answer. What the unit marked counts no more where the lane began anew meanwhile.
+      # Commits what is marked and waits for the acknowledgement. Marks of the unit don't count if the lane began a new
+      # incarnation meanwhile.
       # @return [Boolean]
       def commit = @unit ? @link.commit(@lane, @unit.incarnation) : @link.commit(@lane)
 
@@ -123,9 +124,9 @@ module Penstock
         ask Flow::Seek.new(resolve(target))
       end
 
-      # @param offset [Integer, nil, :consecutive] where to go on
+      # @param offset [Integer, nil, :consecutive] where to continue
       # @param timeout_ms [Numeric, nil]
-      # @raise [ArgumentError] for anything else: the poll loop takes it as it is
+      # @raise [ArgumentError] for anything else: the poll loop uses it unchecked
       def pause(offset, timeout_ms)
         offset = nil if offset == :consecutive
         raise ArgumentError, "pause takes an offset or :consecutive, not #{offset.inspect}" unless offset.nil? || offset?(offset)
@@ -136,7 +137,7 @@ module Penstock
       # @return [Boolean] whether the partition is still ours
       def store_metadata(metadata) = marks.store_metadata(metadata && checked(metadata))
 
-      # Takes effect at once, beside what the unit wishes at its end.
+      # Takes effect immediately, independently of requests that the unit's outcome carries.
       # @param offset [Integer]
       # @return [nil]
       def collapse_until(offset)
@@ -145,7 +146,8 @@ module Penstock
         nil
       end
 
-      # A pause that is on its way to the loop with its unit's outcome may come there behind this: it ends at once then.
+      # A pause that travels to the loop with its unit's outcome may arrive there after this request: it then ends
+      # immediately.
       def resume
         @lock.synchronize do
           @flow = nil if @flow.is_a?(Flow::Pause)
@@ -156,7 +158,7 @@ module Penstock
 
       private
 
-      # While a unit runs its outcome carries the wish, so that it takes effect behind the unit and nothing overtakes it.
+      # While a unit runs its outcome carries the request, so that it takes effect after the unit and nothing overtakes it.
       def ask(flow)
         kept = @lock.synchronize { @running && @flow = flow }
         @link.request(@lane, flow) unless kept
@@ -188,7 +190,7 @@ module Penstock
                              "a consumer marks records of its own partition"
       end
 
-      # A copy: what the caller makes of it later isn't what was checked.
+      # Returns a copy: changes that the caller makes later must not bypass the check.
       # @return [String]
       def checked(metadata)
         raise ArgumentError, "offset metadata is a String, not #{metadata.inspect[0, 80]}" unless metadata.is_a?(String)
@@ -197,7 +199,7 @@ module Penstock
                              "the rest of the commit's metadata is Penstock's own"
       end
 
-      # What a partition may have; below are the client's own words for "the end" and the like.
+      # Valid offsets of a partition; the client uses negative numbers for "the end" and the like.
       OFFSETS = (0...(2**63 - 1))
       LONGEST_PAUSE_MS = 365 * 86_400_000
       private_constant :OFFSETS, :LONGEST_PAUSE_MS

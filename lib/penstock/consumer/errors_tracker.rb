@@ -2,8 +2,8 @@
 
 module Penstock
   class Consumer
-    # The errors of a consumer since it last succeeded, oldest first, at most {LIMIT}: what strategies for dead letters decide
-    # by, and what user code may look at (`errors_tracker`). Written by the worker that runs the consumer.
+    # Keeps the errors of a consumer since it last succeeded, oldest first, at most {LIMIT}: dead-letter strategies decide by
+    # them, and user code may read them (`errors_tracker`). Written by the worker that runs the consumer.
     class ErrorsTracker
       include Enumerable
 
@@ -13,7 +13,7 @@ module Penstock
       attr_reader :topic
       # @return [Integer]
       attr_reader :partition
-      # @return [Hash{Class => Integer}] how often each came
+      # @return [Hash{Class => Integer}] number of errors by class
       attr_reader :counts
 
       # @param topic [String]
@@ -33,7 +33,7 @@ module Penstock
         self
       end
 
-      # A unit ended well.
+      # A unit has succeeded.
       def clear
         return if @errors && @errors.empty?
 
@@ -57,7 +57,7 @@ module Penstock
       # @return [Array<Exception>]
       def all = @errors.dup
 
-      # @return [String] one for this row of errors: it is also in the headers of dead letters
+      # @return [String] one id for this series of errors; it is also in the headers of dead letters
       def trace_id
         return @trace_id if @trace_id
         require "securerandom" # not at boot: most processes never need one

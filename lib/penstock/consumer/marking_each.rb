@@ -2,10 +2,10 @@
 
 module Penstock
   class Consumer
-    # `each` under `adaptive_iterator`: every message is marked behind the user's block and forgotten. It ends when the partition
-    # is being taken away; what it hasn't handed out then is the next owner's.
+    # Implements `each` under `adaptive_iterator`: marks every message after the user's block has returned, and clears its
+    # payload. Ends when the partition is being revoked; the next owner gets the messages that weren't yielded.
     #
-    # Made for one call, used by the worker that runs the unit.
+    # Created for one call, used by the worker that runs the unit.
     class MarkingEach
       # @param consumer [BaseConsumer]
       # @param iterator [Routing::AdaptiveIterator]
@@ -28,7 +28,7 @@ module Penstock
 
       private
 
-      # A unit that sought completes nothing but what it marked.
+      # After a seek only what was marked is complete.
       def leave(message) = @consumer.seek(message.offset)
     end
   end

@@ -2,13 +2,13 @@
 
 module Penstock
   class Consumer
-    # How far the user's code says it has got in one partition, for the life of one lane incarnation.
+    # Records how far the user's code has marked one partition, for the life of one lane incarnation.
     #
-    # A mark is one write: no message to the loop, no wake-up. Any thread may mark; the poll loop reads when it commits, drains
-    # or settles, and it alone clears `owned`, from then on marks answer false. The lock is held for two assignments and
-    # never while calling out.
+    # A mark is one write: no message to the loop, no wake-up. Any thread may mark. The poll loop reads when it commits,
+    # drains or settles; it alone clears `owned`, and from then on marks return false. The lock is held for two assignments
+    # and never while calling out.
     class Marks
-      # The user's share of the 4,096 bytes of metadata a broker takes by default.
+      # The user's share of the 4,096 bytes of metadata that a broker accepts by default.
       MAX_METADATA_BYTES = 1_024
 
       # @return [Integer] offset below which everything is marked; -1 before the first mark
@@ -21,7 +21,8 @@ module Penstock
       # @return [Marks]
       def self.for(topic) = new(exact: topic.features[:parallel]&.offset_metadata_strategy == :exact)
 
-      # @param exact [Boolean] where keys run side by side: metadata goes with a commit that has reached its record, not before
+      # @param exact [Boolean] where keys run in parallel: metadata is sent with a commit that has reached its record, not
+      #   before
       def initialize(exact: false)
         @lock = Mutex.new
         @through = -1
@@ -34,7 +35,7 @@ module Penstock
       # @return [Boolean] whether the partition is still ours
       def owned? = @owned
 
-      # @return [Boolean] whether the partition is being given up or the process stops: user loops should end
+      # @return [Boolean] whether the partition is being revoked or the process stops: user loops should end
       def leaving? = @leaving || !@owned
 
       # @return [Boolean] whether records were marked in a transaction that was committed
@@ -55,10 +56,10 @@ module Penstock
         true
       end
 
-      # A mark in a cell of its own, under the lane's lock.
+      # Makes a mark in a separate cell, under the lane's lock.
       # @param offset [Integer]
       # @param metadata [String, nil]
-      # @yieldreturn [Boolean] whether the mark counts there
+      # @yieldreturn [Boolean] whether the mark counts in that cell
       # @return [Boolean] whether it counts
       def within(offset, metadata)
         @lock.synchronize do
@@ -71,18 +72,18 @@ module Penstock
       # @yield under the lane's lock
       def synchronize(&) = @lock.synchronize(&)
 
-      # A mark of a process of a pool, which hears a moment later than the loop that marks are over: what it answered true till
-      # then counts behind a {#cut_off!}.
+      # Takes a mark made in a process of a pool. Such a process learns a moment later than the loop that marks have ended:
+      # marks for which it returned true until then count even after {#cut_off!}.
       # @param offset [Integer] the record's offset; it and everything before it is complete
       def reported(offset) = while_open { @through = offset + 1 if offset >= @through }
 
-      # @yield under the lane's lock, as long as what processes of a pool have marked counts
+      # @yield under the lane's lock, as long as marks of processes of a pool count
       def while_open
         @lock.synchronize { yield if @open }
       end
 
       # @param offset [Integer] about to be committed
-      # @return [String, nil] what goes with it
+      # @return [String, nil] metadata to commit with it
       def metadata_at(offset)
         return @metadata unless @ahead
         @lock.synchronize do
@@ -93,7 +94,7 @@ module Penstock
         end
       end
 
-      # @param metadata [String, nil] goes with the next commit, whatever moves the offset
+      # @param metadata [String, nil] sent with the next commit, regardless of what moves the offset
       # @return [Boolean] whether the partition is still ours
       def store_metadata(metadata)
         @lock.synchronize { @metadata = metadata }
@@ -103,21 +104,21 @@ module Penstock
       # Called by the poll loop: user loops see it through `stopping?`.
       def leave! = @leaving = true
 
-      # Called by the poll loop, at the end of a stop's time and with an owner's last commit: marks answer false from here, those
-      # that were made before count.
+      # Called by the poll loop when the time for a stop is up, and with an owner's last commit: marks return false from here
+      # on; those that were made before count.
       def cut_off!
         @lock.synchronize { @owned = false }
         @leaving = true
       end
 
-      # Called by the poll loop: marks answer false from here, and whatever comes in counts no more.
+      # Called by the poll loop: marks return false from here on, and no mark that arrives counts any more.
       def disown!
         @lock.synchronize { @owned = @open = false }
         @leaving = true
       end
 
-      # Called by the poll loop after an error: records come again, as new messages that are marked in another cell. Marks of the
-      # old ones answer false from here; `through` says for good how far they had come.
+      # Called by the poll loop after an error: records are redelivered, as new messages that are marked in another cell. Marks of
+      # the old messages return false from here on; `through` is the final record of how far they had come.
       # @return [Marks]
       def renew
         @lock.synchronize do
@@ -130,7 +131,7 @@ module Penstock
 
       protected
 
-      # @param state [Hash] of the cell that this one follows: everything but how far it had come
+      # @param state [Hash] of the previous cell: everything except how far it had come
       def take_over(state) = state.each { |name, value| instance_variable_set(:"@#{name}", value) }
 
       private

@@ -2,15 +2,15 @@
 
 module Penstock
   class Consumer
-    # Makes of a consumed message the one that goes on to another topic: bytes, key and headers as they are, and headers that
-    # say where it comes from. A message without key goes where others of its partition go, so that their order is kept.
-    # Without state.
+    # Builds the message that forwards a consumed one to another topic: bytes, key and headers unchanged, plus headers that
+    # name its source. Messages without a key all go to one partition per source partition, so that their order is kept.
+    # Stateless.
     module Pipe
       class << self
         # @param message [Message]
-        # @param topic [String, Symbol] where it goes
+        # @param topic [String, Symbol] target topic
         # @param group [String] the consumer group's id
-        # @yieldparam piped [Hash] what is sent, may be changed
+        # @yieldparam piped [Hash] the message to send, may be changed
         # @return [Hash] for a producer
         def call(message, topic:, group:)
           piped = {topic: topic, payload: message.raw_payload, headers: headers(message, group)}
@@ -22,7 +22,7 @@ module Penstock
 
         private
 
-        # What an earlier pipe, or the dead letters, said of its source is past.
+        # Source headers of an earlier pipe, or of a dead letter, are overwritten.
         def headers(message, group)
           {**message.raw_headers, "source_topic" => message.topic.to_s, "source_partition" => message.partition.to_s,
                                   "source_offset" => message.offset.to_s, "source_consumer_group" => group.to_s}

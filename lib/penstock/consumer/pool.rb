@@ -4,14 +4,15 @@ require_relative "context"
 
 module Penstock
   class Consumer
-    # The consumer instances of one lane, each behind its {Context}: one where units run one after another; where keys run side by
-    # side as many as ever ran at once, and a unit takes any that is free, or, where keys are bound to slots, that of its slot.
+    # Holds the consumer instances of one lane, each in its {Context}. Where units run one after another there is one
+    # instance; where keys run in parallel there are as many as ever ran at once. A unit takes any free instance or, where
+    # keys are bound to slots, the instance of its slot.
     #
-    # Used by workers; the lock is held for one operation on an Array. What is free is taken and given back without: with Ruby's
-    # lock held such an operation is whole, and every unit makes two of them.
+    # Used by workers; the lock is held for one operation on an Array. Free instances are taken and returned without it: under
+    # Ruby's lock such an operation is atomic, and every unit makes two of them.
     class Pool
       # @param bound [Boolean] whether a unit's key names its instance
-      # @yieldreturn [Context] for an instance that is made when it is needed
+      # @yieldreturn [Context] creates the context of an instance when it is needed
       def initialize(bound: false, &build)
         @bound = bound
         @build = build
@@ -21,8 +22,8 @@ module Penstock
         @by_key = {}
       end
 
-      # @param unit [Processing::Unit, nil] what it is for
-      # @return [Context] nobody else's until {#give_back}
+      # @param unit [Processing::Unit, nil] the unit that needs it
+      # @return [Context] used by nobody else until {#give_back}
       def take(unit)
         return bound(unit.key) if @bound && unit&.key
         @free.pop || @lock.synchronize { add_locked }
@@ -36,8 +37,8 @@ module Penstock
       # @return [Array<Context>] those with a consumer
       def used = @lock.synchronize { @all.select(&:consumer) }
 
-      # For what concerns all instances, while nothing else of the lane runs.
-      # @return [Array<Context>] those with a consumer, or one that is to get its own
+      # For calls that concern all instances, while nothing else of the lane runs.
+      # @return [Array<Context>] those with a consumer, or one that is about to get its consumer
       def every
         @lock.synchronize do
           next @all.select(&:consumer) if @all.any?(&:consumer)

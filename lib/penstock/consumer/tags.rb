@@ -3,7 +3,7 @@
 module Penstock
   # The parts of a consumer; applications inherit from {BaseConsumer}.
   class Consumer
-    # Short labels a consumer carries, shown with its jobs in logs and pages: `tags.add(:tenant, "acme")`.
+    # Short labels of a consumer, shown with its jobs in logs and pages: `tags.add(:tenant, "acme")`.
     class Tags
       include Enumerable
 
@@ -11,14 +11,14 @@ module Penstock
         @tags = {}
       end
 
-      # @param name [Symbol] adding under the same name replaces
+      # @param name [Symbol] an existing label of that name is replaced
       # @param value [#to_s]
       def add(name, value) = @tags[name] = value.to_s
 
       # @param names [Array<Symbol>]
       def delete(*names) = names.each { |name| @tags.delete(name) }
 
-      # Takes all off.
+      # Removes all.
       def clear = @tags.clear
       # @yieldparam tag [String]
       def each(&) = @tags.each_value(&)

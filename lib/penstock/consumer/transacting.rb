@@ -5,11 +5,11 @@ require_relative "transaction"
 
 module Penstock
   class Consumer
-    # Transactions of a consumer: which one the caller is in, and where a mark goes. Part of {Context}; any thread of the user's
-    # may have one of its own.
+    # Runs a consumer's transactions: finds the transaction the caller is in, and decides where a mark is written. Part of
+    # {Context}; any thread of the user's code may have one transaction.
     module Transacting
       # @param given [Producer, #with, nil] a producer, or a pool of them; nil: the consumer's own
-      # @return [Object, nil] what the block returns; nil when it was aborted on purpose
+      # @return [Object, nil] the block's return value; nil when it was aborted on purpose
       # @raise [TransactionAlreadyInitializedError] the caller is in one
       # @raise [UnsupportedCaseError] in a process of a pool
       def transaction(given, &block)
@@ -26,7 +26,7 @@ module Penstock
 
       def refuse_transaction
         if current_transaction
-          raise TransactionAlreadyInitializedError, "#{place} is in a transaction already, to which belongs what it produces"
+          raise TransactionAlreadyInitializedError, "#{place} is already in a transaction, which includes everything it produces"
         end
         return if @link.respond_to?(:claim)
         raise UnsupportedCaseError, "#{place} runs in a process of a pool, where there are no transactions: run it on :threads"
@@ -43,7 +43,8 @@ module Penstock
         tell_transaction(transaction) if transaction&.begun?
       end
 
-      # In this order, and none of it beside the end of a unit: what is a unit's transaction keeps the unit from going on.
+      # In this order, and under the lock so that the unit can't end in between: a unit with a transaction can't simply
+      # continue.
       # @return [Processing::Unit, nil] the one that runs
       def transacted_unit
         @lock.synchronize { (@unit if @running).tap { @transacted = true } }

@@ -5,15 +5,15 @@ require_relative "errors"
 
 module Penstock
   class Consumer
-    # One transaction of a consumer: what its block produces and marks becomes true together. Marks are kept here; at the end of
-    # the block they make a claim for the lane's offset slot, and the offset that the loop hands out is sent with the
-    # transaction. Whatever way it ends, the loop is told.
+    # Runs one transaction of a consumer: what its block produces and marks becomes visible together. It keeps the marks; at
+    # the end of the block it makes a claim for the lane's offset slot, and sends the offset that the loop grants with the
+    # transaction. However it ends, it reports the end to the loop.
     #
-    # Made for one call, used by the thread whose block it is.
+    # Created for one call, used by the thread that runs the block.
     class Transaction
-      # How long to wait for the slot: nothing of the transaction has an offset yet, so it can be aborted.
+      # How long to wait for the slot: no offset belongs to the transaction yet, so it can be aborted.
       PATIENCE_S = 30.0
-      # What a coordinator says to a member that isn't the one it was: the group was given out anew.
+      # Error codes of a coordinator for a member that has been replaced: the group has rebalanced.
       DISPLACED = %i[illegal_generation unknown_member_id rebalance_in_progress fenced_instance_id fenced_member_epoch
         stale_member_epoch].freeze
       private_constant :DISPLACED
@@ -47,7 +47,7 @@ module Penstock
       def outcome = @transaction.fate
 
       # @yieldparam transaction [Producer::Transaction]
-      # @return [Object, nil] what the block returns; nil when it was aborted on purpose
+      # @return [Object, nil] the block's return value; nil when it was aborted on purpose
       def call
         @producer.transaction do |transaction|
           @transaction = transaction
@@ -64,14 +64,14 @@ module Penstock
       # @return [true]
       # @raise [AssignmentLostError]
       def mark(message, metadata)
-        cell = message.mark_cell # of an earlier life of the lane where a thread of the user's has kept the record
+        cell = message.mark_cell # from an earlier incarnation of the lane if a thread of the user's has kept the record
         raise AssignmentLostError, gone unless [@own_marks, cell].compact.all?(&:owned?)
         @marks << [cell, message.offset]
         @metadata = metadata if metadata
         true
       end
 
-      # @param record [Message] done with by what the transaction produces, whatever lies before it
+      # @param record [Message] completed by what the transaction produces, regardless of the records before it
       # @return [void]
       def mark_alone(record)
         @marks << [Claim::Exact.new(record), record.offset]
@@ -90,8 +90,8 @@ module Penstock
       def answered(answer)
         raise AssignmentLostError, gone if answer == :refused
         return answer if answer
-        raise TransactionDeferredError, "for #{PATIENCE_S.round} s another transaction, or a commit, of #{place} didn't " \
-          "come to its end: this one is aborted and its records run again"
+        raise TransactionDeferredError, "another transaction, or a commit, of #{place} didn't end within " \
+          "#{PATIENCE_S.round} s: this one is aborted and its records run again"
       end
 
       def send_offset(grant)
@@ -99,15 +99,15 @@ module Penstock
       rescue KafkaError => error
         too_large(grant) if error.code == :offset_metadata_too_large
         raise unless DISPLACED.include?(error.code)
-        raise AssignmentLostError, "the group was given out anew while a transaction of #{place} ran: it is aborted"
+        raise AssignmentLostError, "the group rebalanced while a transaction of #{place} ran: it is aborted"
       end
 
-      # No record's fault: the next transaction takes less, or nothing.
+      # Not a record's fault: the next transaction sends less metadata, or none.
       def too_large(grant)
         @claim.too_large = grant.row[3].to_s.bytesize
         return if @claim.too_large.zero?
-        raise TransactionDeferredError, "the coordinator doesn't take #{@claim.too_large} bytes of metadata with the offset of " \
-          "#{place}: the transaction is aborted and its records run again, with less"
+        raise TransactionDeferredError, "the coordinator rejects #{@claim.too_large} bytes of metadata with the offset of " \
+          "#{place}: the transaction is aborted and its records run again, with less metadata"
       end
 
       def over
@@ -117,7 +117,7 @@ module Penstock
       end
 
       def gone
-        "#{place} isn't ours any more, or the record has come again since, after an error: the transaction is aborted, and its " \
+        "#{place} is no longer ours, or the record has been redelivered after an error: the transaction is aborted, and its " \
           "records run again, here or elsewhere"
       end
 

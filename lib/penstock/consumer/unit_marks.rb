@@ -2,11 +2,11 @@
 
 module Penstock
   class Consumer
-    # How far the user's code says it has got in one unit of a partition whose keys run side by side: a mark stands for the
+    # Records how far the user's code has marked one unit of a partition whose keys run in parallel: a mark stands for the
     # record and everything before it *in its unit*.
     #
-    # Written by any thread under the lock of the lane's {Marks}, read by the poll loop. Lives as long as a record of the unit is
-    # incomplete; marks may come after `consume` has returned.
+    # Written by any thread under the lock of the lane's {Marks}, read by the poll loop. Lives as long as a record of the unit
+    # is incomplete; marks may come after `consume` has returned.
     class UnitMarks
       # @return [Integer] highest marked offset, -1 before the first mark
       attr_reader :through
@@ -19,11 +19,11 @@ module Penstock
         @holder = @others = nil
       end
 
-      # A consumer gets the unit. When it fails it may lose some of what it holds: from then on a mark of the rest doesn't count.
-      # There are several where a pause had the same records run again.
+      # A consumer gets the unit. If the consumer fails it may lose records it holds: from then on marks of this unit don't
+      # count. There are several holders if a pause made the same records run again.
       # @param context [Context]
       def held_by(context)
-        return if held_by?(context) # what it was given first counts
+        return if held_by?(context) # the failure count of the first time stays
         return @others = [*@others, [context, context.failures]].freeze if @holder
         @failures = context.failures
         @holder = context
@@ -36,7 +36,7 @@ module Penstock
         @others ? @others.any? { |other, _failures| context.equal?(other) } : false
       end
 
-      # @return [Boolean] whether the partition is still ours, and the records needn't come again
+      # @return [Boolean] whether the partition is still ours, and the records needn't be redelivered
       def owned? = !over? && @lane.owned?
 
       # @param offset [Integer]
@@ -51,8 +51,8 @@ module Penstock
         @lane.while_open { @through = offset if offset > @through && !@closed }
       end
 
-      # Called by the poll loop: its records come again, after an error, and are marked elsewhere. `through` says for good how far
-      # they had come.
+      # Called by the poll loop: its records are redelivered, after an error, and are marked elsewhere. `through` is the final
+      # record of how far they had come.
       def close = @lane.synchronize { @closed = true }
 
       private

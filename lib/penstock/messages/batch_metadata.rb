@@ -4,8 +4,8 @@ module Penstock
   class Messages
     # Facts about a batch as a whole, fixed when the batch is handed to a worker.
     #
-    # `created_at` is the timestamp of the last record (never later than now, producers' clocks may run ahead),
-    # `scheduled_at` the time the batch was cut, `processed_at` the time a worker picked it up (nil before). Times are Time.
+    # `created_at` is the timestamp of the last record (never later than now, as producers' clocks may run ahead),
+    # `scheduled_at` the time the batch was cut, `processed_at` the time a worker started on it (nil before). All are Time.
     BatchMetadata = Struct.new(
       :size, :first_offset, :last_offset, :topic, :partition, :deserializers, :created_at, :scheduled_at, :processed_at,
       keyword_init: true

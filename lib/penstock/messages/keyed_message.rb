@@ -4,15 +4,14 @@ require_relative "memory_batch"
 require_relative "message"
 
 module Penstock
-  # A record that knows the cell in which it is marked: of a partition whose keys run side by side, where each unit has its own;
-  # or one that comes again after an error, while messages of before must not count any more.
+  # A record that knows the cell in which it is marked. Used where each unit has its own cell, because keys run in parallel; and
+  # for a record that is redelivered after an error, when marks of the earlier message must no longer count.
   # @api private
   class KeyedMessage < Message
     # @return [Object] the batch it came in
     attr_reader :batch
 
-    # The record becomes part of a unit. What was deserialized of it before is forgotten: user code may have changed or cleared
-    # it.
+    # Makes the record part of a unit. Deserialized values are forgotten: user code may have changed or cleared them.
     # @param cell [Consumer::UnitMarks, Consumer::Marks] where it is marked
     def join(cell)
       @cell = cell
@@ -21,8 +20,8 @@ module Penstock
       @headers = nil unless @headers.nil?
     end
 
-    # A record that waits for long must not keep the batch it came in: thousands of others lie in the same memory.
-    # @return [KeyedMessage] with bytes of its own; itself, where it has them already
+    # A record that waits for a long time must not keep its batch in memory, which may contain thousands of others.
+    # @return [KeyedMessage] with bytes of its own; itself, if it already has them
     def detached
       return self if @batch.is_a?(Messages::MemoryBatch) && @batch.size == 1
       KeyedMessage.new(Messages::MemoryBatch.copy(@batch, @index), 0)

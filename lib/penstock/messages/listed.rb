@@ -4,8 +4,8 @@ require_relative "message"
 
 module Penstock
   class Messages
-    # Records of one partition that don't lie side by side in one batch: what a filter left over, or those of one key, which may
-    # come from several takes. In offset order; behaves like any other {Messages}.
+    # Records of one partition that aren't adjacent in one batch: those a filter kept, or those of one key, which may come from
+    # several takes. In offset order; behaves like any other {Messages}.
     class Listed < Messages
       # @param list [Array<Message>] in offset order, never changed afterwards
       # @param batch [Object] used for topic and partition, also when the list is empty
@@ -15,7 +15,7 @@ module Penstock
         @first_offset = list.empty? ? NO_OFFSET : list.first.offset
       end
 
-      # Asked several times a unit by those who tell and write down what happened.
+      # Read several times per unit by events and the flight recorder.
       attr_reader :first_offset
 
       def each_raw

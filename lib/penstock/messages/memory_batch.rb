@@ -2,17 +2,17 @@
 
 module Penstock
   class Messages
-    # A batch made of plain Ruby values with the interface of the native one, for tests, for records that were copied out of
-    # their arena, and for sources other than a connection.
+    # A batch of plain Ruby values with the interface of the native one, for tests, for records that were copied out of their
+    # arena, and for sources other than a connection.
     class MemoryBatch
-      # One record as plain values; `timestamp` in ms, `headers` a frozen Hash, `bytes` what it is reckoned as, where that isn't
-      # payload and key, `received_ms` when it was taken, where that isn't the context's.
+      # One record as plain values; `timestamp` in ms, `headers` a frozen Hash, `bytes` the size it counts as, if that isn't
+      # payload and key, `received_ms` when it was taken, if that isn't the context's.
       Row = Struct.new(:offset, :payload, :key, :headers, :timestamp, :leader_epoch, :timestamp_type, :bytes, :received_ms,
         keyword_init: true)
 
       # @param batch [Object]
       # @param index [Integer]
-      # @return [MemoryBatch] that one record, with bytes of its own; of the same size, so that what was counted in is counted out
+      # @return [MemoryBatch] that one record, with bytes of its own; it has the same size, so that counters stay balanced
       def self.copy(batch, index)
         eof = batch.eof if index + 1 == batch.size
         row = Row.new(offset: batch.offset(index), payload: batch.payload(index), key: batch.key(index),
@@ -27,9 +27,9 @@ module Penstock
       # @param topic [String]
       # @param partition [Integer]
       # @param rows [Array<Row>]
-      # @param from [Integer] where the lane's cursor stood before the records, -1001 when unknown
-      # @param to [Integer, nil] where it stands after them; default: last offset + 1
-      # @param eof [Integer, nil] offset at which the end of the partition was seen with them
+      # @param from [Integer] the lane's cursor before the records, -1001 when unknown
+      # @param to [Integer, nil] the cursor after them; default: last offset + 1
+      # @param eof [Integer, nil] offset at which the end of the partition was reached with them
       # @param full [Boolean] whether the lane may hold more
       def initialize(topic, partition, rows, from: nil, to: nil, eof: nil, error: nil, full: false)
         @topic = topic
@@ -56,7 +56,7 @@ module Penstock
       def received_ms(index) = @rows[index].received_ms || @context&.received_ms || 0
       def bytesize(index) = @rows[index].bytes || [payload(index), key(index)].sum { |bytes| bytes.to_s.bytesize }
 
-      # Yields views one after another and keeps the owner's cursor on the record being looked at.
+      # Yields views one after another and keeps the owner's cursor on the current record.
       def each_view(klass, owner, first, count)
         first.upto(first + count - 1) do |index|
           owner.cursor = index

@@ -6,9 +6,9 @@ module Penstock
   # One Kafka record as user code sees it: a thin view onto a batch whose bytes live in native memory.
   #
   # A view has three instance variables, so that a million of them cost a million small slots; two more are added when the
-  # deserialized key or headers are read. What a view has deserialized it keeps to itself: another view, also one of the same
-  # record (a copy, a retry), never sees it, so no view can be given what belongs to another record. Views may be read from
-  # any thread and stay valid as long as they are referenced, also after the lane, the consumer or the connection is gone.
+  # deserialized key or headers are read. A view never shares what it has deserialized: another view, also one of the same
+  # record (a copy, a retry), never sees it, so no view can return a value of another record. Views may be read from any thread
+  # and stay valid as long as they are referenced, also after the lane, the consumer or the connection is gone.
   class Message
     # @param batch [#payload, #offset, #context] native or in-memory batch
     # @param index [Integer] position of the record in the batch
@@ -19,7 +19,7 @@ module Penstock
       @memo = nil
     end
 
-    # @return [Object] the deserialized payload, computed once on first touch
+    # @return [Object] the deserialized payload, computed once on first access
     # @raise [DeserializationError] when the payload can't be decoded; the error isn't remembered, the next call tries again
     def payload
       memo = @memo
@@ -28,7 +28,7 @@ module Penstock
       value = @batch.context.payload.call(self)
       begin
         @memo = value.nil? ? NIL_VALUE : value
-      rescue FrozenError # by its user: deserialized each time. A rescue costs nothing where nothing is raised, `frozen?` does
+      rescue FrozenError # user code froze it: deserialized each time. Unlike `frozen?`, a rescue costs nothing without an error
       end
       value
     end
@@ -43,7 +43,7 @@ module Penstock
       @batch.payload(@index)
     end
 
-    # The payload's bytes as a parser wants them: flagged as UTF-8, whether they are or not.
+    # The payload's bytes as a parser wants them: flagged as UTF-8, whether valid or not.
     # @return [String, nil]
     # @api private
     def raw_text
@@ -51,7 +51,7 @@ module Penstock
       @batch.text(@index)
     end
 
-    # @return [Object, nil] the deserialized key, computed once on first touch
+    # @return [Object, nil] the deserialized key, computed once on first access
     def key
       known = @key
       return NIL_VALUE.equal?(known) ? nil : known unless known.nil?
@@ -64,8 +64,7 @@ module Penstock
     # @return [String, nil] the key's bytes, frozen, binary
     def raw_key = @batch.key(@index)
 
-    # @return [Hash{String => String, Array<String, nil>, nil}] headers as the deserializer gives them, computed once on first
-    #   touch
+    # @return [Hash{String => String, Array<String, nil>, nil}] deserialized headers, computed once on first access
     def headers
       known = @headers
       return NIL_VALUE.equal?(known) ? nil : known unless known.nil?
@@ -75,8 +74,8 @@ module Penstock
       value
     end
 
-    # @return [Hash{String => String, Array<String, nil>, nil}] headers as Kafka carries them, frozen; a name that
-    #   occurs more than once has an Array (KIP-82). A record without headers has an empty Hash
+    # @return [Hash{String => String, Array<String, nil>, nil}] headers as Kafka stores them, frozen; a name that occurs more
+    #   than once has an Array (KIP-82). A record without headers has an empty Hash
     def raw_headers = @batch.headers(@index) || NO_HEADERS
 
     # @return [Integer] the record's offset in its partition
@@ -88,10 +87,10 @@ module Penstock
     # @return [String]
     def topic = @batch.topic
 
-    # @return [Time] create or append time of the record, by what the topic is configured for
+    # @return [Time] create or append time of the record, depending on the topic's configuration
     def timestamp = Time.at(0, @batch.timestamp(@index), :millisecond)
 
-    # @return [Integer] milliseconds since the epoch, -1 when the record carries none
+    # @return [Integer] milliseconds since the epoch, -1 when the record has none
     def timestamp_ms = @batch.timestamp(@index)
 
     # @return [Time] when the batch was taken from the connection
@@ -119,10 +118,10 @@ module Penstock
     # @return [Message]
     def message = self
 
-    # @return [Deserializers] what turns the bytes of this record into objects
+    # @return [Deserializers] convert the bytes of this record into objects
     def deserializers = @batch.context.deserializers
 
-    # Forgets the deserialized payload and refuses further access, so that large objects can go before the batch does.
+    # Forgets the deserialized payload and refuses further access, so that large objects can be freed before the batch.
     #
     # @param metadata [Boolean] forget key and headers too
     # @return [nil]
@@ -136,7 +135,7 @@ module Penstock
     def cleaned? = CLEARED.equal?(@memo)
 
     # Where a mark of this record is written.
-    # @return [Consumer::Marks, nil] nil for a record that came by another way than a partition we own
+    # @return [Consumer::Marks, nil] nil for a record that didn't come from a partition we own
     # @api private
     def mark_cell = @batch.context&.marks
 
@@ -144,23 +143,23 @@ module Penstock
     # @api private
     def keyed = KeyedMessage.new(@batch, @index)
 
-    # @return [Message] the same record, as if user code had never had it: neither cleared, changed nor frozen
+    # @return [Message] the same record, as if user code had never seen it: neither cleared, changed nor frozen
     # @api private
     def afresh = Message.new(@batch, @index)
 
-    # @param cell [Consumer::Marks] where it is marked, instead of where its batch says
-    # @return [KeyedMessage] the same record, as if user code had never had it
+    # @param cell [Consumer::Marks] where it is marked, instead of in its batch's cell
+    # @return [KeyedMessage] the same record, as if user code had never seen it
     # @api private
     def again(cell) = keyed.tap { |view| view.join(cell) }
 
-    # Whether the end of the partition came right behind it.
+    # Whether this record was directly followed by the end of the partition.
     # @api private
     def at_end? = !@batch.eof.nil? && @index + 1 == @batch.size
 
-    # @return [String] coordinates only, never the payload
+    # @return [String] topic, partition and offset only, never the payload
     def inspect = "#<Penstock::Message #{uid}>"
 
-    # What is remembered of a payload, key or headers that deserialized to nil, and of the payload of a cleaned message.
+    # Remembered for a payload, key or headers that deserialized to nil, and for the payload of a cleaned message.
     NIL_VALUE = Object.new.freeze
     CLEARED = Object.new.freeze
     NO_HEADERS = {}.freeze
@@ -168,7 +167,7 @@ module Penstock
 
     private
 
-    # Only what was read is there to be forgotten: setting a variable would add it.
+    # Forgets only what was read: setting a variable would add it.
     def forget_metadata
       @key = nil unless @key.nil?
       @headers = nil unless @headers.nil?
@@ -180,7 +179,7 @@ module Penstock
     end
 
     def raise_cleared
-      raise MessageClearedError, "payload of #{uid} was cleared by clean!; read it before, or don't clean this message"
+      raise MessageClearedError, "payload of #{uid} was cleared by clean!: read it before clean!, or don't clean this message"
     end
   end
 end

@@ -8,8 +8,8 @@ require_relative "batch_metadata"
 module Penstock
   # The records handed to one call of `consume`: a slice of a batch, in offset order.
   #
-  # Enumerable, and honest about where it stands: {#each} moves a cursor, so that an error raised from the block blames the
-  # record it was working on. Only the worker that runs the unit iterates it; reading views from other threads is fine.
+  # Enumerable. {#each} moves a cursor, so that an error raised from the block is blamed on the record it was working on. Only
+  # the worker that runs the unit iterates it; other threads may read views.
   class Messages
     include Enumerable
 
@@ -21,7 +21,7 @@ module Penstock
     # @api private
     attr_reader :first_index
 
-    # @return [Integer, nil] index of the record being looked at, nil before the first
+    # @return [Integer, nil] index of the current record, nil before the first
     # @api private
     attr_accessor :cursor
 
@@ -47,10 +47,10 @@ module Penstock
     end
 
     # @yieldparam message [Message]
-    # @param clean [Boolean] forget each message's payload after the block has seen it: flat memory on large payloads
+    # @param clean [Boolean] forget each message's payload after its block call: constant memory with large payloads
     # @return [self, Enumerator]
     def each(clean: false, &block)
-      return enum_for(:each, clean: clean) { size } unless block_given? # asking the block itself would make an object of it
+      return enum_for(:each, clean: clean) { size } unless block_given? # `block` itself would allocate a Proc
       return each_cleaned(&block) if clean
       return nested(&block) if @iterating
 
@@ -62,7 +62,7 @@ module Penstock
       end
     end
 
-    # @yieldparam payload [String, nil] bytes only: the cheapest way through a batch
+    # @yieldparam payload [String, nil] bytes only: the cheapest way to iterate a batch
     # @return [self]
     def each_raw(&)
       @batch.each_raw(@first_index, @size, &)
@@ -72,7 +72,7 @@ module Penstock
     # @return [Array<Object>] deserialized payloads
     def payloads = map(&:payload)
 
-    # @return [Array<String, nil>] payloads' bytes, without making a view a record
+    # @return [Array<String, nil>] payloads' bytes, without creating a view per record
     def raw_payloads = @batch.raw_payloads(@first_index, @size)
 
     # Deserializes every payload now.
@@ -112,7 +112,7 @@ module Penstock
     # @return [BatchMetadata]
     def metadata = @metadata ||= build_metadata.freeze
 
-    # Offset of the record an error is to be blamed on: where the cursor stands, else the last.
+    # Offset of the record to blame an error on: the one at the cursor, else the last.
     # @return [Integer, nil] nil when empty
     # @api private
     def blamed_offset
@@ -120,15 +120,15 @@ module Penstock
       @cursor ? @batch.offset(@cursor) : last_offset
     end
 
-    # Whether the cursor stands on the last record or iteration was never used.
+    # Whether the cursor is at the last record or iteration was never used.
     # @api private
     def finished? = @cursor.nil? || @cursor == @first_index + @size - 1
 
-    # Whether the end of the partition came right behind the last record.
+    # Whether the last record was directly followed by the end of the partition.
     # @api private
     def at_end? = !empty? && !@batch.eof.nil? && @first_index + @size == @batch.size
 
-    # @!group Positions, for what decides about records before user code sees them
+    # @!group Positions, for code that decides about records before user code sees them
     # @api private
 
     # @return [Integer]
@@ -150,7 +150,7 @@ module Penstock
     def keyed(index) = KeyedMessage.new(@batch, @first_index + index)
 
     # @param positions [Array<Integer>] ascending
-    # @return [Messages] those records only
+    # @return [Messages] only those records
     def pick(positions)
       return self if positions.size == @size
       Listed.new(positions.map { |index| Message.new(@batch, @first_index + index) }, @batch, scheduled_ms: @scheduled_ms)
@@ -161,7 +161,7 @@ module Penstock
 
     # @!endgroup
 
-    # Called by the worker when it picks the unit up.
+    # Called by the worker when it starts on the unit.
     # @api private
     # @param now_ms [Integer] ms since the epoch
     def processing!(now_ms)
@@ -172,12 +172,13 @@ module Penstock
       self
     end
 
-    # What runs again gets views of its own: whatever user code did to the last ones (cleared, changed, frozen), it is not seen.
+    # Records that run again get new views: changes that user code made to the previous ones (cleared, changed, frozen) aren't
+    # seen.
     # @return [Messages]
     # @api private
     def afresh = slice(0, @size)
 
-    # The same, as messages that are marked in another cell than those that user code had before.
+    # Same as {#afresh}, as messages that are marked in another cell than those that user code had before.
     # @param cell [Consumer::Marks]
     # @return [Messages]
     # @api private
@@ -187,7 +188,7 @@ module Penstock
     end
 
     # @param cell [Consumer::Marks]
-    # @return [Boolean] whether all of them are marked there
+    # @return [Boolean] whether all of them are marked in that cell
     # @api private
     def marked_in?(cell) = empty? || cell.equal?(@batch.context&.marks)
 
@@ -202,7 +203,7 @@ module Penstock
     # @api private
     def slice(start, count)
       piece = Messages.new(@batch, @first_index + start, count)
-      piece.scheduled_ms = @scheduled_ms # given by name it would cost a Hash, and every unit is a piece
+      piece.scheduled_ms = @scheduled_ms # as a keyword argument it would cost a Hash, and every unit is a slice
       piece
     end
 
@@ -218,7 +219,7 @@ module Penstock
 
     private
 
-    # Views made for random access are kept: their payloads are deserialized once, however often they are asked for.
+    # Views created for random access are kept: their payloads are deserialized once, however often they are read.
     def views
       @views ||= Array.new(@size) { |index| Message.new(@batch, @first_index + index) }
     end
@@ -230,11 +231,11 @@ module Penstock
       self
     end
 
-    # Messages gone through while one of them is being worked on: afterwards that one is at hand again.
+    # An iteration inside another one: afterwards the outer one's record is the current one again.
     def nested(&)
       outer = @cursor
       walk(&)
-    rescue Exception # rubocop:disable Lint/RescueException -- the error is to blame on the record it came from
+    rescue Exception # rubocop:disable Lint/RescueException -- the error is blamed on the record that caused it
       outer = @cursor
       raise
     ensure

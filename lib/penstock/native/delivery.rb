@@ -27,6 +27,15 @@ module Penstock
         done? || client.fiber_waits.wait(self, timeout_ms, urgent)
       end
 
+      # Waits, and lets what is queued leave at once meanwhile, without lingering.
+      #
+      # @param timeout_ms [Integer]
+      # @return [Boolean] whether the fate is known
+      # @raise [ForkedHandleError] in a child of the process that produced it
+      def wait_urgently(timeout_ms)
+        client.sync_wait(self, timeout_ms)
+      end
+
       # @return [String]
       def inspect
         place = done? ? "#{topic}/#{partition} at offset #{offset}" : "#{topic}, pending"

@@ -22,9 +22,9 @@ require_relative "settlement/skip"
 
 module Penstock
   module Processing
-    # Puts together, once a topic, what decides about its records. The one place where an order of deciders is written.
+    # Assembles, once per topic, the objects that decide about its records. The only place that sets the order of deciders.
     class Assembly
-      # Who is asked first: an outcome that no longer counts, then what concerns the process, then failures, then success.
+      # Order of the deciders: outdated outcomes first, then errors that concern the process, then failures, then success.
       SETTLEMENT = [
         Settlement::Lost,
         Settlement::Prepared,
@@ -39,14 +39,14 @@ module Penstock
         Settlement::FlowRequested,
         Settlement::Advance
       ].freeze
-      # Those that go by what the route says about failures.
+      # Deciders that use the route's failure settings.
       BY_POLICY = [Settlement::Skip, Settlement::DeadLetterAfter, Settlement::Retry].freeze
-      # What an application without settings of its own has.
+      # Default of an application without settings of its own.
       WINDOW = {records: 1_000, bytes: 16 * 1024 * 1024}.freeze
 
       attr_reader :topic, :admission
 
-      # @return [Integer] workers there are
+      # @return [Integer] number of workers
       attr_writer :concurrency
 
       # @return [Failure::Breaker, Runtime::SharedBreaker, nil]
@@ -54,10 +54,10 @@ module Penstock
 
       # @param topic [Routing::Topic]
       # @param critical_errors [Array<Class>] errors that stop the process
-      # @param concurrency [Integer] workers there are
-      # @param window [Hash{Symbol => Integer}] records and bytes a lane may have at hand
+      # @param concurrency [Integer] number of workers
+      # @param window [Hash{Symbol => Integer}] records and bytes a lane may buffer
       # @param clock [Clock]
-      # @param breaker [Runtime::SharedBreaker, nil] the topic's; nil: one of its own, where the route has one
+      # @param breaker [Runtime::SharedBreaker, nil] the topic's; nil: a separate one, if the route has a breaker
       def initialize(topic, critical_errors:, concurrency: 1, window: WINDOW, clock: Clock::SYSTEM, breaker: nil)
         @topic = topic
         @critical_errors = critical_errors
@@ -73,7 +73,7 @@ module Penstock
       end
 
       # @param topic_name [String] name in Kafka
-      # @param source [Object] what records are taken from
+      # @param source [Object] records are taken from it
       # @return [Lane] a partition that was assigned
       def lane(topic_name, partition, epoch, source = nil)
         Lane.new(topic: @topic, topic_name: topic_name, partition: partition, epoch: epoch, source: source, division: division)
@@ -92,8 +92,8 @@ module Penstock
       # @return [Boolean] whether a unit's key names the consumer instance
       def bound? = parallel&.consistent? || false
 
-      # Lets in what was taken, as far as its time has come.
-      # @param lane [Lane] with something in its intake that doesn't wait
+      # Admits records that were taken, as far as they are due.
+      # @param lane [Lane] whose intake has records that needn't wait
       # @param now [Integer] monotonic ms
       # @return [Array<Effect>]
       def let_in(lane, now)
@@ -104,11 +104,11 @@ module Penstock
         admit(lane, entry.messages, entry.keys, now)
       end
 
-      # What nearly every outcome comes to: all of its unit is complete, and there is nothing else to do or to tell. The same as
-      # the effects that {#settle} gives then, which nobody has to make, write down and perform.
+      # Fast path for nearly every outcome: all records of its unit are complete, and there is nothing else to do or to report.
+      # Same result as the effects of {#settle}, without creating, recording and performing them.
       # @param lane [Lane]
       # @param outcome [Outcome]
-      # @return [Boolean] whether it came to that
+      # @return [Boolean] whether the outcome was settled
       def complete?(lane, outcome)
         unit = outcome.unit
         return false unless ended_well?(outcome) && lane.owned? && unit.incarnation == lane.incarnation
@@ -135,12 +135,12 @@ module Penstock
         raise InternalError, "no decider answered for an outcome of #{lane.topic_name}/#{lane.partition}"
       end
 
-      # User code asks for a change of flow while no unit of the lane carries it.
+      # User code requests a change of flow while no unit of the lane is running to report it.
       # @param flow [Consumer::Flow]
       # @return [Array<Effect>]
       def ask(lane, flow, now) = Settlement::FlowRequested.effects(flow, nil, context(lane, now))
 
-      # Records whose time may have come.
+      # Admits records that may be due.
       # @return [Array<Effect>]
       def admit(lane, messages, keys, now)
         return [Effect::LetIn.new(messages, keys)] unless lane.pipeline
@@ -149,7 +149,7 @@ module Penstock
           Effect::Drop.new(run.dropped), *run.events.map { |event| Effect::Emit.new(*event) }]
       end
 
-      # Narrows a unit to what may still run.
+      # Drops expired records from a unit before it runs.
       # @param unit [Unit] not handed out yet
       # @return [Array<Effect>]
       def again(lane, unit, now)
@@ -163,12 +163,12 @@ module Penstock
 
       private
 
-      # What nearly every outcome is: automatic offsets, and no decider has anything to say about it, so none is asked.
+      # True for nearly every outcome: automatic offsets, and nothing for any decider to do, so none is called.
       def ended_well?(outcome)
         @automatic && outcome.smooth? && outcome.unit.consume? && (@breaker.nil? || @breaker.at_rest?)
       end
 
-      # Marks of a whole lane may be ahead of the unit; side by side they say no more than that it has ended.
+      # Marks of a whole lane may be ahead of the unit; where keys run in parallel they add nothing once it has ended.
       def complete(lane, unit)
         return lane.complete(unit.messages.records) if lane.rolling?
         lane.take_marks
@@ -203,15 +203,15 @@ module Penstock
           window_records: [window.fetch(:records), 2 * @topic.max_messages].max, window_bytes: window.fetch(:bytes))
       end
 
-      # Several calls of `consume` a unit, where nothing but what the outcome says is to be decided between two of them, and the
-      # worker has what the next one needs.
+      # A unit may have several calls of `consume` where only their outcome matters between two of them, and the worker has
+      # everything the next one needs.
       def stretch?
         features = @topic.features
         return false unless @automatic && @breaker.nil? && features[:batch].nil? && features[:time_limit].nil? && !narrows?
         features[:run_on].nil? || features[:run_on].threads?
       end
 
-      # Records that wait may become too old.
+      # Waiting records may expire.
       def narrows? = Admission::Pipeline.for(@topic, topic_name: @topic.name, partition: 0)&.again? || false
 
       def window
@@ -219,15 +219,15 @@ module Penstock
         own ? @window.merge(own.to_h.compact) : @window
       end
 
-      # A filter goes on elsewhere, once all that went in before is done with.
+      # A filter's seek, performed once all records admitted before it are complete.
       def elsewhere(lane)
         return [] unless lane.idle? && lane.division.empty?
         target = lane.intake.seek_to
-        target = [target, lane.ledger.base].min if @topic.manual_offset_management? # what isn't marked runs again
+        target = [target, lane.ledger.base].min if @topic.manual_offset_management? # unmarked records run again
         [Effect::Seek.new(target, :filter)]
       end
 
-      # Marks of a unit that sought back count only below the target.
+      # Marks of a unit with a backward seek count only below the target.
       def marks_limit(flow)
         flow.target if flow.is_a?(Consumer::Flow::Seek) && flow.target.is_a?(Integer)
       end

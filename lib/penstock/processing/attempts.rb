@@ -2,7 +2,7 @@
 
 module Penstock
   module Processing
-    # Failed attempts of records that aren't complete yet. A count belongs to a record, not to the batch it came in.
+    # Counts the failed attempts of records that aren't complete yet. A count belongs to a record, not to the batch it came in.
     class Attempts
       def initialize
         @failed = {}
@@ -12,7 +12,7 @@ module Penstock
       # @return [Boolean] whether a count has changed since {#written!}
       def changed? = @changed
 
-      # The counts were put into a commit.
+      # The counts were written to a commit.
       def written! = @changed = false
 
       # The commit was refused.
@@ -27,7 +27,7 @@ module Penstock
         @failed[offset] = of(offset) + 1
       end
 
-      # What an earlier owner counted.
+      # Restores the count of an earlier owner.
       def restore(offset, count) = @failed[offset] = count
 
       def any? = !@failed.empty?
@@ -38,7 +38,7 @@ module Penstock
         @failed.delete(offset) unless @failed.empty?
       end
 
-      # Forgets what is complete.
+      # Forgets complete records.
       def complete_through(offset)
         @failed.delete_if { |failed, _count| failed < offset } unless @failed.empty?
       end

@@ -2,8 +2,9 @@
 
 module Penstock
   module Processing
-    # Records of a lane that were taken and wait for a worker, in offset order: what is left of a failed unit, units that were
-    # called back, and what was just taken. Pieces are cut from it; after a failure, single records up to the blamed one.
+    # Queues records of a lane that were taken and wait for a worker, in offset order: the rest of a failed unit, units that
+    # were called back, and records that were just taken. Units are cut from it; after a failure, single records up to the
+    # blamed one.
     class Backlog
       def initialize
         @runs = []
@@ -33,7 +34,7 @@ module Penstock
 
       def isolating? = !@isolate_through.nil?
 
-      # @param max [Integer] records a piece may have
+      # @param max [Integer] most records to cut
       # @return [Messages, nil] nil when empty
       def cut(max)
         run = @runs.shift or return
@@ -42,11 +43,11 @@ module Penstock
         run.slice(0, take)
       end
 
-      # Records come again as other messages.
+      # Records are redelivered as other messages.
       # @param cell [Consumer::Marks] where those are marked
       def rejoin(cell) = @runs.map! { |run| run.marked_in?(cell) ? run : run.again(cell) }
 
-      # The records are read again; how they are to be cut is still known.
+      # Drops the records, which are read again; the isolated range is kept.
       def discard = @runs.clear
 
       def clear

@@ -2,8 +2,8 @@
 
 module Penstock
   module Processing
-    # How long a lane waits before a record is tried again, in ms: constant, or doubling with every failed attempt up to a
-    # maximum. With the defaults (1,000 / 30,000, doubling) the waits are 2, 4, 8, 16, 30, 30 … seconds.
+    # Computes how long a lane waits before a record is tried again, in ms: constant, or doubling with every failed attempt up
+    # to a maximum. With the defaults (1,000 / 30,000, doubling) the waits are 2, 4, 8, 16, 30, 30 … seconds.
     Backoff = Struct.new(:timeout_ms, :max_timeout_ms, :exponential) do
       # @param attempt [Integer] number of failed attempts, 1 after the first
       # @return [Integer] ms

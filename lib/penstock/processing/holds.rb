@@ -2,10 +2,10 @@
 
 module Penstock
   module Processing
-    # Why a lane is shut: a set of named reasons, each with the time it ends by itself (monotonic ms) or nil. The lane is open
-    # when the set is empty, so that no reason can lift another one's hold.
+    # Keeps the reasons why a lane is held: a set of names, each with the time it ends by itself (monotonic ms) or nil. The lane
+    # is open when the set is empty, so that no reason can end another one's hold.
     class Holds
-      # Every reason there is; a hold under another name is a mistake in our own code.
+      # All reasons; a hold under another name is a bug in Penstock.
       REASONS = %i[opening previous_epoch other_connection user retry critical draining throttle delay window dead_letter prepare
         breaker filter pressure suspect instances insights transaction redelivery].freeze
 
@@ -17,7 +17,7 @@ module Penstock
       def include?(reason) = @due.key?(reason)
       def reasons = @due.keys
 
-      # @return [Integer, nil] when that reason ends by itself
+      # @return [Integer, nil] monotonic ms at which that reason ends by itself
       def due(reason) = @due[reason]
 
       # @return [Boolean] whether that reason is the only one
@@ -30,17 +30,17 @@ module Penstock
         @due[reason] = at_ms
       end
 
-      # @return [Boolean] whether the reason held
+      # @return [Boolean] whether the lane was held for that reason
       def release(reason)
         return false unless @due.key?(reason)
         @due.delete(reason)
         true
       end
 
-      # @return [Integer, nil] when the next hold ends by itself
+      # @return [Integer, nil] monotonic ms at which the next hold ends by itself
       def next_due = @due.each_value.compact.min
 
-      # @return [Array<Symbol>] reasons that ended by now, released
+      # @return [Array<Symbol>] reasons that have ended by now and were released
       def expire(now_ms)
         ended = @due.select { |_reason, at| at && at <= now_ms }.keys
         ended.each { |reason| @due.delete(reason) }

@@ -14,49 +14,49 @@ require_relative "unit"
 
 module Penstock
   module Processing
-    # One partition we own, from its assignment until it is given up: what is done (ledger), what waits (backlog), what runs,
-    # and why it may stand still (holds).
+    # One partition we own, from its assignment until it is revoked: what is complete (ledger), what waits (backlog), what runs,
+    # and why it may be held (holds).
     #
-    # Owned by the poll loop of its subscription group; no other thread touches it, but for `marks`, which workers write. It
-    # decides and remembers, it performs nothing: what must happen outside comes back as effects. A seek or a log that went
-    # backwards begins a new *incarnation*: marks and outcomes of the one before count no more.
+    # Owned by the poll loop of its subscription group; no other thread touches it, except for `marks`, which workers write. It
+    # decides and keeps state, and performs nothing: actions outside the lane are returned as effects. A seek or a log that went
+    # backwards begins a new *incarnation*: marks and outcomes of the previous one don't count any more.
     #
-    # Life: opening (held until its committed offset is known) → open ⇄ held → leaving (revocation, stop: nothing new, what
-    # runs may end and its marks count) → gone (lost or given up: nothing counts).
+    # States: opening (held until its committed offset is known) → open ⇄ held → leaving (revocation, stop: nothing new, running
+    # units may end and their marks count) → gone (lost or revoked: nothing counts).
     class Lane
       include Probed
       include Redelivering
       include Transacted
 
-      # Share of the room for the map in a commit's metadata that may be used.
+      # Usable share of the room for the map in a commit's metadata.
       PRESSURE = 0.75
 
       attr_reader :topic, :topic_name, :partition, :epoch, :incarnation, :ledger, :division, :holds, :attempts, :leader_epochs
       attr_reader :marks, :source, :committed, :intake
 
-      # @return [Integer, nil] monotonic ms until which records that an earlier owner was retrying wait
+      # @return [Integer, nil] monotonic ms until which records wait that an earlier owner was retrying
       attr_reader :adopted_until
 
-      # What the runtime keeps for the lane in its run queue, and the same for units that ask user code about records.
+      # The runtime's slot for the lane in its run queue, and a second one for units that prepare records.
       attr_accessor :slot, :prepare_slot
 
-      # The user's filters and partitioner, which only workers call ({Admission::Prepare}), and whose time has come
+      # The user's filters and partitioner, called by workers only ({Admission::Prepare}), and the built-in admission steps
       # ({Admission::Pipeline}). Both may be nil.
       attr_accessor :prepare, :pipeline
 
-      # Where what happens to it is written down ({Recording::Track}), and which records may have killed the process
+      # Records what happens to the lane ({Recording::Track}), and finds records that may have killed the process
       # ({Failure::Suspects}). Both may be nil.
       attr_accessor :recording, :suspects
 
-      # Whether the source may hold records; and offset metadata that was adopted from the committed offset.
+      # Whether the source may have records; and offset metadata that was adopted with the committed offset.
       attr_accessor :ready, :adopted_metadata
 
       # @param topic [Routing::Topic] the route
       # @param topic_name [String] name in Kafka (differs from the route's for patterns)
       # @param partition [Integer]
-      # @param epoch [Integer] number of the assignment the lane came with
-      # @param source [Object] what records are taken from
-      # @param division [Division::Whole, Division::Rolling] how what is at hand is cut into units
+      # @param epoch [Integer] number of the assignment
+      # @param source [Object] records are taken from it
+      # @param division [Division::Whole, Division::Rolling] cuts buffered records into units
       def initialize(topic:, topic_name:, partition:, epoch:, source: nil, division: Division::Whole.new(topic.max_messages))
         @topic = topic
         @topic_name = topic_name
@@ -85,10 +85,10 @@ module Penstock
       def owned? = @owned
       def leaving? = @leaving
 
-      # @return [Boolean] whether nothing of it runs, and no dead letter is on its way
+      # @return [Boolean] whether none of its units runs, and no dead letter is on its way
       def idle? = @out.zero? && @letters.zero?
 
-      # A dead letter of this life is on its way; its record is incomplete until {#letter_done}.
+      # A dead letter of this incarnation is on its way; its record is incomplete until {#letter_done}.
       def letter_sent = @letters += 1
       def letter_done = @letters -= 1
 
@@ -104,7 +104,7 @@ module Penstock
         @map_committed = @ledger.version
       end
 
-      # Records that an earlier owner was retrying.
+      # Restores records that an earlier owner was retrying.
       # @param attempts [Hash{Integer => Integer}] failed attempts by offset
       # @param at_ms [Integer] monotonic ms at which they may run again
       def retry_adopted(attempts, at_ms)
@@ -114,10 +114,10 @@ module Penstock
         @holds.add(:retry, at_ms)
       end
 
-      # @return [Boolean] whether units of several keys run side by side
+      # @return [Boolean] whether units of several keys run in parallel
       def rolling? = @division.rolling?
 
-      # @return [Boolean] whether a unit could be handed out now, records provided
+      # @return [Boolean] whether a unit could be handed out now, if there are records
       def open? = @holds.open? && !@leaving && owned?
 
       # @return [Integer] records to take from the source now, 0 for none
@@ -125,10 +125,10 @@ module Penstock
         return 0 unless @ready && takes? && @intake.room?
         wanted = @division.wanted(self)
         return wanted unless rolling? && wanted.positive? && pressed?
-        @ledger.incomplete.zero? ? [wanted, @topic.max_messages].min : 0 # a former owner left that much: else it stays as it is
+        @ledger.incomplete.zero? ? [wanted, @topic.max_messages].min : 0 # a former owner left that much: else it never ends
       end
 
-      # @return [Boolean] whether what is complete beyond the base may come to be too much for a commit's metadata: then nothing
+      # @return [Boolean] whether the offsets complete beyond the base may become too many for a commit's metadata: then nothing
       #   more is taken until the base moves
       def pressed?
         return @pressed if @pressed_version == @ledger.version
@@ -142,18 +142,18 @@ module Penstock
       # @return [Boolean]
       def waiting? = open? && @division.waiting?
 
-      # With manual offsets and keys side by side a record that isn't marked fills the window.
-      # @return [Integer, nil] the base, when the unit of its record has ended and left it unmarked
+      # With manual offsets and parallel keys an unmarked record keeps filling the window.
+      # @return [Integer, nil] the base, if the unit of its record has ended without marking it
       def unmarked = (@ledger.base if rolling? && @ledger.known? && @division.unmarked?(@ledger.base))
 
-      # @return [Unit, nil] the next piece of work
+      # @return [Unit, nil] the next unit to run
       def next_unit
         return unless waiting?
         @out += 1
         @division.next_unit(self)
       end
 
-      # A worker is to ask user code about what waits first.
+      # Creates the unit in which a worker passes the first waiting records to filters and partitioner.
       # @return [Unit]
       def prepare_unit
         messages = @intake.shift.messages
@@ -162,7 +162,7 @@ module Penstock
         Unit.new(self, :prepare, messages, nil, 1, @incarnation)
       end
 
-      # What concerns all consumers of the lane: where keys run side by side nothing else may run meanwhile.
+      # Creates a unit that concerns all consumers of the lane: where keys run in parallel nothing else may run meanwhile.
       # @param action [Symbol] a hook, :eofed or :tick
       # @return [Unit] counted like any other until {#returned}
       def action_unit(action, messages)
@@ -181,7 +181,7 @@ module Penstock
       end
 
       # @param unit [Unit]
-      # @param time_us [Integer] what it took
+      # @param time_us [Integer] its duration
       def unit_took(unit, time_us)
         @division.took(unit.stretch ? time_us / unit.stretch.calls : time_us) if unit.consume?
       end
@@ -196,7 +196,7 @@ module Penstock
         units.each { |unit| settled(unit) }
       end
 
-      # User code was not asked about these records after all.
+      # These records were not passed to filters and partitioner after all.
       def unprepared(unit)
         @intake.preparing = false
         @intake.put_back(unit.messages)
@@ -209,7 +209,7 @@ module Penstock
         reach_end if @end
       end
 
-      # These records are complete, whatever lies before them.
+      # These records are complete, regardless of the records before them.
       # @param messages [Enumerable<Message>]
       def complete(messages)
         rolling = rolling?
@@ -223,7 +223,7 @@ module Penstock
         reach_end if @end
       end
 
-      # Records that go into no unit: filtered, or too old.
+      # Completes records that go into no unit: filtered, or expired.
       # @param offsets [Array<Integer>]
       def drop(offsets)
         return if offsets.empty?
@@ -234,7 +234,7 @@ module Penstock
 
       # Reads the user's marks.
       # @param limit [Integer, nil] marks count only below it (a seek's target)
-      # @param unit [Unit, nil] where keys run side by side: only what was marked in this unit
+      # @param unit [Unit, nil] where keys run in parallel: only the marks of this unit
       def take_marks(limit = nil, unit = nil)
         return unit ? marked(unit, limit) : @division.each_mark(@ledger.base || 0) { |each| marked(each, limit) } if rolling?
         through = limit ? [@marks.through, limit].min : @marks.through
@@ -242,7 +242,7 @@ module Penstock
       end
 
       # @param unit [Unit]
-      # @return [Messages] its records that aren't complete
+      # @return [Messages] its incomplete records
       def incomplete_of(unit)
         return unit.messages unless @ledger.known?
         return unit.messages.from_offset(@ledger.base) unless rolling?
@@ -250,13 +250,13 @@ module Penstock
         messages.pick((0...messages.size).reject { |index| @ledger.complete?(messages.offset_at(index)) })
       end
 
-      # After an answered rebalance the source may repeat what it delivered: such records are no reset of the log.
+      # After an answered rebalance the source may repeat records that it delivered: they don't mean that the log was reset.
       def may_repeat! = @may_repeat = true
 
-      # @return [Boolean] whether records from there on are repeats; until a take has passed the tail
+      # @return [Boolean] whether records from there on are repeats; true until a take has passed the tail
       def may_repeat?(first_offset) = @may_repeat && !@previous_from.nil? && first_offset >= @previous_from
 
-      # Remembers where a take began.
+      # Remembers the start of a take.
       def took(from)
         @previous_from = from
         @may_repeat = false
@@ -264,8 +264,8 @@ module Penstock
         @end = nil
       end
 
-      # The lane begins elsewhere than its source. Only a source that has started can be sought, so it is done with the first
-      # thing that comes from it.
+      # The lane begins at another offset than its source. Only a source that has started can seek, so the seek happens
+      # when the first result comes from it.
       # @return [Symbol] :earliest or :latest
       attr_writer :begin_at
 
@@ -275,7 +275,7 @@ module Penstock
         target
       end
 
-      # The source has seen the end of the partition.
+      # The source has reached the end of the partition.
       # @param offset [Integer] of the next record to come
       def end_at(offset)
         return @ledger.reset(offset) unless @ledger.known?
@@ -290,12 +290,12 @@ module Penstock
         fresh
       end
 
-      # Starts over: nothing of the incarnation before counts from here.
-      # @param offset [Integer, nil] where the ledger begins; nil when the source tells
+      # Begins a new incarnation: nothing of the previous one counts from here.
+      # @param offset [Integer, nil] where the ledger begins; nil when the source decides
       def reincarnate(offset)
         @incarnation += 1
         @letters = 0
-        @holds.release(:dead_letter) # the letter is dropped: nothing else would end the wait for it
+        @holds.release(:dead_letter) # the letter is dropped: nothing else would end this hold
         @ledger.reset(offset)
         @division.clear
         @intake.clear
@@ -314,7 +314,7 @@ module Penstock
         @recording&.started_over(offset)
       end
 
-      # No more admission; what runs may end, and its marks count.
+      # Stops admission; running units may end, and their marks count.
       def leave!
         @recording&.left(:leave, self) unless @leaving
         @leaving = true
@@ -322,7 +322,7 @@ module Penstock
         @marks.leave!
       end
 
-      # Nothing counts any more.
+      # Nothing of the lane counts any more.
       def disown!
         @recording&.left(:lost, self) if @owned
         @leaving = true
@@ -331,7 +331,7 @@ module Penstock
         @marks.disown!
       end
 
-      # The stop's time is up: what was marked counts and may be committed, marks from here on answer false.
+      # The time for the stop is up: marked records count and may be committed, marks return false from here on.
       def cut_off!
         take_marks
         @recording&.left(:cut_off, self)
@@ -339,19 +339,19 @@ module Penstock
         @marks.cut_off!
       end
 
-      # The offset to commit, or nil when nothing is known.
+      # The offset to commit, or nil when the position is unknown.
       # @return [Integer, nil]
       def position = @ledger.committable
 
-      # @return [Boolean] whether what is committed isn't what the next owner should know: the offset, what is complete beyond it,
-      #   or attempts
+      # @return [Boolean] whether the commit differs from what the next owner should know: the offset, completed records beyond
+      #   it, or attempts
       def uncommitted?
         return false unless @ledger.known?
         @ledger.committable != @committed || @ledger.version != @map_committed || [@attempts, *@suspects].any?(&:changed?)
       end
 
       # @param offset [Integer] acknowledged by the broker
-      # @param version [Integer, nil] of the ledger, as the commit said it
+      # @param version [Integer, nil] of the ledger, as in the commit
       def committed!(offset, version = @ledger.version)
         @committed = offset
         @map_committed = version
@@ -366,7 +366,7 @@ module Penstock
          suspects: @suspects.to_h}
       end
 
-      # @return [String] short: what it holds would fill pages
+      # @return [String] short: the contents would fill pages
       def inspect = "#<#{self.class} #{@topic_name}/#{@partition} epoch #{@epoch}>"
 
       private
@@ -379,7 +379,7 @@ module Penstock
         @division.done(unit) if through >= unit.messages.last_offset
       end
 
-      # With nothing incomplete the base moves to the end: transactional topics end in markers that never reach us.
+      # With nothing incomplete the base moves to the end: transactional topics end in control records that never reach us.
       def reach_end
         return unless @ledger.dry? && @end > @ledger.tail
         @ledger.admit(@ledger.tail, @end, [])

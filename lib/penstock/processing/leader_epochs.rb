@@ -2,8 +2,8 @@
 
 module Penstock
   module Processing
-    # Which leader wrote which offsets, as far as still needed: a commit carries the epoch of the record below the committed
-    # offset, so that a truncated log is noticed by the next owner. A partition changes its leader rarely, so this is a list
+    # Remembers which leader epoch wrote which offsets, as far as needed: a commit contains the epoch of the record below the
+    # committed offset, so that the next owner notices a truncated log. A partition changes its leader rarely, so this is a list
     # of one or two pairs.
     class LeaderEpochs
       UNKNOWN = -1
@@ -12,7 +12,7 @@ module Penstock
         @starts = []
       end
 
-      # Takes in the records of a batch: two look-ups when one leader wrote them all.
+      # Adds the records of a batch: two look-ups if one leader wrote them all.
       def record(batch)
         size = batch.size
         return if size.zero?

@@ -2,17 +2,17 @@
 
 module Penstock
   module Processing
-    # Which transaction may carry a lane's offset: one at a time, and beside it the loop commits nothing for the lane. Owned by
-    # the lane's poll loop.
+    # Decides which transaction may commit a lane's offset: one at a time, and meanwhile the loop commits nothing for the lane.
+    # Owned by the lane's poll loop.
     #
-    # States: free → open (a claim was granted; the worker commits or aborts) → free; or unknown (the worker is gone and nobody
-    # knows whether it was committed), left by the producer's answer, or by a reading of what the group has. Claims that wait
+    # States: free → open (a claim was granted; the worker commits or aborts) → free; or unknown (the worker is gone and it
+    # isn't known whether it committed), until the producer reports it or the group's committed offset is read. Waiting claims
     # are granted in their order.
     class OffsetSlot
-      # @return [Claim, nil] whose transaction carries the lane's offset
+      # @return [Claim, nil] the claim whose transaction commits the lane's offset
       attr_reader :holder
 
-      # @return [Integer, nil] the room for metadata that was last told to be too small
+      # @return [Integer, nil] the room for metadata that was last reported as too small
       attr_accessor :told_room
 
       def initialize
@@ -24,7 +24,7 @@ module Penstock
       # @return [Boolean]
       def taken? = !@holder.nil?
 
-      # @return [Boolean] whether the end of its transaction isn't known, and nobody is left who would say so
+      # @return [Boolean] whether the end of its transaction is unknown, and its worker can no longer report it
       def unknown? = @unknown
 
       # @return [Boolean]
@@ -32,20 +32,20 @@ module Penstock
 
       def ask(claim) = @waiting << claim
 
-      # @return [Array<Claim>] those that wait, the oldest first
+      # @return [Array<Claim>] waiting claims, the oldest first
       def waiting = @waiting.dup
 
-      # @param claim [Claim] is granted
+      # @param claim [Claim] to grant
       def open(claim) = @holder = @waiting.delete(claim)
 
-      # @param claim [Claim] whose worker is gone without a word
-      # @return [Boolean] whether that is news
+      # @param claim [Claim] whose worker is gone without reporting the end
+      # @return [Boolean] whether this wasn't known before
       def lose(claim)
         return false unless claim.equal?(@holder) && !@unknown
         @unknown = true
       end
 
-      # @param claim [Claim] is over
+      # @param claim [Claim] that has ended
       def close(claim)
         @waiting.delete(claim)
         return unless claim.equal?(@holder)
@@ -54,8 +54,8 @@ module Penstock
       end
 
       # @yieldparam claim [Claim] that waits
-      # @yieldreturn [Boolean] whether it may go on waiting
-      # @return [Array<Claim>] those that may not, and no longer do
+      # @yieldreturn [Boolean] whether it may keep waiting
+      # @return [Array<Claim>] those that may not, removed
       def refuse_unless(&)
         return [] if @waiting.empty?
         @waiting, refused = @waiting.partition(&)

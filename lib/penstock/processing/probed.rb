@@ -2,19 +2,18 @@
 
 module Penstock
   module Processing
-    # What a lane does while its topic's breaker is open: it hands out nothing but single records, to find out whether they
-    # succeed again. Part of {Lane}.
+    # Hands out single records while the topic's breaker is open, to find out whether they succeed again. Part of {Lane}.
     module Probed
-      # @return [Failure::Breaker, Runtime::SharedBreaker, nil] its topic's; nil where the route has none
+      # @return [Failure::Breaker, Runtime::SharedBreaker, nil] the topic's; nil where the route has none
       attr_accessor :breaker
 
-      # @return [Boolean] whether records may be taken and let in: while the breaker is open, as long as there is no fresh one
+      # @return [Boolean] whether records may be taken and admitted: while the breaker is open, only until there is a fresh one
       def takes? = open? || (broken? && !fresh_record?)
 
-      # @return [Boolean] whether a single record could be tried although the topic waits; not beside one that is to run alone
+      # @return [Boolean] whether a probe may be handed out; not while a record runs that must be alone
       def probe? = broken? && @division.waiting? && (in_flight.zero? || !suspects&.alone?)
 
-      # @return [Boolean] whether a record is available that has never run; no record of a retry topic is one
+      # @return [Boolean] whether a record is available that has never run; records of a retry topic don't count
       def fresh_record? = @fresh_records && @division.fresh?(self)
 
       # @param offset [Integer]
@@ -25,13 +24,13 @@ module Penstock
       # @param offset [Integer]
       def tried(offset) = (@tried ||= {})[offset] = true
 
-      # @return [Unit] of one record, although the topic waits
+      # @return [Unit] of one record, although the topic is held
       def probe
         @out += 1
         @probe = @division.probe(self).tap { |unit| unit.probe = true }
       end
 
-      # @return [Boolean] whether that unit hasn't come back
+      # @return [Boolean] whether that unit is still out
       def probing? = !@probe.nil?
 
       # The breaker has closed.

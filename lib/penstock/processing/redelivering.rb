@@ -4,10 +4,10 @@ require_relative "redelivery"
 
 module Penstock
   module Processing
-    # What comes again after an error, where the user's marks alone complete records: see {Redelivery} and docs/internals.md
-    # ("With manual offsets"). Part of {Lane}; on its poll loop.
+    # Redelivers records after an error, where only the user's marks complete records: see {Redelivery} and
+    # docs/internals/redelivery.md. Part of {Lane}; on its poll loop.
     module Redelivering
-      # What doesn't keep a lane from going back: while a breaker holds it, it needs a record to probe with.
+      # Holds that don't prevent a lane from going back: while a breaker holds it, it needs a record to probe with.
       NO_OBSTACLE = %i[redelivery breaker].freeze
       private_constant :NO_OBSTACLE
 
@@ -17,21 +17,21 @@ module Penstock
       # @return [Integer, nil] where the next take must begin
       def next_take = @redelivery.position || @ledger.tail
 
-      # The source's cursor stands where the next take must begin: after repeats were dropped, or the end moved the tail.
+      # Sets the source's cursor to where the next take must begin: after repeats were dropped, or the end moved the tail.
       def align
         @source.cursor = next_take if @source && @ledger.known?
       end
 
-      # Records may go into units, after all that went before.
+      # Admits records to units, after all earlier ones.
       # @param messages [Messages]
       # @param keys [Array<Object>, nil]
       def let_in(messages, keys = nil) = @division.push(in_present_cell(messages), keys, self)
 
-      # A call of its consumer has failed: everything that was handed out and isn't complete comes again, as new messages; marks
-      # of the old ones count no more.
-      # @param messages [Messages] of the failed call, that run again
-      # @param unit [Unit, nil] that failed; nil: a call without records has
-      # @return [Array<Integer>] offsets of other records that come again at once; where records are read again, none
+      # A call of its consumer has failed: everything that was handed out and isn't complete is redelivered, as new messages;
+      # marks of the old ones don't count any more.
+      # @param messages [Messages] of the failed call, which run again
+      # @param unit [Unit, nil] that failed; nil: a call without records failed
+      # @return [Array<Integer>] offsets of other records that are redelivered at once; empty if records are read again
       def redeliver(messages, unit)
         return @division.come_again(unit, self) if rolling?
         lost = handed_out_before?(messages)
@@ -42,19 +42,21 @@ module Penstock
         []
       end
 
-      # @return [Boolean] whether an error of a call without records would bring anything again that isn't about to come anyway
+      # @return [Boolean] whether an error of a call without records would redeliver any records that aren't about to be
+      #   anyway
       def unmarked_handed_out?
         return @division.any_unmarked?(self) if rolling?
         !@holds.include?(:redelivery) && handed_out_before?(nil)
       end
 
-      # @return [Boolean] whether the lane is to go back now
+      # @return [Boolean] whether the lane must go back now
       def redelivery_due?
         @holds.include?(:redelivery) && (@holds.reasons - NO_OBSTACLE).empty? && idle? && !@leaving && owned? && !in_transaction?
       end
 
-      # Goes back: what is at hand is read again, with what was handed out before it. What still waits to be let in stays.
-      # @return [Integer, nil] offset at which the source must go on; nil when everything has been marked meanwhile
+      # Goes back: buffered records are read again, together with those handed out before them. Records that wait for admission
+      # stay.
+      # @return [Integer, nil] offset at which the source must continue; nil when everything has been marked meanwhile
       def begin_redelivery
         @holds.release(:redelivery)
         return unless handed_out_before?(nil)
@@ -68,9 +70,10 @@ module Penstock
         from
       end
 
-      # Of a take that begins below the tail: what is wanted again goes into units, past everything that was asked about it once.
+      # Admits the wanted records of a take that begins below the tail, bypassing filters and partitioner, which have seen them
+      # once.
       # @param messages [Messages]
-      # @return [Messages] those that weren't admitted yet
+      # @return [Messages] those that haven't been admitted before
       def take_again(messages)
         fresh = messages.from_offset(@ledger.tail)
         known = messages.size - fresh.size
@@ -83,7 +86,7 @@ module Penstock
         fresh
       end
 
-      # What was to come again below the offset isn't in the log any more.
+      # Records that were to be redelivered below the offset aren't in the log any more.
       # @param offset [Integer]
       def gone_until(offset)
         offset = [offset, @ledger.tail].min
@@ -92,7 +95,7 @@ module Penstock
         @previous_from = offset
       end
 
-      # A take was let in.
+      # A take was admitted.
       # @param to [Integer] its end
       def took_to(to)
         return unless @redelivery.reading?
@@ -100,7 +103,7 @@ module Penstock
         @intake.blocked = @redelivery.behind?
       end
 
-      # The record is dead-lettered, moved to a retry topic or skipped: it doesn't come again, whether it is complete or not.
+      # The record was dead-lettered, moved to a retry topic or skipped: it isn't redelivered, whether it is complete or not.
       # @param offset [Integer]
       def give_up(offset) = @redelivery.give_up(offset, @ledger.base || 0)
 
@@ -112,13 +115,13 @@ module Penstock
 
       private
 
-      # Records that were let in before an error, or were waiting for that, are marked where those are that come again.
+      # Records admitted before an error, or waiting for admission then, are marked in the same cell as redelivered ones.
       def in_present_cell(messages)
         return messages if !topic.manual_offset_management? || rolling? || messages.marked_in?(@marks)
         messages.again(@marks)
       end
 
-      # Closing the cell and reading it are one step: what was answered true counts.
+      # Closing the cell and reading it are one step: marks for which it returned true count.
       def renew_marks
         fresh = @marks.renew
         @recording&.marks
@@ -126,7 +129,7 @@ module Penstock
         @marks = fresh
       end
 
-      # Records that are not in the log any more (retention, compaction) never come again.
+      # Records that are no longer in the log (retention, compaction) are never redelivered.
       def gone(messages)
         from, to = @redelivery.position, [messages.last_offset + 1, @redelivery.through].min
         return [] if messages.offset_at(0) == from && messages.last_offset - from + 1 == messages.size

@@ -2,15 +2,15 @@
 
 module Penstock
   module Processing
-    # What a unit has behind the records it is at: more of its lane, which the same worker goes on with, a call of `consume` each.
-    # A unit has one where calls are over before the loop and the worker have handed it to and fro.
+    # Holds the remaining records of a unit with several calls of `consume`, which the same worker runs one after another. A
+    # unit has one where calls are so quick that handing each over between loop and worker would take longer.
     #
-    # The unit is always what the worker is at: `messages` and `upto` move on with it. What it has been through counts by a mark,
-    # like one of the user's; what it hasn't begun (`rest`) comes back with its outcome, and the lane stalls until the loop has
-    # put it back. It goes no further behind anything but plain success, when it has taken its time, when the lane is given up,
-    # or when the loop says that it is over: what is called back waits no longer for a stretch than for a call.
+    # The unit always describes the current call: `messages` and `upto` advance with it. Finished calls count through a mark,
+    # like one of the user's; records not begun (`rest`) come back with the outcome, and the lane stalls until the loop has
+    # requeued them. The worker stops after any call but a plain success, when the unit has taken its time, when the lane is
+    # being revoked, or when the loop ends the stretch: a call back never waits longer for a stretch than for one call.
     #
-    # Made by the lane's division. `rest` belongs to the worker until the outcome is there; {#over!} is the loop's.
+    # Created by the lane's division. `rest` belongs to the worker until the outcome is there; {#over!} is called by the loop.
     class Stretch
       # @return [Integer] first offset of the unit as it was handed out
       attr_reader :first_offset
@@ -21,14 +21,14 @@ module Penstock
       # @return [Integer] records of the unit as it was handed out
       attr_reader :size
 
-      # @return [Messages, nil] what wasn't begun
+      # @return [Messages, nil] records not begun
       attr_reader :rest
 
-      # @return [Integer] calls begun
+      # @return [Integer] number of calls begun
       attr_reader :calls
 
-      # @param messages [Messages] more than one call may have
-      # @param max [Integer] records of a call
+      # @param messages [Messages] more than fit in one call
+      # @param max [Integer] most records of a call
       def initialize(messages, max)
         @first_offset = messages.first_offset
         @last_offset = messages.last_offset
@@ -39,13 +39,13 @@ module Penstock
         @over = false
       end
 
-      # The loop wants back what wasn't begun.
+      # The loop requests the records that weren't begun.
       def over! = @over = true
 
-      # @return [Boolean] whether nothing more of it may be begun
+      # @return [Boolean] whether no further call may begin
       def over? = @over || @rest.nil?
 
-      # Cuts what comes next. All of it or nothing: there is nothing in here that waits.
+      # Cuts the records of the next call. Completely or not at all: nothing in here may wait.
       # @return [Messages]
       def cut
         rest = @rest

@@ -2,21 +2,22 @@
 
 module Penstock
   module Processing
-    # When a lane's `tick` is due: each `interval` ms in which the lane had nothing to do, records or not.
+    # Decides when a lane's `tick` is due: after each `interval` ms in which the lane had nothing to do, with or without
+    # records.
     #
-    # Pure: looked at behind each turn's feeding, so it has seen every unit that was handed out. A lane that works, or has work
-    # waiting for a worker, isn't ticked; one that waits is, as its route says: `during_pause` for whatever keeps records from
-    # going in (the user's pause, a delay, a throttle, a filter), `during_retry` for a partition that waits for its next attempt.
-    # A single key that waits for its own leaves the lane's consumers free. One a lane, on its poll loop.
+    # Pure: called after each iteration of the loop has handed out units, so it has seen every unit. A lane that works, or has
+    # work waiting for a worker, isn't ticked. A waiting lane is, if its route enables it: `during_pause` for anything that
+    # blocks admission (the user's pause, a delay, a throttle, a filter), `during_retry` for a partition that waits for its next
+    # attempt. A single key that waits for its retry leaves the lane's consumers free. One per lane, on its poll loop.
     class Ticks
-      # Not ours to run yet, or any more.
+      # The lane may not run user code yet, or any more.
       NEVER = %i[opening previous_epoch other_connection critical draining suspect instances insights].freeze
       RETRY = %i[retry dead_letter breaker redelivery].freeze
       private_constant :NEVER, :RETRY
 
       # @param lane [Lane]
       # @param job [Routing::PeriodicJob]
-      # @param now [Integer] monotonic ms at which the lane came
+      # @param now [Integer] monotonic ms at which the lane was assigned
       def initialize(lane, job, now)
         @lane = lane
         @job = job
@@ -24,7 +25,7 @@ module Penstock
       end
 
       # @param now [Integer] monotonic ms
-      # @return [Boolean] whether `tick` is to be called; it counts as called then
+      # @return [Boolean] whether to call `tick`, which then counts as called
       def call(now)
         return busy(now) unless at_rest?
         return free(now) if @busy
@@ -33,7 +34,7 @@ module Penstock
         true
       end
 
-      # @return [Integer, nil] monotonic ms; nil while something else must happen first
+      # @return [Integer, nil] monotonic ms; nil while another condition must change first
       def next_due = (at_rest? && may?) ? @last + @job.interval : nil
 
       private

@@ -5,40 +5,40 @@ require_relative "offset_slot"
 
 module Penstock
   module Processing
-    # A lane's part in transactions of user code: its offset slot, and what marks made in a transaction come to; and how it begins
-    # anew where its user didn't seek. Part of {Lane}.
+    # Applies transactions of user code to a lane: its offset slot, and the marks made in a transaction. Also reopens the lane
+    # and moves it where its user didn't seek. Part of {Lane}.
     #
-    # Such marks are pairs of the cell in which a mark outside of a transaction would be written, or of the one record that they
-    # stand for, and the offset.
+    # Such a mark is a pair: the cell in which a mark outside a transaction would be written, or the one record that it covers;
+    # and the offset.
     module Transacted
-      # @return [String, nil] as which member of its group the lane came
+      # @return [String, nil] member id of its group when the lane was assigned
       attr_accessor :member_id
 
-      # Whether what it knows of itself may not be true, so that the group is asked where it stands: see {Runtime::Reopening}.
+      # Whether its offset may be wrong, so that the group's committed offset must be read: see {Runtime::Reopening}.
       # @return [Boolean]
       attr_writer :doubtful
 
       def doubtful? = @doubtful || false
 
-      # @return [Boolean] whether nothing may be committed for it now: a transaction carries its offset, or nobody knows which is
-      #   the right one
+      # @return [Boolean] whether nothing may be committed for it now: a transaction commits its offset, or the right offset is
+      #   unknown
       def undecided? = in_transaction? || doubtful?
 
       # @return [OffsetSlot]
       def offset_slot = @offset_slot ||= OffsetSlot.new
 
-      # @return [Boolean] whether a transaction carries its offset
+      # @return [Boolean] whether a transaction commits its offset
       def in_transaction? = @offset_slot ? @offset_slot.taken? : false
 
       # @param cell [Object]
       # @return [Boolean] whether a transaction that was granted the slot has marks in that cell
       def carries?(cell) = in_transaction? && @offset_slot.holder.marks.any? { |each, _offset| each.equal?(cell) }
 
-      # @return [Unit, nil] that ran to its end, but whose outcome waits for the end of its transaction
+      # @return [Unit, nil] that has ended, but whose outcome waits for the end of its transaction
       def put_off_unit = @offset_slot&.holder&.outcome&.unit
 
       # @param marks [Array<Array(Object, Integer)>]
-      # @return [Ledger] what would be known if they counted
+      # @return [Ledger] a copy to which these marks were applied
       def ledger_with(marks)
         exact, marks = exact_and_other(marks)
         ledger = @ledger.dup
@@ -48,10 +48,11 @@ module Penstock
         ledger
       end
 
-      # These marks count: their transaction is committed with this offset.
+      # Applies these marks: their transaction is committed with this offset.
       # @param marks [Array<Array(Object, Integer)>]
       # @param offset [Integer]
-      # @param version [Integer, nil] of the ledger when the transaction's offset was made; nil when it went without its map
+      # @param version [Integer, nil] of the ledger when the transaction's offset was determined; nil if it was sent without its
+      #   map
       def commit_marks(marks, offset, version)
         same = @ledger.version == version
         exact, marks = exact_and_other(marks)
@@ -60,10 +61,10 @@ module Penstock
         committed!(offset, same ? @ledger.version : version)
       end
 
-      # Begins anew where the group stands. The source may still repeat from where the last take began: it takes the application
-      # for being there until something was taken again.
+      # Begins a new incarnation at the group's committed offset. The source may still repeat records from the start of the last
+      # take: for the source, the application is at that position until something was taken again.
       # @param offset [Integer]
-      # @yieldreturn [Array<Array(Integer, Integer)>] what is complete beyond it; called when the incarnation before is over
+      # @yieldreturn [Array<Array(Integer, Integer)>] complete runs beyond it; called when the previous incarnation has ended
       # @return [Array<Array(Integer, Integer)>]
       def reopen(offset)
         before = @previous_from
@@ -75,9 +76,9 @@ module Penstock
         completed
       end
 
-      # Goes on where a filter says. What is known of the records from there on stays true, be it from a former owner: they were
-      # not let in, so nobody asks for them again. Only who goes back does; with manual offsets nobody else gets here, for what is
-      # at hand stays there ({Settlement::Prepared}).
+      # Continues at a filter's offset. The state of records from there on is kept, also a former owner's: they were not
+      # admitted, so no consumer expects them again. Only a seek backwards resets it. With manual offsets only that case gets
+      # here, because buffered records stay buffered ({Settlement::Prepared}).
       # @param offset [Integer]
       # @param now [Integer] monotonic ms
       def go_on_at(offset, now)
@@ -92,7 +93,7 @@ module Penstock
 
       private
 
-      # A filter that goes on elsewhere in each assignment mustn't save the record behind it that kills the process.
+      # Keeps the suspects: a filter that seeks in each assignment mustn't protect a later record that kills the process.
       def still_suspected
         suspects, @suspects = @suspects, nil
         yield
@@ -100,13 +101,14 @@ module Penstock
         @suspects = suspects
       end
 
-      # @return [Array(Array<Message>, Array)] records that are marked alone, whatever lies before them; the other marks
+      # @return [Array(Array<Message>, Array)] records marked on their own, regardless of the records before them; the other
+      #   marks
       def exact_and_other(marks)
         exact, others = marks.partition { |cell, _offset| cell.is_a?(Consumer::Claim::Exact) }
         [exact.map { |cell, _offset| cell.record }, others]
       end
 
-      # Whole, a mark is a watermark; by key it stands for its record and what is before it in its unit.
+      # For a whole partition a mark is a watermark; by key it covers its record and those before it in its unit.
       def count(marks)
         rolling? ? complete_offsets(marked_offsets(marks)) : complete_through(marks.map(&:last).max + 1)
       end

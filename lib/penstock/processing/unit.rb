@@ -4,14 +4,14 @@ module Penstock
   module Processing
     # A piece of work for a worker: records of one lane, or a hook of its consumer.
     #
-    # `action` is :consume, :prepare (the user's filters and partitioner look at records), :eofed, :tick, :revoked or :shutdown.
-    # `upto` is the offset behind its last record. `incarnation` names the lane's life the unit belongs to: what comes back from
-    # an earlier one counts no more. `key` and `marks` are those of a unit of one key: nothing else of the key runs meanwhile, and
-    # marks are written into a cell of the unit's own. `crashes` says of the one record of a unit that it isn't run: so often has
-    # the process died with it. `collapsed`: user code asked for one row. `stretch`: what follows in the same worker ({Stretch}).
-    # `begun`: number of its first record among the fresh ones of its topic, from when it runs ({Failure::Window}). `probe`: one
-    # record that is tried while the topic's breaker is open. `instance`: whose consumer has it, where keys run side by side and
-    # records are marked by the user; nil again once its records have come again.
+    # `action` is :consume, :prepare (the user's filters and partitioner see records), :eofed, :tick, :revoked or :shutdown.
+    # `upto` is the offset after its last record. `incarnation` is the lane incarnation that the unit belongs to: outcomes of an
+    # earlier one don't count. `key` and `marks` are set for a unit of one key: nothing else of the key runs meanwhile, and
+    # marks are written into the unit's own cell. `crashes`: the unit's only record isn't run, because the process died with it
+    # that often. `collapsed`: user code requested one row. `stretch`: further calls for the same worker ({Stretch}). `begun`:
+    # number of its first record among the fresh ones of its topic, set when it runs ({Failure::Window}). `probe`: one record
+    # that is tried while the topic's breaker is open. `instance`: the consumer context that has it, where keys run in parallel
+    # and the user marks records; nil again once its records have been redelivered.
     Unit = Struct.new(:lane, :action, :messages, :upto, :attempt, :incarnation, :key, :marks, :crashes, :collapsed, :stretch,
       :begun, :probe, :instance) do
       def consume? = action == :consume
@@ -20,14 +20,14 @@ module Penstock
       def hook? = action == :revoked || action == :shutdown
       def topic_name = lane.topic_name
 
-      # @return [Array, nil] equal for units of which one follows the other: those of one key, else those of one partition; nil
-      #   where its one record follows none
+      # @return [Array, nil] equal for units that follow each other: those of one key, else those of one partition; nil if its
+      #   only record follows none
       def sequence
         return lane.key unless lane.rolling?
         [*lane.key, key] unless key == messages.first_offset
       end
 
-      # A consumer gets it, and may hold its records until it fails. One that is made for each call holds nothing.
+      # A consumer gets the unit, and may hold its records until it fails. A consumer created for each call holds nothing.
       # @param context [Consumer::Context]
       def held_by(context)
         topic = lane.topic
@@ -36,23 +36,23 @@ module Penstock
         marks.held_by(context)
       end
 
-      # @return [Messages, nil] what hasn't begun behind the records it is at
+      # @return [Messages, nil] records of its stretch that haven't begun
       def rest = stretch&.rest
 
-      # The worker goes on with what follows.
+      # The worker continues with the next call.
       def go_on
         self.messages = messages = stretch.cut
         self.upto = messages.last_offset + 1
       end
 
-      # The loop has back what wasn't begun: it is next again, but for what a seek from outside has passed meanwhile. What waits
-      # behind the unit was called back before.
+      # Requeues the records that weren't begun: they run next, except those that a seek from outside has passed meanwhile.
+      # Units that waited after this one were called back before.
       def give_back_rest
         return unless rest && incarnation == lane.incarnation
         lane.division.requeue(key, rest.from_offset(lane.ledger.base || 0))
       end
 
-      # Before it goes to a worker: what is beyond so many records is next again.
+      # Called before the unit goes to a worker: records beyond the count are requeued and run next.
       # @param count [Integer]
       def shorten(count)
         return if messages.size <= count
@@ -62,16 +62,16 @@ module Penstock
       end
 
       # @param these [Array<Lane, Unit>]
-      # @return [Boolean] whether it is one of them, or of one of them
+      # @return [Boolean] whether the unit, or its lane, is one of them
       def among?(these) = these.any? { |each| equal?(each) || lane.equal?(each) }
     end
 
-    # What a worker hands back. `blamed` is the offset of the record the error belongs to, `through` the highest mark,
-    # `flow` what the user asked of the partition, `finished` false when an `each` was left early without an error, `advice` what
-    # else user code had to say: verdicts of filters and partitioner, policies about an error.
+    # A worker's report about a unit. `blamed` is the offset of the record the error belongs to, `through` the highest mark,
+    # `flow` the user's request about the partition, `finished` false when an `each` was left early without an error, `advice`
+    # further results of user code: those of filters and partitioner, and of policies about an error.
     Outcome = Struct.new(:unit, :error, :blamed, :flow, :finished, :time_ms, :advice, :time_us) do
       class << self
-        # By position, in the order above: names cost as much again as the object, and every unit has an outcome.
+        # By position, in the order above: keyword arguments cost as much again as the object, and every unit has an outcome.
         alias_method :of, :new
 
         def new(unit: nil, error: nil, blamed: nil, flow: nil, finished: nil, time_ms: nil, advice: nil, time_us: nil)
@@ -79,10 +79,10 @@ module Penstock
         end
       end
 
-      # @return [Boolean] whether what follows in the lane may run without asking the loop
+      # @return [Boolean] whether the next unit of the lane may run without waiting for the loop
       def smooth? = error.nil? && flow.nil? && unit&.rest.nil?
 
-      # @return [Boolean] whether the unit may go on with what follows
+      # @return [Boolean] whether the unit may continue with its next call
       def plain? = error.nil? && flow.nil? && finished
     end
   end

@@ -38,8 +38,10 @@ module Penstock
       # @param committer [Committer]
       # @param ports [Ports] what effects are performed with
       # @param link [#claim, #end_claim] where transactions of letters ask for their lane's offset slot
-      def initialize(session, committer, ports, link = nil)
+      # @param watch [LetterWatch, nil] wakes the loop for acknowledgements; nil: the loop only looks for them
+      def initialize(session, committer, ports, link = nil, watch: nil)
         @link = link
+        @watch = watch
         @session = session
         @committer = committer
         @ports = ports
@@ -68,13 +70,19 @@ module Penstock
         return if @pending.empty?
         now = @session.now
         @any_alone &&= @pending.any?(&:alone?)
-        @pending.select! { |pending| pending.counts? && (pending.due > now || advance(pending)) }
+        news = @watch&.take_news
+        @pending.select! { |pending| pending.counts? && (waits?(pending, now, news) || advance(pending)) }
       end
 
       # The connection ends: nothing of it counts any more.
-      def close = @pending.clear
+      def close
+        @watch&.close
+        @pending.clear
+      end
 
       private
+
+      def waits?(pending, now, news) = pending.due > now && !(news && pending.handle&.done?)
 
       # @return [Boolean] whether it is still pending
       def advance(pending)
@@ -113,6 +121,7 @@ module Penstock
       def sent(pending, handle)
         pending.handle = handle
         return full(pending) unless pending.handle
+        @watch&.add(handle)
         look_again(pending, LOOK_MS.begin)
       end
 

@@ -12,6 +12,7 @@ require_relative "feeder"
 require_relative "hooks"
 require_relative "insights"
 require_relative "lag_compensation"
+require_relative "letter_watch"
 require_relative "link"
 require_relative "offset_slots"
 require_relative "opening"
@@ -148,7 +149,8 @@ module Penstock
 
       def work
         @ports = Ports.new(@session, @committer, @host.method(:stop_because))
-        @ports.dead_letters = @dead_letters = DeadLetters.new(@session, @committer, @ports, @link)
+        @ports.dead_letters = @dead_letters = DeadLetters.new(@session, @committer, @ports, @link,
+          watch: LetterWatch.new(@host.threads, @session.mailbox))
         @suspicion = Suspicion.new(@session, @committer, @host.suspect_gate, ->(lane, unit) { @feeder.push(lane, [unit]) })
         @breakers = Breakers.new(@session, method(:probe))
         @feeder = Feeder.new(@session, @assemblies, @ports, @host.method(:worker_limit), @suspicion)

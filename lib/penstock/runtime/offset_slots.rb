@@ -9,7 +9,7 @@ module Penstock
     # Hands the lanes' offset slots to transactions of user code, and finds out how one ended whose worker couldn't say. Runs on
     # the poll loop's thread; what waits for a broker is asked by a thread of its own.
     #
-    # See docs/internals.md, "Transactions in consumers", for the states and what may interrupt them.
+    # See docs/internals/transactions.md for the states and what may interrupt them.
     class OffsetSlots
       # How long to wait before a producer is asked that nobody could be found to ask.
       ASK_MS = 1_000

@@ -37,9 +37,18 @@ module Penstock
       # @param unit [Processing::Unit]
       def passed(unit) = @lock.synchronize { @breaker.passed(unit) }
 
-      # Fresh records begin on a worker.
-      # @return [Integer]
-      def begun(count, unit) = @breaker.begun(count, unit)
+      # Fresh records begin on a worker. Once enough sequences are known there is no lock in it.
+      # @param count [Integer]
+      # @param unit [Processing::Unit] theirs
+      # @return [Integer] number of the first
+      def begun(count, unit)
+        number = @breaker.number(count)
+        if @breaker.sequences_missing?
+          sequence = unit.sequence || number
+          @lock.synchronize { @breaker.began(sequence) }
+        end
+        number
+      end
 
       # @param attempt [Processing::Failure::Breaker::Attempt]
       # @return [Symbol]

@@ -5,13 +5,13 @@ require_relative "json"
 require_relative "raw"
 
 module Penstock
-  # From bytes to objects.
+  # Converts bytes to objects.
   module Serialization
-    # Deserializers that need no guard: ours, which name the record themselves or can't fail.
+    # Deserializers that need no guard: our own, which name the record themselves or can't fail.
     Guard::SAFE = [JSON, Raw, RawKey, RawHeaders].freeze
 
-    # What turns the bytes of a topic's records into objects: one object with `call` each for payload, key and headers.
-    # A frozen value; `call` may run on many threads at once.
+    # Converts the bytes of a topic's records into objects: one object with `call` each for payload, key and headers. A frozen
+    # value; `call` may run on many threads at once.
     class Deserializers
       # @return [#call] takes a {Message}
       attr_reader :payload
@@ -20,7 +20,7 @@ module Penstock
       # @return [#call] takes the metadata of a message
       attr_reader :headers
 
-      # What isn't given is the default: JSON payload, key and headers as they are.
+      # Defaults: a JSON payload; key and headers unchanged.
       #
       # @param payload [#call, nil]
       # @param key [#call, nil]
@@ -37,7 +37,7 @@ module Penstock
         {payload: @payload, key: @key, headers: @headers}
       end
 
-      # What a topic without any of its own has.
+      # Used by topics that configure none.
       DEFAULT = new
     end
   end

@@ -4,9 +4,9 @@ require_relative "../errors"
 
 module Penstock
   module Serialization
-    # Stands before a deserializer of the user's: whatever it raises becomes a {DeserializationError} that names the
-    # record, with the original as its cause. Such an error belongs to the record alone; without the name an outage and
-    # one bad record would look the same.
+    # Wraps a deserializer of the user's: any error it raises becomes a {DeserializationError} that names the record, with the
+    # original as its cause. Such an error concerns only that record; without the name, an outage and one bad record would look
+    # the same.
     class Guard
       # @return [#call] the user's deserializer
       attr_reader :deserializer

@@ -8,11 +8,11 @@ module Penstock
   module Serialization
     # Parses the payload as JSON, the default. A payload that is nil stays nil. Stateless: one instance serves all threads.
     #
-    # It is one method from the message to the parser on purpose: on small records each further call costs a share that
-    # can be measured. `JSON.parse` itself does no more than what stands here; of a string that isn't flagged as UTF-8 the
-    # parser would first make a copy. Anything else with a `raw_payload` will do, such as one that decrypts.
+    # It is deliberately one method from the message to the parser: on small records each further call has a measurable cost.
+    # `JSON.parse` itself does no more than this method; the parser would first copy a string that isn't flagged as UTF-8.
+    # Anything else with a `raw_payload` works too, such as a message that decrypts.
     class JSON
-      # json 2.10 and later parse without making a parser object.
+      # json 2.10 and later can parse without creating a parser object.
       DIRECT = ::JSON::Parser.respond_to?(:parse)
       private_constant :DIRECT
 

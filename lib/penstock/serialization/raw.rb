@@ -2,7 +2,7 @@
 
 module Penstock
   module Serialization
-    # Hands out the bytes as they are. `deserializer Penstock::Serialization::Raw.new`
+    # Returns the bytes unchanged. `deserializer Penstock::Serialization::Raw.new`
     class Raw
       # @param message [Message]
       # @return [String, nil] the payload, frozen, binary
@@ -11,7 +11,7 @@ module Penstock
       end
     end
 
-    # The key as it is: the default.
+    # Returns the key unchanged: the default.
     class RawKey
       # @param metadata [Message]
       # @return [String, nil] the key, frozen, binary
@@ -20,7 +20,7 @@ module Penstock
       end
     end
 
-    # The headers as they are: the default.
+    # Returns the headers unchanged: the default.
     class RawHeaders
       # @param metadata [Message]
       # @return [Hash{String => String, Array<String, nil>, nil}]

@@ -5,7 +5,7 @@ require_relative "policy"
 module Penstock
   module Swarm
     # Keeps the state of the mold and decides what to do about it: events and the time come in, {#decide} answers. Pure, as the
-    # {Registry} is. Belongs to the supervisor's main thread; docs/internals.md has the table of states.
+    # {Registry} is. Belongs to the supervisor's main thread; docs/internals/swarm.md has the table of states.
     class MoldLife
       # Molds in a row that ended without having spawned a node; after them nodes are forked without a mold.
       TRIES = 3

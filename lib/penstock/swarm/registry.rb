@@ -8,7 +8,7 @@ module Penstock
     # {#decide} answers with the forks and signals that are due; nothing here forks, signals or reads a clock. Belongs to the
     # supervisor's main thread.
     #
-    # docs/internals.md has the table of states, and what may come in between.
+    # docs/internals/swarm.md has the table of states, and what may come in between.
     class Registry
       STATES = %i[starting ready healthy stopping not_responding exited held_down awaited].freeze
       LIVING = STATES.first(5).freeze

@@ -2,13 +2,13 @@
 
 module Penstock
   module DocsTest
-    # One fenced block of a page, and what the comments above it say about running it. A value.
+    # One fenced block of a page, with the directives in the comments above it. A value.
     Example = Struct.new(:page, :line, :language, :code, :directives, keyword_init: true) do
       # @return [String] file and line of the fence
       def place = "#{page}:#{line}"
 
       # @param name [String] of a directive
-      # @return [String, nil] what the first one says
+      # @return [String, nil] text of the first one
       def directive(name) = all(name).first
 
       # @return [Array<String>]
@@ -16,13 +16,13 @@ module Penstock
 
       def runs? = directive("no-run").nil?
 
-      # @return [Example, nil] the same once more, where what it writes to fails
+      # @return [Example, nil] the same again, with a failing destination
       def failing
         code = directive("failing") or return
         dup.tap { |again| again.directives = [["before", code], *directives.reject { |pair| pair.first == "before" }] }
       end
 
-      # @return [Array<String>] what is wrong with the comments themselves
+      # @return [Array<String>] mistakes in the comments themselves
       def problems
         unknown = directives.map(&:first) - Example::DIRECTIVES
         [*unknown.map { |name| "#{place}: there is no directive #{name}" },
@@ -30,9 +30,9 @@ module Penstock
       end
     end
 
-    # `no-run`: with its reason · `file`: written there instead of being run · `before`, `after`: code around it ·
-    # `failing`: it is run a second time, with this before it, in which what it writes to fails · `prints`: text the output must
-    # have · `stop when`: the output after which TERM is sent · `exit`: code it ends with.
+    # `no-run`: not run, with the reason · `file`: written there instead of being run · `before`, `after`: code around it ·
+    # `failing`: it is run a second time, with this code before it, in which its destination fails · `prints`: text the output
+    # must have · `stop when`: the output after which TERM is sent · `exit`: code it ends with.
     Example::DIRECTIVES = ["no-run", "file", "before", "after", "failing", "prints", "stop when", "exit"].freeze
   end
 end

@@ -4,15 +4,15 @@ require_relative "example"
 
 module Penstock
   module DocsTest
-    # A Markdown page as far as its examples are concerned: fenced blocks in Ruby or shell, each with the directives in the
-    # HTML comments right above it, or behind its language. Others (text, sql, …) are no examples.
+    # Finds the examples of a Markdown page: fenced blocks in Ruby or shell, each with the directives in the
+    # HTML comments directly above it, or after its language. Others (text, sql, …) are no examples.
     class Page
       LANGUAGES = %w[ruby sh].freeze
       FENCE = /\A\s*```(?<language>\w+)?(?:\s+(?<rest>.*))?\s*\z/
       COMMENT = /\A\s*<!--\s*(?<name>no-run|file|before|after|failing|prints|stop when|exit|[\w-]+(?=:))\b:?[ \t]*(?<text>.*)\z/m
 
       # @param path [String]
-      # @param name [String] as failures call it
+      # @param name [String] used in failures
       def initialize(path, name = path)
         @lines = File.readlines(path, encoding: "UTF-8", chomp: true)
         @name = name

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# Runs the examples of one page; a process of its own. ARGV: the page, and the name failures call it by.
+# Runs the examples of one page in a separate process. ARGV: the page, and its name in failures.
 require "fileutils"
 require "json"
 require "tmpdir"
@@ -13,7 +13,7 @@ require_relative "watch"
 
 module Penstock
   module DocsTest
-    # One page from top to bottom, as a reader goes: its examples share a folder and an embedded broker, each has a process.
+    # Runs one page from top to bottom: its examples share a folder and an embedded broker, each has a process.
     class PageRun
       ADDRESS = "127.0.0.1:9092"
 
@@ -23,7 +23,7 @@ module Penstock
         @ran = 0
       end
 
-      # @return [Hash] what the test is told
+      # @return [Hash] the result for the test
       def call
         Dir.mktmpdir("penstock-docs") do |folder|
           Testing::Cluster.start do |cluster|

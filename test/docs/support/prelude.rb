@@ -3,14 +3,14 @@
 require "penstock"
 require_relative "../../support/wait"
 
-# What examples and the code around them may use. Loaded into the process of one example.
+# Methods that examples and the code around them may use. Loaded into the process of one example.
 module Penstock
   module DocsTest
     module Prelude
-      # Settings without which the embedded broker answers half a second late.
+      # Without these settings the embedded broker answers half a second late.
       QUICK = {"fetch.wait.max.ms": 10, "session.timeout.ms": 2_000, "heartbeat.interval.ms": 300}.freeze
 
-      # Runs the application until the block answers true, and stops it.
+      # Runs the application until the block returns true, and stops it.
       # @return [Integer] its exit code
       def run_app(app = Penstock.app, seconds: 20, &done)
         app.setup do |config|
@@ -23,7 +23,7 @@ module Penstock
         server.value.tap { |code| raise "the application ended with #{code}" unless code.zero? }
       end
 
-      # @param messages [Array<String, nil, Hash>] payloads, or messages without their topic; all into partition 0
+      # @param messages [Array<String, nil, Hash>] payloads, or messages without their topic; all to partition 0
       def produce(topic, *messages)
         producer = Penstock::Producer.new { |config| config.kafka = {"bootstrap.servers": BOOTSTRAP} }
         messages = messages.map { |message| message.is_a?(Hash) ? message : {payload: message} }
@@ -41,7 +41,7 @@ end
 BOOTSTRAP = ENV.fetch("KAFKA_BOOTSTRAP_SERVERS")
 TOPLEVEL_BINDING.receiver.extend(Penstock::DocsTest::Prelude)
 
-# Consumers that an example only names.
+# Defines consumers that an example only names.
 class Object
   def self.const_missing(name)
     return super unless name.end_with?("Consumer")

@@ -3,16 +3,16 @@
 module Penstock
   module DocsTest
     # Runs one Ruby example in a fork of the page's process: the code around it, the example under its own file and line,
-    # and, where it defines an application that it doesn't run, the check that a start would make.
+    # and, if it defines an application without running it, the check that a start would make.
     class RubyExample
-      # What pages that are made by a program can't say above their fences.
+      # Code for generated pages, which can't have directives above their fences.
       AROUND = {
         "docs/events.md" => "PenstockApp = Class.new(Penstock::App); MyListener = Class.new"
       }.freeze
       private_constant :AROUND
 
       # @param example [Example]
-      # @param code [String] the example, with the addresses of this run
+      # @param code [String] the example's code, with the addresses of this run
       def initialize(example, code)
         @example = example
         @code = code
@@ -42,7 +42,7 @@ module Penstock
         abort told(error)
       end
 
-      # Without the frames of what runs the example.
+      # Without the frames of the code that runs the example.
       def told(error)
         own = error.backtrace.to_a.take_while { |frame| !frame.start_with?(__dir__) }
         ["#{error.message} (#{error.class})", *own.first(8).map { |frame| "  #{frame}" }].join("\n")

@@ -4,17 +4,17 @@ require "rbconfig"
 
 module Penstock
   module DocsTest
-    # Runs one shell example in a process group of its own, in the page's folder, with `penstock` in the path.
+    # Runs one shell example in its own process group, in the page's folder, with `penstock` in the path.
     class ShellExample
       ROOT = File.expand_path("../../..", __dir__)
-      # `trap : TERM` lets bash wait for the command that is being stopped, and end with its code.
+      # `trap : TERM` makes bash wait for the command that is being stopped, and end with its code.
       OPENING = "set -eu; trap : TERM\n"
       COMMANDS = {
         "penstock" => "exec #{RbConfig.ruby} -I#{ROOT}/lib #{ROOT}/exe/penstock \"$@\"",
         "ruby" => "exec #{RbConfig.ruby} -I#{ROOT}/lib \"$@\""
       }.freeze
 
-      # @param folder [String] made when it isn't there
+      # @param folder [String] created when it doesn't exist
       # @return [String] for PATH
       def self.commands_in(folder)
         Dir.mkdir(folder)

@@ -5,10 +5,10 @@ require_relative "../../support/wait"
 
 module Penstock
   module DocsTest
-    # Follows the output of one example until its process has ended; sends TERM when the example says so, KILL when it takes
-    # too long, and says what wasn't as it should be.
+    # Reads the output of one example until its process has ended; sends TERM when the example requests it, KILL when it
+    # takes too long, and returns what went wrong.
     class Watch
-      # Some examples are half a dozen commands; a busy machine gets more.
+      # Some examples run half a dozen commands; a busy machine gets more time.
       SECONDS = 60
 
       # @param example [Example]
@@ -19,7 +19,7 @@ module Penstock
         @limit = now + (SECONDS * TestSupport::Wait.busy)
       end
 
-      # @yieldparam output [IO] where the process writes
+      # @yieldparam output [IO] the process writes to it
       # @yieldreturn [Integer] its pid
       # @return [String, nil] what went wrong
       def call
@@ -52,7 +52,7 @@ module Penstock
         signal(:TERM, pid)
       end
 
-      # A shell has a group of its own, a fork hasn't.
+      # A shell has its own process group, a fork doesn't.
       def signal(name, pid)
         ::Process.kill(name, (@example.language == "sh") ? -pid : pid)
       end

@@ -5,7 +5,7 @@ require "penstock/consumer/answer"
 
 module Penstock
   class AnswerTest < TestCase
-    test "the first answer counts, also where it is no, and whoever waits hears of it" do
+    test "the first answer counts, also false, and the waiting thread gets it" do
       answer = Consumer::Answer.new
       waiter = Thread.new { answer.wait(40) }
       answer.give(false)
@@ -13,7 +13,7 @@ module Penstock
       assert_equal [false, false], [waiter.value, answer.wait(0)]
     end
 
-    test "without an answer in time there is none" do
+    test "waiting returns nil after the timeout" do
       assert_nil Consumer::Answer.new.wait(0.001)
     end
   end

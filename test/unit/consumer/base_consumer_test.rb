@@ -14,7 +14,7 @@ module Penstock
   class BaseConsumerTest < TestCase
     include TestSupport::Lanes
 
-    # The way to the loop, remembered.
+    # Connection to the loop; records the requests.
     class Link
       attr_reader :requests, :commits
       attr_accessor :stopping, :offset
@@ -91,7 +91,7 @@ module Penstock
       assert_equal 1, Recorder.log.count([:initialized, "orders"])
     end
 
-    test "[wrap] it runs around every action, and a falsy return harms nothing" do
+    test "[wrap] it wraps every action, and a falsy return value does no harm" do
       outcome = consume { nil }
       assert_equal [:wrap, :consume], Recorder.log.last
       assert outcome.smooth?
@@ -104,7 +104,7 @@ module Penstock
       assert @context.consumer.used?
     end
 
-    test "what is committed and waited for was marked in the life of the lane that the unit is of" do
+    test "a synchronous commit names the lane incarnation of its unit" do
       lane = @lane
       consume do
         mark_as_consumed!(messages.first)
@@ -115,32 +115,32 @@ module Penstock
       assert_equal [0, 0], @link.commits
     end
 
-    test "[attempt/retrying?] 1 and false on the first try" do
+    test "[attempt/retrying?] 1 and false on the first attempt" do
       seen = nil
       consume { seen = [attempt, retrying?] }
       assert_equal [1, false], seen
     end
 
-    test "an error blames the record at hand and carries everything on in the outcome" do
+    test "an error is blamed on the current record, and the outcome contains both" do
       outcome = consume { messages.each { |message| raise "no" if message.offset == 2 } }
       assert_equal ["no", 2, false], [outcome.error.message, outcome.blamed, outcome.smooth?]
     end
 
-    test "whatever is raised is contained" do
+    test "every exception class is rescued" do
       [SystemExit.new(3), NotImplementedError.new("x"), NoMemoryError.new("x")].each do |error|
         setup
         assert_same error, consume { raise error }.error
       end
     end
 
-    test "errors of consume are told once, with their type" do
+    test "an error of consume is reported once, with its type" do
       seen = []
       @monitor.subscribe("error.occurred") { |event| seen << event[:type] }
       consume { raise "no" }
       assert_equal ["consumer.consume.error"], seen
     end
 
-    test "the events of consume carry where and how much" do
+    test "the events of consume contain the partition, the offsets and the number of messages" do
       seen = []
       @monitor.subscribe("consumer.consumed") { |event|
         seen << event.payload.slice(:topic, :partition, :first_offset, :last_offset, :messages_count)
@@ -149,7 +149,7 @@ module Penstock
       assert_equal [{topic: "orders", partition: 0, first_offset: 0, last_offset: 4, messages_count: 5}], seen
     end
 
-    test "a mark goes to the life of the lane its record came from" do
+    test "a mark is written for the lane incarnation its record came from" do
       old = nil
       consume { old = messages.first }
       @lane.reincarnate(0)
@@ -184,7 +184,7 @@ module Penstock
       assert_nil outcome.flow
     end
 
-    test "outside of a unit pause, resume and seek are wishes to the loop" do
+    test "outside a unit pause, resume and seek are sent to the loop as requests" do
       consume {}
       consumer = @context.consumer
       consumer.pause(3, 100)
@@ -201,7 +201,7 @@ module Penstock
       assert_equal Consumer::Flow::Pause.new(3, 0), outcome.flow
     end
 
-    test "a place or a time to wait that is none is refused where it is asked for: the poll loop would fall over it" do
+    test "pause and seek reject an invalid offset or timeout immediately: the poll loop would fail with it" do
       wrong = [-> { pause("12") }, -> { pause(:latest) }, -> { pause(1.5) }, -> { pause(-1) }, -> { pause(2**64) },
         -> { pause(:consecutive, "5") }, -> { pause(:consecutive, Float::NAN) }, -> { pause(:consecutive, Float::INFINITY) },
         -> { seek(-5) }, -> { seek(2**64) }, -> { seek(1.5) }]
@@ -212,7 +212,7 @@ module Penstock
       assert_equal [[ArgumentError, nil]] * wrong.size, refused
     end
 
-    test "a pause is a whole number of ms, and never of less than none" do
+    test "a pause is a whole number of ms, and never negative" do
       pauses = [[:consecutive, 10.2], [3, -5], [nil, nil]].map do |arguments|
         setup
         consume { pause(*arguments) }.flow.to_a
@@ -220,7 +220,7 @@ module Penstock
       assert_equal [[nil, 11], [3, 0], [nil, nil]], pauses
     end
 
-    test "offset metadata that is none, or too long, is refused by whatever stores it, and what was stored is a copy" do
+    test "every method that stores offset metadata rejects a non-String and a String that is too long, and stores a copy" do
       text = +"page 7"
       errors = []
       consume do
@@ -236,14 +236,14 @@ module Penstock
       assert_equal "page 7", @lane.marks.metadata
     end
 
-    test "offset metadata over its share is refused, naming the limit" do
+    test "offset metadata over its limit is rejected, and the error names the limit" do
       consume {}
       message = Messages.new(batch([1])).first
       error = assert_raises(ArgumentError) { @context.consumer.mark_as_consumed(message, "x" * 1_025) }
       assert_includes error.message, "1024"
     end
 
-    test "middleware wraps user code, outermost first" do
+    test "middleware wraps user code, the outermost first" do
       order = []
       layer = ->(name) { ->(_consumer, action, &core) { (order << [name, action]) && core.call } }
       Recorder.script = -> { order << :code }
@@ -251,7 +251,7 @@ module Penstock
       assert_equal [[:outer, :consume], [:inner, :consume], :code], order
     end
 
-    test "a subclass without consume says what to write" do
+    test "a subclass without consume raises an error that asks the developer to implement it" do
       error = assert_raises(NotImplementedError) { Class.new(BaseConsumer).new.consume }
       assert_includes error.message, "implement"
     end

@@ -10,7 +10,7 @@ module Penstock
       Consumer::Claim.new(lane: nil, incarnation: 0, unit: nil, marks: [], metadata: nil, producer: nil, transaction: nil)
     end
 
-    test "it is decided once, and whoever waits hears of it" do
+    test "a claim is decided once, and the waiting thread gets the answer" do
       one = claim
       waiter = Thread.new { one.wait(20) }
       one.grant([1], :group)
@@ -19,11 +19,11 @@ module Penstock
       assert_equal :group, one.wait(0).group
     end
 
-    test "without a decision in time there is none" do
+    test "waiting for a decision returns nil after the timeout" do
       assert_nil claim.wait(0.001)
     end
 
-    test "nobody reads any more: a claim is refused" do
+    test "a claim is refused when the mailbox is no longer read" do
       mailbox = Runtime::Mailbox.new
       mailbox.post(before = claim)
       mailbox.close

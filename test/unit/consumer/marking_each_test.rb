@@ -9,7 +9,7 @@ module Penstock
   class MarkingEachTest < TestCase
     include TestSupport::Admission
 
-    # A consumer that remembers what it was asked for.
+    # A consumer that records the calls it gets.
     class Asked
       attr_accessor :revoked, :owned
       attr_reader :marked, :sought
@@ -37,7 +37,7 @@ module Penstock
       Consumer::MarkingEach.new(@consumer, Routing::AdaptiveIterator.new(:mark_as_consumed, clean)).call(@messages, &block)
     end
 
-    test "[adaptive iterator] each message is marked behind the block, and forgotten" do
+    test "[adaptive iterator] each message is marked after the block, and its payload is cleared" do
       seen = {}
       each { |message| seen[message] = @consumer.marked.dup }
       assert_equal [[], [0], [0, 1]], seen.values
@@ -45,13 +45,13 @@ module Penstock
       assert seen.each_key.all?(&:cleaned?)
     end
 
-    test "messages are kept where the route says so" do
+    test "messages keep their payload where the route configures it" do
       kept = []
       each(clean: false) { |message| kept << message }
       assert kept.none?(&:cleaned?)
     end
 
-    test "[adaptive iterator] it ends when the partition is being taken away; what is left is the next owner's" do
+    test "[adaptive iterator] it ends when the partition is being revoked; the next owner gets the remaining messages" do
       each { |message| @consumer.revoked = message.offset == 1 }
       assert_equal [[0, 1], 2], [@consumer.marked, @consumer.sought]
     end

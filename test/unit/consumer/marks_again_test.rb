@@ -7,11 +7,11 @@ require "penstock/messages/memory_batch"
 require "penstock/messages/messages"
 
 module Penstock
-  # Records that come again after an error are other messages, and are marked in another cell.
+  # Records redelivered after an error are other messages, and are marked in another cell.
   class MarksAgainTest < TestCase
     Holder = Struct.new(:failures)
 
-    test "a renewed cell begins without a mark and keeps everything else; the old one answers false for good" do
+    test "a renewed cell begins without a mark and keeps everything else; the old one returns false from then on" do
       marks = Consumer::Marks.new
       marks.mark(7, "note")
       marks.carried!
@@ -24,7 +24,7 @@ module Penstock
       assert_equal [8, 4], [marks.through, fresh.through]
     end
 
-    test "what a process of a pool reports late counts nowhere once the records come again" do
+    test "a late mark of a process of a pool doesn't count once the records are redelivered" do
       marks = Consumer::Marks.new
       marks.renew
       marks.reported(5)
@@ -32,14 +32,14 @@ module Penstock
       assert_equal(-1, marks.through)
     end
 
-    test "a cell of a partition that isn't ours is renewed as one that isn't" do
+    test "a renewed cell of a partition that isn't ours isn't owned either" do
       marks = Consumer::Marks.new
       marks.disown!
 
       refute marks.renew.mark(1)
     end
 
-    test "metadata that waits for its record waits in the renewed cell" do
+    test "metadata that waits for its record is kept in the renewed cell" do
       marks = Consumer::Marks.new(exact: true)
       cell = Consumer::UnitMarks.new(marks)
       cell.mark(3, "at three")
@@ -61,7 +61,7 @@ module Penstock
       assert_equal [1, 1, true], [failed.through, closed.through, lane.owned?]
     end
 
-    test "marks of records that two consumers were given, or one twice, count until either fails" do
+    test "marks of records given to two consumers, or twice to one, count until either fails" do
       one, two = Holder.new(0), Holder.new(0)
       [[one, two, one], [one, two, two], [one, one, one]].each do |first, second, fails|
         cell = Consumer::UnitMarks.new(Consumer::Marks.new)
@@ -75,7 +75,7 @@ module Penstock
       refute Consumer::UnitMarks.new(Consumer::Marks.new).held_by?(nil)
     end
 
-    test "messages that come again have nothing of the old ones, but the record" do
+    test "redelivered messages share nothing with the old ones except the record" do
       rows = [7, 9].map { |offset| Messages::MemoryBatch::Row.new(offset: offset, payload: "p#{offset}") }
       batch = Messages::MemoryBatch.new("orders", 0, rows)
       deserializers = Struct.new(:payload, :key, :headers).new(->(_) { +"text" }, ->(_) { "key" }, ->(_) { {} })

@@ -31,7 +31,7 @@ module Penstock
       end
     end
 
-    # Remembers what it was asked for.
+    # Records the messages it is asked to produce.
     class Recorder
       def initialize = @calls = []
       attr_reader :calls
@@ -48,14 +48,14 @@ module Penstock
 
     def recorder = @recorder ||= Recorder.new
 
-    test "[piping] bytes, key and headers are kept, and where it comes from is added" do
+    test "[piping] bytes, key and headers are kept, and headers for the source are added" do
       Piper.new(recorder).pipe_async(topic: :audit, message: KEYED)
 
       assert_equal [[:produce_async, {topic: :audit, payload: "\xFF".b, headers: {"a" => ["1", nil], **SOURCE}, key: "k"}]],
         recorder.calls
     end
 
-    test "[piping] what has no key stays together with its partition, in order" do
+    test "[piping] messages without a key go to one partition per source partition, in order" do
       Piper.new(recorder).pipe_many_sync(topic: "audit", messages: [KEYED, KEYLESS])
       name, sent = recorder.calls.first
 
@@ -65,7 +65,7 @@ module Penstock
       assert_equal [nil, "8"], [sent.last[:payload], sent.last[:headers]["source_offset"]]
     end
 
-    test "what is sent may be changed" do
+    test "enhance_pipe_message may change what is sent" do
       consumer = Enhancer.new(recorder)
       consumer.pipe_sync(topic: "audit", message: KEYED)
       consumer.pipe_many_async(topic: "audit", messages: [KEYLESS])

@@ -10,7 +10,7 @@ module Penstock
     Lane = Struct.new(:topic_name, :partition, :incarnation, :marks)
     Record = Struct.new(:mark_cell, :offset)
 
-    # Answers claims as a test dictates, and remembers what it was told.
+    # Answers claims as a test dictates, and records the reports it gets.
     class Link
       attr_reader :claims, :words
 
@@ -64,7 +64,7 @@ module Penstock
       Consumer::Transaction.new(Lane.new("orders", 0, 2, @marks), link, producer, nil)
     end
 
-    test "what was marked makes a claim at the end of the block; what the loop grants is sent, and how it ended is told" do
+    test "marks make a claim at the end of the block; the granted offset is sent, and the end is reported to the loop" do
       link = Link.new(&GRANT)
       one = transaction(link, producer = Producer.new)
       assert_equal(:done, one.call do |given|
@@ -80,7 +80,7 @@ module Penstock
       assert_equal [[[claim, :committed]], true, :committed], [link.words, one.carried, one.outcome]
     end
 
-    test "a record that was read before a seek isn't marked behind it" do
+    test "a record that was read before a seek can't be marked after it" do
       link = Link.new(&GRANT)
       one = transaction(link)
       old = Consumer::Marks.new
@@ -94,14 +94,14 @@ module Penstock
       assert_empty link.claims
     end
 
-    test "without a mark nobody is asked" do
+    test "a transaction without a mark makes no claim" do
       link = Link.new
       one = transaction(link)
       one.call { 1 }
       assert_equal [[], [], false], [link.claims, link.words, one.carried]
     end
 
-    test "an abort makes no claim; an end that isn't known is told as that" do
+    test "an abort makes no claim; an unknown end is reported as unknown" do
       link = Link.new(&GRANT)
       aborted = transaction(link)
       assert_nil(aborted.call { aborted.mark(Record.new(nil, 5), nil) && raise(AbortTransaction) })
@@ -113,7 +113,7 @@ module Penstock
       refute unknown.carried
     end
 
-    test "[transaction after loss] marking raises, before the end as at the end, and a refused claim is taken back" do
+    test "[transaction after loss] marking raises before the end and at the end, and a refused claim is withdrawn" do
       link = Link.new(&:refuse)
       one = transaction(link)
       assert_raises(AssignmentLostError) { one.call { one.mark(Record.new(nil, 5), nil) } }
@@ -125,7 +125,7 @@ module Penstock
       assert_equal 1, link.claims.size
     end
 
-    test "what a coordinator says to a member that isn't who it was means the same; anything else is what it is" do
+    test "an error code for a replaced member raises AssignmentLostError; other errors are raised unchanged" do
       {illegal_generation: AssignmentLostError, unknown_member_id: AssignmentLostError,
        group_authorization_failed: KafkaError}.each do |code, expected|
         error = KafkaError.build(number: 1, name: code.to_s, abortable: true)
@@ -135,20 +135,20 @@ module Penstock
       end
     end
 
-    test "metadata that the coordinator doesn't take is told with the claim, and is no record's fault" do
+    test "metadata that the coordinator rejects is reported with the claim, and no record is blamed" do
       error = KafkaError.build(number: 12, name: "offset_metadata_too_large", abortable: true)
       one = transaction(link = Link.new(&GRANT), Producer.new(error: error))
       assert_raises(TransactionDeferredError) { one.call { one.mark(Record.new(nil, 5), nil) } }
       assert_equal 3, link.claims.first.too_large
     end
 
-    test "a slot that doesn't get free in time is no record's fault" do
+    test "when the slot isn't freed in time no record is blamed" do
       one = transaction(link = Link.new { |claim| claim.define_singleton_method(:wait) { |_timeout_s| nil } })
       assert_raises(TransactionDeferredError) { one.call { one.mark(Record.new(nil, 5), nil) } }
       assert_equal :aborted, link.words.first.last
     end
 
-    test "a kill while the loop is told doesn't keep the word back" do
+    test "a kill during the report to the loop doesn't suppress the report" do
       link = Link.new(&GRANT)
       said = link.method(:end_claim).unbind
       link.define_singleton_method(:end_claim) do |claim, fate|

@@ -12,8 +12,8 @@ require "penstock/processing/unit"
 require "penstock/serialization/deserializers"
 
 module Penstock
-  # Whatever is done to records on their way (sliced, filtered, copied, parked, handed out again, sent to another process), each
-  # message answers with what was written, in whatever order it is asked. PENSTOCK_PROPERTY_SEED plays one seed.
+  # Each message's accessors return what was written, in any order of calls, after any operation on records (slice, filter,
+  # copy, park, hand out again, send to another process). PENSTOCK_PROPERTY_SEED runs one seed.
   class MessageAccessorsPropertyTest < TestCase
     SEEDS = 300
     Lane = Struct.new(:partition, :topic_name, :marks, :adopted_metadata)
@@ -21,7 +21,7 @@ module Penstock
       def at(_offset) = nil
     end
 
-    # What each accessor must answer for the record at an offset.
+    # The value that each accessor must return for the record at an offset.
     TRUTH = {
       offset: ->(row, _taken) { row.offset },
       partition: ->(_row, _taken) { 3 },
@@ -47,7 +47,7 @@ module Penstock
       headers: ->(message) { message.raw_headers.empty? ? nil : message.raw_headers.merge("seen" => message.offset.to_s) }
     )
 
-    # Records of a few takes, and what a seed does to them.
+    # Records of a few takes, and the operations that a seed applies to them.
     class Play
       attr_reader :seen
 
@@ -111,16 +111,16 @@ module Penstock
       def some(messages) = (0...messages.size).select { pick(3).positive? }
       def listed(messages, list) = Messages::Listed.new(list, messages.batch, scheduled_ms: 7)
 
-      # As a unit of one key: views of their own, which forget what was read of them before.
+      # As a unit of one key: new views, which forget what was read from them before.
       def keyed(messages)
-        messages = messages.afresh # as what runs again: what its user froze can't join anything
+        messages = messages.afresh # as for a retry: a message that user code froze can't join a unit
         list = Array.new(messages.size) { |index| messages.keyed(index) }
         list.each { |message| ask(message) if pick(2).zero? }
         list.each { |message| message.join(Consumer::UnitMarks.new(nil)) && @cleared.delete(message) } if pick(2).zero?
         list
       end
 
-      # To a process of a pool and, as it is unpacked there, on.
+      # Sent to a process of a pool, and used there as it is unpacked.
       def elsewhere(messages)
         return messages.afresh if messages.any? { |message| message.cleaned? }
         lane = Lane.new(3, "orders", Consumer::Marks.new, nil)
@@ -131,7 +131,7 @@ module Penstock
         Execution::Processes::OrderMessages.new(batch, scheduled_ms: 9)
       end
 
-      # What user code may do with them.
+      # Operations available to user code.
       def touched(messages)
         case pick(5)
         when 0 then messages.each(clean: true) { |message| @cleared[message] = true }
@@ -141,7 +141,7 @@ module Penstock
         else messages.payloads unless messages.any?(&:cleaned?)
         end
         messages
-      rescue FrozenError # of a message that its user froze
+      rescue FrozenError # user code froze the message
         listed(messages, messages.map(&:afresh))
       end
 
@@ -163,12 +163,12 @@ module Penstock
       # In any order, some more than once.
       def ask(message)
         row = @rows.fetch(message.offset)
-        check(!message.cleaned? || @cleared.key?(message), "#{message.inspect} is cleared, though nobody cleared it")
+        check(!message.cleaned? || @cleared.key?(message), "#{message.inspect} is cleared, although nothing cleared it")
         Array.new(1 + pick(8)) { TRUTH.keys[pick(TRUTH.size)] }.each do |name|
           next if CLEARED.include?(name) && message.cleaned?
           @seen += 1
           found, expected = message.public_send(name), TRUTH.fetch(name).call(row, @taken.fetch(row.offset))
-          check(found == expected, "#{name} of #{message.inspect} is #{found.inspect}, written was #{expected.inspect}")
+          check(found == expected, "#{name} of #{message.inspect} is #{found.inspect}, but #{expected.inspect} was written")
         end
       end
 
@@ -184,7 +184,7 @@ module Penstock
       end
     end
 
-    test "a message's accessors answer with what was written, whatever was done with it before and whatever was asked first" do
+    test "a message's accessors return what was written, after any operations and in any order of calls" do
       seeds = ENV["PENSTOCK_PROPERTY_SEED"] ? [Integer(ENV["PENSTOCK_PROPERTY_SEED"])] : 1..SEEDS
       seen = seeds.sum { |seed| Play.new(self, seed).tap(&:call).seen }
 

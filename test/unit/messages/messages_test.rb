@@ -18,7 +18,7 @@ module Penstock
 
     def two = build({payload: "a", timestamp: 1_699_999_999_000}, {payload: "b", timestamp: 1_700_000_000_000})
 
-    test "[payload lazy] nothing is parsed until payload is asked for, then once; an error isn't cached" do
+    test "[payload lazy] nothing is parsed until payload is called, then once; an error isn't cached" do
       calls = 0
       message = build({payload: "x"}, payload: ->(one) {
         calls += 1
@@ -40,7 +40,7 @@ module Penstock
       assert_equal [nil, nil, 1], [message.payload, message.payload, calls]
     end
 
-    test "[key/headers nil cached] the deserializers of key and headers are called once, whatever they answer" do
+    test "[key/headers nil cached] the deserializers of key and headers are called once, also when they return nil" do
       calls = []
       messages = build({payload: "x", key: "k"}, key: ->(_) { calls << :key and nil }, headers: ->(_) {
         calls << :headers and false
@@ -50,14 +50,14 @@ module Penstock
       assert_equal %i[key headers], calls
     end
 
-    test "[tombstone] a key without a payload is a tombstone, nothing at all is not" do
+    test "[tombstone] a record with a key and no payload is a tombstone, a record with neither is not" do
       tombstone, empty = build({payload: nil, key: "k"}, {payload: nil}).to_a
       assert tombstone.tombstone?
       refute empty.tombstone?
       assert_nil tombstone.payload
     end
 
-    test "[to_a copy] changing the Array shifts nothing" do
+    test "[to_a copy] changing the Array doesn't change the messages" do
       messages = two
       messages.to_a.shift
       assert_equal [10, 11], messages.map(&:offset)
@@ -82,7 +82,7 @@ module Penstock
       assert_equal({"trace" => ["1", nil], "one" => "2"}, message.headers)
     end
 
-    test "[cleaner] payload after clean! raises, and says which message" do
+    test "[cleaner] payload after clean! raises an error that names the message" do
       message = two.first
       message.payload
       message.clean!
@@ -98,7 +98,7 @@ module Penstock
       assert_equal [true, true], seen.map(&:cleaned?)
     end
 
-    test "the cursor blames the record that was worked on; without iterating, the last" do
+    test "an error is blamed on the record at the cursor; without an iteration, on the last" do
       messages = two
       assert_equal 11, messages.blamed_offset
       assert_raises(RuntimeError) { messages.each { raise "no" } }
@@ -106,18 +106,18 @@ module Penstock
       refute messages.finished?
     end
 
-    test "views made for random access are the ones that each gives" do
+    test "each yields the views that random access created" do
       messages = two
       first = messages.first
       assert_same first, messages.each.first
       assert_same first, messages[0]
     end
 
-    test "from_offset gives the records at or behind an offset" do
+    test "from_offset returns the records at or after an offset" do
       assert_equal [[10, 11], [11], []], [9, 11, 12].map { |offset| two.from_offset(offset).map(&:offset) }
     end
 
-    test "a message names itself and never its payload" do
+    test "inspect of a message contains its uid and never its payload" do
       assert_equal "#<Penstock::Message orders/3/10>", two.first.inspect
       assert_equal "orders/3/10", two.first.uid
     end
@@ -129,7 +129,7 @@ module Penstock
       assert_equal [%w[a b]] * 3, [messages.payloads, messages.raw_payloads, raw]
     end
 
-    test "an error is blamed on the record at hand, also when all were gone through while it was" do
+    test "an error is blamed on the current record, also after a nested iteration over all" do
       messages = two
       assert_raises(RuntimeError) do
         messages.each do |message|
@@ -144,7 +144,7 @@ module Penstock
       assert messages.finished?
     end
 
-    test "an error in what goes through them within is blamed on the record it came from" do
+    test "an error inside a nested iteration is blamed on the record that caused it" do
       messages = two
       assert_raises(RuntimeError) { messages.each { messages.each { |inner| raise "bad" if inner.offset == 11 } } }
 

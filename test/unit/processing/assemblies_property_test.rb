@@ -5,14 +5,14 @@ require "support/assembled"
 require "support/assembled/combinations"
 
 module Penstock
-  # Combinations of what routes may say about records, each played with outcomes of a seed; all of them in test/sim.
-  # PENSTOCK_PROPERTY_SECONDS plays fresh seeds for so long; PENSTOCK_PROPERTY_SEED plays one.
+  # Plays combinations of route settings, each with the outcomes of a seed; test/sim has all of them. PENSTOCK_PROPERTY_SECONDS
+  # plays fresh seeds for that many seconds; PENSTOCK_PROPERTY_SEED plays one.
   class AssembliesPropertyTest < TestCase
     COUNT = 250
 
     def play(seed) = TestSupport::Assembled.play(seed)
 
-    test "whatever a route says together: nothing unprocessed is complete, nothing is lost, doubled or held for ever" do
+    test "with any combination of route settings no unprocessed record is complete, and none is lost, doubled or held forever" do
       only = ENV["PENSTOCK_PROPERTY_SEED"]
       next play(Integer(only)) && pass if only
       seconds = Integer(ENV.fetch("PENSTOCK_PROPERTY_SECONDS", "0"))

@@ -7,7 +7,7 @@ module Penstock
   class LaneTest < TestCase
     include TestSupport::Lanes
 
-    test "a unit that ended well completes its records and the gap behind them" do
+    test "a successful unit completes its records and the gap after them" do
       lane = lane(route(max_messages: 2), committed: 10)
       admit(lane, batch([10, 11, 15, 16], from: 10))
       first = lane.next_unit
@@ -18,14 +18,14 @@ module Penstock
       assert_equal 17, lane.position
     end
 
-    test "a lane hands out one unit and one behind it, not more" do
+    test "a lane hands out one unit and one after it, not more" do
       lane = lane(route(max_messages: 1), committed: 0)
       admit(lane, batch(0..5, from: 0))
       assert_equal [[0], [1]], [offsets_of(lane.next_unit), offsets_of(lane.next_unit)]
       assert_nil lane.next_unit
     end
 
-    test "units that end at once wait in greater numbers, slow ones don't" do
+    test "more units wait if they are quick, and only one if they are slow" do
       lane = lane(route(max_messages: 1), committed: 0)
       admit(lane, batch(0..9, from: 0))
       lane.division.took(0)
@@ -38,7 +38,7 @@ module Penstock
       assert_nil lane.next_unit
     end
 
-    test "an open breaker has nothing to probe beside a record that is to run alone" do
+    test "an open breaker doesn't probe while a record runs that must be alone" do
       lane = lane(route(max_messages: 1), committed: 0)
       admit(lane, batch(0..2, from: 0))
       lane.suspects = Struct.new(:alone?).new(true)
@@ -52,7 +52,7 @@ module Penstock
       assert lane.probe?
     end
 
-    test "what is left of the metadata's room for the map is what adopted metadata leave, those that are committed again" do
+    test "adopted metadata, which is committed again, reduces the room for the map" do
       pressed = [nil, "x" * 1_024, "x" * 4_000].map do |metadata|
         lane = lane(committed: 0)
         lane.adopt(0, Array.new(950) { |index| [index * 7 + 1 + index % 5, index * 7 + 3 + index % 5] })
@@ -62,7 +62,7 @@ module Penstock
       assert_equal [false, true, true], pressed
     end
 
-    test "a take that doesn't begin at the tail is never admitted, and the source is sought back" do
+    test "a take that doesn't begin at the tail is never admitted, and the source seeks back" do
       lane = lane(committed: 0)
       admit(lane, batch(0..4, from: 0))
       ports = admit(lane, batch(10..12, from: 10))
@@ -71,7 +71,7 @@ module Penstock
       assert_equal "consumer.discontinuity", ports.events.first.first
     end
 
-    test "without a committed offset the first record tells where the lane stands" do
+    test "without a committed offset the first record sets the lane's position" do
       lane = lane()
       admit(lane, batch(7..8, from: -1001))
       assert_equal [7, 9], [lane.position, lane.ledger.tail]
@@ -99,7 +99,7 @@ module Penstock
       assert_equal 0, lane.position
     end
 
-    test "a first take below the committed offset is sought away once, then it is a log that went backwards" do
+    test "a first take below the committed offset is corrected by a seek once, then it means the log went backwards" do
       lane = lane(committed: 100)
       ports = admit(lane, batch(0..3, from: 100))
       assert_equal [[["orders", 0], 100, :below_committed]], ports.seeks
@@ -111,7 +111,7 @@ module Penstock
       assert_equal [0, 1, 2, 3], offsets_of(lane.next_unit)
     end
 
-    test "what was refused below the committed offset is no gap before the end of the partition" do
+    test "records rejected below the committed offset aren't a gap before the end of the partition" do
       lane = lane(committed: 100)
       admit(lane, batch(90..105, from: 90, eof: 106))
       assert_equal [100, 100], [lane.position, lane.ledger.tail]
@@ -121,7 +121,7 @@ module Penstock
       assert_equal 106, lane.position
     end
 
-    test "a new life doesn't wait for a dead letter of the one before" do
+    test "a new incarnation doesn't wait for a dead letter of the previous one" do
       lane = lane(committed: 0)
       lane.holds.add(:dead_letter)
       lane.letter_sent
@@ -129,7 +129,7 @@ module Penstock
       assert_equal [true, true], [lane.open?, lane.idle?]
     end
 
-    test "a log that goes backwards begins a new incarnation, and what ran before counts no more" do
+    test "a log that goes backwards begins a new incarnation, and earlier units don't count any more" do
       lane = lane(route(max_messages: 3), committed: 50)
       admit(lane, batch(50..52, from: 50))
       old = lane.next_unit
@@ -152,14 +152,14 @@ module Penstock
       assert_equal 13, lane.ledger.tail
     end
 
-    test "what fell to retention is counted" do
+    test "records deleted by retention are counted" do
       lane = lane(committed: 10)
       ports = admit(lane, batch(50..51, from: 10), low: 50)
       assert_equal 40, ports.events.first.last[:count]
       assert_equal [50, 51], offsets_of(lane.next_unit)
     end
 
-    test "a gap left by compaction is no event" do
+    test "a gap left by compaction emits no event" do
       lane = lane(committed: 10)
       assert_empty admit(lane, batch(50..51, from: 10), low: 3).events
     end
@@ -175,7 +175,7 @@ module Penstock
 
     def message_marks(message) = message.instance_variable_get(:@batch).context.marks
 
-    test "a take in which the log goes backwards in the middle is let in part by part: what stands behind the step is the new log" do
+    test "a take in which the log goes backwards is admitted in parts: records after the step belong to the new log" do
       lane = lane(committed: 3)
       ports = admit(lane, batch([3, 4, 0, 1], from: 3))
 
@@ -186,7 +186,7 @@ module Penstock
       assert_equal [0, 1], offsets_of(lane.next_unit)
     end
 
-    test "a take that repeats in the middle what it began with, after a rebalance, lets everything in once" do
+    test "a take that repeats its beginning in the middle, after a rebalance, is admitted once" do
       lane = lane(committed: 3)
       admit(lane, batch([3, 4], from: 3))
       first = lane.next_unit

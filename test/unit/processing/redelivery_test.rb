@@ -4,7 +4,7 @@ require "test_helper"
 require "support/failing"
 
 module Penstock
-  # Manual offsets, in order: after an error everything since the last mark comes again, whatever call it came in.
+  # Manual offsets, in order: after an error everything since the last mark is redelivered, also from earlier calls.
   class RedeliveryTest < TestCase
     include TestSupport::Failing
 
@@ -16,11 +16,11 @@ module Penstock
       lane
     end
 
-    # Units that end well and mark nothing.
+    # Settles units that succeed and mark nothing.
     def gather(lane, count) = count.times { settle(lane, lane.next_unit) }
 
-    # What the loop does when nothing else holds the lane any more.
-    # @return [Integer, nil] where the source is sought
+    # Goes back, as the loop does when nothing else holds the lane any more.
+    # @return [Integer, nil] offset to which the source seeks
     def go_back(lane)
       lane.holds.expire(1_000_000)
       assert lane.redelivery_due?, "held for #{lane.holds.reasons}"
@@ -37,7 +37,7 @@ module Penstock
       end
     end
 
-    test "records of earlier calls that were never marked come again with those of the call that failed, in order" do
+    test "records of earlier calls that were never marked are redelivered with those of the call that failed, in order" do
       lane = manual(12)
       gather(lane, 2)
       settle(lane, lane.next_unit, error: IOError.new)
@@ -52,7 +52,7 @@ module Penstock
       assert_equal [0, 12, 12], [lane.ledger.base, lane.ledger.tail, lane.ledger.incomplete]
     end
 
-    test "nothing is counted twice, and what follows is taken as ever" do
+    test "nothing is counted twice, and later records are taken as usual" do
       lane = manual(8)
       gather(lane, 1)
       settle(lane, lane.next_unit, error: IOError.new)
@@ -66,7 +66,7 @@ module Penstock
       assert_equal (0..9).to_a, units(lane).flatten
     end
 
-    test "what was marked before the error doesn't come again, nor does anything when all that was handed out is marked" do
+    test "records marked before the error aren't redelivered; if all handed-out records are marked, none is" do
       lane = manual(8)
       first = lane.next_unit
       first.messages[1].mark_cell.mark(1)
@@ -84,7 +84,7 @@ module Penstock
       assert_equal [[4], [5], [6], [7]], units(lane)
     end
 
-    test "a mark that was answered true between the error and the return counts" do
+    test "a mark that returned true between the error and the return counts" do
       lane = manual(8)
       kept = lane.next_unit
       settle(lane, kept)
@@ -95,7 +95,7 @@ module Penstock
       assert_equal 4, lane.ledger.base
     end
 
-    test "marks of messages that were handed out before the error answer false; those of the same records, come again, count" do
+    test "marks of messages handed out before the error return false; marks of the redelivered messages count" do
       lane = manual(8)
       old = lane.next_unit
       settle(lane, old)
@@ -112,7 +112,7 @@ module Penstock
       assert_equal 4, lane.ledger.base
     end
 
-    test "messages at hand when the error came, and those that come in later, are marked where it counts" do
+    test "messages buffered at the time of the error, and later ones, are marked in the current cell" do
       lane = manual(12)
       settle(lane, lane.next_unit, error: IOError.new)
       lane.holds.expire(1_000_000)
@@ -126,7 +126,7 @@ module Penstock
       assert_equal 8, lane.ledger.base
     end
 
-    test "metadata, and that the partition is being given up, outlive the error" do
+    test "metadata, and the state that the partition is being revoked, outlive the error" do
       lane = manual(4)
       lane.marks.store_metadata("note")
       unit = lane.next_unit
@@ -138,7 +138,7 @@ module Penstock
       refute lane.marks.owned?
     end
 
-    test "a dead letter's record doesn't come again, marked or not; what was gathered before it does, once it has arrived" do
+    test "a dead letter's record isn't redelivered, marked or not; records gathered before it are, once it is acknowledged" do
       [nil, true, false].each do |complete|
         lane = manual(8, features: dead_letters(0, mark_after_dispatch: complete))
         gather(lane, 1)
@@ -155,7 +155,7 @@ module Penstock
       end
     end
 
-    test "a record that goes on in a retry topic doesn't come again, what was gathered before it does" do
+    test "a record that moves to a retry topic isn't redelivered, records gathered before it are" do
       lane = manual(8, features: {retry_topics: Routing::RetryTopics.new("orders", [5], "dead", 0), breaker: false})
       gather(lane, 1)
       unit = lane.next_unit
@@ -167,7 +167,7 @@ module Penstock
       assert_equal [0, 1, 2, 3, 4, 5, 7], units(lane).flatten
     end
 
-    test "a seek in the failed call stands: the lane begins there, and nothing is owed" do
+    test "a seek in the failed call applies: the lane begins there, and nothing is redelivered" do
       lane = manual(8)
       gather(lane, 1)
       ports = settle(lane, lane.next_unit, error: IOError.new, flow: Consumer::Flow::Seek.new(6))
@@ -176,7 +176,7 @@ module Penstock
       refute lane.holds.include?(:redelivery)
     end
 
-    test "a new life of the lane forgets what was to come again" do
+    test "a new incarnation of the lane forgets the records that were to be redelivered" do
       lane = manual(8)
       gather(lane, 1)
       settle(lane, lane.next_unit, error: IOError.new)
@@ -187,7 +187,7 @@ module Penstock
       assert_equal 6, lane.next_take
     end
 
-    test "a pause that the failed call asked for holds the lane first" do
+    test "a pause requested by the failed call holds the lane first" do
       lane = manual(8)
       gather(lane, 1)
       settle(lane, lane.next_unit, error: IOError.new, flow: Consumer::Flow::Pause.new(nil, nil))
@@ -198,7 +198,7 @@ module Penstock
       assert lane.redelivery_due?
     end
 
-    test "an error while records come again has all of them come again" do
+    test "an error during a redelivery redelivers all of them again" do
       lane = manual(12)
       gather(lane, 2)
       settle(lane, lane.next_unit, error: IOError.new)
@@ -212,7 +212,7 @@ module Penstock
       assert_equal (0...12).to_a, units(lane).flatten
     end
 
-    test "a tick that fails may have lost what was gathered; one that fails each time doesn't have it come again at once" do
+    test "gathered records are redelivered after a failing tick; if it fails each time, not at once" do
       lane = manual(8)
       gather(lane, 2)
       tick = lane.action_unit(:tick, Messages.new(batch([])))
@@ -222,7 +222,7 @@ module Penstock
       assert_equal 0, go_back(lane)
     end
 
-    test "a tick that fails while a retry waits doesn't bring that forward" do
+    test "a tick that fails while a retry waits doesn't shorten the wait" do
       lane = manual(8)
       gather(lane, 1)
       lane.holds.add(:retry, 30_000)
@@ -231,7 +231,7 @@ module Penstock
       assert_equal 30_000, lane.holds.due(:retry)
     end
 
-    test "a tick that fails while what its consumer lost is about to come again doesn't put that off" do
+    test "a tick that fails while its consumer's records are about to be redelivered doesn't delay them" do
       lane = manual(8)
       gather(lane, 1)
       (0..5_000).step(1_000) do |now|
@@ -253,7 +253,7 @@ module Penstock
       assert_empty lane.holds.reasons
     end
 
-    test "records that retention took away meanwhile don't come, and hold up nothing" do
+    test "records that retention deleted meanwhile aren't redelivered, and hold up nothing" do
       lane = manual(8)
       gather(lane, 1)
       settle(lane, lane.next_unit, error: IOError.new)
@@ -265,7 +265,7 @@ module Penstock
       assert_equal [3, 4, 5, 6, 7], units(lane).flatten
     end
 
-    # Nothing but the failed call's last record is marked.
+    # Only the failed call's last record is marked.
     def reading(count)
       lane = manual(count)
       gather(lane, 1)
@@ -274,7 +274,7 @@ module Penstock
       lane
     end
 
-    test "a source that went to the end of the log, for retention was faster, is sought to what is left of what comes again" do
+    test "a source that went to the end of the log, because of retention, seeks to the remaining records to redeliver" do
       lane = reading(8)
       ports = admit(lane, batch(20...24, from: 0), low: 3)
 
@@ -285,7 +285,7 @@ module Penstock
       assert_equal (3...24).to_a, units(lane).flatten
     end
 
-    test "so is one that did so in the middle of a take, behind records that were still there" do
+    test "so is one that did so in the middle of a take, after records that still existed" do
       lane = reading(12)
       ports = admit(lane, batch([0, 1, 2, 20, 21], from: 0), low: 5)
 
@@ -296,7 +296,7 @@ module Penstock
       assert_equal [true, 0], [lane.ledger.complete?(4), lane.ledger.base]
     end
 
-    test "so is one that met the end of the log there" do
+    test "so is one that reached the end of the log there" do
       lane = reading(8)
       ports = admit(lane, batch([], from: 0, eof: 20), low: 3)
 
@@ -305,14 +305,14 @@ module Penstock
       assert_equal [3, 8, 3], [lane.ledger.base, lane.ledger.tail, lane.next_take]
     end
 
-    test "a gap of the log is none of retention's: nothing is sought, nothing told" do
+    test "a gap in the log isn't due to retention: there is no seek and no event" do
       lane = reading(8)
       ports = admit(lane, batch([3, 7, 8], from: 0), low: 0)
 
       assert_equal [[], [], [3, 7, 8]], [ports.seeks, ports.events, units(lane).flatten]
     end
 
-    test "at the end of the log nothing is waited for that is gone" do
+    test "at the end of the log no deleted record is waited for" do
       lane = reading(8)
       ports = admit(lane, batch([], from: 0, eof: 8), low: 8)
 
@@ -325,7 +325,7 @@ module Penstock
       assert_equal [[0, 2], 8, 2], [units(lane).flatten, lane.next_take, lane.ledger.incomplete]
     end
 
-    test "an end of the log before what comes again has come is none" do
+    test "an end of the log before the redelivered records is ignored" do
       lane = reading(8)
       admit(lane, batch([0, 1], from: 0, eof: 2), low: 0)
 
@@ -336,7 +336,7 @@ module Penstock
       ports.events.map { |name, event| [name, *event.values_at(:old_offset, :new_offset, :count)] }
     end
 
-    test "a take with a gap looks at the offsets of the take only, however many records are unmarked" do
+    test "a take with a gap checks only the offsets of the take, however many records are unmarked" do
       lane = manual(8)
       gather(lane, 1)
       settle(lane, lane.next_unit, error: IOError.new)
@@ -348,7 +348,7 @@ module Penstock
       assert_equal [true, false], [lane.ledger.complete?(2), lane.ledger.complete?(5)]
     end
 
-    test "a log that goes backwards while records come again begins a new life" do
+    test "a log that goes backwards while records are redelivered begins a new incarnation" do
       lane = manual(8)
       gather(lane, 1)
       first = lane.next_unit

@@ -12,7 +12,7 @@ module Penstock
 
     def keyed(by: :key, **options) = route(features: {parallel: Parallel.new(by, 4, nil, false)}, **options)
 
-    # Records whose keys are given in order, offsets from 0.
+    # Records with the given keys in order, offsets from 0.
     def keyed_batch(keys, from: 0, full: false)
       rows = keys.each_with_index.map do |key, index|
         Messages::MemoryBatch::Row.new(offset: from + index, payload: "p", key: key, leader_epoch: 0)
@@ -32,7 +32,7 @@ module Penstock
       end
     end
 
-    test "a unit is what is at hand of one key, and nothing of the key goes out beside it" do
+    test "a unit consists of the buffered records of one key, and no other unit of the key is out at the same time" do
       lane = filled(%w[a b a c a])
       first, second, third = units(lane)
 
@@ -52,12 +52,12 @@ module Penstock
       assert_equal [2, 3], offsets_of(lane.next_unit)
     end
 
-    test "records without a key are alone, and by message all are" do
+    test "records without a key are alone, and by message all records are" do
       assert_equal([[0], [1], [2]], units(filled([nil, nil, "a"])).map { |unit| offsets_of(unit) })
       assert_equal([[0], [1], [2]], units(filled(%w[a a a], keyed(by: :message))).map { |unit| offsets_of(unit) })
     end
 
-    test "the base stays at the first record that isn't complete, and what is beyond is remembered" do
+    test "the base stays at the first incomplete record, and complete records beyond it are remembered" do
       lane = filled(%w[a b c])
       first, second, third = units(lane)
       settle(lane, third)
@@ -70,7 +70,7 @@ module Penstock
       assert_empty lane.ledger.ranges
     end
 
-    test "a key that fails is parked with its own back-off, the others go on" do
+    test "a key that fails is parked with its own back-off, the others continue" do
       lane = filled(%w[a b a])
       a, b = units(lane)
       settle(lane, a, error: RuntimeError.new, blamed: 0, now: 0)
@@ -98,7 +98,7 @@ module Penstock
       assert_equal [2, 3], offsets_of(lane.next_unit)
     end
 
-    test "[collapse_until!] up to the highest offset asked for records run one by one in the partition's order" do
+    test "[collapse_until!] up to the highest requested offset records run one by one in the partition's order" do
       lane = filled(%w[a b a b c a b])
       running = lane.next_unit
       [4, 2].each { |offset| lane.division.collapse(offset) }
@@ -118,7 +118,7 @@ module Penstock
       assert_equal [6], offsets_of(lane.next_unit), "side by side again"
     end
 
-    test "[collapse_until!] a seek begins anew, side by side" do
+    test "[collapse_until!] after a seek records run in parallel again" do
       lane = filled(%w[a b])
       lane.division.collapse(100)
       assert_equal [0], offsets_of(lane.next_unit)
@@ -129,7 +129,7 @@ module Penstock
       assert_equal([[10], [11]], units(lane).map { |unit| offsets_of(unit) })
     end
 
-    test "a mark stands for what is before it in its unit" do
+    test "a mark covers the records before it in its unit" do
       lane = filled(%w[a b a b])
       a, b = units(lane)
       b.messages.last.mark_cell.mark(3)
@@ -141,7 +141,7 @@ module Penstock
       assert_equal [2], lane.ledger.incomplete_offsets
     end
 
-    test "what was marked isn't run again when its unit fails" do
+    test "marked records don't run again when their unit fails" do
       lane = filled(%w[a a a])
       unit = lane.next_unit
       unit.messages.first.mark_cell.mark(0)
@@ -160,7 +160,7 @@ module Penstock
       assert_equal [2, {}], [lane.position, lane.attempts.to_h]
     end
 
-    test "with manual offsets marks count after the unit has ended, whichever attempt they come from" do
+    test "with manual offsets marks count after the unit has ended, from any attempt" do
       lane = filled(%w[a b], keyed(manual: true))
       first, second = units(lane)
       settle(lane, first)
@@ -176,7 +176,7 @@ module Penstock
       assert_equal [2, nil], [lane.position, lane.unmarked]
     end
 
-    test "a record that fails for long leaves no cell of each attempt behind, and only its last message can be marked" do
+    test "a record that fails often doesn't leave a cell of each attempt in memory, and only its last message can be marked" do
       lane = filled(%w[a b], keyed(manual: true))
       firsts = []
       5.times do |attempt|
@@ -195,7 +195,7 @@ module Penstock
       assert_equal 1, lane.ledger.incomplete
     end
 
-    test "[marks after revoke] a mark in a lane that was lost answers false and completes nothing" do
+    test "[marks after revoke] a mark in a lane that was lost returns false and completes nothing" do
       lane = filled(%w[a])
       unit = lane.next_unit
       lane.disown!
@@ -204,7 +204,7 @@ module Penstock
       assert_equal 0, lane.position
     end
 
-    test "a pause at an offset within the unit completes what lies before it, and the rest runs again" do
+    test "a pause at an offset within the unit completes the records before it, and the rest runs again" do
       lane = filled(%w[a b a b a])
       unit = lane.next_unit
       settle(lane, unit, flow: Consumer::Flow::Pause.new(2, nil))
@@ -223,7 +223,7 @@ module Penstock
       assert_predicate lane, :rolling?
     end
 
-    test "the window counts what isn't complete, wherever it is" do
+    test "the window counts all incomplete records, whether waiting, running or parked" do
       topic = keyed(max_messages: 10)
       lane = filled(Array.new(15) { |index| "k#{index}" }, topic)
       lane.ready = true
@@ -251,7 +251,7 @@ module Penstock
       assert_same copy, copy.detached
     end
 
-    test "a record that was copied takes no more of the window's bytes than it did, headers included" do
+    test "a copied record takes as many of the window's bytes as before, headers included" do
       native = Class.new(DelegateClass(Messages::MemoryBatch)) { def bytesize(_index) = 40 }
       lane = lane(keyed, committed: 0)
       admit(lane, native.new(keyed_batch(%w[a])))
@@ -262,7 +262,7 @@ module Penstock
       assert_equal 0, lane.division.to_h[:bytes]
     end
 
-    test "a payload that an attempt made or cleared is made anew for the next" do
+    test "a payload that an attempt deserialized or cleared is deserialized again for the next" do
       lane = filled(%w[a])
       unit = lane.next_unit
       message = unit.messages.first
@@ -274,7 +274,7 @@ module Penstock
       assert_equal "p", lane.next_unit.messages.first.payload
     end
 
-    test "a key that still runs from before stays busy in the lane's new life, and others don't wait for it" do
+    test "a key that still runs stays busy in the lane's new incarnation, and others don't wait for it" do
       lane = filled(%w[a b])
       a, _b = units(lane)
       lane.reincarnate(0)
@@ -285,7 +285,7 @@ module Penstock
       assert_equal [0], offsets_of(lane.next_unit)
     end
 
-    test "units of an earlier assignment block their keys only" do
+    test "units of an earlier assignment block only their keys" do
       old = filled(%w[a b])
       units(old)
       lane = lane(keyed, committed: 0)
@@ -297,7 +297,7 @@ module Penstock
       assert_equal [1], offsets_of(lane.next_unit)
     end
 
-    test "what a former owner completed beyond the committed offset isn't run again" do
+    test "records that a former owner completed beyond the committed offset don't run again" do
       lane = lane(keyed)
       lane.adopt(0, [[1, 3]])
       admit(lane, keyed_batch(%w[a b c d]))
@@ -305,7 +305,7 @@ module Penstock
       assert_equal([[0], [3]], units(lane).map { |unit| offsets_of(unit) })
     end
 
-    test "a map that a former owner left, however full, doesn't keep what is missing in it from being taken" do
+    test "a former owner's map, however full, doesn't prevent the records missing in it from being taken" do
       lane = lane(keyed(max_messages: 10))
       last = 6_000
       lane.adopt(0, (1...last).step(3).map { |offset| [offset, offset + 2] })
@@ -330,9 +330,9 @@ module Penstock
       assert_equal [[1], 3], [offsets_of(unit = lane.next_unit), unit.attempt]
     end
 
-    # Whatever happens in whatever order: every record is admitted once, runs at least once, never beside or before another of
+    # In any order of events every record is admitted once, runs at least once, never before or at the same time as another of
     # its key, and in the end everything is complete.
-    test "what runs again is as if nobody had had it: cleared, changed or frozen" do
+    test "a record that runs again is new to user code: neither cleared, changed nor frozen" do
       lane = filled(%w[a a])
       unit = lane.next_unit
       unit.messages.each(&:clean!)
@@ -344,7 +344,7 @@ module Penstock
       assert_same again.marks, again.messages.first.mark_cell
     end
 
-    test "any order of successes, failures, marks and call-backs completes everything, in order by key" do
+    test "any order of successes, failures, marks and call backs completes everything, in order by key" do
       60.times { |seed| play(seed) }
     end
 

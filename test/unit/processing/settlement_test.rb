@@ -28,7 +28,7 @@ module Penstock
       assert_equal [2_000, 4_000, 8_000, 16_000, 30_000, 30_000], waits
     end
 
-    test "after a failure what is left runs one record at a time until the blamed one has passed" do
+    test "after a failure the remaining records run one at a time until the blamed one has passed" do
       lane = filled(6)
       fail_at(lane, lane.next_unit, 3)
       lane.holds.expire(2_000)
@@ -51,7 +51,7 @@ module Penstock
       assert_equal [3], offsets_of(lane.next_unit)
     end
 
-    test "records behind the failed unit keep their order behind it" do
+    test "records after the failed unit keep their order after it" do
       lane = filled(4, max_messages: 2)
       first, second = lane.next_unit, lane.next_unit
       lane.take_back([second])
@@ -134,21 +134,21 @@ module Penstock
       assert_equal 5, lane.position
     end
 
-    test "[mark after loss] a mark answers false once the partition is gone" do
+    test "[mark after loss] a mark returns false once the partition is gone" do
       lane = filled(1)
       assert lane.marks.mark(0)
       lane.disown!
       refute lane.marks.mark(0)
     end
 
-    test "a mark beyond what was taken completes no more than was taken" do
+    test "a mark beyond the taken records completes only taken records" do
       lane = filled(3)
       lane.marks.mark(99)
       lane.take_marks
       assert_equal 3, lane.position
     end
 
-    test "[pause manual] a unit that paused completes only what it marked and goes on at the offset" do
+    test "[pause manual] a unit that paused completes only what it marked and continues at the offset" do
       lane = filled(6)
       unit = lane.next_unit
       lane.marks.mark(1)
@@ -159,7 +159,7 @@ module Penstock
       assert_equal [2, 3, 4, 5], offsets_of(lane.next_unit)
     end
 
-    test "[pause :consecutive] a pause without an offset goes on behind the unit, without a seek" do
+    test "[pause :consecutive] a pause without an offset continues after the unit, without a seek" do
       lane = filled(4, max_messages: 2)
       unit = lane.next_unit
       ports = settle(lane, unit, flow: Consumer::Flow::Pause.new(nil, nil))
@@ -169,7 +169,7 @@ module Penstock
       assert_equal [2, 3], offsets_of(lane.next_unit)
     end
 
-    test "[pause manual] a pause that is asked for outside of a unit goes on at its offset too" do
+    test "[pause manual] a pause requested outside a unit continues at its offset too" do
       lane = filled(6)
       settle(lane, lane.next_unit)
       effects = assembly(lane.topic).ask(lane, Consumer::Flow::Pause.new(2, 500), 100)
@@ -177,7 +177,7 @@ module Penstock
       assert_equal [[:user, nil]], assembly(lane.topic).ask(lane, Consumer::Flow::Pause.new(nil, nil), 100).first(1).map(&:to_a)
     end
 
-    test "a transaction that couldn't take its offset along is nobody's failure: no attempt, no back-off that grows" do
+    test "a transaction that couldn't include its offset isn't a failure: no attempt, no growing back-off" do
       [AssignmentLostError.new("gone"), TransactionDeferredError.new("the slot is taken")].each do |error|
         lane = filled(3)
         5.times do |round|
@@ -189,7 +189,7 @@ module Penstock
       end
     end
 
-    test "marks of a unit that sought back count only below the target" do
+    test "marks of a unit with a backward seek count only below the target" do
       lane = filled(6)
       unit = lane.next_unit
       lane.marks.mark(5)
@@ -198,7 +198,7 @@ module Penstock
       assert_equal [[["orders", 0], 2, :user]], ports.seeks
     end
 
-    test "[user beats system] a seek that was asked for before the error stands" do
+    test "[user beats system] a seek requested before the error still applies" do
       lane = filled(3)
       ports = settle(lane, lane.next_unit, error: RuntimeError.new("no"), flow: Consumer::Flow::Seek.new(0))
       assert_equal [[["orders", 0], 0, :user]], ports.seeks
@@ -216,7 +216,7 @@ module Penstock
 
     private
 
-    # Whatever a run of failures and marks does, each record is either complete or comes again, in order.
+    # For any sequence of failures and marks, each record is either complete or runs again, in order.
     def check_accounting(lane, count, random)
       now = 0
       done = []

@@ -24,7 +24,7 @@ module Penstock
       lane.next_unit
     end
 
-    test "[periodic tick] ticks without data, each interval" do
+    test "[periodic tick] it ticks without data, each interval" do
       ticks = ticks(lane(committed: 0))
 
       assert_equal 1_000, ticks.next_due
@@ -32,7 +32,7 @@ module Penstock
       assert_equal 4_000, ticks.next_due
     end
 
-    test "[periodic tick] not during retry, unless the route says so" do
+    test "[periodic tick] it doesn't tick during a retry, unless the route enables it" do
       [false, true].each do |during_retry|
         lane = lane(committed: 0)
         settle(lane, running(lane), error: RuntimeError.new("no"), blamed: 0)
@@ -43,7 +43,7 @@ module Penstock
       end
     end
 
-    test "during a pause of the user's it ticks, unless the route says no" do
+    test "during a pause of the user's it ticks, unless the route disables it" do
       [true, false].each do |during_pause|
         lane = lane(committed: 0)
         lane.holds.add(:user)
@@ -55,14 +55,14 @@ module Penstock
       end
     end
 
-    test "records that wait for their time are a pause too" do
+    test "records that aren't due count as a pause too" do
       lane = lane(committed: 0)
       lane.intake.wait(:delay, 10_000)
 
       assert_empty ticked(ticks(lane, during_pause: false))
     end
 
-    test "[periodic + LRJ] none while a job runs, and an interval passes behind its end" do
+    test "[periodic + LRJ] it doesn't tick while a job runs, and an interval passes after its end" do
       lane = lane(committed: 0)
       unit = running(lane)
       ticks = ticks(lane)
@@ -73,7 +73,7 @@ module Penstock
       assert_equal [11_250], ticked(ticks, from: 10_250, to: 12_000)
     end
 
-    test "never before the partition is open, nor when it is being given up" do
+    test "it doesn't tick before the partition is open, nor while it is being revoked" do
       opening = lane(committed: 0).tap { |lane| lane.holds.add(:opening) }
       leaving = lane(committed: 0).tap(&:leave!)
       lost = lane(committed: 0).tap(&:disown!)
@@ -81,14 +81,14 @@ module Penstock
       [opening, leaving, lost].each { |lane| assert_empty ticked(ticks(lane, during_retry: true)) }
     end
 
-    test "a lane with records for a worker that isn't free isn't ticked" do
+    test "a lane whose records wait for a worker isn't ticked" do
       lane = lane(committed: 0)
       admit(lane, batch(0..2, from: 0))
 
       assert_empty ticked(ticks(lane))
     end
 
-    test "where keys run side by side nothing else runs until it has ended, and a key that waits for its own retry stops none" do
+    test "where keys run in parallel nothing else runs during a tick, and a key that waits for its retry doesn't prevent it" do
       lane = lane(route(features: {parallel: Routing::Parallel.new(:key, 4, nil, :rolling, :current)}), committed: 0)
       unit = running(lane)
       settle(lane, unit, error: RuntimeError.new("no"), blamed: unit.messages.first_offset)

@@ -10,7 +10,7 @@ module Penstock
 
     def exact(message) = [Consumer::Claim::Exact.new(message), message.offset]
 
-    test "whole, a mark is a watermark; what it comes to is asked of a copy until the transaction is committed" do
+    test "for a whole partition a mark is a watermark; it is applied to a copy until the transaction is committed" do
       one = lane(committed: 0)
       admit(one, batch(0..9, from: 0))
       assert_equal [5, 0], [one.ledger_with([[nil, 2], [nil, 4]]).committable, one.position]
@@ -19,7 +19,7 @@ module Penstock
       assert_equal [5, false], [one.position, one.uncommitted?]
     end
 
-    test "what was completed meanwhile is left to be committed" do
+    test "records completed meanwhile remain to be committed" do
       one = lane(committed: 0)
       admit(one, batch(0..9, from: 0))
       version = one.ledger.version
@@ -28,7 +28,7 @@ module Penstock
       assert_equal [5, true, [[7, 8]]], [one.position, one.uncommitted?, one.ledger.ranges]
     end
 
-    test "a letter's mark stands for its record alone" do
+    test "a letter's mark covers only its record" do
       one = lane(committed: 0)
       admit(one, batch(0..9, from: 0))
       unit = one.next_unit
@@ -38,7 +38,7 @@ module Penstock
       assert_equal [0, [[3, 4]], false], [one.position, one.ledger.ranges, one.uncommitted?]
     end
 
-    test "what the library repeats after the lane was read again is no log that went backwards" do
+    test "records that the library repeats after a reopening don't mean that the log went backwards" do
       one = lane(committed: 0)
       admit(one, batch(0..4, from: 0))
       one.next_unit

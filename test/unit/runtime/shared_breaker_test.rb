@@ -85,5 +85,28 @@ module Penstock
       assert_equal names, %w[breaker.opened breaker.closed].cycle.first(names.size)
       assert_equal names.size.odd?, !breaker.closed?
     end
+
+    # Inserting into a Hash calls `hash` of its keys, where Ruby may switch threads: two at once read freed memory (SIGSEGV).
+    class Sequence
+      def self.watch = @inside = @most = 0
+      def self.most = @most
+
+      def self.pass
+        @most = [@most, @inside += 1].max
+        Thread.pass
+        @inside -= 1
+      end
+
+      def hash = self.class.pass && 0
+      def eql?(other) = equal?(other)
+    end
+
+    test "threads that begin records of new sequences insert them one at a time" do
+      breaker = of("orders", breaker: breaking(after: 200, share: 1))
+      Sequence.watch
+      workers = Array.new(4) { Thread.new { 40.times { breaker.begun(1, Struct.new(:sequence).new(Sequence.new)) } } }
+      workers.each(&:join)
+      assert_equal 1, Sequence.most
+    end
   end
 end

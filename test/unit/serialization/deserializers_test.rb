@@ -15,7 +15,7 @@ class DeserializersTest < Penstock::TestCase
     @default = Penstock::Serialization::Deserializers::DEFAULT
   end
 
-  test "by default the payload is JSON, key and headers are as they came" do
+  test "by default the payload is JSON, key and headers are unchanged" do
     assert_equal({"a" => 1}, @default.payload.call(@record))
     assert_equal "k", @default.key.call(@record)
     assert_equal({"h" => %w[1 2]}, @default.headers.call(@record))
@@ -47,7 +47,7 @@ class DeserializersTest < Penstock::TestCase
     end
   end
 
-  test "what a deserializer of the user's raises is an error of that record too" do
+  test "an error of a user's deserializer is also an error of that record" do
     mine = Penstock::Serialization::Deserializers.new(key: ->(metadata) { Integer(metadata.raw_key) })
     error = assert_raises(Penstock::DeserializationError) { mine.key.call(@record) }
 
@@ -56,13 +56,13 @@ class DeserializersTest < Penstock::TestCase
     assert_kind_of ArgumentError, error.cause
   end
 
-  test "an error that says to stop the process is left as it is" do
+  test "a critical error is raised unchanged" do
     mine = Penstock::Serialization::Deserializers.new(payload: ->(_) { raise Penstock::CriticalError })
 
     assert_raises(Penstock::CriticalError) { mine.payload.call(@record) }
   end
 
-  test "parts that aren't given are the framework's" do
+  test "parts that aren't given have the framework's default" do
     mine = Penstock::Serialization::Deserializers.new(payload: Penstock::Serialization::Raw.new)
 
     assert_equal '{"a":1}', mine.payload.call(@record)

@@ -3,11 +3,12 @@
 module Penstock
   module Processing
     module Admission
-      # `filter { |message| keep? }` as a filter object. It asks for nothing: what it takes out is dropped.
+      # Wraps `filter { |message| keep? }` as a filter object. It never requests a pause or seek: messages it removes are
+      # dropped.
       #
       # Called on workers, by one at a time.
       class BlockFilter
-        # @param keep [#call] answers whether a message is to be kept
+        # @param keep [#call] returns whether to keep a message
         def initialize(keep)
           @keep = keep
         end

@@ -3,9 +3,9 @@
 module Penstock
   module Processing
     module Admission
-      # The wall clock as records may be judged by: one that is set ahead isn't believed before `window_ms` have passed on the
-      # monotonic clock, one that is set back is believed at once. So a clock that jumps lets no record in early and throws none
-      # away, and one that stands right after a correction is believed again in the time a record may wait anyway.
+      # The wall clock for judging a record's age. A clock that jumps ahead isn't trusted until `window_ms` have passed on the
+      # monotonic clock; one that is set back is trusted at once. So a clock that jumps neither admits a record early nor drops
+      # one, and after a correction it is trusted again within the time a record may wait anyway.
       #
       # A machine that slept looks like a clock that was set ahead: for that long, records are late.
       class CautiousClock
@@ -18,7 +18,7 @@ module Penstock
 
         # @param now_ms [Integer] monotonic
         # @param wall_ms [Integer] since the epoch
-        # @return [Integer] ms since the epoch to judge by, never later than the wall clock
+        # @return [Integer] ms since the epoch to compare with, never later than the wall clock
         def call(now_ms, wall_ms)
           offset = wall_ms - now_ms
           if @offset.nil? || offset <= @offset

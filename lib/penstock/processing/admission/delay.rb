@@ -5,14 +5,14 @@ require_relative "cautious_clock"
 module Penstock
   module Processing
     module Admission
-      # `delay_by`: no record goes in before it is that old. The first one too young holds the lane until it is due; those behind
-      # it wait too, whatever their age, so that the order stays.
+      # Implements `delay_by`: admits no record before it has that age. The first record that is too young holds the lane until
+      # it is due; the records after it wait too, regardless of their age, so that the order is kept.
       #
-      # A record waits no longer than the delay, counted from when it was first looked at: no clock, be it the producer's or this
-      # machine's, freezes a lane. A wall clock that is set ahead lets nothing in early ({CautiousClock}). A record without a
-      # timestamp waits all of it.
+      # A record waits no longer than the delay, counted from when it was first looked at: no clock, neither the producer's nor
+      # this machine's, can block a lane. A wall clock that is set ahead admits nothing early ({CautiousClock}). A record
+      # without a timestamp waits the full delay.
       #
-      # One a lane, called on its poll loop.
+      # One per lane, called on its poll loop.
       class Delay
         REASON = :delay
 
@@ -41,7 +41,7 @@ module Penstock
 
         def again? = false
 
-        # The lane goes on elsewhere: what was seen before says nothing about what comes.
+        # The lane continues elsewhere: what was seen before doesn't apply to the next records.
         def reset = @seen.clear
 
         private
@@ -53,7 +53,7 @@ module Penstock
           stamp.negative? ? latest : [latest, now_ms + stamp - old].min
         end
 
-        # Entries of last offset and time: a few, one for each time that records came which weren't there before.
+        # Entries of last offset and time: one each time new records were seen.
         def look(messages, now_ms)
           @seen.shift while @seen.any? && @seen.first.first < messages.first_offset
           last = messages.last_offset

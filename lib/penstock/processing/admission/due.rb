@@ -5,11 +5,12 @@ require_relative "../failure/provenance"
 module Penstock
   module Processing
     module Admission
-      # Records of a retry topic wait until the time their header tells. All of a topic wait equally long, so that the first one
-      # that isn't due holds those behind it. None waits longer than the topic's delay from when it was first looked at: no clock
-      # freezes a lane. One without a readable header is somebody else's and goes in at once.
+      # Holds records of a retry topic until the time in their header. All records of a topic wait equally long, so the first
+      # one that isn't due holds the ones after it. No record waits longer than the topic's delay, counted from when it was
+      # first looked at: no clock can block a lane. A record without a readable header wasn't written by Penstock and is
+      # admitted at once.
       #
-      # One a lane, called on its poll loop.
+      # One per lane, called on its poll loop.
       class Due
         REASON = :delay
 
@@ -35,7 +36,7 @@ module Penstock
 
         def again? = false
 
-        # The lane goes on elsewhere.
+        # The lane continues elsewhere.
         def reset = @standing = nil
 
         private
@@ -47,7 +48,7 @@ module Penstock
           [now_ms + stamp - wall_ms, latest(messages.offset_at(position), now_ms)].min
         end
 
-        # Only the record the lane stands at is looked at twice.
+        # Only the record at the lane's position is looked at twice.
         def latest(offset, now_ms)
           @standing = [offset, now_ms + @delay_ms] unless @standing&.first == offset
           @standing.last

@@ -5,10 +5,10 @@ require_relative "cautious_clock"
 module Penstock
   module Processing
     module Admission
-      # `expire_in`: records older than that are dropped and count as complete. One without a timestamp never is, and a wall
-      # clock that is set ahead throws nothing away at once ({CautiousClock}).
+      # Implements `expire_in`: drops records older than that, which then count as complete. A record without a timestamp never
+      # expires, and a wall clock that is set ahead doesn't drop records at once ({CautiousClock}).
       #
-      # One a lane, called on its poll loop.
+      # One per lane, called on its poll loop.
       class Expire
         # @param ttl_ms [Integer]
         def initialize(ttl_ms)
@@ -26,7 +26,7 @@ module Penstock
           end
         end
 
-        # A record that waited for its next attempt may have become too old meanwhile.
+        # A record that waited for its next attempt may have expired meanwhile.
         def again? = true
         def reset = nil
       end

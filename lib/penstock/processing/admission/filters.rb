@@ -7,20 +7,20 @@ require_relative "block_filter"
 module Penstock
   module Processing
     module Admission
-      # The filters a route has of its own, in the order in which they are written. They are user code: made and called on
-      # workers only, by one at a time, within {Prepare}. An object that is made for a partition lives as long as its assignment.
+      # Runs a route's own filters, in the order in which they are declared. They are user code: created and called on workers
+      # only, by one at a time, within {Prepare}. An object created for a partition lives as long as its assignment.
       #
-      # What a filter takes out of the batch is dropped, unless it asks for a pause or a seek: then everything from its `cursor`
-      # on waits, what it left in included, because it would be run twice otherwise.
+      # Records that a filter removes from the batch are dropped, unless it requests a pause or a seek: then everything from its
+      # `cursor` on waits, including records it kept, because they would run twice otherwise.
       class Filters
         REASON = :filter
-        # A filter that says "wait 0 ms" is asked again after that; without it, it would be asked all the time.
+        # A filter that requests a wait of 0 ms is called again after this time; without it, it would be called continuously.
         SHORTEST_MS = 10
         LONGEST_MS = 365 * 86_400_000
         CONTRACT = %i[apply! applied? action timeout cursor].freeze
         private_constant :SHORTEST_MS, :LONGEST_MS, :CONTRACT
 
-        # A filter took out, added or moved records in a way that can't be followed.
+        # Raised when a filter removed, added or moved records in a way that can't be followed.
         class Misused < StandardError
           include Error
         end
@@ -28,7 +28,7 @@ module Penstock
         # @param specs [Array<Routing::Filter>]
         # @param topic [Routing::Topic] handed to factories
         # @param place [Hash] topic and partition, for events
-        # @param default_ms [Integer] length of a pause that a filter asks for without one
+        # @param default_ms [Integer] length of a pause for which a filter sets no timeout
         def initialize(specs, topic:, place:, default_ms:)
           @specs = specs
           @topic = topic
@@ -40,8 +40,8 @@ module Penstock
         def empty? = @specs.empty?
 
         # @param selection [Selection]
-        # @param undecodable [Hash] offsets that no filter gets to see
-        # @raise what a filter raises; the selection is of no use then
+        # @param undecodable [Hash] offsets that no filter sees
+        # @raise what a filter raises; the selection is unusable then
         def call(selection, now_ms, undecodable)
           asked = filters.filter_map { |filter| answer(filter, selection, undecodable) }
           wishes = asked.group_by { |filter| filter.action.to_sym }
@@ -53,15 +53,16 @@ module Penstock
 
         def filters = @filters ||= @specs.map { |spec| spec.keep ? BlockFilter.new(spec.keep) : built(spec.factory) }
 
-        # All that is missing at once.
+        # Reports all missing methods at once.
         def built(factory)
           filter = factory.call(@topic, @place.fetch(:partition))
           missing = CONTRACT.reject { |name| filter.respond_to?(name) }
           return filter if missing.empty?
-          raise Misused, "what a filter's factory made (#{filter.class}) has no #{missing.join(", ")}. Inherit from Penstock::Filter"
+          raise Misused, "#{filter.class}, returned by a filter's factory, has no #{missing.join(", ")}: " \
+            "inherit from Penstock::Filter"
         end
 
-        # @return [Object, nil] the filter, where it asks for something
+        # @return [Object, nil] the filter, if it requests something
         def answer(filter, selection, undecodable)
           given = selection.each_position.reject { |position| undecodable.key?(selection.messages.offset_at(position)) }
           before = given.map { |position| selection.messages[position] }
@@ -92,9 +93,9 @@ module Penstock
             reason: REASON.to_s})
         end
 
-        # A seek past the place another filter waits at would leave records out; that one is asked for again behind the pause.
+        # A seek past the offset at which another filter waits would skip records; the filter requests it again after the pause.
         def seek(selection, filters)
-          cursor = lowest(filters) or raise Misused, "#{filters.first.class}#cursor must be the message to go on at, is nil"
+          cursor = lowest(filters) or raise Misused, "#{filters.first.class}#cursor is nil: return the message to seek to"
           wait = selection.waits_from
           return if wait && cursor.offset > wait
           stop_at(selection, cursor)
@@ -104,7 +105,7 @@ module Penstock
 
         def lowest(filters) = filters.map(&:cursor).compact.min_by(&:offset)
 
-        # What a filter took out at or behind its cursor isn't dropped after all.
+        # Records that a filter removed at or after its cursor aren't dropped.
         def stop_at(selection, cursor)
           return unless cursor
           messages = selection.messages

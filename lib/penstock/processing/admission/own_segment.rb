@@ -5,15 +5,16 @@ require_relative "../../errors"
 module Penstock
   module Processing
     module Admission
-      # `parallel_segments`: each of the groups that a group was split into reads everything and drops what belongs to another.
-      # A record whose segment can't be told belongs to the first, so that one group has it and not all or none; each time an
-      # event says so. The partitioner and the reducer are user code: called on workers only, within {Prepare}.
+      # Implements `parallel_segments`: each of the groups that a group was split into reads everything and drops records of the
+      # other segments. A record whose segment can't be determined belongs to the first, so that exactly one group processes it;
+      # each such record emits an event. The partitioner and the reducer are user code: called on workers only, within
+      # {Prepare}.
       class OwnSegment
         PARTITIONER_ERROR = "parallel_segments.partitioner.error"
         REDUCER_ERROR = "parallel_segments.reducer.error"
         FIRST = 0
 
-        # The reducer answered something that is no segment: without an owner the record would be lost.
+        # Raised when the reducer returns something that isn't a segment: without an owner the record would be lost.
         class NoSegment < StandardError
           include Error
         end
@@ -26,7 +27,7 @@ module Penstock
         end
 
         # @param selection [Selection]
-        # @param undecodable [Hash] offsets that are given to nobody: they go by their raw key
+        # @param undecodable [Hash] offsets for which the partitioner isn't called: their segment depends on their raw key
         def call(selection, undecodable)
           selection.each_position do |position|
             message = selection.messages[position]
@@ -52,8 +53,8 @@ module Penstock
 
         def checked(answer)
           return answer if answer.is_a?(Integer) && answer >= 0 && answer < @segment.count
-          raise NoSegment, "the reducer must answer an Integer from 0 to #{@segment.count - 1} (count - 1), " \
-            "is #{answer.inspect[0, 40]}"
+          raise NoSegment, "the reducer must return an Integer from 0 to #{@segment.count - 1} (count - 1), " \
+            "but returned #{answer.inspect[0, 40]}"
         end
       end
     end

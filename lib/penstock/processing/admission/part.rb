@@ -3,13 +3,13 @@
 module Penstock
   module Processing
     module Admission
-      # A part of a take in which offsets ascend. When the log went backwards, or was fetched again, what was queued before is
-      # taken together with what came after: offsets step back in the middle of one take, and each part is let in by itself.
-      # A frozen view; made where it is needed, for one call.
+      # A part of a take in which offsets ascend. When the log went backwards, or was fetched again, one take contains both the
+      # records queued before and those that came after: offsets step back in the middle of it, and each part is admitted
+      # separately. A frozen view; created where it is needed, for one call.
       class Part
         class << self
           # @param batch [#size, #offset, #to]
-          # @return [Boolean] whether offsets step back somewhere; one comparison for a take without gaps
+          # @return [Boolean] whether offsets step back somewhere; a single comparison for a take without gaps
           def steps_back?(batch)
             return false if batch.is_a?(Part)
             span = batch.to - batch.offset(0)
@@ -17,7 +17,7 @@ module Penstock
             (1...batch.size).any? { |index| batch.offset(index) <= batch.offset(index - 1) }
           end
 
-          # @return [Boolean] whether more of the same take follows
+          # @return [Boolean] whether another part of the same take follows
           def more?(batch) = batch.is_a?(Part) && batch.first_index + batch.size < batch.whole.size
 
           # @return [Array<Part>]
@@ -28,8 +28,8 @@ module Penstock
 
           private
 
-          # As many offsets as the span is long, from its first to its last: with a step back one would be there twice, and
-          # the middle one would be elsewhere.
+          # There are as many offsets as the span is long, from its first to its last: with a step back one of them would occur
+          # twice, and the middle one would have another offset.
           def dense?(batch)
             middle = batch.size / 2
             batch.offset(middle) == batch.offset(0) + middle
@@ -53,7 +53,7 @@ module Penstock
         def leader_epoch(index) = @whole.leader_epoch(@first_index + index)
         def to = offset(@size - 1) + 1
 
-        # Where the source's cursor stood before it isn't known.
+        # The source's cursor before this part is unknown.
         def from = -1001
 
         def context=(context)

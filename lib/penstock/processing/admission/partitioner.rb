@@ -6,24 +6,24 @@ require_relative "../../errors"
 module Penstock
   module Processing
     module Admission
-      # The keys of records where they aren't simply the records' own: a partitioner of the route's, and slots where keys are
-      # bound to them (`distribution: :consistent`). Both may be user code: called on workers only, within {Prepare}.
+      # Computes the keys of records where they aren't simply the records' own: by the route's partitioner, and as slots where
+      # keys are bound to slots (`distribution: :consistent`). Both may be user code: called on workers only, within {Prepare}.
       #
-      # A record without a key (nil) runs alone. The first record of each batch is asked for twice: a partitioner that answers
-      # differently then can't keep anything in order, which is told once for the lane.
+      # A record without a key (nil) runs alone. The partitioner is called twice for the first record of each batch: if it
+      # returns different keys it can't keep anything in order, which is reported once per lane.
       class Partitioner
-        # The partitioner answered two keys for one record.
+        # Raised when the partitioner returned two keys for one record.
         class Unstable < StandardError
           include Error
         end
 
-        # The reducer answered something that is no slot.
+        # Raised when the reducer returned something that isn't a slot.
         class NoSlot < StandardError
           include Error
         end
 
         # @param parallel [Routing::Parallel, nil]
-        # @return [Partitioner, nil] nil where keys can be had without user code
+        # @return [Partitioner, nil] nil where no user code is needed for keys
         def self.for(parallel)
           new(parallel) if parallel && (parallel.partitioner || parallel.consistent?)
         end
@@ -37,9 +37,9 @@ module Penstock
         end
 
         # @param messages [Array<Message>]
-        # @param undecodable [Hash] offsets of records that can't be read: they go by their raw key
+        # @param undecodable [Hash] offsets of records that can't be deserialized: their raw key is used
         # @yieldparam error [Unstable] once
-        # @return [Array<Object>] one key a message
+        # @return [Array<Object>] one key per message
         def call(messages, undecodable, &unstable)
           keys = messages.map { |message| key_of(message, undecodable) }
           check(messages, keys, undecodable, &unstable) unless @checked
@@ -52,8 +52,8 @@ module Penstock
           undecodable.key?(message.offset) ? message.raw_key : own(@partitioner.call(message))
         end
 
-        # Records are found by their key for as long as they are at hand: whoever changes what the partitioner answered, the
-        # consumer or the partitioner itself, mustn't change that. One whose `hash` raises does it here, not on the loop.
+        # Records are found by their key as long as they are buffered: the consumer or the partitioner may change the object
+        # that the partitioner returned, so keep a copy. A key whose `hash` raises fails here, not on the loop.
         def own(key)
           case key
           when String then key.frozen? ? key : key.dup.freeze
@@ -70,10 +70,10 @@ module Penstock
           yield Unstable.new(unstable(messages[position]))
         end
 
-        # No keys in the text: they may be somebody's data.
+        # No keys in the text: they may be personal data.
         def unstable(message)
-          "the partitioner of #{message.topic} (#{place}) answered two different keys for #{message.uid}: records that belong " \
-            "together may run side by side and out of order. Let it depend on nothing but the message: no time, no random " \
+          "the partitioner of #{message.topic} (#{place}) returned two different keys for #{message.uid}: records that belong " \
+            "together may run in parallel and out of order. Let it depend on nothing but the message: no time, no random " \
             "number, no object without its own `eql?` and `hash`"
         end
 
@@ -91,7 +91,7 @@ module Penstock
         end
 
         def no_slot(slot)
-          "the reducer must answer an Integer from 0 to #{@slots - 1} (max_partitions - 1), is #{slot.inspect[0, 40]}"
+          "the reducer must return an Integer from 0 to #{@slots - 1} (max_partitions - 1), but returned #{slot.inspect[0, 40]}"
         end
 
         def slot(key) = Zlib.crc32(key.to_s) % @slots

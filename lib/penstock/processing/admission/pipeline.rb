@@ -9,12 +9,12 @@ require_relative "throttle"
 module Penstock
   module Processing
     module Admission
-      # Whether records may go in now: the built-in steps of a route in their order, each narrowing what the one before left.
-      # Pure: it is handed both clocks and answers with a {Run}, which others act on.
+      # Decides whether records may be admitted now: runs the built-in steps of a route in their order, each narrowing the
+      # result of the one before. Pure: both clocks are arguments, and the result is a {Run} that the caller acts on.
       #
-      # One a lane, because steps remember; called on the lane's poll loop. It lives as long as the assignment.
+      # One per lane, because steps keep state; called on the lane's poll loop. It lives as long as the assignment.
       class Pipeline
-        # What is too old needn't wait, and what waits needn't be counted.
+        # Expired records needn't wait, and waiting records needn't be counted.
         STEPS = {
           expire_in: ->(ttl_ms) { Expire.new(ttl_ms) },
           delay_by: ->(delay_ms) { Delay.new(delay_ms) },
@@ -39,22 +39,22 @@ module Penstock
           @held_at = nil
         end
 
-        # @param messages [Messages] the head of what waits: what `rest` left the last time, then what follows it
+        # @param messages [Messages] the head of what waits: the previous `rest`, then the records after it
         # @param now_ms [Integer] monotonic
         # @param wall_ms [Integer] ms since the epoch
-        # @param keys [Array<Object>, nil] what {Prepare} computed, one a record
+        # @param keys [Array<Object>, nil] the keys {Prepare} computed, one per record
         # @return [Run] its hold always has an end
         def call(messages, now_ms, wall_ms, keys = nil) = narrow(@steps, messages, now_ms, wall_ms, keys)
 
-        # Looks again at records that went in before and waited for others, or for their next attempt. None of them waits any
-        # longer for it, but they may be dropped.
+        # Checks records again that were admitted before and waited for others, or for their next attempt. None of them waits
+        # longer because of it, but they may be dropped.
         # @return [Run]
         def again(messages, now_ms, wall_ms, keys = nil) = narrow(@again, messages, now_ms, wall_ms, keys)
 
         # @return [Boolean] whether {#again} could drop anything
         def again? = !@again.empty?
 
-        # The lane goes on elsewhere, after a seek or because its log went backwards.
+        # The lane continues elsewhere, after a seek or because its log went backwards.
         def reset
           @held_at = nil
           @steps.each(&:reset)
@@ -71,7 +71,7 @@ module Penstock
           selection.run.tap { |run| dropped(run) unless run.dropped.empty? }
         end
 
-        # Told once for each record that the lane stands at, however often it is looked at.
+        # Emits one event for each record at which the lane waits, however often it is looked at.
         def held(selection, position, now_ms)
           offset = selection.messages.offset_at(position)
           return if @held_at == offset

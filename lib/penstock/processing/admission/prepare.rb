@@ -8,10 +8,10 @@ require_relative "selection"
 module Penstock
   module Processing
     module Admission
-      # What {Prepare} hands back: as {Run}, and the error that made it let nothing in. `keys` are nil where division needs none
-      # or takes the records' own. `rest` is to be prepared again when the hold has ended. A frozen value.
+      # The result of {Prepare}: like {Run}, plus the error because of which nothing was admitted. `keys` are nil where division
+      # needs none or uses the records' own. `rest` is prepared again when the hold has ended. A frozen value.
       Prepared = Struct.new(:messages, :keys, :rest, :dropped, :hold, :seek_to, :events, :error, keyword_init: true) do
-        # A wait is as long as it was asked for from when user code has answered, however long that took.
+        # Starts the hold when user code has returned, however long that took, so that it has its full length.
         # @param took_ms [Integer]
         # @return [Prepared]
         def behind(took_ms)
@@ -21,15 +21,15 @@ module Penstock
         end
       end
 
-      # The part of admission that is user code, over records that were taken: what tells segments apart, the route's own
-      # filters, then its partitioner.
+      # Runs the part of admission that is user code, on records that were taken: the segment's partitioner and reducer, the
+      # route's own filters, then its partitioner.
       #
-      # One a lane, for as long as it is assigned; called by workers, by one at a time and in the order of the records. What user
-      # code raises lets nothing in: the same records are prepared again after a back-off, with one error event each time. Only
-      # what stops a process or a unit (`Interrupted`, `SystemExit`, …) gets out.
+      # One per lane, for as long as it is assigned; called by workers, by one at a time and in the order of the records. An
+      # error in user code admits nothing: the same records are prepared again after a back-off, with one error event each time.
+      # Only errors that stop a process or a unit (`Interrupted`, `SystemExit`, …) are raised to the caller.
       #
-      # A record that can't be deserialized mustn't stop the others for ever: it goes past filters and partitioner (by its raw
-      # key) and fails where records fail, in its consumer.
+      # A record that can't be deserialized mustn't stop the others forever: it bypasses filters and partitioner (by its raw
+      # key) and fails in its consumer, like other failing records.
       class Prepare
         REASON = :prepare
         FILTER_ERROR = "filtering.error"
@@ -39,7 +39,7 @@ module Penstock
         # @param topic_name [String]
         # @param partition [Integer]
         # @param backoff [Backoff]
-        # @return [Prepare, nil] nil where the route has nothing of the kind
+        # @return [Prepare, nil] nil where the route has no such user code
         def self.for(topic, topic_name:, partition:, backoff:)
           place = {topic: topic_name, partition: partition}.freeze
           specs = topic.features[:filter] || []
@@ -53,7 +53,7 @@ module Penstock
 
         # @param place [Hash] topic and partition, for events
         # @param backoff [Backoff]
-        # @param segment [OwnSegment, nil] goes first: nothing else is asked about what belongs to another group
+        # @param segment [OwnSegment, nil] called first: records of another group's segment aren't passed to any other user code
         # @param filters [Filters, nil]
         # @param partitioner [Partitioner, nil]
         def initialize(place:, backoff:, segment: nil, filters: nil, partitioner: nil)
@@ -74,7 +74,7 @@ module Penstock
             @failing = FILTER_ERROR
             prepared(messages, now_ms, undecodable).tap { @failures = 0 }
           rescue StandardError, ScriptError, SystemStackError => error
-            # Ends: each time round one record more goes past.
+            # Terminates: each retry bypasses one more record.
             retry if goes_past(error, messages, undecodable)
             failed(error, messages, now_ms)
           end

@@ -6,14 +6,14 @@ module Penstock
   module Processing
     module Admission
       # The value that steps narrow one after another: records by position, which of them are dropped, from which one on they
-      # wait, and until when. What waits is always a tail, so that no record overtakes another.
+      # wait, and until when. Waiting records are always a tail, so that no record overtakes another.
       #
-      # Made for one call and thrown away by the thread that made it.
+      # Created for one call, used and discarded by the same thread.
       class Selection
         attr_reader :messages, :keys, :hold, :seek_to, :events
 
         # @param messages [Messages]
-        # @param keys [Array<Object>, nil] one a record
+        # @param keys [Array<Object>, nil] one per record
         def initialize(messages, keys = nil)
           @messages = messages
           @keys = keys
@@ -24,7 +24,7 @@ module Penstock
           @events = []
         end
 
-        # @yieldparam position [Integer] of every record that goes in as things stand
+        # @yieldparam position [Integer] of every record that would be admitted so far
         def each_position
           return enum_for(:each_position) unless block_given?
           position = 0
@@ -34,10 +34,10 @@ module Penstock
           end
         end
 
-        # @return [Integer] how many records go in as things stand
+        # @return [Integer] number of records that would be admitted so far
         def size = @dropped ? each_position.count : @limit
 
-        # @param position [Integer] of a record that nobody will run
+        # @param position [Integer] of a record that will never run
         def drop(position)
           (@dropped ||= {})[position] = true
         end
@@ -47,7 +47,7 @@ module Penstock
           @limit = [@limit, position].min
         end
 
-        # As {#wait_from}, and what was dropped from there on waits too.
+        # As {#wait_from}; records dropped from there on wait too.
         # @param position [Integer]
         def all_wait_from(position)
           wait_from(position)
@@ -57,14 +57,14 @@ module Penstock
         # @return [Integer, nil] offset of the first record that waits
         def waits_from = (@limit < @messages.size) ? @messages.offset_at(@limit) : nil
 
-        # The lane is held; of several holds the one that ends first counts, for then everything is looked at again.
+        # Holds the lane. The hold that ends first counts, because everything is looked at again then.
         # @param reason [Symbol]
         # @param at_ms [Integer] monotonic
         def hold_until(reason, at_ms)
           @hold = [reason, at_ms].freeze if @hold.nil? || at_ms < @hold.last
         end
 
-        # @param offset [Integer] where the lane goes on; of several the lowest, so that nothing is left out
+        # @param offset [Integer] where the lane continues; the lowest of several counts, so that nothing is skipped
         def seek(offset)
           @seek_to = [@seek_to, offset].compact.min
         end
@@ -87,7 +87,7 @@ module Penstock
         def waiting = @waiting ||= without_dropped(@limit...@messages.size)
         def without_dropped(range) = @dropped ? range.reject { |position| @dropped.key?(position) } : range
 
-        # Records side by side stay a slice of their batch, which costs nothing.
+        # Adjacent records stay a slice of their batch, which costs nothing.
         def taken(positions)
           return @messages if positions.size == @messages.size
           return @messages.slice(positions.first || 0, positions.size) if contiguous?(positions)

@@ -9,10 +9,10 @@ require_relative "part"
 module Penstock
   module Processing
     module Admission
-      # Lets a take into its lane: decides from where it begins whether its records follow, repeat or contradict what the ledger
-      # knows, moves the ledger and fills the backlog. Answers with effects for what must happen outside.
+      # Admits a take into its lane: decides from its first offset whether its records follow, repeat or contradict what the
+      # ledger knows, moves the ledger and fills the backlog. Returns effects for everything that must happen outside the lane.
       #
-      # A take that does not begin at the ledger's tail is never admitted: it would make lost records look like a gap.
+      # A take that does not begin at the ledger's tail is never admitted: lost records would look like a gap.
       class Take
         # librdkafka's number for "the offset is out of range and the policy is `error`".
         AUTO_OFFSET_RESET = -140
@@ -32,7 +32,7 @@ module Penstock
           elsewhere = lane.take_begin
           return [Effect::Seek.new(elsewhere, :newcomer)] if elsewhere
           effects = batch.size.zero? ? [] : records(lane, batch, low)
-          effects += ended(lane, batch.eof, low) if batch.eof && effects.grep(Effect::Seek).empty? # what was refused is no gap
+          effects += ended(lane, batch.eof, low) if batch.eof && effects.grep(Effect::Seek).empty? # rejected records aren't a gap
           lane.align unless batch.to == lane.next_take
           batch.error ? effects + failed(lane, batch.error) : effects
         rescue LaneDiscontinuity => error
@@ -54,16 +54,16 @@ module Penstock
           expired(lane, first, expected, low)
         end
 
-        # Records come again, but retention was faster, and where they began the library found nothing. It then goes on where the
-        # policy says, which may be the end: what lies between was not read.
-        # @return [Integer, nil] how many records of the take come before the low watermark, where it has stepped over that
+        # Records are being read again, but retention deleted them first, and the library found nothing at their start. It then
+        # continues where the policy points, which may be the end: the records in between were not read.
+        # @return [Integer, nil] number of records of the take before the low watermark, if it skipped records at that watermark
         def still_there(lane, batch, expected, low)
           return unless left_out?(lane, expected, low) && !batch.is_a?(Part)
           index = (0...batch.size).find { |each| batch.offset(each) > low }
           index if index && (index.zero? ? expected : batch.offset(index - 1) + 1) < low
         end
 
-        # @return [Boolean] whether some of what comes again may be there, but not from where it was to be read
+        # @return [Boolean] whether records to be read again may still exist, but later than the offset to read from
         def left_out?(lane, from, low) = !low.nil? && low > from && low < lane.ledger.tail
 
         def reset_again(lane, batch, known, low)
@@ -74,14 +74,14 @@ module Penstock
           go_on_at(lane, low)
         end
 
-        # @param low [Integer] from there on it is read once more
+        # @param low [Integer] offset from which records are read once more
         def go_on_at(lane, low)
           from = lane.next_take
           lane.gone_until(low)
           [*expired(lane, low, from, low), Effect::Seek.new(low, :redelivery)]
         end
 
-        # The source has seen the end of the partition: what was to come again and hasn't is gone.
+        # The source has reached the end of the partition: records that should have been redelivered by now are gone.
         def ended(lane, eof, low)
           from = lane.redelivery.position
           effects = (from && eof > from) ? over(lane, eof, from, low) : []
@@ -95,7 +95,7 @@ module Penstock
           expired(lane, [eof, lane.ledger.tail].min, from, low)
         end
 
-        # Nothing was committed here and nothing taken: the source's start is ours.
+        # Nothing was committed here and nothing taken: the source's start becomes the ledger's.
         def begin_at(lane, batch, first)
           lane.ledger.reset(first)
           accept(lane, batch, first, messages(batch))
@@ -105,11 +105,11 @@ module Penstock
         def accept(lane, batch, from, messages)
           batch.context = Messages::Context.new(lane.topic.deserializers, @clock.wall_ms, lane.marks)
           lane.redelivery.reading? ? again(lane, batch, messages) : fresh(lane, batch, from, messages)
-          # Whether what follows in the same take repeats is judged by where the take before this one began.
+          # The start of the previous take decides whether the next part of this take is a repeat.
           Part.more?(batch) ? lane.fresh? : lane.took(from)
         end
 
-        # What a former owner completed beyond the committed offset doesn't run again.
+        # Records that a former owner completed beyond the committed offset don't run again.
         def fresh(lane, batch, from, messages)
           complete = admit(lane, batch, from, messages)
           lane.leader_epochs.record(batch)
@@ -117,7 +117,7 @@ module Penstock
           lane.intake.push(messages)
         end
 
-        # Records that come again after an error were admitted before; others may follow them in the same take.
+        # Records redelivered after an error were admitted before; new ones may follow them in the same take.
         def again(lane, batch, messages)
           messages = lane.take_again(messages)
           unless messages.empty?
@@ -136,7 +136,7 @@ module Penstock
           Messages.new(batch.whole, batch.first_index, batch.size, scheduled_ms: @clock.wall_ms)
         end
 
-        # The cursor lives in the source; when it stood elsewhere than our tail, records were taken and never got here.
+        # The source owns the cursor; if it wasn't at our tail, records were taken and never reached us.
         def check_cursor(lane, batch, expected)
           return if batch.from.negative? || batch.from == expected
           raise LaneDiscontinuity.new(topic: lane.topic_name, partition: lane.partition, expected: expected,
@@ -149,24 +149,24 @@ module Penstock
           reset(lane, batch, first, expected)
         end
 
-        # Prefetched again after a rebalance: what is below the tail was seen before.
+        # Prefetched again after a rebalance: records below the tail were seen before.
         def repeats(lane, batch, expected)
           rest = messages(batch).from_offset(expected)
           accept(lane, batch, expected, rest) unless rest.empty?
           []
         end
 
-        # The log went backwards without a seek of ours: the topic was made anew, or records were truncated.
+        # The log went backwards without a seek of ours: the topic was re-created, or records were truncated.
         def reset(lane, batch, first, expected)
           lane.reincarnate(first)
           accept(lane, batch, first, messages(batch))
           [moved(lane, expected, first, expected - first, "the log went backwards")]
         end
 
-        # Records between the tail and the low watermark fell to retention before anybody read them.
+        # Retention deleted records between the tail and the low watermark before they were read.
         def expired(lane, first, expected, low)
           return [] unless low && low > expected && first > expected
-          [moved(lane, expected, first, [low, first].min - expected, "records fell to retention")]
+          [moved(lane, expected, first, [low, first].min - expected, "retention deleted records")]
         end
 
         def moved(lane, old, new, count, reason)
@@ -174,8 +174,8 @@ module Penstock
             new_offset: new, count: count, reason: reason})
         end
 
-        # The library goes on by itself after any error of a partition but one: without a policy for an offset out of range it
-        # stops fetching until the partition is assigned anew.
+        # The library continues by itself after any error of a partition except one: without a policy for an offset out of range
+        # it stops fetching until the partition is assigned again.
         def failed(lane, error)
           number, message = error
           hold = Effect::Hold.new(:critical, nil) if number == AUTO_OFFSET_RESET

@@ -3,19 +3,19 @@
 module Penstock
   module Processing
     module Admission
-      # `throttle`: at most `limit` records of the lane go in within any `interval` ms. When they are used up the lane is held
-      # until the first of them are that long ago; a burst comes in again as a whole.
+      # Implements `throttle`: admits at most `limit` records of the lane within any `interval` ms. When they are used up the
+      # lane is held until the first of them are that old; a burst is then admitted again as a whole.
       #
-      # Counts what goes in for the first time; retries wait their back-off instead. Counts are kept in entries of a fraction of
-      # the interval, so that a lane costs a few numbers whatever the limit.
+      # Counts records that are admitted for the first time; retries wait their back-off instead. Counts are kept in entries of
+      # a fraction of the interval, so that a lane needs only a few numbers, however high the limit.
       #
-      # One a lane, called on its poll loop. A new assignment begins at zero.
+      # One per lane, called on its poll loop. A new assignment begins at zero.
       class Throttle
         REASON = :throttle
         ENTRIES = 32
         private_constant :ENTRIES
 
-        # Records that went in from `first_ms` to `last_ms`.
+        # Records that were admitted from `first_ms` to `last_ms`.
         Entry = Struct.new(:first_ms, :last_ms, :count)
         private_constant :Entry
 
@@ -29,7 +29,7 @@ module Penstock
           @used = 0
         end
 
-        # @param selection [Selection] narrowed by all other steps, because what is left is counted
+        # @param selection [Selection] already narrowed by all other steps: the records that are left are counted
         # @return [Integer, nil] position of the first record that waits
         def call(selection, now_ms, _wall_ms)
           forget(now_ms)
@@ -44,7 +44,7 @@ module Penstock
 
         def again? = false
 
-        # A seek is no way around the limit.
+        # A seek doesn't reset the limit.
         def reset = nil
 
         private

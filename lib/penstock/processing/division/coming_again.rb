@@ -3,36 +3,36 @@
 module Penstock
   module Processing
     module Division
-      # Manual offsets where keys run side by side: what comes again after an error. It is all in memory, for records whose unit
-      # has ended stay with their unit until they are marked. Part of {Rolling}.
+      # Finds the records to redeliver after an error, with manual offsets where keys run in parallel. All of them are in
+      # memory, because records whose unit has ended stay with their unit until they are marked. Part of {Rolling}.
       #
-      # A consumer may have lost what it held: the records of the failed key, and those of every unit it has had since it last
-      # failed ({Unit#instance}), whatever their keys are. Of each such key everything unmarked comes again from the first of
-      # those records on, so that its order stands. A key of which a unit is out is waited for.
+      # A consumer may have lost the records it held: those of the failed key, and those of every unit it has had since it last
+      # failed ({Unit#instance}), for all its keys. For each such key everything unmarked is redelivered from the first of those
+      # records on, so that its order is kept. A key with a unit still out is waited for.
       module ComingAgain
         # @param failed [Unit, nil] nil: a call without records failed; nothing else of the lane runs
         # @param lane [Lane]
-        # @return [Array<Integer>] offsets of records of other units that come again now
+        # @return [Array<Integer>] offsets of records of other units that are redelivered now
         def come_again(failed, lane)
           lost = lost_with(failed, lane)
           first = lost.group_by(&:key).transform_values { |units| units.map { |unit| unit.messages.first_offset }.min }
-          lost.each { |unit| unit.instance = nil unless held_by_another?(unit, failed) } # from here on nobody holds these
+          lost.each { |unit| unit.instance = nil unless held_by_another?(unit, failed) } # no consumer holds them any more
           ended = @unmarked.keys.group_by(&:key)
           back = first.flat_map { |key, from| bring_back(key, from, ended[key], lane) }
           back - (failed ? failed.messages.offsets : [])
         end
 
         # @param unit [Unit]
-        # @return [Array<Unit>] others that the same consumer has had, and may hold records of
+        # @return [Array<Unit>] other units that the same consumer has had, and whose records it may hold
         def held_with(unit)
           return [] unless unit.instance
           each_unit.select { |each| !each.equal?(unit) && held?(each, unit.instance) }
         end
 
-        # @yieldparam unit [Unit] that is out, or has ended and isn't marked to its end
+        # @yieldparam unit [Unit] that is out, or has ended with unmarked records
         def each_unit(&) = [*@out.keys, *@unmarked.keys].each(&)
 
-        # @return [Boolean] whether records whose unit has ended aren't marked, and would come again after an error
+        # @return [Boolean] whether records of ended units are unmarked, and would be redelivered after an error
         def any_unmarked?(lane)
           @unmarked.each_key.any? do |unit|
             !lane.carries?(unit.marks) && unit.messages.offsets.any? { |offset| wanted?(offset, lane) }
@@ -50,21 +50,21 @@ module Penstock
 
         private
 
-        # Units that have ended, and those whose outcome may be on its way. What an open transaction marks isn't among them as
-        # long as its end isn't known.
+        # Units that have ended, and those whose outcome may be on its way. Units marked by an open transaction aren't included
+        # until its end is known.
         def lost_with(failed, lane)
           units = each_unit.select { |unit| unit.incarnation == lane.incarnation && !lane.carries?(unit.marks) }
           return units unless failed
           units.select { |unit| unit.key == failed.key || (failed.instance && held?(unit, failed.instance)) }
         end
 
-        # Another consumer is at work on what the failed one has lost, too, and may fail with what it held before.
+        # Another consumer is working on records that the failed one has lost, too, and may fail with what it held before.
         def held_by_another?(unit, failed) = !failed.nil? && @out.key?(unit) && !failed.instance.equal?(unit.instance)
 
-        # The unit, or one of before that left the same records in the same cell.
+        # Whether it has the unit, or had an earlier one that left the same records in the same cell.
         def held?(unit, instance) = instance.equal?(unit.instance) || (unit.marks&.held_by?(instance) || false)
 
-        # @param ended [Array<Unit>, nil] of the key, with something unmarked
+        # @param ended [Array<Unit>, nil] of the key, with unmarked records
         # @return [Array<Integer>] offsets of the records
         def bring_back(key, from, ended, lane)
           run = @runs[key]
@@ -80,7 +80,7 @@ module Penstock
           []
         end
 
-        # Marks of its messages don't count from here on; those that were made do.
+        # Marks of its messages don't count from here on; earlier marks do.
         def close(unit, lane)
           unit.marks.close
           lane.take_marks(nil, unit)

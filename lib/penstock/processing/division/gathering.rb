@@ -5,12 +5,12 @@ require_relative "../../messages/listed"
 module Penstock
   module Processing
     module Division
-      # `batch min:, within:` before a division of either kind: what was let in gathers here until `min` records are there, or
-      # until `within` ms have passed since the first of them. More is taken meanwhile, and nothing waits twice: what failed, or
-      # was called back, is the division's and runs as ever.
+      # Implements `batch min:, within:`, in front of a division of either kind: admitted records gather here until there are
+      # `min` of them, or until `within` ms have passed since the first. More is taken meanwhile, and nothing waits twice:
+      # records that failed or were called back belong to the division and run as usual.
       #
-      # Units are cut from what gathered together, so that a bulk insert gets its `min` although they came one by one. What is
-      # left over of a full unit and is less than `min` goes on gathering. Owned by its lane, like the division behind it.
+      # Units are cut from records that gathered together, so that a bulk insert gets its `min` even if they arrived one by one.
+      # A remainder of full units that is less than `min` keeps gathering. Owned by its lane, like the division that it feeds.
       class Gathering
         %i[
           rolling? quick? width width= look_ahead waiting? next_unit fresh? probe took returned take_back requeue isolate calls=
@@ -46,13 +46,13 @@ module Penstock
           let_go(enough) if @messages.size >= @min
         end
 
-        # @return [Boolean] whether nothing is at hand
+        # @return [Boolean] whether nothing is buffered
         def empty? = @messages.empty? && @division.empty?
 
-        # @return [Integer] records at hand
+        # @return [Integer] buffered records
         def size = @messages.size + @division.size
 
-        # @return [Integer, nil] the first record at hand
+        # @return [Integer, nil] offset of the first buffered record
         def first_offset = @division.first_offset || @messages.first&.offset
 
         # @return [Integer, nil] monotonic ms
@@ -70,13 +70,13 @@ module Penstock
           @division.rejoin(cell)
         end
 
-        # What is at hand is read again, and isn't gathered a second time.
+        # Buffered records are read again, and aren't gathered a second time.
         def discard
           forget
           @division.discard
         end
 
-        # Nothing that was at hand counts any more.
+        # Drops everything that was buffered.
         def clear
           forget
           @division.clear
@@ -93,13 +93,13 @@ module Penstock
           @due = nil
         end
 
-        # @return [Integer] records: full units, and what is left if it makes one of its own
+        # @return [Integer] number of records: full units, plus the remainder if it is at least `min`
         def enough
           left = @messages.size % @max
           (left < @min) ? @messages.size - left : @messages.size
         end
 
-        # The time of what stays behind begins anew.
+        # The wait of the remaining records starts again.
         def let_go(count)
           going, keys = @messages.shift(count), @keys.shift(count)
           @due = @messages.empty? ? nil : @clock.monotonic_ms + @within

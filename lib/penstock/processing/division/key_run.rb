@@ -3,17 +3,17 @@
 module Penstock
   module Processing
     module Division
-      # The records of one key that are at hand, in offset order, and why they may not run now: a unit of the key is out, the key
-      # is parked (until a time, or until it is released), or a unit of an earlier assignment still runs with it.
+      # Holds the buffered records of one key, in offset order, and the reasons they may not run now: a unit of the key is out,
+      # the key is parked (until a time, or until it is released), or a unit of an earlier assignment still runs with it.
       class KeyRun
-        # What a key has at hand that has nothing: most keys get no second record before the first is done with.
+        # Shared by keys without buffered records: most keys get no second record before the first is complete.
         NONE = [].freeze
         private_constant :NONE
 
         attr_reader :key, :messages
         attr_accessor :queued
 
-        # @return [Boolean] whether a unit of it is out
+        # @return [Boolean] whether a unit of the key is out
         attr_accessor :busy
 
         # @return [Symbol, nil] why it is parked
@@ -25,13 +25,13 @@ module Penstock
         # @return [Integer, nil] up to and including this offset records run one by one
         attr_reader :isolate_through
 
-        # @return [Integer, nil] once the unit that is out has been settled everything unmarked from there on comes again
+        # @return [Integer, nil] once the unit that is out is settled, everything unmarked from this offset on is redelivered
         attr_accessor :again_from
 
-        # @return [Boolean] whether records of it came back since its last unit was cut
+        # @return [Boolean] whether records of the key came back since its last unit was cut
         attr_accessor :returned
 
-        # @return [Boolean] whether its records have to wait with bytes of their own
+        # @return [Boolean] whether its waiting records need bytes of their own
         attr_accessor :detached
 
         def initialize(key)
@@ -44,22 +44,22 @@ module Penstock
 
         def ready? = !@busy && !@parked && @blocked.zero? && !@messages.empty?
 
-        # @return [Boolean] whether nothing is known of the key any more
+        # @return [Boolean] whether there is no state left for the key
         def idle? = @messages.empty? && !@busy && !@parked && @blocked.zero? && @again_from.nil?
 
-        # @param message [KeyedMessage] behind everything at hand
+        # @param message [KeyedMessage] follows everything buffered
         def add(message)
           @messages.equal?(NONE) ? @messages = [message] : @messages << message
         end
 
-        # @param messages [Array<KeyedMessage>] before everything at hand
+        # @param messages [Array<KeyedMessage>] come before everything buffered
         def put_back(messages)
           messages = messages.map(&:detached) if @detached
           @messages = messages + @messages
         end
 
-        # Records come again, in their order among those at hand.
-        # @param messages [Array<KeyedMessage>] none of which is at hand
+        # Redelivered records are sorted in among the buffered ones.
+        # @param messages [Array<KeyedMessage>] none of which is buffered
         def merge(messages)
           messages = messages.map(&:detached) if @detached
           @messages = (messages + @messages).sort_by(&:offset)
@@ -73,7 +73,7 @@ module Penstock
         end
 
         # @param max [Integer]
-        # @return [Array<KeyedMessage>] what runs next
+        # @return [Array<KeyedMessage>] the records that run next
         def cut(max)
           max = isolated(max) if @isolate_through
           return @messages.shift(max) if @messages.size > max
@@ -81,7 +81,7 @@ module Penstock
           cut
         end
 
-        # Forgets what is at hand; what is out stays out.
+        # Forgets buffered records; a unit that is out stays out.
         def clear
           @messages = NONE
           @parked = nil

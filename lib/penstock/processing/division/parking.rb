@@ -3,7 +3,7 @@
 module Penstock
   module Processing
     module Division
-      # Keys that wait, with the time (monotonic ms) each ends waiting by itself, or nil when somebody else ends it.
+      # Holds the parked keys, each with the time (monotonic ms) at which its wait ends, or nil if only a release ends it.
       class Parking
         def initialize
           @due = {}.compare_by_identity
@@ -23,7 +23,7 @@ module Penstock
         end
 
         # @param at [Integer]
-        # @return [Boolean] whether the key ends waiting by itself, and before that
+        # @return [Boolean] whether the key's wait ends by itself before that time
         def sooner?(run, at) = (due = @due[run]) ? due < at : false
 
         # @param run [KeyRun]

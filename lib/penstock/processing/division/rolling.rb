@@ -10,28 +10,29 @@ require_relative "parking"
 module Penstock
   module Processing
     module Division
-      # Keys side by side, each in its own order, with no barrier between takes. A unit is what is at hand of *one* key; as long
-      # as it is out nothing else of that key is. A key that fails is parked with its own back-off while the others go on. By
-      # message it is the same with every record as a key of its own.
+      # Runs keys in parallel, each in its own order, with no barrier between takes. A unit consists of the buffered records of
+      # *one* key; while it is out no other unit of that key is. A key that fails is parked with its own back-off while the
+      # others continue. With `by: :message` every record is treated as a key of its own.
       #
-      # How many records are at hand is bounded by the window: what is admitted and incomplete, whether it waits, runs or is
+      # The window bounds the number of buffered records: those that are admitted and incomplete, whether waiting, running or
       # parked. Owned by its lane.
       class Rolling
         include ComingAgain
 
-        # Units handed out beyond those that may run: one a worker and a few, so that none waits for a turn of the loop. It grows
-        # while units are quick, because a turn costs more than they do, and shrinks at once when they aren't.
+        # Units handed out beyond those that may run: one per worker and a few more, so that no worker waits for an iteration of
+        # the poll loop. The number grows while units are quick, because an iteration costs more than they do, and shrinks at
+        # once when they aren't.
         SPARE = 2
         MOST_AHEAD = 512
         QUICK_US = 1_000
-        # Units that take less than this wait for nothing: another worker would only take turns with the first.
+        # Units quicker than this don't wait: another worker would only alternate with the first.
         BUSY_US = 150
 
         # @param max [Integer] most records of a unit
         # @param width [Integer] units that may run at once
-        # @param window_records [Integer] incomplete records at hand
+        # @param window_records [Integer] most incomplete records
         # @param window_bytes [Integer]
-        # @param each [Boolean] every record is a key of its own
+        # @param each [Boolean] treat every record as a key of its own
         def initialize(max:, width:, window_records:, window_bytes:, each: false)
           @max = max
           @window_records = window_records
@@ -48,7 +49,7 @@ module Penstock
           @time_us = QUICK_US
         end
 
-        # @return [Boolean] whether units are over before another worker would have begun
+        # @return [Boolean] whether units end before another worker would have begun
         def quick? = @time_us < BUSY_US
 
         def rolling? = true
@@ -56,7 +57,7 @@ module Penstock
         # @return [Integer] units that may run at once
         attr_reader :width
 
-        # @param width [Integer] from now on; what is out stays out
+        # @param width [Integer] from now on; units that are out stay out
         def width=(width)
           @width = width
           @look_ahead = @least_ahead = width + SPARE
@@ -64,7 +65,7 @@ module Penstock
         end
 
         # @param messages [Messages] records that follow everything pushed before
-        # @param keys [Array<Object>, nil] of the partitioner; nil: the records' own
+        # @param keys [Array<Object>, nil] the partitioner's; nil: the records' own
         # @param lane [Lane]
         def push(messages, keys, lane)
           messages.size.times do |index|
@@ -77,10 +78,10 @@ module Penstock
           end
         end
 
-        # @return [Boolean] whether nothing is at hand
+        # @return [Boolean] whether nothing is buffered
         def empty? = @runs.empty?
 
-        # @return [Integer] records at hand, those that run left out
+        # @return [Integer] buffered records, without those that run
         def size = @runs.sum { |_key, run| run.messages.size }
 
         # @return [Boolean] whether a unit may be cut
@@ -91,7 +92,7 @@ module Penstock
           !@ready.empty?
         end
 
-        # Takes when what is ready runs low, and enough at once to be worth a turn.
+        # Takes when few keys are ready, and enough at once to be worth an iteration.
         # @return [Integer] records to take from the source
         def wanted(lane)
           return 0 if @ready.size >= @least_ahead || @bytes >= @window_bytes
@@ -114,7 +115,7 @@ module Penstock
         def fresh?(lane) = !fresh_run(lane).nil?
 
         # @param lane [Lane]
-        # @return [Unit] of one record: the first of a key that has a fresh one, else of the key whose turn it is
+        # @return [Unit] of one record: the first of a key that has a fresh one, else of the next key
         def probe(lane)
           run = fresh_run(lane) || (@collapse_through ? first_run : @ready.first)
           isolate(run.key, run.messages.first.offset)
@@ -122,14 +123,14 @@ module Penstock
           cut(@ready.delete(run), 1, lane)
         end
 
-        # @param time_us [Integer] what a unit took
+        # @param time_us [Integer] duration of a unit
         def took(time_us)
           @time_us += (time_us - @time_us) / 8
           wanted = (time_us < QUICK_US) ? @look_ahead + 1 : @look_ahead / 2
           @look_ahead = wanted.clamp(@least_ahead, @most_ahead)
         end
 
-        # A unit came back, run or not. With manual offsets its cell counts as long as something of it is unmarked.
+        # A unit came back, run or not. With manual offsets its cell counts as long as some of its records are unmarked.
         def returned(unit)
           run = @out.delete(unit)
           @unmarked[unit] = true if unit.lane.topic.manual_offset_management? && unit.incarnation == unit.lane.incarnation
@@ -138,7 +139,7 @@ module Penstock
           rest(run)
         end
 
-        # Units that never started come back.
+        # Requeues units that never started.
         # @param units [Array<Unit>]
         def take_back(units)
           units.each do |unit|
@@ -156,17 +157,17 @@ module Penstock
           enqueue(run)
         end
 
-        # Records of the key are cut one by one, from one offset up to and including another.
+        # Cuts records of the key one by one, from one offset up to and including another.
         def isolate(key, through, from = nil) = run_of(key).isolate(through, from)
 
-        # Up to and including the offset records run one by one, in the partition's order; what is out ends first.
+        # Runs records up to and including the offset one by one, in the partition's order; units that are out end first.
         def collapse(through)
           @collapse_through = [@collapse_through, through].compact.max
         end
 
-        # The key waits; the others go on.
+        # Parks the key; the others continue.
         # @param reason [Symbol]
-        # @param at [Integer, nil] monotonic ms at which it ends by itself
+        # @param at [Integer, nil] monotonic ms at which the wait ends by itself
         def park(key, reason, at)
           run = run_of(key)
           run.detached = true
@@ -183,14 +184,14 @@ module Penstock
           true
         end
 
-        # @return [Integer, nil] monotonic ms at which the next key ends waiting by itself
+        # @return [Integer, nil] monotonic ms at which the next key's wait ends by itself
         def next_due = @parking.next_due
 
         # @param now [Integer] monotonic ms
         def expire(now) = @parking.expire(now) { |run| freed(run) }
 
-        # Cells of units that were not read to their end.
-        # @param base [Integer] nothing below it is incomplete
+        # Yields units whose cells may have marks that haven't been read.
+        # @param base [Integer] everything below it is complete
         # @yieldparam unit [Unit]
         def each_mark(base, &)
           @out.each_key(&)
@@ -199,11 +200,11 @@ module Penstock
           @unmarked.keys.each(&)
         end
 
-        # Nothing of the unit is incomplete any more.
+        # All records of the unit are complete.
         def done(unit) = @unmarked.delete(unit)
 
         # @param offset [Integer]
-        # @return [Boolean] whether its unit has ended and left it unmarked
+        # @return [Boolean] whether its unit has ended without marking it
         def unmarked?(offset)
           @unmarked.each_key.any? { |unit| unit.messages.offsets.include?(offset) } && @out.each_key.none? do |unit|
             unit.messages.offsets.include?(offset)
@@ -216,7 +217,7 @@ module Penstock
         # @return [Integer, nil]
         def first_offset = nil
 
-        # @return [Array<Object>] keys of units that are out, once for each
+        # @return [Array<Object>] keys of units that are out, one per unit
         def busy_keys = @out.keys.select(&:consume?).map(&:key)
 
         # Units of an earlier assignment still run with these keys.
@@ -229,7 +230,7 @@ module Penstock
           rest(run)
         end
 
-        # Nothing that was at hand counts any more; what is out still keeps its key.
+        # Drops everything that was buffered; a unit that is out keeps its key.
         def clear
           @collapse_through = nil
           @ready.clear
@@ -264,7 +265,8 @@ module Penstock
 
         def run_of(key) = @runs[key] ||= KeyRun.new(key)
 
-        # Records that an earlier owner was retrying wait their back-off again, alone. That cuts short no other wait of their key.
+        # Records that an earlier owner was retrying wait their back-off again, alone. This doesn't shorten any other wait of
+        # their key.
         def again(run, offset, lane)
           return if lane.attempts.of(offset).zero?
           run.isolate(offset)
@@ -280,8 +282,8 @@ module Penstock
           Unit.new(lane, :consume, listed, listed.last_offset + 1, attempt, lane.incarnation, run.key, cell)
         end
 
-        # Records of an earlier attempt run again: who still holds them marks in the same cell, and it is read for both. Each
-        # attempt of a record that fails for long would leave one behind otherwise.
+        # Records of an earlier attempt run again: code that still holds them marks in the same cell, and it is read for both.
+        # Otherwise each attempt of a record that fails for a long time would leave a cell in memory.
         # @return [Consumer::UnitMarks, nil]
         def inherited(run, messages)
           run.returned = false
@@ -291,7 +293,7 @@ module Penstock
           cell
         end
 
-        # A mark in the cell stands for what is before it, so nothing else may be.
+        # A mark in the cell covers the records before it, so no other records may come before them.
         def prefix?(offsets, of) = of.first(offsets.size) == offsets
 
         def cut(run, most, lane)
@@ -313,12 +315,12 @@ module Penstock
           rest(run)
         end
 
-        # A key goes on, or is forgotten.
+        # The key continues, or is forgotten.
         def rest(run)
           run.idle? ? @runs.delete(run.key) : enqueue(run)
         end
 
-        # The first record at hand comes next, and nothing beside it. A key that waits has all wait.
+        # The first buffered record runs next, and nothing at the same time. A key that waits makes all keys wait.
         # @return [Boolean] whether a unit may be cut
         def in_row?
           run = first_run
@@ -337,7 +339,7 @@ module Penstock
           cut(run, 1, lane).tap { |unit| unit.collapsed = true }
         end
 
-        # What was ready and was parked, or taken away, since.
+        # Removes keys that were ready and have since been parked, or lost their records.
         def drop_stale
           until @ready.empty? || @ready.first.ready?
             @ready.shift.queued = false

@@ -7,25 +7,26 @@ require_relative "../unit"
 module Penstock
   module Processing
     module Division
-      # One unit at a time a partition, in offset order: records wait in one row and pieces are cut from it. What is behind the
-      # running unit may be handed out already, so that a worker never waits for a turn of the loop. Owned by its lane.
+      # Runs one unit per partition at a time, in offset order: records wait in one row and units are cut from it. The units
+      # after the running one may already be handed out, so that a worker never waits for an iteration of the poll loop. Owned
+      # by its lane.
       class Whole
-        # One unit runs, one waits behind it.
+        # One unit runs, one waits.
         LOOK_AHEAD = 1
-        # Units that end within a millisecond or so wait in greater numbers: a turn of the loop costs more than they do.
+        # More units wait if they end within a millisecond or so: an iteration of the loop costs more than they do.
         QUICK_LOOK_AHEAD = 3
         QUICK_US = 2_000
-        # Calls of `consume` that are over sooner come several to a unit: so many at most, and so many records.
+        # Quicker calls of `consume` are combined into one unit: at most this many calls, and this many records.
         VERY_QUICK_US = 250
         MOST_CALLS = 8
         MOST_RECORDS = 1_000
 
-        # @return [Integer] units that may wait behind the one that runs
+        # @return [Integer] units that may wait while one runs
         attr_reader :look_ahead
         # @return [Numeric] most bytes of a take
         attr_reader :room_bytes
 
-        # @return [Integer] calls of `consume` the next unit may have; set where it is known better
+        # @return [Integer] calls of `consume` the next unit may have; set from outside where the right number is known
         attr_accessor :calls
 
         # @param max [Integer] most records of a call of `consume`
@@ -46,16 +47,16 @@ module Penstock
         # One worker is enough for one unit at a time.
         def quick? = false
 
-        # Units of one lane run one after another; one that went wrong holds up those behind it until the loop has decided.
+        # Units of one lane run one after another; a failed one stalls those after it until the loop has decided.
         def rolling? = false
 
         # @param messages [Messages] records that follow everything pushed before
         def push(messages, _keys = nil, _lane = nil) = @backlog.push(messages)
 
-        # @return [Boolean] whether nothing is at hand
+        # @return [Boolean] whether nothing is buffered
         def empty? = @backlog.empty?
 
-        # @return [Integer] records at hand
+        # @return [Integer] buffered records
         def size = @backlog.size
 
         # @return [Boolean] whether a unit could be cut
@@ -87,7 +88,7 @@ module Penstock
           next_unit(lane)
         end
 
-        # @param time_us [Integer] what a call took
+        # @param time_us [Integer] duration of a call
         def took(time_us)
           @look_ahead = (time_us < QUICK_US) ? QUICK_LOOK_AHEAD : LOOK_AHEAD
           @calls = (time_us < VERY_QUICK_US) ? [@calls * 2, @most_calls].min : [@calls / 2, 1].max
@@ -99,7 +100,7 @@ module Penstock
           @stretches.delete(unit.stretch) if unit.stretch
         end
 
-        # Units that never started come back, and what runs goes no further than the call it is at.
+        # Requeues units that never started; a running unit ends with its current call.
         # @param units [Array<Unit>] in the order in which they were handed out
         def take_back(units)
           @stretches.each(&:over!)
@@ -112,36 +113,36 @@ module Penstock
         # @param messages [Messages] run again before anything else
         def requeue(_key, messages) = @backlog.put_back(messages)
 
-        # Records come again that were handed out before everything at hand.
+        # Adds redelivered records: they were handed out before everything buffered.
         # @param messages [Messages]
         def again(messages) = @backlog.push(messages)
 
         # @see Backlog#rejoin
         def rejoin(cell) = @backlog.rejoin(cell)
 
-        # What is at hand is read again.
+        # Drops buffered records, which are read again.
         def discard = @backlog.discard
 
-        # Records are cut one by one, from one offset up to and including another.
+        # Cuts records one by one, from one offset up to and including another.
         def isolate(_key, through, from = nil) = @backlog.isolate_through(through, from)
 
-        # They are in one row anyway: one by one, too.
+        # Records run in the partition's order anyway; this makes them run one by one, too.
         def collapse(through)
           @collapse_through = [@collapse_through, through].compact.max
           @backlog.isolate_through(through)
         end
 
-        # Only whole lanes wait: a hold of the lane does it.
+        # Only whole lanes wait, by a hold of the lane.
         def next_due = nil
         def expire(_now) = nil
 
         # Marks of a whole partition are a watermark of the lane.
         def each_mark(_base) = nil
 
-        # @return [Integer, nil] the first record at hand
+        # @return [Integer, nil] offset of the first buffered record
         def first_offset = @backlog.first_offset
 
-        # Nothing that was at hand counts any more.
+        # Drops everything that was buffered.
         def clear
           @collapse_through = nil
           @backlog.clear
@@ -152,7 +153,7 @@ module Penstock
 
         private
 
-        # Not where something is known of single records.
+        # Only while no single record has attempts, is suspected, or must run alone.
         def several?(lane)
           return false if @collapse_through && @backlog.first_offset <= @collapse_through
           !lane.attempts.any? && (lane.suspects.nil? || lane.suspects.quiet?)

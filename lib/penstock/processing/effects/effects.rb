@@ -2,15 +2,15 @@
 
 module Penstock
   module Processing
-    # What settlement and admission want done: values, so that decisions can be tested, recorded and replayed without anything
-    # happening. They are performed on the poll loop, in order; `ports` is what the loop lends them.
+    # Actions requested by settlement and admission: values, so that decisions can be tested, recorded and replayed without side
+    # effects. They are performed on the poll loop, in order; `ports` are the loop's operations for them.
     module Effect
       # Everything below `offset` is complete.
       Complete = Struct.new(:offset) do
         def perform(lane, _ports) = lane.complete_through(offset)
       end
 
-      # These records are complete, whatever lies before them.
+      # These records are complete, regardless of the records before them.
       CompleteEach = Struct.new(:messages) do
         def perform(lane, _ports) = lane.complete(messages.to_a)
       end
@@ -25,8 +25,8 @@ module Penstock
         def perform(lane, _ports) = lane.division.requeue(key, messages.afresh)
       end
 
-      # After an error, with manual offsets: these run again, and with them whatever else was handed out and isn't complete.
-      # `unit` is the one that failed; nil: a call without records has.
+      # After an error, with manual offsets: these run again, together with everything else that was handed out and isn't
+      # complete. `unit` is the one that failed; nil: a call without records failed.
       Redeliver = Struct.new(:messages, :unit) do
         def key = unit&.key
 
@@ -38,23 +38,23 @@ module Penstock
         end
       end
 
-      # The record never comes again in this life of the lane, whether it is complete or not.
+      # The record is never redelivered in this incarnation of the lane, whether it is complete or not.
       GiveUp = Struct.new(:offset) do
         def perform(lane, _ports) = lane.give_up(offset)
       end
 
-      # One key waits, until `at` (monotonic ms) or until released; the others go on.
+      # One key waits, until `at` (monotonic ms) or until released; the others continue.
       Park = Struct.new(:key, :reason, :at) do
         def perform(lane, _ports) = lane.division.park(key, reason, at)
       end
 
-      # A key goes on.
+      # A key continues.
       Unpark = Struct.new(:key) do
         def perform(lane, _ports) = lane.division.release(key)
       end
 
-      # User code was asked about records: `rest` is to be asked about again when `hold` has ended; `seek_to` is where a filter
-      # wants to go on: from there the source repeats what is left.
+      # User code was called about records: `rest` is passed to it again when `hold` has ended; `seek_to` is the offset at which
+      # a filter wants to continue: from there the source delivers the rest again.
       PrepareEnded = Struct.new(:rest, :seek_to, :hold) do
         def perform(lane, _ports)
           intake = lane.intake
@@ -65,7 +65,7 @@ module Penstock
         end
       end
 
-      # Records whose time hasn't come wait before everything else that was taken.
+      # Records that aren't due yet wait before everything else that was taken.
       PutBack = Struct.new(:messages, :keys, :hold) do
         def perform(lane, _ports) = lane.intake.put_back(messages, keys, prepared: true, hold: hold)
       end
@@ -75,17 +75,17 @@ module Penstock
         def perform(lane, _ports) = lane.let_in(messages, keys)
       end
 
-      # A worker asks user code about what was taken.
+      # A worker passes the taken records to filters and partitioner.
       Prepare = Class.new do
         def perform(lane, ports) = ports.prepare(lane)
       end
 
-      # Shut the lane for a reason, until `at` (monotonic ms) or until released.
+      # Hold the lane for a reason, until `at` (monotonic ms) or until released.
       Hold = Struct.new(:reason, :at) do
         def perform(lane, _ports) = lane.holds.add(reason, at)
       end
 
-      # Lift one reason.
+      # End the hold with one reason.
       Release = Struct.new(:reason) do
         def perform(lane, _ports) = lane.holds.release(reason)
       end
@@ -95,12 +95,12 @@ module Penstock
         def perform(lane, _ports) = lane.division.isolate(key, through, from)
       end
 
-      # Records up to and including `through` run one by one, in the partition's order, though keys may run side by side.
+      # Records up to and including `through` run one by one, in the partition's order, even where keys may run in parallel.
       Collapse = Struct.new(:through) do
         def perform(lane, _ports) = lane.division.collapse(through)
       end
 
-      # Go on at another offset (Integer, :earliest, :latest): a new incarnation of the lane.
+      # Continue at another offset (Integer, :earliest, :latest): a new incarnation of the lane.
       Seek = Struct.new(:target, :cause) do
         def perform(lane, ports) = ports.seek(lane, target, cause)
       end
@@ -110,12 +110,12 @@ module Penstock
         def perform(_lane, ports) = ports.stop(error)
       end
 
-      # Tell the listeners about an error of the source.
+      # Report an error of the source to the listeners.
       Report = Struct.new(:number, :message) do
         def perform(lane, ports) = ports.report(lane, number, message)
       end
 
-      # Tell the listeners.
+      # Emit an event.
       Emit = Struct.new(:event, :payload) do
         def perform(_lane, ports) = ports.emit(event, payload)
       end

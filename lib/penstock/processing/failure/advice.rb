@@ -5,18 +5,18 @@ require_relative "provenance"
 module Penstock
   module Processing
     module Failure
-      # What the worker found out about a failed record at the end of execution, where user code may run, so that the loop only
-      # has to decide.
+      # Findings of the worker about a failed record at the end of execution, where user code may run, so that the loop only has
+      # to decide.
       #
-      # `offset` is the record it is about, `answer` the strategy's (action and topic), `backoff_ms` what a block said, `letter`
-      # the message that is ready to be sent if it comes to that.
+      # `offset` is the record it is about, `answer` the strategy's (action and topic), `backoff_ms` the return value of a
+      # `backoff_for` block, `letter` the message to send instead of another retry.
       Advice = Struct.new(:offset, :answer, :backoff_ms, :letter, keyword_init: true)
 
-      # A message ready to be sent for a record that failed. `record` is the record's view, `dispatch` what the producer takes,
-      # `kind` :dead_letter or :retry, `caller` the consumer.
+      # A message ready to be sent for a record that failed. `record` is the record's view, `dispatch` the Hash for the
+      # producer, `kind` :dead_letter or :retry, `caller` the consumer.
       #
-      # `reference`: where it is too large, what doesn't fit may be left out, see {Oversized}. `instead` is what is sent then in
-      # place of a message to a retry topic, `refusal` why something was left out when it was made.
+      # `reference`: if it is too large, parts that don't fit may be left out, see {Oversized}. `instead` is then sent in place
+      # of a message to a retry topic, `refusal` why something was left out when it was built.
       Letter = Struct.new(:record, :dispatch, :producer, :kind, :error, :attempt, :caller, :reference, :instead, :refusal,
         keyword_init: true) do
         # @return [String] where it goes
@@ -25,7 +25,7 @@ module Penstock
         # @return [Integer] of the record
         def offset = record.offset
 
-        # @return [String, nil] what was left out of it
+        # @return [String, nil] names of the parts that were left out
         def omitted = dispatch[:headers]&.fetch(Provenance::OMITTED, nil)
       end
     end

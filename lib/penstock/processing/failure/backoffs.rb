@@ -5,39 +5,39 @@ require_relative "../backoff"
 module Penstock
   module Processing
     module Failure
-      # How long a record waits before it is tried again: by the class of its error, else as the topic says. What a block of
-      # the user's answers is asked on the worker ({#ask}) and handed to the loop as a number.
+      # Decides how long a record waits before its next attempt: by the class of its error, else by the topic's configuration. A
+      # user's block is called on the worker ({#ask}); the loop gets its return value as a number.
       class Backoffs
-        # Nobody waits longer than a day by mistake.
+        # Upper limit for waits, against mistakes: a day.
         LONGEST_MS = 86_400_000
 
         # @param pause [#timeout, #max_timeout, #exponential] the topic's
-        # @param entries [Array<Routing::BackoffFor>] asked in their order
+        # @param entries [Array<Routing::BackoffFor>] the first match counts
         def initialize(pause, entries)
           @default = backoff(pause)
           @entries = entries.map { |entry| [entry, backoff(entry)] }.freeze
           freeze
         end
 
-        # @return [Boolean] whether there are blocks to be asked
+        # @return [Boolean] whether there are blocks to be called
         def asks? = @entries.any? { |entry, _backoff| entry.with }
 
         # Runs user code: on workers only.
         # @param error [Exception]
         # @param attempt [Integer]
-        # @return [Integer, nil] ms; nil: no block is for this error, or it answered nil
-        # @raise [TypeError] when it answered anything else
+        # @return [Integer, nil] ms; nil: no block is for this error, or it returned nil
+        # @raise [TypeError] when it returned anything else
         def ask(error, attempt)
           entry, = entry_for(error)
           answer = entry&.with&.call(error, attempt) or return
-          raise TypeError, "backoff_for answers ms, a number, not #{answer.inspect[0, 80]}" unless answer.is_a?(Numeric)
+          raise TypeError, "backoff_for: return ms as a number, not #{answer.inspect[0, 80]}" unless answer.is_a?(Numeric)
 
           answer.ceil.clamp(0, LONGEST_MS)
         end
 
         # @param error [Exception]
         # @param attempt [Integer] failures, this one included
-        # @param asked [Integer, nil] what {#ask} answered
+        # @param asked [Integer, nil] the return value of {#ask}
         # @return [Integer] ms
         def delay_ms(error, attempt, asked = nil)
           asked || (entry_for(error)&.last || @default).delay_ms(attempt)

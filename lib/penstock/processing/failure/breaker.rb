@@ -6,48 +6,48 @@ require_relative "window"
 module Penstock
   module Processing
     module Failure
-      # Tells an outage from bad records by the share of fresh records that fail alike. One a topic and process, shared by the
-      # topic's retry topics; it decides, the poll loops hold their partitions and send the probes. Not safe for several threads
-      # by itself: see {Runtime::SharedBreaker}.
+      # Distinguishes an outage from bad records by the share of fresh records that fail alike. One per topic and process,
+      # shared by the topic's retry topics. It only decides; the poll loops hold their partitions and send the probes. Not
+      # thread-safe by itself: see {Runtime::SharedBreaker}.
       #
-      # *Evidence* is the first attempt of a fresh record: no retry, no record of a retry topic. It opens when `share` of `after`
-      # records that began one after the other have failed alike, or when `outage_after` records have failed with errors of an
-      # outage and none has succeeded in between.
+      # *Evidence* is the first attempt of a fresh record: not a retry, not a record of a retry topic. It opens when `share` of
+      # `after` records that began one after the other have failed alike, or when `outage_after` records have failed with errors
+      # of an outage and none has succeeded in between.
       #
       # States: closed (failures are evidence) → open (nothing runs until `due`) → probing (one record runs) → open again, or
-      # closed. It closes with the first success of a fresh record, also of one that was running when it opened; with the success
-      # of any probe; when `limit` has passed without an error of an outage; and when somebody closes it by hand. After the latter
-      # two its cause is *spent*: it opens for none like it until a fresh record has succeeded. A probe that ends without an
-      # answer ({#probe_lost}) goes back to open at once.
+      # closed. It closes with the first success of a fresh record, also of one that was running when it opened; with the
+      # success of any probe; when `limit` has passed without an error of an outage; and when it is closed by hand. After the
+      # latter two its cause is *spent*: the breaker doesn't open for such errors until a fresh record has succeeded. A probe
+      # that ends without a result ({#probe_lost}) goes back to open at once.
       class Breaker
-        # Errors of the record itself: they say nothing about other records.
+        # Errors of the record itself: they don't count as evidence about other records.
         OWN_ERRORS = %w[Penstock::DeserializationError Penstock::QuarantinedError].freeze
-        # Probes that wait for nothing: a few bad records in a row must not cost a back-off.
+        # Number of probes without a wait: a few bad records in a row must not cost a back-off.
         AT_ONCE = 3
-        # What stands for all errors of an outage among spent causes.
+        # Represents all errors of an outage among spent causes.
         OUTAGE = "an outage"
         private_constant :AT_ONCE, :OUTAGE
 
-        # What one failure means to the breaker.
-        #   :counted  the attempt counts, the record goes its way
+        # The breaker's verdict on one failure.
+        #   :counted  the attempt counts, the record is settled as usual
         #   :opened   the topic is held from here on, and the attempt doesn't count
-        #   :held     it is held already: the attempt doesn't count
+        #   :held     the topic is held already: the attempt doesn't count
         VERDICTS = %i[counted opened held].freeze
 
-        # One failed attempt. `number`: when the record began, nil where it isn't known which record failed; `unused`: numbers of
-        # its unit that no record has (first and count); `sequence`: see {Unit#sequence}; `fresh`: whether it
-        # is evidence; `probe`: whether its unit is a probe.
+        # One failed attempt. `number`: when the record began, nil where it isn't known which record failed; `unused`: numbers
+        # of its unit without a record (first and count); `sequence`: see {Unit#sequence}; `fresh`: whether it is evidence;
+        # `probe`: whether its unit is a probe.
         Attempt = Struct.new(:record, :error, :number, :unused, :sequence, :fresh, :probe, keyword_init: true)
 
         # @return [Symbol] :closed, :open or :probing
         attr_reader :state
         # @return [Integer, nil] monotonic ms at which the next probe may run
         attr_reader :due
-        # @return [String, nil] what the errors that opened it have in common
+        # @return [String, nil] class name that the errors that opened it have in common
         attr_reader :cause
         # @return [Integer, nil] monotonic ms at which it opened
         attr_reader :since
-        # @return [Array<String>] the topics it stands for
+        # @return [Array<String>] the topics that share it
         attr_reader :topics
 
         # @param policy [Routing::Breaker]
@@ -68,21 +68,30 @@ module Penstock
         # @return [Boolean] whether a success would change nothing
         def at_rest? = closed? && @outage.empty? && @spent.empty?
 
-        # @return [Boolean] whether successes have to be told ({#passed}). Any thread
+        # @return [Boolean] whether successes have to be reported ({#passed}). Any thread
         def failing? = @window.failing?
 
-        # A unit ended well: what follows it in its sequence is no longer that of a failing one.
+        # A unit succeeded: its sequence no longer counts as a failing one.
         # @param unit [Unit]
         def passed(unit) = @window.passed(unit.sequence)
 
-        # Fresh records begin. Any thread.
+        # Fresh records begin.
         # @param count [Integer]
-        # @param unit [Unit] theirs
+        # @param unit [Unit] their unit
         # @return [Integer] number of the first
         def begun(count, unit) = @window.begun(count, unit)
 
-        # Any thread, so the value that another one may take away is read once.
-        # @return [Integer, nil] monotonic ms at which the hold ends whatever happens; nil: with a success only
+        # @see Window#number
+        def number(count) = @window.number(count)
+
+        # @see Window#sequences_missing?
+        def sequences_missing? = @window.sequences_missing?
+
+        # @see Window#began
+        def began(sequence) = @window.began(sequence)
+
+        # Called by any thread, so the value, which another thread may clear, is read once.
+        # @return [Integer, nil] monotonic ms at which the hold ends in any case; nil: only with a success
         def ends_at
           from, limit = @limited_from, @policy.limit
           from + limit if from && limit
@@ -105,9 +114,9 @@ module Penstock
 
         # A unit ended without an error.
         # @param fresh [Integer] fresh records that it completed
-        # @param completed [Boolean] whether it completed any record; one that didn't may only have gathered what it was given
+        # @param completed [Boolean] whether it completed any record; a unit that didn't may only have gathered its records
         # @param probe [Boolean] whether it was a probe
-        # @return [Boolean] whether that closed it
+        # @return [Boolean] whether that closed the breaker
         def succeeded(fresh:, completed:, probe:, now:)
           if fresh.positive?
             @outage.clear
@@ -122,12 +131,12 @@ module Penstock
         # @return [Boolean] whether a probe may run
         def probe?(now) = @state == :open && @due <= now
 
-        # It is handed out.
+        # The probe is handed out.
         def probing = @state = :probing
 
-        # The probe was called back, its lane was given up, or it ended without an answer.
+        # The probe was called back, its lane was revoked, or it ended without a result.
         # @param now [Integer] monotonic ms
-        # @return [Boolean] whether one was under way
+        # @return [Boolean] whether a probe was under way
         def probe_lost(now)
           return false unless @state == :probing
           @state = :open
@@ -142,8 +151,8 @@ module Penstock
           !closed? && !ends.nil? && ends <= now
         end
 
-        # Ends the hold without a success: records go their way, and errors like those that opened it don't open it again before a
-        # fresh record has succeeded.
+        # Ends the hold without a success: records are settled as usual, and errors like those that opened it don't open it
+        # again until a fresh record has succeeded.
         # @return [Boolean] whether it was open
         def give_up
           return false if closed?
@@ -151,9 +160,9 @@ module Penstock
           close
         end
 
-        # @return [Integer] failures that led to it, the last one included
+        # @return [Integer] number of failures that opened it, the last one included
         attr_reader :failures
-        # @return [Integer, nil] records they are among; nil: they came one after another, with errors of an outage
+        # @return [Integer, nil] number of records the failures are among; nil: consecutive errors of an outage
         attr_reader :of
 
         private
@@ -161,13 +170,13 @@ module Penstock
         def own?(error) = ErrorNames.with_causes(error).intersect?(OWN_ERRORS)
         def outage?(error) = ErrorNames.with_causes(error).intersect?(@policy.outage_errors)
 
-        # An undecodable record among the probes says nothing: the next one may.
+        # An undecodable record as a probe proves nothing: the next probe may run at once.
         def own(attempt, now)
           probe_lost(now) if attempt.probe
           :counted
         end
 
-        # @return [String, nil] why it opens
+        # @return [String, nil] the cause, if it opens
         def cause_of(attempt, outage, now)
           names = ErrorNames.alike(attempt.error)
           return if spent?(names, outage)
@@ -196,13 +205,13 @@ module Penstock
           seen(outage, cause, now)
         end
 
-        # The limit doesn't run while errors are those of an outage.
+        # The limit doesn't run while the errors are those of an outage.
         def seen(outage, name, now)
           @last = outage ? OUTAGE : name
           @limited_from = outage ? nil : @limited_from || now
         end
 
-        # What fails now was running when it opened, or is the probe.
+        # The failed record was running when the breaker opened, or it is the probe.
         def hold(attempt, outage, now)
           seen(outage, ErrorNames.alike(attempt.error).first, now)
           if attempt.probe && @state == :probing
@@ -216,8 +225,8 @@ module Penstock
 
         def wait_ms = (@probes < AT_ONCE) ? 0 : @backoff.delay_ms(@probes - AT_ONCE + 1)
 
-        # With manual offsets a consumer may gather records, or mark them later: so many that were taken without an error count as
-        # one that succeeded.
+        # With manual offsets a consumer may gather records, or mark them later: `after` probes that ended without an error
+        # count as one success.
         def gathered(now)
           probe_lost(now)
           @unmarked += 1

@@ -5,19 +5,18 @@ require_relative "../effects/effects"
 module Penstock
   module Processing
     module Effect
-      # Send a message for a record that failed for good; the record is complete when it was acknowledged, not before. `burial`
-      # is a {Failure::Burial}.
+      # Send a message for a record that failed permanently; the record is complete when the message is acknowledged, not
+      # before. `burial` is a {Failure::Burial}.
       DeadLetter = Struct.new(:burial) do
         def perform(lane, ports) = ports.dead_letter(lane, burial)
       end
     end
 
     module Failure
-      # A letter on its way, with what follows from its acknowledgement: what is settled then, and what waits for it, and for
-      # nothing else.
+      # A letter on its way, with the effects of its acknowledgement: the record that is settled then, and the hold that ends.
       #
-      # `unit` is the one that failed, `complete` whether the record is complete then, `commit` whether that is committed
-      # at once. `together`: the record is complete by the same transaction that sends the letter, where the producer has them.
+      # `unit` is the one that failed, `complete` whether the record is complete then, `commit` whether that is committed at
+      # once. `together`: the transaction that sends the letter also completes the record, where the producer has transactions.
       Burial = Struct.new(:letter, :unit, :complete, :commit, :together, keyword_init: true) do
         # @param lane [Lane]
         # @return [Array<Effect>]

@@ -3,20 +3,20 @@
 module Penstock
   module Processing
     module Failure
-      # The names under which an error is compared with other errors. Stateless.
+      # Computes the names by which errors are compared. Stateless.
       module ErrorNames
-        # Classes of Ruby that errors have in common without being alike. The class of an error itself always counts.
+        # Ruby classes that errors have in common without being alike. The class of an error itself always counts.
         COMMON = %w[
           ArgumentError BasicObject EncodingError Exception FiberError IOError IndexError LoadError NameError
           Object RangeError RuntimeError ScriptError SecurityError StandardError SystemCallError ThreadError TypeError
         ].freeze
-        # Causes that are looked at: a library wraps the error of another one, which wraps the system's.
+        # Number of causes that are looked at: a library wraps the error of another one, which wraps the system's.
         CAUSES = 4
         private_constant :COMMON, :CAUSES
 
         class << self
-          # Two errors are alike where these have a name in common: that of the class, or of one above it that an application or a
-          # library has defined.
+          # Two errors are alike if these lists have a name in common: that of the class, or of a superclass that an application
+          # or a library has defined.
           # @param error [Exception]
           # @return [Array<String>] the class itself first
           def alike(error)
@@ -25,7 +25,7 @@ module Penstock
           end
 
           # @param error [Exception]
-          # @return [Array<String>] names of its class, of all classes above it, and of those of its causes
+          # @return [Array<String>] names of its class and all superclasses, and of those of its causes
           def with_causes(error)
             names = []
             CAUSES.times do
@@ -37,7 +37,7 @@ module Penstock
 
           private
 
-          # A class without a name counts as the one above it.
+          # A class without a name counts as its superclass.
           def classes(error) = error.class.ancestors.grep(Class).filter_map(&:name)
 
           # An error of another process, whose class this one doesn't know.

@@ -5,21 +5,22 @@ require_relative "provenance"
 module Penstock
   module Processing
     module Failure
-      # The message that is sent for a failed record: its bytes, key, headers and time stamp as they are, and where it comes
-      # from. Records of one source partition go to one partition, in their order, whatever the number of partitions there.
+      # Builds the message that is sent for a failed record: bytes, key, headers and timestamp unchanged, plus headers that name
+      # its source. Records of one source partition go to one partition, in their order, regardless of how many partitions the
+      # target topic has.
       module Message
         class << self
           # @param record [Penstock::Message]
-          # @param topic [String] where it goes
+          # @param topic [String] target topic
           # @param facts as for {Provenance.headers}
-          # @return [Hash] as the producer takes it
+          # @return [Hash] a message for the producer
           def dead_letter(record, topic:, **facts)
             headers = Provenance.headers_of(record).except(*Provenance::NAMES, *Provenance::PASSING)
             message(record, topic, {**headers, **Provenance.headers(record, **facts)})
           end
 
-          # @param delay_ms [Integer] how long it is to wait there
-          # @return [Hash] as the producer takes it
+          # @param delay_ms [Integer] how long it waits there
+          # @return [Hash] a message for the producer
           def retry(record, topic:, delay_ms:, **facts)
             provenance = Provenance.headers(record, **facts, reason: "retried")
             kept = Provenance.headers_of(record).except(*Provenance::NAMES)
@@ -27,9 +28,9 @@ module Penstock
               "penstock_due_at" => (facts.fetch(:now_ms) + delay_ms).to_s})
           end
 
-          # A dead letter on its way back.
-          # @param original [Penstock::Message, nil] the record it is about, where something was left out of the letter
-          # @return [Hash] as the producer takes it
+          # Sends a dead letter back to its source topic.
+          # @param original [Penstock::Message, nil] the failed record, needed if something was left out of the letter
+          # @return [Hash] a message for the producer
           def replay(record, topic: nil, original: nil)
             source = Provenance.read(record.raw_headers)
             from = ->(part) { source&.omitted&.include?(part) ? original : record }
@@ -52,7 +53,7 @@ module Penstock
               .compact.merge(payload: record.raw_payload)
           end
 
-          # An empty key can't be sent on its own; to Kafka it is a key like no key.
+          # A message with an empty key can't be sent by key; to Kafka it is a key like no key.
           def key(record) = record.raw_key.to_s.empty? ? nil : record.raw_key
 
           def stamp(record) = record.timestamp_ms.positive? ? record.timestamp_ms : nil

@@ -7,32 +7,32 @@ require_relative "provenance"
 module Penstock
   module Processing
     module Failure
-      # Letters that are larger than their topic, or their producer, takes: no waiting makes them fit. Where the route says so,
-      # what is too much is left out, as little as must be: the payload, then the record's own headers, then its key. Their
-      # headers tell what that was, and where it lies. Pure.
+      # Shrinks letters that are larger than their topic, or their producer, accepts: waiting doesn't make them fit. If the
+      # route enables it, parts are left out, as little as possible: the payload, then the record's own headers, then its key.
+      # The letter's headers name the omitted parts, and the record that has them. Pure.
       module Oversized
-        # What a producer, or a broker, says to them.
+        # Error codes of a producer, or a broker, for them.
         CODES = %i[msg_size_too_large record_list_too_large].freeze
         OURS = [*Provenance::NAMES, Provenance::REPLAYS].freeze
         private_constant :OURS
 
         class << self
-          # @param error [Exception] why a message was not sent, or not taken
-          # @return [Boolean] whether it, or the batch it lay in, is too large
+          # @param error [Exception] why a message was not sent, or was rejected
+          # @return [Boolean] whether the message, or its batch, is too large
           def refused?(error)
             error.is_a?(MessageTooLargeError) || (error.respond_to?(:code) && CODES.include?(error.code))
           end
 
           # @param letter [Letter]
-          # @return [Letter, nil] what can be sent instead; nil when there is nothing left to be left out
+          # @return [Letter, nil] a smaller letter; nil when there is nothing left to omit
           def smaller(letter)
             dispatch = letter.instead || reduced(letter.dispatch, letter.record) or return
             Letter.new(**letter.to_h, dispatch: dispatch, kind: :dead_letter, instead: nil).freeze
           end
 
-          # @param message [Hash] as the producer takes it
+          # @param message [Hash] for the producer
           # @param record [Message] whose letter it is
-          # @return [Hash, nil] the same with less
+          # @return [Hash, nil] a smaller message
           def reduced(message, record)
             headers = message[:headers] || {}
             own = headers.slice(*OURS)
@@ -44,7 +44,7 @@ module Penstock
 
           private
 
-          # The payload is empty then, not null: nothing of the same key is deleted by it where topics are compacted.
+          # The payload is then empty, not null: in a compacted topic null would delete records of the same key.
           def told(headers, part, record)
             omitted = [headers[Provenance::OMITTED], part].compact.join(",")
             {**headers, Provenance::OMITTED => omitted, Provenance::PAYLOAD_BYTES => record.raw_payload&.bytesize&.to_s}.compact

@@ -8,12 +8,12 @@ require_relative "backoffs"
 
 module Penstock
   module Processing
-    # What becomes of records that fail: values and small state machines, all pure. What they decide is told apart from what
-    # is done about it: deciders in `settlement/` turn it into effects, `runtime/dead_letters.rb` sends.
+    # Decides what happens to records that fail: values and small state machines, all pure. Deciding is separate from acting:
+    # deciders in `settlement/` turn the decisions into effects, `runtime/dead_letters.rb` sends.
     module Failure
-      # Everything a route says about failures, put together. A frozen value, one a topic, read by the loop and by workers.
+      # Combines everything a route declares about failures. A frozen value, one per topic, read by the loop and by workers.
       class Policy
-        # Where a failed record goes. `kind` is :dead_letter or :retry, which waits there for `delay_ms`.
+        # Where a failed record is sent. `kind` is :dead_letter or :retry, where it waits for `delay_ms`.
         Destination = Struct.new(:topic, :kind, :delay_ms)
 
         # @return [Routing::Breaker, nil]
@@ -24,7 +24,7 @@ module Penstock
         attr_reader :backoffs
         # @return [Routing::RetryTopics, nil]
         attr_reader :tiers
-        # @return [Array<String>] the topic and its retry topics, be it one of those itself: they share a breaker
+        # @return [Array<String>] the topic and its retry topics, also for one of the retry topics: they share a breaker
         attr_reader :family
 
         # @param topic [Routing::Topic]
@@ -35,7 +35,7 @@ module Penstock
           @tiers = features[:retry_topics]&.of(topic.name)
           @family = (@tiers ? [@tiers.source, *@tiers.names] : [topic.name]).freeze
           @isolate = features.fetch(:isolate, true)
-          # Behind a record that was put away a mark of a later one goes past it, but only where all is in one row.
+          # With manual offsets a mark of a later record moves past a dead-lettered one, but only where records run in one row.
           @passed = topic.manual_offset_management? && features[:parallel].nil?
           @backoffs = Backoffs.new(topic.pause, features[:backoff_for] || [])
           @breaker = chosen(features[:breaker], Routing::Features::Breaker::DEFAULT, gives_up?)
@@ -43,25 +43,25 @@ module Penstock
           freeze
         end
 
-        # @return [Boolean] whether a failed record is ever put away
+        # @return [Boolean] whether a failed record is ever dead-lettered or moved to a retry topic
         def gives_up? = !@queue.nil? || !@tiers.nil?
 
-        # @return [Boolean] whether all that comes here has failed before
+        # @return [Boolean] whether all records of this topic have failed before
         def retry_topic? = @tiers&.delayed? || false
 
-        # @return [Boolean] whether healthy records behind a failed one are kept apart from it
+        # @return [Boolean] whether healthy records after a failed one are kept apart from it
         def isolate? = @isolate
 
-        # @return [Boolean] whether a letter that is too large goes without what doesn't fit
+        # @return [Boolean] whether a letter that is too large is sent without the parts that don't fit
         def reference? = (@tiers || @queue)&.reference? || false
 
-        # @return [#call, nil] asked at each failure, on the worker
+        # @return [#call, nil] called at each failure, on the worker
         def strategy = @queue&.strategy
 
-        # @return [String, nil] where dead records go unless somebody says otherwise
+        # @return [String, nil] where dead records are sent unless a strategy names another topic
         def dead_letter_topic = @tiers ? @tiers.finally || nil : @queue&.topic_name
 
-        # @return [Array<String>] topics that have to be there
+        # @return [Array<String>] topics that must exist
         def topics = [*@tiers&.names, dead_letter_topic].compact
 
         # @return [Boolean] whether the record counts as complete once its dead letter is acknowledged
@@ -71,14 +71,14 @@ module Penstock
           said.nil? ? !@passed : said
         end
 
-        # @return [Boolean] whether letter and offset are one transaction, where the producer has them
+        # @return [Boolean] whether letter and offset are sent in one transaction, where the producer has transactions
         def together? = complete? && (@queue.nil? || @queue.transactional)
 
         # @return [Boolean] whether that is committed at once
         def commit_at_once? = @queue ? @queue.commit_at_once? : false
 
         # @param attempt [Integer] failures of the record, this one included
-        # @param answer [Array(Symbol, String), nil] what the strategy said, with the topic it named
+        # @param answer [Array(Symbol, String), nil] the strategy's answer, with the topic it named
         # @return [:retry, :skip, Destination]
         def after(attempt, answer = nil)
           return tier if @tiers
@@ -92,11 +92,11 @@ module Penstock
           topic ? dead_letter(topic) : :skip
         end
 
-        # @return [:skip, Destination] for a record that isn't to be touched again
+        # @return [:skip, Destination] for a record that must not be retried
         def without_retries = dead_letter_topic ? dead_letter(dead_letter_topic) : :skip
 
         # @param outcome [Outcome]
-        # @param rest [Messages] what of its unit isn't complete
+        # @param rest [Messages] incomplete records of its unit
         # @return [Integer] offset of the record the failure counts for
         def blamed(outcome, rest)
           return outcome.blamed if isolate? || rest.empty?
@@ -108,7 +108,8 @@ module Penstock
 
         def chosen(said, default, on) = said.nil? ? (default if on) : said || nil
 
-        # A strategy that names no topic where none is known is told so on the worker; here nothing is lost.
+        # If a strategy names no topic where none is known, the worker raises the error; here the record is retried, so nothing
+        # is lost.
         def dead_letter(topic) = (topic == :strategy) ? :retry : Destination.new(topic, :dead_letter)
 
         def tier

@@ -3,16 +3,16 @@
 module Penstock
   module Processing
     module Failure
-      # The headers that say where a dead letter comes from and why it is one. Names and form are fixed from the first version
-      # on, for they lie in clusters for years (test/formats/dead-letter-v1.json): `source_*` are the incumbent's, `penstock_*`
-      # ours. Every value is text and bounded, so that together they stay below 2 KiB.
+      # Builds and reads the headers that describe a dead letter's source and reason. Names and format are fixed from the first
+      # version on, because letters stay in clusters for years (test/formats/dead-letter-v1.json): `source_*` are Karafka's,
+      # `penstock_*` are Penstock's. Every value is text and bounded, so that together they stay below 2 KiB.
       module Provenance
         VERSION = "1"
-        # Bytes of texts that somebody else has written.
+        # Limits in bytes of texts from user code.
         LIMITS = {"penstock_error_class" => 200, "penstock_error_message" => 500, "penstock_error_place" => 200}.freeze
-        # What a message must not carry on when it is sent again.
+        # Headers that a message must not keep when it is sent again.
         PASSING = %w[penstock_attempt penstock_due_at].freeze
-        # Names of all of them but the count of replays, which stays with the message for good.
+        # Names of all headers except the count of replays, which stays with the message permanently.
         NAMES = %w[
           source_topic source_partition source_offset source_consumer_group source_attempts source_trace_id
           penstock_format penstock_reason penstock_error_class penstock_error_message penstock_error_place
@@ -21,15 +21,15 @@ module Penstock
         # Where a record was read, and when it was written.
         ORIGIN = %w[source_topic source_partition source_offset source_consumer_group penstock_source_timestamp].freeze
         REPLAYS = "penstock_replays"
-        # Of a letter that was too large: what was left out of it, and how large the record's payload is.
+        # For a letter that was too large: the parts left out of it, and the size of the record's payload.
         OMITTED = "penstock_omitted"
         PAYLOAD_BYTES = "penstock_payload_bytes"
 
-        # What a retry topic's name has behind that of its source.
+        # A retry topic's name after that of its source.
         RETRY = /\A[._-]retry[._-]\d+\z/
         private_constant :ORIGIN, :RETRY
 
-        # What a header says that a message came with.
+        # The source that a message's headers name.
         Source = Struct.new(:topic, :partition, :offset, :group, :attempts, :trace_id, :reason, :error_class, :error_message,
           :error_place, :failed_at, :timestamp, :omitted, :payload_bytes, keyword_init: true)
 
@@ -77,7 +77,7 @@ module Penstock
           # @return [Integer, nil] ms since 1970 at which a record of a retry topic is due
           def due_at(record) = number(record, "penstock_due_at")
 
-          # @return [String] at most so many bytes of UTF-8
+          # @return [String] at most `limit` bytes of UTF-8
           def bounded(text, limit)
             text = text.to_s.dup.force_encoding(Encoding::UTF_8).scrub("?")
             (text.bytesize <= limit) ? text : "#{text.byteslice(0, limit - 3).scrub("")}…"
@@ -85,8 +85,8 @@ module Penstock
 
           private
 
-          # A record of a retry topic still comes from where it came from first; so does one without its payload, for there alone
-          # that lies.
+          # A record of a retry topic keeps its first source; so does a record without its payload, which only the source still
+          # has.
           def origin(record, group)
             kept = headers_of(record).slice(*ORIGIN).transform_values { |value| Array(value).last }
             return kept if kept.size == ORIGIN.size && retried?(record)
@@ -106,7 +106,7 @@ module Penstock
             {"source_attempts" => (earlier_attempts(record) + attempt).to_s, "source_trace_id" => trace_id}
           end
 
-          # Headers go along where applications pass them on: elsewhere than in a retry topic of their source they mean nothing.
+          # Applications may copy headers to other messages: outside a retry topic of their source they mean nothing.
           def retried?(record)
             headers = headers_of(record)
             source = Array(headers["source_topic"]).last
@@ -123,7 +123,7 @@ module Penstock
             texts.compact.to_h { |name, text| [name, bounded(text, LIMITS.fetch(name))] }
           end
 
-          # User code of its own: an error that can't say what it is mustn't keep its record from being put away.
+          # User code: an error whose `message` raises mustn't prevent its record from being dead-lettered.
           def message_of(error)
             error.message
           rescue StandardError, SystemStackError => another

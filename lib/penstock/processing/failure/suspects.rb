@@ -3,49 +3,52 @@
 module Penstock
   module Processing
     module Failure
-      # Finds the record that kills the process, without slowing down the others. After an owner that didn't end cleanly the first
-      # records of a lane are *suspects*, and none runs before a commit is acknowledged that says so:
+      # Finds the record that kills the process, without slowing down the others. After an owner that didn't end cleanly the
+      # first records of a lane are *suspects*, and none of them runs until a commit that names it is acknowledged:
       #
-      # * at first in *groups*, side by side where the route has it so: this only finds out which records were under way when a
-      #   process died. Groups are small, and follow each other without a pause;
-      # * those that were under way together when the process died run *alone* in their lane, one after another. Only a record
-      #   that was alone is counted, and one that was so too often isn't run again.
+      # * At first they run in *groups*, in parallel where the route runs keys in parallel. This only finds out which records were
+      #   running when a process died. Groups are small, and follow each other without a pause.
+      # * Records that were running together when the process died then run *alone* in their lane, one after another. Only a
+      #   record that was alone is counted, and a record that was counted too often isn't run again.
       #
-      # Where user code runs in processes of its own (`remote`) the record that took one along is known at once: it is counted,
-      # and nothing else is suspected.
+      # Where user code runs in a process of its own (`remote`), the record that killed it is known at once: it is counted, and
+      # nothing else is suspected.
       #
-      # One a lane, owned by it. States of a lane: untold (nothing is handed out before a commit has said that we are here, and
-      # not clean) → told → calm, when all suspects have had their turn. A suspect's: waiting → announced (it goes into the next
-      # commit; its unit is held) → cleared (that commit is acknowledged: it runs) → ended; and one that was counted → told
-      # (a commit without the count is acknowledged: before, a process that dies of another would count against it). What may
-      # interrupt them: a call back takes back the announcement; a seek drops everything; a lane that is given up in order takes
-      # it back too, for nothing died; one that begins again where the group stands may read what it has said itself: that is no
-      # death.
+      # One per lane, owned by it. States of a lane: not `told` (nothing is handed out until a commit has recorded that this
+      # process has the lane, and hasn't ended cleanly) → `told` → calm, when all suspects have had their turn. States of a
+      # suspect: waiting → announced (it goes into the next commit; its unit is held) → cleared (that commit is acknowledged: it
+      # runs) → ended. A counted suspect stays known until a commit without its count is acknowledged: before that, a process that
+      # dies of another record would count against it.
+      #
+      # Interruptions: a call back withdraws the announcement; a seek drops everything; revoking the lane in order withdraws it
+      # too, because nothing died; a lane that is reopened at the group's offset may read what this process announced itself: that
+      # isn't a death.
       class Suspects
-        # Records that are suspected at most, and for how long: what may have been at hand when the process died. What comes later
-        # is the first of its lane the next time, for as long as there are suspects each commit moves the offset.
+        # Most suspects, and how long records are suspected: those that may have been buffered when the process died. Records
+        # that come later will be the first of the lane next time, because each commit moves the offset as long as there are
+        # suspects.
         MOST = 1_000
         MOST_MS = 4_000
-        # Adoptions in a row that were unclean, from which on that is worth a word.
+        # Unclean adoptions in a row from which on an event is worth it.
         NOTABLE = 2
-        # Records of a group at first, and at most. It isn't to take much longer than the commit that announces it.
+        # Records of a group at first, and at most. A group shouldn't take much longer than the commit that announces it.
         TOGETHER = (8..32)
         TOGETHER_US = 100_000
-        # Of former times the latest counts for an eighth.
+        # The latest duration counts for an eighth of the average.
         WEIGHT = 8
         private_constant :TOGETHER_US, :WEIGHT
 
-        # A unit that waits until it is announced. `sent`: the commit that says so is under way; `cleared`: it is acknowledged.
+        # A unit that waits until it is announced. `sent`: the announcing commit is under way; `cleared`: it is acknowledged.
         Held = Struct.new(:unit, :sent, :cleared)
         private_constant :Held
 
-        # @return [Integer] unclean adoptions in a row, as the next commit tells it
+        # @return [Integer] unclean adoptions in a row, as written to the next commit
         attr_reader :unclean
 
         # @return [true, :asked, nil] whether the adoption is committed
         attr_accessor :told
 
-        # Whether the commit is under way that says of a counted suspect that it has ended.
+        # Whether the commit is under way that records the end of a counted suspect.
         attr_writer :clearing
 
         # @param policy [Routing::Quarantine]
@@ -66,10 +69,10 @@ module Penstock
           @clearing = @refused = @leaving = false
         end
 
-        # What the adopted commit said, if it was ours: nothing follows from a new group's, or from another's metadata, nor from
-        # what this process has announced, which lives.
-        # @param unclean [Integer] adoptions in a row; -1: this process's own, which was clean, is read again
-        # @param crashes [Hash{Integer => Integer}] by offset; 0: under way together with others when the process died
+        # Takes over the adopted commit's state, if Penstock wrote it: nothing follows from the commit of a new group, from
+        # foreign metadata, or from what this process has announced, as it is alive.
+        # @param unclean [Integer] adoptions in a row; -1: this process's own commit, which was clean, is read again
+        # @param crashes [Hash{Integer => Integer}] by offset; 0: was running together with others when the process died
         # @param clean [Boolean] whether the former owner ended in order
         def adopt(unclean:, crashes:, clean:)
           @crashes = crashes.to_h { |offset, count| [offset, of_others(offset, count)] }.compact
@@ -78,16 +81,16 @@ module Penstock
           @left = MOST if @unclean.positive?
         end
 
-        # @return [Boolean] whether no record has to be asked about, and none is waited for
+        # @return [Boolean] whether no record has to be checked, and none is waited for
         def quiet? = @told == true && @crashes.empty? && @left.zero? && @announced.nil? && @group.empty? && @held.empty?
 
         # @return [Boolean] whether the lane hands out one unit at a time
         def alone? = !@remote && @crashes.any? { |_offset, count| count < @policy.max_crashes }
 
-        # Where the log ended when the first records were at hand: what came later has killed nobody.
+        # Sets the end of the log when the first records were buffered: later records can't have killed a process.
         # @param offset [Integer, nil] nil: unknown
         # @param now [Integer] monotonic ms
-        # @return [Boolean] whether it wasn't known before, and there are suspects
+        # @return [Boolean] whether it is set for the first time, and there are suspects
         def ends_at(offset, now)
           return false if @left.zero? || @end
           @end = offset || Float::INFINITY
@@ -95,10 +98,10 @@ module Penstock
           true
         end
 
-        # @return [Boolean] whether somebody should hear of it: a process that was killed once is no news
+        # @return [Boolean] whether an event should be emitted: a single killed process isn't worth one
         def notable? = @unclean >= NOTABLE || @crashes.any?
 
-        # Forgets what is complete by other means, and sees whether all have had their turn.
+        # Forgets records that were completed otherwise, and checks whether all have had their turn.
         # @param ledger [Ledger]
         # @param now [Integer] monotonic ms
         def look(ledger, now)
@@ -112,20 +115,20 @@ module Penstock
           @left.positive? && (@end.nil? || offset < @end) && !@ended.key?(offset)
         end
 
-        # @return [Boolean] whether it has to be the only one of its lane, or isn't to be run at all
+        # @return [Boolean] whether it must be the only running one of its lane, or must not run at all
         def apart?(offset) = @crashes.key?(offset)
 
-        # @return [Boolean] whether it isn't to be run at all
+        # @return [Boolean] whether it must not run at all
         def quarantined?(offset) = @announced != offset && crashes_of(offset) >= @policy.max_crashes
 
         # @return [Integer] how often the process died while it was the only one to run
         def crashes_of(offset) = @crashes.fetch(offset, 0)
 
-        # @return [Boolean] whether nothing else of the process may be suspected with it: it was counted before, maybe because of
-        #   one that ran in another lane at the same time
+        # @return [Boolean] whether nothing else of the process may be suspected with it: it was counted before, maybe because
+        #   of a record that ran in another lane at the same time
         def prime?(offset) = crashes_of(offset).positive? || @policy.max_crashes == 1
 
-        # What is to be done about the record that is next in its lane, and is to run apart from others.
+        # Decides about the next record of its lane that must run apart from others.
         # @return [:run, :announce, :quarantine] :announce: commit, then it may run
         def step(offset)
           return :quarantine if quarantined?(offset)
@@ -134,18 +137,18 @@ module Penstock
 
         # How many records may join those that are under way.
         # @param width [Integer] units of the lane that may run at once
-        # @param most [Integer] for how many a commit has room
+        # @param most [Integer] number of records a commit has room for
         # @return [Integer]
         def room(width, most = Float::INFINITY) = [[limit(width), most].min - @group.size, 0].max
 
-        # They are about to run together: from the next commit on a crash points to them.
+        # Announces a group: from the next commit on a crash points to its records.
         # @param unit [Unit] held until that commit is acknowledged
         def together(unit)
           unit.messages.offsets.each { |offset| @group[offset] = @mine[offset] = 0 }
           hold(unit)
         end
 
-        # It is about to run alone: from the next commit on a crash counts against it.
+        # Announces one record: from the next commit on a crash counts against it.
         # @param unit [Unit] of that record, held until that commit is acknowledged
         def announce(unit)
           @announced = unit.messages.first_offset
@@ -155,16 +158,16 @@ module Penstock
           hold(unit)
         end
 
-        # @return [Boolean] whether a suspect is announced or runs, or what is committed may still say so
+        # @return [Boolean] whether a suspect is announced or runs, or the committed metadata may still name one
         def announced? = !@announced.nil? || !@group.empty? || @clearing
 
         # @return [Boolean] whether units wait until they are announced
         def held? = !@held.empty?
 
-        # @return [Boolean] whether the broker refused to be told of them, or had no room for it
+        # @return [Boolean] whether the broker rejected the announcement, or had no room for it
         def refused? = @refused
 
-        # @return [Array<Unit>] all that are held; they aren't any more
+        # @return [Array<Unit>] all held units; they aren't held any more
         def take_held
           @refused = false
           @held.slice!(0..).map(&:unit)
@@ -188,10 +191,10 @@ module Penstock
           end
         end
 
-        # A unit came to an end, however it did: nothing counts against its records any more.
+        # A unit ended, with or without an error: nothing counts against its records any more.
         # @param unit [Unit]
-        # @param died [Integer, nil] the record that took the process it ran in along
-        # @param time_us [Integer, nil] what it took
+        # @param died [Integer, nil] the record that killed the process it ran in
+        # @param time_us [Integer, nil] its duration
         # @return [Boolean] whether it ran alone: a commit counts it
         def ended(unit, died: nil, time_us: nil)
           announced = announced_in?(unit)
@@ -203,23 +206,23 @@ module Penstock
           announced
         end
 
-        # The lane is being given up in order: the process lives.
+        # The lane is being revoked in order: the process lives.
         def leave
           uncount
           @changed = true unless @group.empty?
           @leaving = true
         end
 
-        # The lane begins anew elsewhere.
+        # The lane begins again elsewhere.
         def clear
           @crashes.clear
           calm
         end
 
-        # @return [Boolean] whether the next commit says something else than the last
+        # @return [Boolean] whether the next commit differs from the last
         def changed? = @changed
 
-        # It is under way in a commit.
+        # A commit with the present state is under way.
         def written!
           @changed = false
           @held.each { |held| held.sent = true }
@@ -231,7 +234,7 @@ module Penstock
           @held.each { |held| held.sent = false }
         end
 
-        # The commit is acknowledged: what was announced in it may run, and the group knows of nothing else of this process.
+        # The commit is acknowledged: the announced units may run, and the group knows of nothing else of this process.
         def acknowledged!
           @held.each { |held| held.cleared = true if held.sent }
           @mine.select! { |offset, _count| offset == @announced || @group.key?(offset) }
@@ -240,7 +243,7 @@ module Penstock
         # The commit won't be acknowledged as it was.
         def refused! = @refused = held?
 
-        # @param base [Integer] what is below counts no more
+        # @param base [Integer] lower offsets don't count any more
         # @return [Hash{Integer => Integer}] for the commit's envelope, ascending
         def counts(base)
           all = @leaving ? @crashes : @group.merge(@crashes)
@@ -254,7 +257,7 @@ module Penstock
 
         def announced_in?(unit) = !@announced.nil? && unit.consume? && unit.messages.first_offset == @announced
 
-        # A quick record may share its commit with more others than one that takes its time; each worker has one.
+        # A quick record may share its commit with more others than a slow one; each worker has one.
         def limit(width)
           return [TOGETHER.begin, width + 1].max unless @record_us
           (TOGETHER_US * width / [@record_us, 1].max).clamp(width + 1, [TOGETHER.end, width + 1].max)
@@ -271,7 +274,7 @@ module Penstock
 
         def forget(unit) = unit.messages.offsets.each { |offset| @group.delete(offset) }
 
-        # Of what was there at the beginning nothing is left that hasn't had its turn.
+        # Whether all records that existed at the beginning have had their turn.
         def over?(ledger)
           return false if ledger.tail < @end
           incomplete = ledger.incomplete_offsets(@ended.size + 1)
@@ -286,14 +289,14 @@ module Penstock
           calm if @left.zero?
         end
 
-        # The first records are through: whatever kills later begins a row of its own.
+        # The first records have ended: a later crash begins a new series.
         def calm
           @changed = true
           @unclean = @left = 0
           @ended.clear
         end
 
-        # @return [Integer, nil] what the group says of the record, without what this process has said; nil: then nothing
+        # @return [Integer, nil] the group's count of the record, without this process's own; nil if nothing is left
         def of_others(offset, count)
           own = @mine[offset]
           return count if own.nil? || offset == @announced || count < own

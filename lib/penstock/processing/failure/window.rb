@@ -3,35 +3,36 @@
 module Penstock
   module Processing
     module Failure
-      # Failures of a topic's fresh records, in the order in which the records began, and the share they have among their
-      # neighbours. Only failures are kept: a record that began between two of them and isn't kept here has not failed.
+      # Computes the share of failures among a topic's fresh records, in the order in which the records began. Only failures are
+      # kept: a record that began between two of them and isn't kept here has not failed.
       #
-      # The order is that of the beginnings because ends come in another one: where bad records fail at once and good ones take
-      # a second, the first twenty ends after a quiet moment are nearly all failures, whatever their share is.
+      # Records are ordered by when they began because they end in another order: where bad records fail at once and good ones
+      # take a second, the first twenty ends after a quiet moment are nearly all failures, even where their share is small.
       #
       # Records that follow each other (of one key; of one partition, where it is processed in order) are one *sequence*. A
-      # failing sequence is slow, so its records are what is left when all others are done. Therefore none counts for more than
-      # its part until one of its records succeeds: one failure each where there are as many sequences as failures are needed.
+      # failing sequence is slow, so its records remain when all others are done. Therefore no sequence counts for more than its
+      # part until one of its records succeeds: one failure each where there are as many sequences as failures are needed.
       #
-      # Pure but for the counter and the sequences, which workers write ({#begun}) without a lock: two records that get the same
-      # number do no harm.
+      # Pure. Workers count records ({#number}) without a lock: two records that get the same number do no harm. Everything else,
+      # including the sequences ({#began}), must be called by one thread at a time: inserting into a Hash calls `hash` of its
+      # keys, Ruby may switch threads there, and a second insert frees memory that the first one reads.
       class Window
-        # An hour: two failures that are further apart say nothing about each other, nor does a sequence that was there before.
+        # An hour: failures further apart aren't related, nor is a sequence that was seen before that.
         MEMORY_MS = 3_600_000
-        # Failures kept, in windows: those of records that began long ago, next to many that began since.
+        # Failures kept, in multiples of the window: for records that began long ago, next to many that began since.
         KEPT = 8
-        # Failing sequences that are remembered.
+        # Failing sequences kept.
         MOST_FAILING = 10_000
 
         Failed = Struct.new(:number, :record, :names, :at)
-        # How often a sequence has failed since one of its records succeeded, and when last.
+        # Number of failures of a sequence since one of its records succeeded, and the time of the last.
         Failing = Struct.new(:count, :at)
-        # Numbers that no record has: it was given one with its unit, and did not run.
+        # Numbers without a record: they were assigned with a unit, and their records did not run.
         Unused = Struct.new(:number, :count)
         private_constant :KEPT, :MOST_FAILING, :Failed, :Failing, :Unused
 
-        # @param size [Integer] records in a row that are looked at together
-        # @param share [Numeric] of them that must have failed, 0 to 1
+        # @param size [Integer] number of consecutive records that are looked at together
+        # @param share [Numeric] share of them that must have failed, 0 to 1
         def initialize(size, share)
           @size = size
           @needed = (size * share).ceil
@@ -43,30 +44,45 @@ module Penstock
         # @return [Integer] failures that reach the share
         attr_reader :needed
 
-        # Fresh records begin. Any thread.
+        # Fresh records begin.
         # @param count [Integer]
-        # @param unit [#sequence] theirs
+        # @param unit [#sequence] their unit
         # @return [Integer] number of the first
         def begun(count, unit)
-          number = @following
-          @following = number + count
-          @sequences[unit.sequence || number] = true if @sequences.size < @needed
+          number = number(count)
+          began(unit.sequence || number) if sequences_missing?
           number
         end
 
-        # Records that were numbered did not run; should they run later they get other numbers.
+        # Numbers fresh records that begin. Called by any thread.
+        # @param count [Integer]
+        # @return [Integer] number of the first
+        def number(count)
+          number = @following
+          @following = number + count
+          number
+        end
+
+        # @return [Boolean] whether {#began} has to be called for more sequences. Called by any thread
+        def sequences_missing? = @sequences.size < @needed
+
+        # A record of the sequence began.
+        # @param sequence [Object]
+        def began(sequence) = @sequences[sequence] = true
+
+        # Records that were numbered did not run; if they run later they get other numbers.
         # @param number [Integer] of the first
         # @param count [Integer]
         def unused(number, count)
           insert(@unused, Unused.new(number, count)) if count.positive? && @failed.any?
         end
 
-        # @param number [Integer] when it began
+        # @param number [Integer] of the record, assigned when it began
         # @param record [Object] equal for the same record, which counts once
-        # @param sequence [Object, nil] equal for records that follow each other; nil: it follows none
-        # @param names [Array<String>] what it may have in common with others, the first before the second
+        # @param sequence [Object, nil] equal for records that follow each other; nil: it belongs to none
+        # @param names [Array<String>] names it may have in common with others, in order of preference
         # @param now [Integer] monotonic ms
-        # @return [String, nil] the name that so many neighbours have in common, this record among them
+        # @return [String, nil] the name that enough neighbours have in common, this record among them
         def failed(number, record, sequence, names, now)
           forget(now)
           return unless counts?(sequence, record, now)
@@ -100,7 +116,7 @@ module Penstock
           @sequences, @earlier = {}, @sequences
         end
 
-        # Whether its sequence has not had its part yet.
+        # Whether its sequence has not used up its part yet.
         def counts?(sequence, record, now)
           return false if @failed.any? { |one| one.record == record }
           return true if sequence.nil?
@@ -111,15 +127,15 @@ module Penstock
           failing.count <= most_of_one
         end
 
-        # Keeps the order of numbers.
-        # @return [Integer] where it is now
+        # Inserts in the order of numbers.
+        # @return [Integer] index in the list
         def insert(list, one)
           index = list.bsearch_index { |other| other.number > one.number } || list.size
           list.insert(index, one)
           index
         end
 
-        # @return [Array<Failed>] all that could be in a window with it
+        # @return [Array<Failed>] all that may share a window with it
         def near(failed, index)
           before = index.downto(0).take_while { |at| span(@failed[at], failed) <= @size }
           after = (index + 1...@failed.size).take_while { |at| span(failed, @failed[at]) <= @size }
@@ -143,7 +159,7 @@ module Penstock
           (@needed + known - 1) / known
         end
 
-        # @return [Integer] records that began from the one to the other, both counted
+        # @return [Integer] records that began from the first to the last, both included
         def span(first, last)
           at = @unused.bsearch_index { |one| one.number >= first.number } || @unused.size
           between = 0

@@ -1,12 +1,13 @@
 # frozen_string_literal: true
 
 module Penstock
-  # What decides about records, and what applications plug into it.
+  # Decides about records; also contains the base classes for applications' filters.
   module Processing
-    # What applications' filters inherit from.
+    # Base classes of applications' filters.
     module Filters
-      # A filter of a partition: takes messages out of what was taken before `consume` sees them, and may have the partition wait
-      # or go on elsewhere. Override {#apply!}; set `@applied`, `@cursor`, and {#action} and {#timeout} where you need them.
+      # Base class of a partition's filter: removes messages from a batch before `consume` sees them, and may pause the
+      # partition or continue at another offset. Override {#apply!}; set `@applied`, `@cursor`, and {#action} and {#timeout}
+      # where you need them.
       #
       #     class OfficeHours < Penstock::Filter
       #       def apply!(messages)
@@ -19,10 +20,10 @@ module Penstock
       #       def timeout = 60_000
       #     end
       #
-      # One object a partition for as long as it is assigned, made and called on worker threads, never by two at once. It may see
-      # a message again: behind a pause, and when something that follows it failed.
+      # One object per partition for as long as it is assigned, created and called on worker threads, never by two at once. It
+      # may see a message again: after a pause, and when a later message failed.
       class Base
-        # @return [Message, nil] where the partition waits or goes on; what is behind it is given to the filter again
+        # @return [Message, nil] where the partition pauses or continues; the filter gets the messages from there on again
         attr_reader :cursor
 
         def initialize
@@ -30,22 +31,23 @@ module Penstock
           @cursor = nil
         end
 
-        # Deletes from the Array what `consume` must not see, and nothing else: what is deleted counts as consumed.
+        # Deletes from the Array the messages that `consume` must not see, and nothing else: deleted messages count as consumed.
         # @param messages [Array<Message>] in the order of their offsets; may be empty
         def apply!(messages)
-          raise NotImplementedError, "#{self.class} doesn't define apply!: delete from `messages` what must not be consumed"
+          raise NotImplementedError, "#{self.class} doesn't define apply!: delete unwanted messages from `messages`"
         end
 
-        # @return [Boolean] whether this call's {#action} counts
+        # @return [Boolean] whether this call's {#action} applies
         def applied? = @applied
 
-        # @return [Symbol] :skip (nothing), :pause (wait {#timeout} ms, then go on at the {#cursor}) or :seek (go on there)
+        # @return [Symbol] :skip (nothing), :pause (wait {#timeout} ms, then continue at the {#cursor}) or :seek (continue
+        #   there)
         def action = :skip
 
         # @return [Integer, nil] ms, with :pause; nil for the route's `pause timeout:`
         def timeout = nil
 
-        # Accepted for filters written for other frameworks; what a filter deletes counts as consumed anyway.
+        # Accepted for filters written for other frameworks; deleted messages count as consumed anyway.
         # @return [Boolean]
         def mark_as_consumed? = false
 
@@ -58,6 +60,6 @@ module Penstock
     end
   end
 
-  # What applications' filters inherit from.
+  # Base class of applications' filters.
   Filter = Processing::Filters::Base
 end

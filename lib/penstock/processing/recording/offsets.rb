@@ -3,9 +3,9 @@
 module Penstock
   module Processing
     module Recording
-      # Offsets as rows of a recording: the first, and bits for those behind it. Stateless.
+      # Encodes offsets as rows of a recording: the first offset, and bits for the following ones. Stateless.
       module Offsets
-        # Small enough for numbers that need no memory of their own.
+        # Small enough for Integers that need no heap memory.
         BITS = 60
         WORDS = 6
         private_constant :BITS, :WORDS

@@ -6,22 +6,22 @@ require_relative "track"
 module Penstock
   module Processing
     module Recording
-      # The flight recorder of one poll loop: a track a partition, kept over rebalances and new connections. Tracks of partitions
-      # that went elsewhere are kept too, the newest of them. Written by the loop's thread, read by any.
+      # The flight recorder of one poll loop: a track per partition, kept across rebalances and new connections. Tracks of
+      # partitions that were revoked are kept too, the newest of them. Written by the loop's thread, read by any.
       class Recorder
-        # Tracks of partitions that are not ours any more.
+        # Tracks kept of partitions that are no longer ours.
         GONE = 64
         private_constant :GONE
 
         # @param clock [Clock]
-        # @param plain_keys [Boolean] whether keys are written as they are
+        # @param plain_keys [Boolean] whether keys are recorded in plain text
         def initialize(clock, plain_keys: false)
           @clock = clock
           @key = plain_keys ? Wording::PLAIN : Wording::HASHED
           @tracks = {}
         end
 
-        # The lane is written down from now on.
+        # Records the lane from now on.
         # @param lane [Lane]
         # @return [Track]
         def follow(lane)

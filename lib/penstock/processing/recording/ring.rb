@@ -3,17 +3,17 @@
 module Penstock
   module Processing
     module Recording
-      # The last things that happened to one lane: a row of fixed slots in one flat array, overwritten from the start when it is
-      # full. Numbers and symbols go in, nothing is copied or allocated but the array itself while it grows to its full size.
+      # Keeps the last events of one lane: a row of fixed slots in one flat array, overwritten from the start when it is full.
+      # Takes numbers and symbols; nothing is copied or allocated except the array itself while it grows to its full size.
       #
-      # Written by the poll loop alone. Any thread may read: the array is copied in one step, and what the loop may have been
-      # writing meanwhile is left out.
+      # Written by the poll loop alone. Any thread may read: the array is copied in one step, and entries that the loop may have
+      # been writing meanwhile are left out.
       class Ring
         ENTRIES = 256
         # Kind, monotonic ms, and seven values.
         WIDTH = 9
 
-        # @return [Integer] entries written so far, those that were overwritten too
+        # @return [Integer] entries written so far, including overwritten ones
         attr_reader :count
 
         # @param entries [Integer] how many are kept
@@ -50,7 +50,7 @@ module Penstock
         def to_a
           before = @count
           slots = @slots.dup
-          first = [@count + 1 - @entries, 0].max # what is written now takes the oldest one's place
+          first = [@count + 1 - @entries, 0].max # the entry being written overwrites the oldest
           (first...before).map { |number| entry(slots, number) }.compact
         end
 

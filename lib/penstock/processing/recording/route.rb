@@ -3,10 +3,10 @@
 module Penstock
   module Processing
     module Recording
-      # What a route says about the processing of its records, as plain values; code of the user's appears by its class only.
-      # Stateless. {Replay}'s counterpart makes a topic of it again.
+      # Describes a route's settings for processing records, as plain values; user code appears by its class only. Stateless.
+      # {Replay} builds a topic from it again.
       module Route
-        # What deciders look at. Nothing of librdkafka's settings, which may hold secrets.
+        # Features that deciders read. None of librdkafka's settings, which may contain secrets.
         FEATURES = %i[max_messages manual_offset_management consumer_persistence initial_offset eofed pause parallel window
           dead_letter_queue retry_topics backoff_for breaker isolate quarantine delay_by expire_in throttle filter interruptible
           workers batch].freeze

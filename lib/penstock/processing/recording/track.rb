@@ -8,18 +8,18 @@ require_relative "wording"
 module Penstock
   module Processing
     module Recording
-      # Writes down what happens to one lane, as values a replay can feed to the same deciders: what came in (takes, outcomes,
-      # marks, wishes, the group's answers) and what was decided (units, effects, commits). Nothing of a record but its offset,
-      # and a hash of its key.
+      # Records what happens to one lane, as values that a replay can feed to the same deciders: input (takes, outcomes, marks,
+      # requests, the group's answers) and decisions (units, effects, commits). Of a record it keeps only the offset, and a hash
+      # of its key.
       #
-      # From time to time it repeats where the lane stands: a replay of a ring that went round can begin there.
+      # It repeats the lane's state at intervals: a replay of a ring that was overwritten can begin there.
       #
-      # On the poll loop's thread. It goes from a lane to the next one of the same partition, so that what came before a
-      # rebalance is still there.
+      # On the poll loop's thread. It is passed from a lane to the next one of the same partition, so that entries from before a
+      # rebalance are still there.
       class Track
-        # Entries between two such places.
+        # Entries between two states.
         STATE_EVERY = 48
-        # Gaps of a take, and runs of an adopted map, that are told.
+        # Most gaps of a take, and runs of an adopted map, that are recorded.
         MOST = 24
         private_constant :STATE_EVERY, :MOST
 
@@ -27,7 +27,7 @@ module Penstock
         attr_reader :lane
 
         # @param clock [Clock]
-        # @param key [#call] makes of a record's key what is written
+        # @param key [#call] converts a record's key to what is recorded
         def initialize(clock, key)
           @clock = clock
           @key = key
@@ -43,7 +43,7 @@ module Penstock
         # @return [Integer] entries that were overwritten
         def overwritten = [@ring.count - Ring::ENTRIES, 0].max
 
-        # @param lane [Lane] the partition is ours
+        # @param lane [Lane] of the partition that was assigned
         def assigned(lane)
           @lane = lane
           @rolling = lane.rolling?
@@ -53,7 +53,7 @@ module Penstock
         end
 
         # The committed offset is known.
-        # @param completed [Array<Array(Integer, Integer)>] runs beyond it
+        # @param completed [Array<Array(Integer, Integer)>] complete runs beyond it
         def adopted(offset, completed = [])
           attempts = @lane.attempts.to_h
           write(:adopted, offset, completed.size, attempts.size)
@@ -61,7 +61,7 @@ module Penstock
           attempts.first(MOST).each { |failed, count| write(:attempts, failed, count, retried_at) }
         end
 
-        # @param batch [#size, #from, #to, #offset, #eof] not let in yet
+        # @param batch [#size, #from, #to, #offset, #eof] not admitted yet
         def take(batch)
           @now = now = @clock.monotonic_ms
           state(now) if @ring.count >= @state_at
@@ -72,7 +72,7 @@ module Penstock
           gaps(now, batch, 0, size - 1, MOST) unless last - first == size - 1
         end
 
-        # Behind whatever made it possible, and so at that time: no look at the clock.
+        # Reuses the time of the entry that made the unit possible, without reading the clock.
         # @param unit [Unit] handed out
         def unit(unit)
           messages = unit.stretch || unit.messages
@@ -83,17 +83,17 @@ module Penstock
           scattered(@now, messages) if key && last - first >= size
         end
 
-        # The topic waits behind its breaker: the unit that follows is one record, to try.
+        # The topic's breaker is open: the unit that follows is a probe of one record.
         def probed = write(:probe)
 
-        # From here on units are cut by what may have killed the process. Once an assignment.
+        # From here on units are cut by suspects. Once per assignment.
         def suspected
           write(:suspected) unless @suspected
           @suspected = true
         end
 
         # @param outcome [Outcome] before it is settled
-        # @param now [Integer] monotonic ms at which it is
+        # @param now [Integer] monotonic ms of its settlement
         def outcome(outcome, now)
           @now = now
           unit = outcome.unit
@@ -110,14 +110,14 @@ module Penstock
             outcome.blamed, finished, @lane.ledger.base, outcome.time_us)
         end
 
-        # @param effects [Array<Effect>] what was decided
+        # @param effects [Array<Effect>] the decision
         def effects(effects)
           admitted(effects) if @admits
           return if effects.size == 1 && Wording.unsaid?(effects[0])
           Wording.effects(effects, @key).each { |name, *values| write(:effect, name, *values) }
         end
 
-        # User code asks for something outside of a unit.
+        # User code makes a request outside a unit.
         # @param flow [Consumer::Flow, Symbol]
         def asked(flow) = write(:asked, *Wording.flow(flow))
 
@@ -134,7 +134,7 @@ module Penstock
         # @param code [Symbol, nil] nil: acknowledged
         def committed(entry, code) = write(:committed, entry.offset, code)
 
-        # A message for a record that was put away is acknowledged: what follows are its effects.
+        # The letter of a record is acknowledged: its effects follow.
         # @param burial [Failure::Burial]
         def acknowledged(burial, now) = @ring.write(:letter, now, burial.letter.offset)
 
@@ -142,23 +142,23 @@ module Penstock
         def expired(now) = @ring.write(:expired, @now = now)
 
         # @param state [Symbol] :leave (nothing new), :cut_off, :lost
-        # @param lane [Lane] another one when the partition is ours again already
+        # @param lane [Lane] another one if the partition is already ours again
         def left(state, lane)
           write(state) if lane.equal?(@lane)
         end
 
-        # The lane begins anew elsewhere.
+        # The lane begins again elsewhere.
         def started_over(offset) = write(:incarnation, @lane.incarnation, offset)
 
-        # What was handed out and isn't marked comes again, read from the broker.
+        # Records that were handed out and aren't marked are redelivered, read from the broker.
         # @param offset [Integer, nil] from there on; nil: everything has been marked meanwhile
         def redelivery(offset) = write(:redelivery, offset)
 
-        # It was to go on where it stands.
+        # The source is already at the seek's target: the lane continues without a new incarnation.
         def went_on(offset) = write(:went_on, offset)
 
         # Marks are about to be read.
-        # @param unit [Unit, nil] where keys run side by side: only those of it
+        # @param unit [Unit, nil] where keys run in parallel: only its marks
         def marks(unit = nil)
           return marks_in(unit) if unit && @rolling
           return @lane.division.each_mark(@lane.ledger.base || 0) { |each| marks_in(each) } if @rolling
@@ -166,7 +166,7 @@ module Penstock
           write(:mark, through) if through > (@lane.ledger.base || -1)
         end
 
-        # Marks of a transaction count, for it is committed.
+        # Marks of a transaction count, because it is committed.
         # @param marks [Array<Array(Object, Integer)>] cells and offsets
         def carried(marks)
           exact, marks = marks.partition { |cell, _offset| cell.is_a?(Consumer::Claim::Exact) }
@@ -181,7 +181,7 @@ module Penstock
 
         private
 
-        # With manual offsets an error of one unit concerns others that its consumer has had, and whatever is marked in them. An
+        # With manual offsets an error of one unit concerns other units that its consumer has had, and the marks in them. An
         # entry without values: there were too many.
         def held(outcome)
           return unless @lane.topic.manual_offset_management?
@@ -192,7 +192,7 @@ module Penstock
 
         def write(kind, *values) = @ring.write(kind, @now = @clock.monotonic_ms, *values)
 
-        # What goes in, and when, is decided by more than is written down: each record is told.
+        # Admission depends on more than what is recorded, so each admitted or dropped record is recorded.
         def admitted(effects)
           effects.each do |effect|
             case effect
@@ -218,8 +218,8 @@ module Penstock
             @lane.attempts.size, @lane.redelivery.position || (true if @lane.holds.include?(:redelivery)))
         end
 
-        # What lies between two records is halved until it is found: a take with few gaps costs few looks.
-        # @return [Integer] how many more may be told
+        # Halves the range between two records until the gaps are found: a take with few gaps needs few look-ups.
+        # @return [Integer] how many more gaps may be recorded
         def gaps(now, batch, low, high, left)
           return left if left.zero? || batch.offset(high) - batch.offset(low) == high - low
           if high - low == 1

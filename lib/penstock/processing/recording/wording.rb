@@ -8,10 +8,10 @@ require_relative "../failure/effects"
 module Penstock
   module Processing
     module Recording
-      # Effects and wishes as rows of plain values, without payloads, keys or messages of errors. The recorder writes what it
-      # answers, a replay compares it. Stateless.
+      # Converts effects and requests to rows of plain values, without payloads, keys or error messages. The recorder writes
+      # these rows, a replay compares them. Stateless.
       module Wording
-        # What a record's key stands for, so that a recording gives none away.
+        # Replaces a record's key, so that a recording reveals none.
         HASHED = ->(key) { key.nil? ? nil : key.hash & 0xffff_ffff_ffff }
         PLAIN = ->(key) { key.is_a?(String) ? key.dup.force_encoding(Encoding::UTF_8).scrub : key }
 
@@ -45,14 +45,14 @@ module Penstock
           Effect::Emit => ->(effect, _key) { [effect.event] },
           Effect::DeadLetter => ->(effect, _key) { [effect.burial.letter.offset, effect.burial.complete] }
         }.freeze
-        # What goes without saying: an outcome without effects of its own completed its unit, a take was let in.
+        # Not recorded, because it is the default: an outcome without recorded effects completed its unit, a take was admitted.
         UNSAID = [Effect::Complete, Effect::CompleteEach, Effect::LetIn, Effect::Prepare].freeze
         private_constant :VALUES, :UNSAID
 
         class << self
           # @param effects [Array<Effect>]
-          # @param key [#call] makes of a key what is written
-          # @return [Array<Array>] name and values of each that doesn't go without saying
+          # @param key [#call] converts a key to what is recorded
+          # @return [Array<Array>] name and values of each effect to record
           def effects(effects, key)
             return [] if effects.all? { |effect| UNSAID.include?(effect.class) || vain?(effect) }
             effects.reject { |effect| vain?(effect) }.map { |effect| effect(effect, key) }
@@ -64,11 +64,11 @@ module Penstock
             [name(effect.class), *(values ? values.call(effect, key) : [])]
           end
 
-          # @return [Boolean] whether the effect alone goes without saying
+          # @return [Boolean] whether the effect isn't recorded if it is the only one
           def unsaid?(effect) = UNSAID.include?(effect.class)
 
-          # What user code said about an error, on the worker.
-          # @param advice [Object] {Failure::Advice}, or what was prepared
+          # User code's answer about an error, given on the worker.
+          # @param advice [Object] {Failure::Advice}, or the result of {Admission::Prepare}
           # @return [Array]
           def advice(advice)
             return [:prepared, advice.messages.size, advice.dropped.size, advice.rest.size] unless advice.is_a?(Failure::Advice)
@@ -85,7 +85,7 @@ module Penstock
 
           private
 
-          # Of no record.
+          # An effect on no records.
           def vain?(effect)
             case effect
             when Effect::Drop then effect.offsets.empty?

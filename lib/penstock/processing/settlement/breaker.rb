@@ -8,8 +8,8 @@ require_relative "deciders"
 module Penstock
   module Processing
     module Settlement
-      # Tells the topic's breaker what became of a unit. While the breaker is open, or opens with it, a failure leads to no retry
-      # and no dead letter: the record waits, and its attempt doesn't count.
+      # Reports to the topic's breaker how a unit ended. While the breaker is open, or opens because of the unit, a failure
+      # leads to no retry and no dead letter: the record waits, and its attempt doesn't count.
       class Breaker
         # @param breaker [Failure::Breaker, Runtime::SharedBreaker] the topic's
         # @param policy [Failure::Policy]
@@ -31,7 +31,7 @@ module Penstock
 
         private
 
-        # The loop sees that it closed and releases the lanes.
+        # The loop notices that the breaker closed and releases the lanes.
         # @return [nil]
         def succeeded(outcome, context)
           return if @breaker.at_rest? && !@breaker.failing?
@@ -42,7 +42,7 @@ module Penstock
           nil
         end
 
-        # Records of a unit that failed have succeeded if they were marked before the blamed one ran.
+        # Records of a failed unit have succeeded if they were marked before the blamed one ran.
         def passed(outcome, context)
           return if @breaker.at_rest?
           unit = outcome.unit
@@ -52,13 +52,13 @@ module Penstock
         end
 
         # @param completed [Integer] records of the unit, from its first on
-        # @return [Integer] how many of them are evidence: only the first one may be a retry
+        # @return [Integer] number of them that are evidence: only the first one may be a retry
         def fresh(unit, completed)
           retried = (unit.attempt > 1) ? 1 : 0
           @evidence ? [completed - retried, 0].max : 0
         end
 
-        # With manual offsets, and where user code asked for another flow, only what is marked has succeeded.
+        # With manual offsets, and where user code requested another flow, only marked records have succeeded.
         def completed(outcome, context)
           size = outcome.unit.messages.size
           return size if context.automatic? && outcome.flow.nil?
@@ -79,11 +79,11 @@ module Penstock
           lane.attempts.of(outcome.blamed).zero? && (unit.attempt == 1 || outcome.blamed != unit.messages.first_offset)
         end
 
-        # A unit's records are numbered when it begins. Of one that failed those before the blamed record have run; the blamed
-        # one, if it isn't the first, began only now; those after it have not run.
-        # If records of its unit have succeeded before it, it isn't the next failure in a row of its sequence.
-        # @return [Array(Integer, Array(Integer, Integer)), nil] when the blamed record began, nil where nobody knows which it is;
-        #   numbers that no record has
+        # A unit's records are numbered when it begins. In a failed unit, records before the blamed one have run; the blamed
+        # one, unless it is the first, began only now; those after it have not run. If records of its unit have succeeded before
+        # it, it isn't the next failure in a row of its sequence.
+        # @return [Array(Integer, Array(Integer, Integer)), nil] when the blamed record began, nil where it isn't known which
+        #   record failed; numbers without a record
         def numbers(outcome)
           unit = outcome.unit
           size = unit.messages.size
@@ -103,7 +103,8 @@ module Penstock
           [Effect::Hold.new(:breaker, nil), *again(outcome, context), *FlowRequested.hold(outcome.flow, context)]
         end
 
-        # A unit that was marked to its end before it failed leaves nothing: its key isn't mentioned, for it is forgotten already.
+        # A unit that was completely marked before it failed leaves no records: its key isn't isolated, because it is already
+        # forgotten.
         def again(outcome, context)
           rest = context.rest(outcome.unit)
           isolating = rest.empty? ? [] : [context.isolate(outcome.unit, outcome.blamed)]

@@ -8,11 +8,11 @@ require_relative "skip"
 module Penstock
   module Processing
     module Settlement
-      # A record that failed often enough is put away: into the dead letters, into the next retry topic, or nowhere. Only it; what
-      # is left of its unit runs again.
+      # Removes a record that failed often enough: sends it to the dead letters or to the next retry topic, or skips it. Only
+      # that record; the other incomplete records of its unit run again.
       #
-      # The message was made by the worker. Where it is missing, because the loop counts more attempts than the worker knew of or
-      # because making it failed, the record is tried once more, and then it is there.
+      # The worker has built the message. If it is missing, because the loop counts more attempts than the worker knew of or
+      # because building it failed, the record is tried once more, and then the message is there.
       class DeadLetterAfter
         # @param policy [Failure::Policy]
         def initialize(policy)

@@ -7,18 +7,18 @@ require_relative "../effects/effects"
 
 module Penstock
   module Processing
-    # Given an outcome, what happens to offsets and flow. Each decider answers with effects, or nil: "not mine, ask the next".
-    # The first answer wins; their order is written in `assembly.rb`. The user's marks were taken into the ledger before.
+    # Decides what an outcome changes: offsets and flow. Each decider returns effects, or nil to let the next one decide. The
+    # first answer wins; `assembly.rb` sets their order. The user's marks are read into the ledger before.
     module Settlement
-      # The partition is no longer ours, or the unit belongs to a life of the lane that is over: nothing counts.
+      # Ignores the outcome when the partition is no longer ours, or the unit belongs to an earlier incarnation of the lane.
       class Lost
         def call(outcome, context)
           [] unless context.lane.owned? && context.current?(outcome.unit)
         end
       end
 
-      # Hooks and end-of-partition calls move no records; their errors were reported where they ran. With manual offsets their
-      # consumer may have lost with one what it held.
+      # Settles hooks and end-of-partition calls: they move no records, and their errors were reported where they ran. With
+      # manual offsets their consumer may have lost the records it held.
       class Hooked
         LOSING = %i[tick eofed].freeze
         private_constant :LOSING
@@ -30,7 +30,7 @@ module Penstock
 
         private
 
-        # A call that fails each time must not have everything come again at once, each time.
+        # Waits a back-off first, so that a call that fails each time doesn't redeliver everything immediately each time.
         def again(outcome, context)
           return unless outcome.error && LOSING.include?(outcome.unit.action) && !context.automatic?
           return unless context.lane.unmarked_handed_out?
@@ -39,7 +39,8 @@ module Penstock
         end
       end
 
-      # The stop's time was up: what was marked counts, the rest is the next owner's. No attempt is counted.
+      # Settles a unit that was interrupted because the time for the stop was up: marked records count, the next owner gets the
+      # rest. No attempt is counted.
       class Interrupt
         def call(outcome, context)
           return unless outcome.error.is_a?(Interrupted)
@@ -47,7 +48,7 @@ module Penstock
         end
       end
 
-      # An error that concerns the whole process: the record is neither retried nor skipped, the process stops in order.
+      # Stops the process in order after an error that concerns all of it: the record is neither retried nor skipped.
       class Critical
         def call(outcome, context)
           error = outcome.error
@@ -60,8 +61,8 @@ module Penstock
         def critical?(error, classes) = error.is_a?(CriticalError) || classes.any? { |klass| error.is_a?(klass) }
       end
 
-      # A transaction met the group while it was given out anew, but the partition is still ours; or it could not take the offset
-      # along. Nothing of it failed, so no attempt is counted and nothing is given up.
+      # Runs records again when their transaction was interrupted by a rebalance and the partition is still ours, or when it
+      # could not include the offset. No record failed, so no attempt is counted and no record is dead-lettered.
       class Displaced
         AGAIN_MS = 100
         ERRORS = [AssignmentLostError, TransactionDeferredError].freeze
@@ -73,8 +74,8 @@ module Penstock
         end
       end
 
-      # Tried again after a back-off. From the first failure of a unit with several records on, what is left runs one record at
-      # a time until the blamed one has passed, so that healthy records aren't run again with it.
+      # Tries the record again after a back-off. After the first failure of a unit with several records, the incomplete ones run
+      # one at a time until the blamed one has passed, so that healthy records aren't run again with it.
       class Retry
         # @param policy [Failure::Policy]
         def initialize(policy)
@@ -91,10 +92,10 @@ module Penstock
 
         private
 
-        # What a block of the user's answered, on the worker.
+        # The return value of a user's `backoff_for` block, called on the worker.
         def asked(outcome) = outcome.advice&.backoff_ms
 
-        # A seek that was asked for before the error stands: the user wins over the retry.
+        # A seek requested before the error still applies: the user's request has priority over the retry.
         def again(outcome, context)
           return [Effect::Seek.new(outcome.flow.target, :user)] if outcome.flow.is_a?(Consumer::Flow::Seek)
           isolated = @policy.isolate? ? [context.isolate(outcome.unit, outcome.blamed)] : []
@@ -107,7 +108,7 @@ module Penstock
         end
       end
 
-      # The unit ended well and asked to pause or to go on elsewhere: only what it marked is complete.
+      # Settles a unit that succeeded and requested a pause or a seek: only the records it marked are complete.
       class FlowRequested
         def call(outcome, context)
           return unless outcome.flow
@@ -138,12 +139,12 @@ module Penstock
 
           private
 
-          # Where the lane goes on after the pause: at the offset named, else behind the unit.
+          # Where the lane continues after the pause: at the given offset, else after the unit.
           #
-          # Where keys run side by side nothing that follows completes what the unit left: it runs again after the pause, and
-          # what lies before the offset that was named is complete at once.
+          # Where keys run in parallel later units don't complete the records that the unit left: they run again after the
+          # pause, and records before the given offset are complete at once.
           def position(flow, unit, context)
-            return flow.offset ? [Effect::Seek.new(flow.offset, :user)] : [] unless unit # asked for outside of one
+            return flow.offset ? [Effect::Seek.new(flow.offset, :user)] : [] unless unit # requested outside a unit
             return flow.offset ? elsewhere(flow, unit) : [] unless context.lane.rolling?
             return [Effect::Seek.new(flow.offset, :user)] if flow.offset && !within?(unit, flow.offset)
             rest = context.rest(unit)
@@ -161,7 +162,7 @@ module Penstock
         end
       end
 
-      # The unit ended well: with automatic offsets all its records are complete, else those that were marked.
+      # Settles a unit that succeeded: with automatic offsets all its records are complete, else those that were marked.
       class Advance
         def call(outcome, context)
           return [] unless context.automatic?

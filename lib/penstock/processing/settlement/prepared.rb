@@ -5,8 +5,8 @@ require_relative "../effects/effects"
 module Penstock
   module Processing
     module Settlement
-      # The user's filters and partitioner have looked at records that were taken: some go on, some never run, some are asked
-      # about again. An interrupt changes nothing: they are asked about again.
+      # Settles records that the user's filters and partitioner have seen: some are admitted, some never run, some are passed to
+      # them again later. An interrupt changes nothing: all are passed to them again.
       class Prepared
         AGAIN_MS = 10
         private_constant :AGAIN_MS
@@ -23,8 +23,8 @@ module Penstock
 
         private
 
-        # With manual offsets the ledger doesn't begin anew where a filter goes on: it would step over what isn't marked yet. What
-        # the seek would bring again is at hand, so the filter is asked about that again.
+        # With manual offsets a filter's seek doesn't reset the ledger, which would skip records that aren't marked yet. Records
+        # that the seek would read again are buffered, so the filter gets those again instead.
         def ended(prepared, context)
           rest, seek_to = prepared.rest, prepared.seek_to
           again = seek_to && !context.automatic? && !rest.empty? && rest.first_offset <= seek_to
@@ -32,7 +32,7 @@ module Penstock
           Effect::PrepareEnded.new(rest, nil, prepared.hold || [:filter, context.now + AGAIN_MS])
         end
 
-        # Anything else that got out of user code concerns the process.
+        # Any other error that left user code concerns the process.
         def again(outcome, context)
           ended = Effect::PrepareEnded.new(outcome.unit.messages, nil)
           return [ended] if outcome.error.is_a?(Interrupted)

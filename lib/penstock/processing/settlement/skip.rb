@@ -7,11 +7,12 @@ require_relative "deciders"
 module Penstock
   module Processing
     module Settlement
-      # What to do with a failed record that is given up: what is left of its unit runs again, it doesn't.
+      # Helps deciders that dead-letter or skip a failed record: the other incomplete records of its unit run again, this one
+      # doesn't.
       module GivenUp
         class << self
-          # The record the outcome is about, where it may be given up: the user's seek goes before; where nobody knows which of
-          # several records failed they are taken one by one first; and what was marked meanwhile is complete.
+          # The record the outcome is about, if it may be dead-lettered or skipped: a seek of the user's has priority; if it
+          # isn't known which of several records failed they run one by one first; and records marked meanwhile are complete.
           # @return [Integer, nil] its offset
           def blamed(outcome, policy, context)
             return if outcome.error.nil? || outcome.blamed.nil? || outcome.flow.is_a?(Consumer::Flow::Seek)
@@ -23,7 +24,7 @@ module Penstock
           end
 
           # @param blamed [Integer] its offset
-          # @return [Array<Effect>] for all records of the unit that aren't complete, but that one
+          # @return [Array<Effect>] for all incomplete records of the unit except that one
           def others(outcome, blamed, context)
             rest = context.rest(outcome.unit)
             others = rest.pick((0...rest.size).reject { |index| rest.offset_at(index) == blamed })
@@ -47,7 +48,7 @@ module Penstock
         end
       end
 
-      # The record is given up without a trace but an event: the user's strategy said so.
+      # Skips the record, leaving only an event, because the user's strategy returned `:skip`.
       class Skip
         # @param policy [Failure::Policy]
         def initialize(policy)

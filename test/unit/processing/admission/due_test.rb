@@ -22,16 +22,16 @@ module Penstock
 
     def due(delay_ms = 5_000) = Processing::Admission::Due.new(delay_ms)
 
-    test "what is due goes in, the first that isn't holds the rest until it is" do
+    test "due records are admitted; the first that isn't due holds the rest until it is" do
       assert_equal [2, [:delay, 700]], look(due, [WALL - 5, WALL, WALL + 700, WALL - 5])
       assert_equal [1, nil], look(due, [WALL])
     end
 
-    test "a record without a readable header goes in at once" do
+    test "a record without a readable header is admitted at once" do
       assert_equal [2, nil], look(due, [nil, "soon"])
     end
 
-    test "no wall clock freezes a lane: nothing waits longer than the delay from when it was first looked at" do
+    test "no wall clock can block a lane: no record waits longer than the delay from when it was first looked at" do
       step = due(5_000)
       assert_equal [0, [:delay, 5_000]], look(step, [WALL + 9_999_999])
       assert_equal [0, [:delay, 5_000]], look(step, [WALL + 9_999_999], now: 4_000)

@@ -19,7 +19,7 @@ module Penstock
       assert_nil Processing::Admission::Pipeline.for(route, topic_name: "orders", partition: 0)
     end
 
-    test "what needn't be narrowed is handed on as it is" do
+    test "messages that no step narrows are passed on unchanged" do
       messages = aged(10, 5)
       run = pipeline(expire_in: SECOND).call(messages, 0, WALL, %i[a b])
       assert_same messages, run.messages
@@ -27,21 +27,21 @@ module Penstock
       assert_equal %i[a b], run.keys
     end
 
-    test "[expire_in] what is older is dropped and complete, what is as old isn't, what has no timestamp never is" do
+    test "[expire_in] older records are dropped and complete, records of that age or without a timestamp aren't" do
       run = pipeline(expire_in: SECOND).call(aged(1_001, 1_000, nil, 5_000, 0), 0, WALL, %i[a b c d e])
       assert_equal [[1, 2, 4], [0, 3], %i[b c e]], [run.messages.offsets, run.dropped, run.keys]
       assert_equal ["filtering.dropped", {topic: "orders", partition: 0, count: 2, first_offset: 0, last_offset: 3,
                                           reason: "expired"}], run.events.first
     end
 
-    test "[expire_in] records that wait for a retry are dropped when they have become too old, and never held" do
+    test "[expire_in] records that wait for a retry are dropped when they have expired, and never held" do
       pipeline = pipeline(expire_in: SECOND, delay_by: 1, throttle: [1, 60_000])
       assert_predicate pipeline, :again?
       run = pipeline.again(aged(1_500, 500, 400), 0, WALL)
       assert_equal [[1, 2], [0], nil], [run.messages.offsets, run.dropped, run.hold]
     end
 
-    test "a wall clock that is set ahead throws nothing away before a time to live has passed" do
+    test "a wall clock that is set ahead drops nothing before a time to live has passed" do
       pipeline = pipeline(expire_in: SECOND)
       assert_empty pipeline.call(aged(0), 0, WALL).dropped
       assert_empty pipeline.call(aged(-10), 10, WALL + 3_600_010).dropped
@@ -49,14 +49,14 @@ module Penstock
       assert_equal [0], pipeline.call(aged(-1_000), 1_010, WALL + 3_601_010).dropped, "after that it is believed"
     end
 
-    test "[delay_by] the first record that is too young holds the lane until it is due, and what follows waits with it" do
+    test "[delay_by] the first record that is too young holds the lane until it is due, and the following records wait with it" do
       run = pipeline(delay_by: SECOND).call(aged(1_000, 1_500, 999, 2_000), 50, WALL)
       assert_equal [[0, 1], [2, 3], [:delay, 51]], [run.messages.offsets, run.rest.offsets, run.hold]
       assert_equal "filtering.throttled", run.events.first.first
       assert_equal 2, run.events.first.last[:offset]
     end
 
-    test "[delay_by] never early, and at once when due" do
+    test "[delay_by] records are never admitted early, and at once when due" do
       pipeline = pipeline(delay_by: SECOND)
       messages = aged(400)
       assert_equal [:delay, 600], pipeline.call(messages, 0, WALL).hold
@@ -64,13 +64,13 @@ module Penstock
       assert_predicate pipeline.call(messages, 600, WALL + 600), :whole?
     end
 
-    test "a hold is told once for the record it stands at" do
+    test "a hold emits one event for the record at which the lane waits" do
       pipeline = pipeline(delay_by: SECOND)
       assert_equal 1, pipeline.call(aged(0), 0, WALL).events.size
       assert_empty pipeline.call(aged(0), 5, WALL + 5).events
     end
 
-    test "a wall clock that is set ahead lets nothing in early" do
+    test "a wall clock that is set ahead admits nothing early" do
       pipeline = pipeline(delay_by: SECOND)
       messages = aged(0)
       pipeline.call(messages, 0, WALL)
@@ -79,7 +79,7 @@ module Penstock
       assert_predicate pipeline.call(messages, 1_000, WALL + 3_601_000), :whole?
     end
 
-    test "a wall clock that is set back freezes nothing: a record waits no longer than the delay" do
+    test "a wall clock that is set back blocks nothing: a record waits no longer than the delay" do
       pipeline = pipeline(delay_by: SECOND)
       messages = aged(0)
       pipeline.call(messages, 0, WALL)
@@ -94,7 +94,7 @@ module Penstock
       assert_equal [:delay, 1_009], pipeline.call(aged(nil, from: 1), 9, WALL + 2).hold
     end
 
-    test "after a reset what was seen before counts no more" do
+    test "after a reset, records seen before don't count any more" do
       pipeline = pipeline(delay_by: SECOND)
       pipeline.call(aged(nil), 0, WALL)
       pipeline.reset
@@ -109,7 +109,7 @@ module Penstock
       assert_equal [3, 4], pipeline.call(run.rest, 1_100, WALL).messages.offsets
     end
 
-    test "[throttle] never more than the limit in any interval, whenever records come" do
+    test "[throttle] never more than the limit is admitted in any interval, whenever records come" do
       random = Random.new(7)
       50.times do
         limit, interval = random.rand(1..20), random.rand(1..2_000)
@@ -138,7 +138,7 @@ module Penstock
       refute_empty times
     end
 
-    test "[throttle] counts only what the steps before it left" do
+    test "[throttle] only records left by the earlier steps are counted" do
       run = pipeline(expire_in: SECOND, delay_by: 10, throttle: [2, SECOND]).call(aged(2_000, 500, 2_000, 400, 5, 300), 0, WALL)
       assert_equal [[1, 3], [4, 5], [0, 2]], [run.messages.offsets, run.rest.offsets, run.dropped]
       assert_equal [:delay, 5], run.hold
@@ -149,11 +149,11 @@ module Penstock
       assert_equal [[0], [1, 2], [:throttle, 100]], [run.messages.offsets, run.rest.offsets, run.hold]
     end
 
-    test "[filter order and instance] two lanes of a route count by themselves" do
+    test "[filter order and instance] two lanes of a route count separately" do
       2.times { assert_equal 1, pipeline(throttle: [1, SECOND]).call(aged(0, 0), 0, WALL).messages.size }
     end
 
-    test "whatever the steps and the clocks: every record is in one part, in order, and every hold ends" do
+    test "with any steps and clocks, every record is in one part, in order, and every hold ends" do
       300.times do |seed|
         random = Random.new(seed)
         pipeline = pipeline(**features(random)) or next
@@ -181,7 +181,7 @@ module Penstock
       all.select { random.rand(2).zero? }
     end
 
-    test "a lane that waits goes on within the delay, however the wall clock jumps" do
+    test "a waiting lane continues within the delay, however the wall clock jumps" do
       100.times do |seed|
         random = Random.new(seed)
         pipeline = pipeline(delay_by: 1_000)

@@ -10,7 +10,7 @@ module Penstock
   class AdmissionPrepareTest < TestCase
     include TestSupport::Admission
 
-    # Takes out what a block says, and asks for what it is told to.
+    # A filter that removes messages as its block decides, and requests what it is given.
     class Asking < Filter
       attr_reader :action, :timeout, :calls
 
@@ -41,7 +41,7 @@ module Penstock
       assert_nil prepare(parallel: parallel(:message))
     end
 
-    test "[filter apply] what a block doesn't keep is dropped, and user code isn't asked before it is on a worker" do
+    test "[filter apply] messages that a block doesn't keep are dropped, and user code is called on a worker only" do
       asked = []
       prepare = prepare(->(message) { asked << message.offset && message.raw_key == "a" })
       assert_empty asked
@@ -53,7 +53,7 @@ module Penstock
       assert_equal [0, 1, 2], asked
     end
 
-    test "[filter order and instance] filters of a partition are made once, and asked in their order" do
+    test "[filter order and instance] filters of a partition are created once, and called in their order" do
       made = []
       seen = []
       build = lambda do |name|
@@ -69,7 +69,7 @@ module Penstock
       assert_equal [[:one, 3], [:two, 2]] * 2, seen
     end
 
-    test "[filter pause/seek] a pause lets in what comes before the cursor; what follows waits, kept or not" do
+    test "[filter pause/seek] a pause admits the messages before the cursor; those from there on wait, kept or not" do
       given = keyed(*%w[a b c d])
       prepared = prepare(Asking.new(:pause, timeout: 500, at: 2) { |message| message.raw_key == "d" }).call(given, 100)
       assert_accounted(given, prepared)
@@ -84,12 +84,12 @@ module Penstock
       assert_equal [[:filter, 500], 1], [prepared.hold, prepared.seek_to]
     end
 
-    test "a pause without a time is the route's, and one of no time isn't asked for again at once" do
+    test "a pause without a timeout has the route's, and after one of 0 ms the filter isn't called again at once" do
       assert_equal [:filter, 1_000], prepare(Asking.new(:pause, at: 0)).call(keyed("a"), 0).hold
       assert_equal [:filter, 10], prepare(Asking.new(:pause, timeout: 0, at: 0)).call(keyed("a"), 0).hold
     end
 
-    test "a pause without an end has one, and each is a whole number of ms" do
+    test "an infinite pause is limited, and every pause is a whole number of ms" do
       holds = [Float::INFINITY, 10.2].map do |timeout|
         prepare(Asking.new(:pause, timeout: timeout, at: 0)).call(keyed("a"), 5).hold
       end
@@ -103,7 +103,7 @@ module Penstock
       assert_equal [[0], [:filter, 50]], [prepared.messages.offsets, prepared.hold]
     end
 
-    test "a seek goes on at its cursor, and what lies before it goes in" do
+    test "a seek continues at its cursor, and the messages before it are admitted" do
       given = keyed(*%w[a b c])
       prepared = prepare(Asking.new(:seek, at: 1)).call(given, 0)
       assert_accounted(given, prepared)
@@ -111,7 +111,7 @@ module Penstock
       assert_equal %w[filtering.seek], names(prepared)
     end
 
-    test "a seek beyond the batch drops what its filter took out" do
+    test "a seek beyond the batch drops the messages its filter removed" do
       far = Struct.new(:offset).new(1_000)
       filter = Asking.new(:seek) { true }
       filter.define_singleton_method(:cursor) { far }
@@ -120,18 +120,18 @@ module Penstock
       assert_equal [[], [0, 1], 1_000], [prepared.messages.offsets, prepared.dropped, prepared.seek_to]
     end
 
-    test "a seek past a record that another filter holds waits: nothing is left out" do
+    test "a seek past a record that another filter holds waits: no record is skipped" do
       prepared = prepare(Asking.new(:pause, timeout: 5, at: 1), Asking.new(:seek, at: 2)).call(keyed(*%w[a b c]), 0)
       assert_equal [[0], [1, 2], nil], [prepared.messages.offsets, prepared.rest.offsets, prepared.seek_to]
     end
 
-    test "a filter that wasn't applied asks for nothing, whatever its action" do
+    test "a filter that wasn't applied requests nothing, regardless of its action" do
       filter = Asking.new(:pause, timeout: 5) { |message| message.offset.zero? }
       prepared = prepare(filter).call(keyed(*%w[a b]), 0)
       assert_equal [[1], [0], nil], [prepared.messages.offsets, prepared.dropped, prepared.hold]
     end
 
-    test "a filter that raises loses nothing: the same records come again behind a back-off that grows" do
+    test "a filter that raises loses nothing: the same records are prepared again after a growing back-off" do
       failing = true
       prepare = prepare(->(_message) { failing ? raise("broken") : true })
       given = keyed(*%w[a b])
@@ -149,7 +149,7 @@ module Penstock
       assert_equal [:prepare, 2_000], prepare.call(given, 0).hold, "a success begins anew"
     end
 
-    test "a factory that raises or makes no filter is told like a filter that raises" do
+    test "a factory that raises or returns no filter is reported like a filter that raises" do
       [->(_t, _p) { raise "no database" }, ->(_t, _p) { Object.new }].zip([/no database/, /has no apply!.*Penstock::Filter/])
         .each do |factory, text|
           topic = route(filter: [filter(factory)])
@@ -160,7 +160,7 @@ module Penstock
         end
     end
 
-    test "a filter may only delete: one that adds or moves messages is refused, nothing is lost" do
+    test "a filter may only delete: one that adds or moves messages raises an error, and nothing is lost" do
       [->(messages) { messages.reverse! }, ->(messages) { messages << messages.first }].each do |change|
         filter = Class.new(Filter) { define_method(:apply!) { |messages| change.call(messages) } }.new
         prepared = prepare(filter).call(keyed(*%w[a b]), 0)
@@ -169,17 +169,17 @@ module Penstock
       end
     end
 
-    test "what stops a process gets out" do
+    test "an error that stops a process is raised to the caller" do
       assert_raises(Interrupted) { prepare(->(_message) { raise Interrupted }).call(keyed("a"), 0) }
     end
 
-    test "a partitioner answers one key a record that goes in" do
+    test "a partitioner returns one key per admitted record" do
       prepared = prepare(->(message) { message.raw_key != "x" }, parallel: parallel(->(message) { message.raw_key.upcase }))
         .call(keyed(*%w[a x b]), 0)
       assert_equal [[0, 2], %w[A B]], [prepared.messages.offsets, prepared.keys]
     end
 
-    test "a key is what it was when the partitioner answered it, whoever changes the object later" do
+    test "a key keeps the value that the partitioner returned, even if the object is changed later" do
       key = [+"a", {id: +"b"}]
       keys = prepare(parallel: parallel(->(_message) { key })).call(keyed("x", "y"), 0).keys
       key[0] << "!"
@@ -189,14 +189,14 @@ module Penstock
       assert keys.flatten.none? { |part| part.respond_to?(:hash) && !part.frozen? }
     end
 
-    test "a key whose hash raises does it on the worker: it is told, and the whole take comes again" do
+    test "a key whose hash raises fails on the worker: the error is reported, and the whole take is prepared again" do
       odd = Class.new { def hash = raise("no hash") }.new
       prepared = prepare(parallel: parallel(->(_message) { odd })).call(keyed("x"), 0)
       assert_equal [[], [0], ["virtual_partitions.partitioner.error"]],
         [prepared.messages.offsets, prepared.rest.offsets, names(prepared)]
     end
 
-    test "[VP partitioner error] a partitioner that raises is told, and the whole take comes again" do
+    test "[VP partitioner error] a partitioner's error is reported, and the whole take is prepared again" do
       prepared = prepare(parallel: parallel(->(message) { (message.offset == 1) ? raise("no tenant") : 1 }))
         .call(keyed(*%w[a b]), 0)
       assert_equal [[0, 1], nil, [:prepare, 2_000], %w[virtual_partitions.partitioner.error]],
@@ -204,7 +204,7 @@ module Penstock
       assert_equal "no tenant", prepared.error.message
     end
 
-    test "a partitioner that answers differently is told once a lane, with the place and the way out; the first key counts" do
+    test "a partitioner with varying keys is reported once per lane with location and solution; the first key counts" do
       count = 0
       prepare = prepare(parallel: parallel(->(_message) { count += 1 }))
       prepared = prepare.call(keyed(*%w[a b]), 0)
@@ -214,7 +214,7 @@ module Penstock
       assert_empty prepare.call(keyed("a"), 0).events
     end
 
-    test "[VP consistent] a key always has the same slot, and one without a key any" do
+    test "[VP consistent] a key always has the same slot, and a record without a key has any" do
       prepare = prepare(parallel: parallel(:key, max: 3, distribution: :consistent))
       first = prepare.call(keyed("a", "b", nil, "a", nil), 0).keys
       assert_equal first[0], first[3]
@@ -222,25 +222,25 @@ module Penstock
       assert_equal first[0, 2], prepare.call(keyed("a", "b"), 0).keys
     end
 
-    test "a reducer of one's own numbers the slots; one that answers no slot is told" do
+    test "a custom reducer assigns the slots; an invalid slot is reported" do
       consistent = parallel(:raw_key.to_proc, max: 2, distribution: :consistent, reducer: :to_i.to_proc)
       prepare = prepare(parallel: consistent)
       assert_equal [1, 0], prepare.call(keyed("1", "0"), 0).keys
-      assert_match(/Integer from 0 to 1 .*is 2/, prepare.call(keyed("2"), 0).error.message)
+      assert_match(/Integer from 0 to 1 .*returned 2/, prepare.call(keyed("2"), 0).error.message)
     end
 
     def payloads(*payloads)
       records(payloads.each_with_index.map { |payload, offset| {offset: offset, payload: payload, key: "k"} })
     end
 
-    test "a record that can't be deserialized goes past filters and partitioner, and stops no other" do
+    test "a record that can't be deserialized bypasses filters and partitioner, and stops no other" do
       prepare = prepare(->(message) { message.payload["keep"] }, parallel: parallel(->(message) { message.payload["id"] }))
       prepared = prepare.call(payloads('{"keep": true, "id": 1}', "{", '{"keep": false}', "}"), 0)
       assert_equal [[0, 1, 3], [2], [1, "k", "k"], nil],
         [prepared.messages.offsets, prepared.dropped, prepared.keys, prepared.error]
     end
 
-    test "[segments partitioner error] a record whose segment can't be told is the first's, and each time an event says so" do
+    test "[segments partitioner error] a record without a valid segment belongs to the first, and each one emits an event" do
       segments = Routing::ParallelSegments.new(2, ->(message) { Integer(message.raw_key) }, ->(key) { key % 2 }, "-parallel-")
       first, second = segments.segments("shop").map { |segment| prepare(segment: segment).call(keyed("0", "1", "x", "3"), 0) }
       assert_equal [[0, 2], [1, 3]], [first.messages.offsets, first.dropped]
@@ -248,13 +248,13 @@ module Penstock
       assert_equal %w[parallel_segments.partitioner.error filtering.dropped], names(first)
     end
 
-    test "a reducer that answers no segment doesn't lose the record: it is the first's, with an event" do
+    test "a reducer that returns no segment doesn't lose the record: it belongs to the first, with an event" do
       [7, -1, nil, "0"].each do |answer|
         segments = Routing::ParallelSegments.new(2, ->(message) { message.raw_key }, ->(_key) { answer }, "-parallel-")
         first, second = segments.segments("shop").map { |segment| prepare(segment: segment).call(keyed("a"), 0) }
         assert_equal [[0], []], [first, second].map { |prepared| prepared.messages.offsets }
         assert_equal "parallel_segments.reducer.error", names(first).first
-        assert_match(/an Integer from 0 to 1 .*is #{Regexp.escape(answer.inspect)}/, first.events.first.last[:error].message)
+        assert_match(/Integer from 0 to 1 .*returned #{Regexp.escape(answer.inspect)}/, first.events.first.last[:error].message)
       end
     end
 
@@ -268,7 +268,7 @@ module Penstock
       assert_equal (0..25).to_a, seen.sort
     end
 
-    test "whatever filters ask for: every record is in one part, in order, every hold ends" do
+    test "with any requests of filters, every record is in one part, in order, and every hold ends" do
       500.times do |seed|
         random = Random.new(seed)
         given = keyed(Array.new(random.rand(1..12)) { %w[a b c].sample(random: random) })

@@ -4,12 +4,12 @@ require "test_helper"
 require "support/failing"
 
 module Penstock
-  # Manual offsets, keys side by side: after an error everything unmarked of the keys concerned comes again, in their order.
+  # Manual offsets, keys in parallel: after an error everything unmarked of the affected keys is redelivered, in their order.
   class ComingAgainTest < TestCase
     include TestSupport::Failing
 
     Parallel = Struct.new(:by, :max_partitions, :partitioner, :consistent?, :offset_metadata_strategy)
-    # What the worker knows of a consumer.
+    # The worker's state of a consumer.
     Holder = Struct.new(:failures)
 
     def by_key(keys, by: :key, features: {}, max: 100)
@@ -24,7 +24,7 @@ module Penstock
       admit(lane, Messages::MemoryBatch.new("orders", 0, rows, from: from))
     end
 
-    # @return [Processing::Unit] the next one, with the consumer
+    # @return [Processing::Unit] the next one, given to the consumer
     def take(lane, holder) = lane.next_unit.tap { |unit| unit.held_by(holder) }
 
     def fails(lane, unit, holder, **options)
@@ -48,7 +48,7 @@ module Penstock
       end
     end
 
-    test "records of the failed key that were never marked come again before those that failed, whoever had them" do
+    test "records of the failed key that were never marked are redelivered before those that failed, for any consumer" do
       lane = by_key(%w[a b])
       ends(lane, take(lane, Holder.new(0)))
       ends(lane, take(lane, Holder.new(0)))
@@ -61,31 +61,31 @@ module Penstock
       assert_equal 4, lane.ledger.incomplete
     end
 
-    test "so do records of other keys that the same consumer has had, and what followed those in their order" do
+    test "records of other keys that the same consumer has had are redelivered too, with those that followed them" do
       lane = by_key(%w[a b c])
       one, two = Holder.new(0), Holder.new(0)
       [one, two, one].each { |holder| ends(lane, take(lane, holder)) }
       push(lane, %w[c b a], 3)
-      ends(lane, take(lane, two)) # c: behind what the first has
-      ends(lane, take(lane, two)) # b: the first has none of it
+      ends(lane, take(lane, two)) # c: after the records that the first has
+      ends(lane, take(lane, two)) # b: the first has none of its records
       fails(lane, take(lane, one), one)
 
       assert_equal [[2, 3], [0], [5]], rest(lane)
     end
 
-    test "a consumer that has failed holds nothing: its next failure has nothing come again that came again before" do
+    test "a consumer that has failed holds nothing: its next failure doesn't redeliver the same records again" do
       lane = by_key(%w[a b])
       one, two = Holder.new(0), Holder.new(0)
       ends(lane, take(lane, one))
       fails(lane, take(lane, one), one)
-      ends(lane, take(lane, two)) # a, once more
+      ends(lane, take(lane, two)) # a again
       lane.division.expire(1_000_000)
       fails(lane, take(lane, one), one)
 
       assert_equal [[1]], rest(lane)
     end
 
-    test "a key of which a unit is out comes again when that has been settled" do
+    test "a key with a unit that is out is redelivered when the unit has been settled" do
       lane = by_key(%w[a b])
       one, two = Holder.new(0), Holder.new(0)
       ends(lane, take(lane, one))
@@ -100,7 +100,7 @@ module Penstock
       assert_equal [[0, 2], [1]], rest(lane)
     end
 
-    test "a unit whose outcome was under way when its consumer failed comes again too" do
+    test "a unit whose outcome was under way when its consumer failed is redelivered too" do
       lane = by_key(%w[a b])
       one = Holder.new(0)
       before, failing = take(lane, one), take(lane, one)
@@ -110,7 +110,7 @@ module Penstock
       assert_equal [[0], [1]], rest(lane).sort
     end
 
-    test "a unit that is called back lets its key come again" do
+    test "a unit that is called back lets its key be redelivered" do
       lane = by_key(%w[a b])
       one, two = Holder.new(0), Holder.new(0)
       ends(lane, take(lane, one))
@@ -123,7 +123,7 @@ module Penstock
       assert_equal [[0, 2], [1]], rest(lane)
     end
 
-    test "marks of messages that come again answer false from the error on; marks made before count" do
+    test "marks of redelivered messages return false from the error on; marks made before count" do
       lane = by_key(%w[a b])
       one = Holder.new(0)
       marked, failing = take(lane, one), take(lane, one)
@@ -142,7 +142,7 @@ module Penstock
       assert lane.ledger.complete?(0)
     end
 
-    test "no mark of what came again stands for what was not in its unit" do
+    test "a mark of a redelivered record doesn't cover records outside its unit" do
       lane = by_key(%w[a])
       one, two = Holder.new(0), Holder.new(0)
       ends(lane, take(lane, one))
@@ -159,7 +159,7 @@ module Penstock
       assert_equal 2, lane.ledger.base
     end
 
-    test "by message everything comes again that the consumer has had" do
+    test "by message, every record that the consumer has had is redelivered" do
       lane = by_key(%w[a a a a], by: :message)
       one, two = Holder.new(0), Holder.new(0)
       [one, two, one].each { |holder| ends(lane, take(lane, holder)) }
@@ -168,7 +168,7 @@ module Penstock
       assert_equal [[0], [2], [3]], rest(lane)
     end
 
-    test "what was given up never comes again; where it isn't complete then, the lane knows what it waits for" do
+    test "a dead-lettered or skipped record is never redelivered; if it is incomplete, the lane knows which record it waits for" do
       lane = by_key(%w[a a], features: dead_letters(0, mark_after_dispatch: false), max: 1)
       one = Holder.new(0)
       failing = take(lane, one)
@@ -190,7 +190,7 @@ module Penstock
       assert_equal [[0], [1]], rest(lane)
     end
 
-    test "a record that two consumers hold, because one of them paused, comes again when either fails" do
+    test "a record that two consumers hold, because one of them paused, is redelivered when either fails" do
       lane = by_key(%w[a a b])
       one, two = Holder.new(0), Holder.new(0)
       paused = take(lane, one)
@@ -208,7 +208,7 @@ module Penstock
       assert_equal [[0, 1], [2]], rest(lane).sort
     end
 
-    test "a consumer that works on what another one has lost still loses with its own error what it held" do
+    test "a consumer that works on records another one has lost still loses its own records with its own error" do
       lane = by_key(%w[a b c])
       one, two = Holder.new(0), Holder.new(0)
       settle(lane, take(lane, one), flow: Consumer::Flow::Pause.new(nil, nil))
@@ -223,7 +223,7 @@ module Penstock
       assert_equal [[0], [1], [2]], rest(lane).sort
     end
 
-    test "a tick that fails puts nothing off for the sake of records that don't come again" do
+    test "a failing tick delays nothing because of records that aren't redelivered" do
       lane = by_key(%w[a b], features: dead_letters(0, mark_after_dispatch: false))
       failing = take(lane, Holder.new(0))
       letter, = fail_at(lane, failing, 0)
@@ -233,7 +233,7 @@ module Penstock
       assert_empty lane.holds.reasons
     end
 
-    test "a new life of the lane owes nothing" do
+    test "a new incarnation of the lane has no records to redeliver" do
       lane = by_key(%w[a b])
       one, two = Holder.new(0), Holder.new(0)
       ends(lane, take(lane, one))
@@ -248,7 +248,7 @@ module Penstock
       assert_equal [], rest(lane)
     end
 
-    test "where nobody marks by hand nobody is asked what he holds" do
+    test "with automatic offsets units don't track which consumer holds them" do
       topic = route(features: {parallel: Parallel.new(:key, 4, nil, false)})
       lane = lane(topic, committed: 0)
       push(lane, %w[a b], 0)

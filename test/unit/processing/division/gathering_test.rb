@@ -38,7 +38,7 @@ module Penstock
       found
     end
 
-    test "records that come in threes are one unit when enough are there" do
+    test "records that arrive in threes form one unit when there are enough" do
       lane = gathering
       (0..8).each_slice(3) { |offsets| come(lane, offsets) }
       assert_empty units(lane)
@@ -48,7 +48,7 @@ module Penstock
       assert_equal 12, lane.position
     end
 
-    test "what isn't enough goes when its time is over, and not before" do
+    test "fewer records than `min` are released when their time has passed, and not before" do
       lane = gathering
       come(lane, 0..2)
       pass(lane, 600)
@@ -62,7 +62,7 @@ module Penstock
       assert_nil lane.division.next_due
     end
 
-    test "while too few are there the source is asked for more" do
+    test "while there are too few records more are taken from the source" do
       lane = gathering
       come(lane, 0..2)
       lane.ready = true
@@ -70,7 +70,7 @@ module Penstock
       assert_operator lane.wanted, :>, 0
     end
 
-    test "what is left over of full units gathers on, unless it is enough by itself" do
+    test "the remainder of full units keeps gathering, unless it is enough by itself" do
       lane = gathering
       come(lane, 0..44)
       assert_equal [(0..19).to_a, (20..39).to_a], units(lane)
@@ -78,7 +78,7 @@ module Penstock
       assert_equal [(40..49).to_a], units(lane)
     end
 
-    test "what failed, or was called back, doesn't gather again" do
+    test "records that failed, or were called back, don't gather again" do
       lane = gathering
       come(lane, 0..9)
       lane.take_back([lane.next_unit])
@@ -89,7 +89,7 @@ module Penstock
       assert_equal [[0], [1], (2..9).to_a], units(lane)
     end
 
-    test "by key, what gathered of one key is one unit" do
+    test "by key, the gathered records of one key form one unit" do
       lane = gathering(parallel: by_key)
       9.times { |offset| come(lane, [offset], key: offset.even? ? "a" : "b") }
       assert_empty units(lane)
@@ -99,7 +99,7 @@ module Penstock
       assert_equal 10, lane.position
     end
 
-    test "records that go elsewhere: nothing that gathered is left after a seek" do
+    test "after a seek no gathered record is left" do
       lane = gathering
       come(lane, 0..4)
       lane.reincarnate(100)

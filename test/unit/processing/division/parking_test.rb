@@ -20,7 +20,7 @@ module Penstock
       lane(route(features: {parallel: parallel}), committed: 0).tap { |lane| admit(lane, keyed_batch(keys)) }
     end
 
-    test "a record that a former owner was retrying cuts no other wait of its key short, and waits its own out" do
+    test "a record that a former owner was retrying doesn't shorten another wait of its key, and waits its full time" do
       [[0, 100], [200, 4_200]].each do |failed_at, next_attempt|
         lane = filled(%w[a])
         lane.retry_adopted({0 => 1, 1 => 1}, 150)
@@ -34,7 +34,7 @@ module Penstock
       end
     end
 
-    test "where a key would wait for less than a record of it that a former owner was retrying, it waits for that" do
+    test "a key waits as long as a record of it that a former owner was retrying, if its own wait is shorter" do
       lane = filled(%w[a])
       lane.retry_adopted({1 => 1}, 9_000)
       settle(lane, lane.next_unit, error: RuntimeError.new, now: 0)

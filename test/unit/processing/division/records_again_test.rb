@@ -5,8 +5,8 @@ require "penstock/serialization/deserializers"
 require "support/lanes"
 
 module Penstock
-  # What user code reads of records that are handed out again where keys run side by side: they were parked meanwhile, so they
-  # are copies.
+  # User code's view of records that are handed out again where keys run in parallel: they were parked meanwhile, so they are
+  # copies.
   class RecordsAgainTest < TestCase
     include TestSupport::Lanes
 
@@ -17,7 +17,7 @@ module Penstock
       Messages::MemoryBatch.new("orders", 0, rows, from: 0)
     end
 
-    test "what is handed out again after a failure has its own key, headers and payload, whatever was read before" do
+    test "a record that is handed out again after a failure has its own key, headers and payload, regardless of earlier reads" do
       deserializers = Serialization::Deserializers.new(payload: ->(message) { [message.key, message.offset] },
         key: ->(message) { "key #{message.raw_key}" }, headers: ->(message) { {"offset" => message.offset} })
       %i[key message].each do |by|

@@ -4,7 +4,7 @@ require "test_helper"
 require "support/lanes"
 
 module Penstock
-  # Units of several calls of `consume`, on the loop's side: when they are cut, and how what wasn't begun comes back.
+  # Units of several calls of `consume`, on the loop's side: when they are cut, and how records not begun come back.
   class WholeStretchTest < TestCase
     include TestSupport::Lanes
 
@@ -18,7 +18,7 @@ module Penstock
       end
     end
 
-    # As the loop does with one that has come back.
+    # Settles a unit that has come back, as the loop does.
     def come_back(lane, unit)
       lane.returned(unit)
       unit.give_back_rest
@@ -26,7 +26,7 @@ module Penstock
 
     def handed(unit) = unit.stretch ? [unit.stretch.first_offset, unit.stretch.last_offset] : offsets_of(unit)
 
-    test "calls that are over at once come several to a unit, as many as look right by then; slow ones one by one" do
+    test "quick calls are combined into one unit, as many as the measured time suggests; slow ones run one by one" do
       lane = quick_lane
       unit = lane.next_unit
       assert_equal [[0, 15], [0, 1], 2, 1], [handed(unit), offsets_of(unit), unit.upto, unit.stretch.calls]
@@ -36,7 +36,7 @@ module Penstock
       assert_equal [24, 25], offsets_of(lane.next_unit)
     end
 
-    test "the time of a unit is shared out over its calls" do
+    test "the time of a unit is divided by the number of its calls" do
       lane = quick_lane
       unit = lane.next_unit
       unit.go_on until unit.rest.nil?
@@ -46,14 +46,14 @@ module Penstock
       assert_equal 4, lane.division.calls
     end
 
-    test "no unit has more than a thousand records, and large ones one call" do
+    test "no unit has more than a thousand records, and large batches are one call per unit" do
       calls = [600, 300, 100].map do |max|
         assembly(route(max_messages: max)).lane("orders", 0, 1).division.tap { |division| 3.times { division.took(1) } }.calls
       end
       assert_equal [1, 3, 8], calls
     end
 
-    test "one call a unit where something is known of single records, or to be decided between two calls" do
+    test "a unit has one call where single records need attention, or a decision is needed between two calls" do
       lane = quick_lane
       lane.attempts.fail(7)
       assert_nil lane.next_unit.stretch
@@ -67,7 +67,7 @@ module Penstock
       assert_nil quick_lane(features: {time_limit: 100}).next_unit.stretch
     end
 
-    test "behind what was to run one by one calls come several to a unit again" do
+    test "after records that had to run one by one, calls are combined into one unit again" do
       lane = quick_lane
       lane.division.collapse(1)
       assert_equal [[0], [1], [2, 17]], Array.new(3) { handed(lane.next_unit) }
@@ -82,7 +82,7 @@ module Penstock
       assert_equal [0, 1], offsets_of(lane.next_unit).first(2)
     end
 
-    test "what wasn't begun goes before what was called back behind it" do
+    test "records not begun come before units called back after them" do
       lane = quick_lane
       first, second = lane.next_unit, lane.next_unit
       first.go_on
@@ -93,7 +93,7 @@ module Penstock
       assert_equal 4, first.upto
     end
 
-    test "what wasn't begun in a life that is over stays away" do
+    test "records not begun in an earlier incarnation aren't requeued" do
       lane = quick_lane
       unit = lane.next_unit
       lane.reincarnate(0)
@@ -101,7 +101,7 @@ module Penstock
       assert_equal 0, lane.division.size
     end
 
-    test "what a seek from outside has passed stays away, and what is behind its target comes" do
+    test "records that a seek from outside has passed aren't requeued, those after its target are" do
       lane = quick_lane
       unit = lane.next_unit
       lane.complete_through(6)
@@ -113,7 +113,7 @@ module Penstock
       assert_equal 0, lane.division.size
     end
 
-    test "what is called back reins in what runs" do
+    test "a call back also ends the stretch of the running unit" do
       lane = quick_lane
       unit = lane.next_unit
       refute unit.stretch.over?
@@ -121,7 +121,7 @@ module Penstock
       assert unit.stretch.over?
     end
 
-    test "one that has come back isn't held on to" do
+    test "a stretch that has come back isn't kept" do
       lane = quick_lane
       unit = lane.next_unit
       lane.returned(unit)

@@ -16,8 +16,8 @@ module Penstock
       Failure::Breaker.new(policy, Processing::Backoff.new(1_000, 30_000, true), ["orders"])
     end
 
-    # One attempt of a record that fails.
-    # @param record [Object] also the sequence it is of
+    # One failed attempt of a record.
+    # @param record [Object] also its sequence
     def failed(one, record, error = RuntimeError.new, at: 0, fresh: true, probe: false)
       number = one.begun(1, Unit.new(record)) if fresh
       one.failed(Failure::Breaker::Attempt.new(record: record, error: error, number: number, sequence: record, fresh: fresh,
@@ -47,12 +47,12 @@ module Penstock
       assert_equal [:open, 5, "RuntimeError", 10, 20], [one.state, one.due, one.cause, one.failures, one.of]
     end
 
-    test "retries and records of retry topics are no evidence, however many fail" do
+    test "retries and records of retry topics aren't evidence, however many fail" do
       one = breaker
       200.times { |record| assert_equal :counted, failed(one, record, fresh: false) }
     end
 
-    test "successes in between are what the share is about, not a streak: one in five never opens it" do
+    test "successes in between count for the share: one failure in five never opens it" do
       one = breaker
       400.times do |record|
         assert_equal :counted, failed(one, record) if (record % 5).zero?
@@ -61,7 +61,7 @@ module Penstock
       end
     end
 
-    test "errors of an outage open it at the third record, if none has succeeded in between, whatever their classes" do
+    test "errors of an outage open it at the third record, if none has succeeded in between, regardless of their classes" do
       one = breaker
       assert_equal %i[counted counted], [failed(one, 1, Errno::ECONNREFUSED.new), failed(one, 2, Timeout::Error.new)]
       succeeded(one)
@@ -85,7 +85,7 @@ module Penstock
       assert_equal %i[counted counted opened], Array.new(3) { |record| failed(one, record, down) }
     end
 
-    test "while it is open probes wait for nothing three times, then longer and longer" do
+    test "while it is open three probes run without a wait, then each waits longer" do
       one = opened
       waits = Array.new(9) do
         now = one.due
@@ -94,14 +94,14 @@ module Penstock
       assert_equal [0, 0, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000, 30_000], waits
     end
 
-    test "one probe at a time" do
+    test "only one probe runs at a time" do
       one = opened
       assert one.probe?(0)
       one.probing
       refute one.probe?(1_000_000)
     end
 
-    test "what was running when it opened and fails now is held, and is no answer to a probe" do
+    test "a record that was running when it opened and fails now is held, and doesn't count as the probe" do
       one = opened
       one.probing
       assert_equal :held, failed(one, 99, KeyError.new, at: 10)
@@ -116,14 +116,14 @@ module Penstock
       assert_equal :counted, failed(one, :next), "it begins with nothing"
     end
 
-    test "the success of a retry closes it where it is the probe, not else" do
+    test "the success of a retry closes it only if it is the probe" do
       one = opened
       refute succeeded(one, fresh: 0)
       one.probing
       assert succeeded(one, fresh: 0, probe: true)
     end
 
-    test "a probe that never ended is sent again at once, as is one after a record that can't be decoded" do
+    test "a lost probe is sent again at once, and so is one after a record that can't be decoded" do
       one = opened
       one.probing
       one.probe_lost(7)
@@ -134,7 +134,7 @@ module Penstock
       assert_equal [:open, 9], [one.state, one.due]
     end
 
-    test "probes that complete nothing because their consumer gathers go on at once, and close it after twenty" do
+    test "probes that complete nothing because their consumer gathers continue at once, and close it after twenty" do
       one = opened
       19.times do
         one.probing
@@ -154,7 +154,7 @@ module Penstock
       assert_predicate one, :closed?
     end
 
-    test "after the limit the same errors don't open it again before a fresh record has succeeded; others do" do
+    test "after the limit the same errors don't open it again until a fresh record has succeeded; others do" do
       one = opened
       one.give_up
       100.times { |record| assert_equal :counted, failed(one, record) }
@@ -165,7 +165,7 @@ module Penstock
       assert_equal :opened, Array.new(10) { |record| failed(one, record) }.last
     end
 
-    test "errors of an outage hold without a limit; it runs from when other errors come, and stops when those come again" do
+    test "errors of an outage hold without a limit; it starts with other errors, and stops when outage errors return" do
       one = breaker
       3.times { |record| failed(one, record, Errno::ECONNREFUSED.new) }
       assert_nil one.ends_at
@@ -177,7 +177,7 @@ module Penstock
       assert_nil one.ends_at
     end
 
-    test "a hold for an outage that somebody ended doesn't begin again with another error of an outage" do
+    test "a hold for an outage that was ended by hand doesn't begin again with another error of an outage" do
       one = breaker
       3.times { |record| failed(one, record, Errno::ECONNREFUSED.new) }
       one.give_up
@@ -190,7 +190,7 @@ module Penstock
       refute one.over?(10**12)
     end
 
-    test "it is at rest where a success would change nothing" do
+    test "at_rest? is true where a success would change nothing" do
       one = breaker
       assert_predicate one, :at_rest?
       failed(one, :first)

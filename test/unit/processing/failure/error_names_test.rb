@@ -19,7 +19,7 @@ module Penstock
       raised
     end
 
-    test "errors are alike by their class, and by one above it that isn't Ruby's own" do
+    test "errors are alike by their class, and by a superclass that isn't Ruby's own" do
       names = %w[Penstock::ErrorNamesTest::Api::Down Penstock::ErrorNamesTest::Api::Error]
       assert_equal names, alike(Api::Down.new)
       assert_equal ["ArgumentError"], alike(ArgumentError.new)
@@ -27,19 +27,19 @@ module Penstock
       assert_equal %w[KeyError], alike(KeyError.new)
     end
 
-    test "a class without a name counts as the one above it, an error of another process by its name there" do
+    test "a class without a name counts as its superclass, an error of another process by its class name there" do
       assert_equal ["RuntimeError"], alike(Class.new(RuntimeError).new)
       assert_equal "Shop::Down", alike(RemoteError.new("Shop::Down", "no")).first
     end
 
-    test "what an error wraps is looked at too" do
+    test "the causes of an error are looked at too" do
       error = caused(Api::Error.new, caused(RuntimeError.new, Errno::ECONNREFUSED.new))
       names = Processing::Failure::ErrorNames.with_causes(error)
       assert_includes names, "Errno::ECONNREFUSED"
       assert_includes names, "SystemCallError"
     end
 
-    test "errors that are each other's cause come to an end" do
+    test "errors that are each other's cause don't loop forever" do
       one, other = RuntimeError.new, KeyError.new
       one.define_singleton_method(:cause) { other }
       other.define_singleton_method(:cause) { one }

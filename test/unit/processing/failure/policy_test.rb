@@ -23,19 +23,19 @@ module Penstock
 
     def dead(topic) = Policy::Destination.new(topic, :dead_letter)
 
-    test "without a word about it records are retried for ever" do
+    test "by default records are retried forever" do
       assert_equal %i[retry retry], [policy.after(1), policy.after(1_000)]
       refute_predicate policy, :gives_up?
       assert_nil policy.breaker
       assert_nil policy.quarantine
     end
 
-    test "[DLQ retries] max_retries 2 are three runs, and then the dead letters" do
+    test "[DLQ retries] max_retries 2 means three runs, and then the dead letters" do
       one = policy { dead_letter_queue topic: "dead", max_retries: 2 }
       assert_equal [:retry, :retry, dead("dead")], (1..3).map { |attempt| one.after(attempt) }
     end
 
-    test "[DLQ zero retries] max_retries 0 is one run" do
+    test "[DLQ zero retries] max_retries 0 means one run" do
       one = policy { dead_letter_queue topic: "dead", max_retries: 0 }
       assert_equal dead("dead"), one.after(1)
     end
@@ -52,7 +52,7 @@ module Penstock
       assert_equal :retry, one.after(99, nil), "one that raised doesn't lose the record"
     end
 
-    test "[DLQ MOM default] with manual offsets a dead letter marks nothing unless it is told to" do
+    test "[DLQ MOM default] with manual offsets a dead letter marks nothing unless it is configured" do
       manual = policy { [manual_offset_management(true), dead_letter_queue(topic: "dead")] }
       asked = policy { [manual_offset_management(true), dead_letter_queue(topic: "dead", mark_after_dispatch: true)] }
       assert_equal [false, true, true],
@@ -72,7 +72,7 @@ module Penstock
       assert_equal :skip, policy("orders.retry.1") { retry_topics delays: [10], finally: false }.after(1)
     end
 
-    test "breaker and quarantine are on where records are put away, and can be switched" do
+    test "breaker and quarantine are on by default where records are dead-lettered, and can be switched" do
       one = policy { dead_letter_queue topic: "dead" }
       assert_equal [20, 0.5, 3, 300_000], one.breaker.to_h.values_at(:after, :share, :outage_after, :limit)
       assert_equal 3, one.quarantine.max_crashes
@@ -81,7 +81,7 @@ module Penstock
       assert_equal 4, policy { breaker after: 4 }.breaker.after
     end
 
-    test "[granular backoff] waits by the class of the error, the first that fits, else those of the topic" do
+    test "[granular backoff] the wait depends on the class of the error, the first match, else on the topic" do
       backoffs = policy do
         pause timeout: 100, max_timeout: 400
         backoff_for KeyError, timeout: 10, exponential: false
@@ -94,7 +94,7 @@ module Penstock
       assert_equal 2_000, asked.call(IndexError.new("nil"), 1)
     end
 
-    test "a block that answers no number is told so" do
+    test "a block that returns no number raises an error" do
       backoffs = policy { backoff_for(KeyError) { |_error, _attempt| "soon" } }.backoffs
       assert_includes assert_raises(TypeError) { backoffs.ask(KeyError.new, 1) }.message, "a number"
     end

@@ -30,13 +30,13 @@ module Penstock
       end
     end
 
-    # A commit that says what there is to say is sent and acknowledged.
+    # Sends and acknowledges a commit with the present state.
     def acknowledge(one)
       one.written!
       one.acknowledged!
     end
 
-    # The life of one record that kills the process, beside others, owner after owner; answers what each owner did about it.
+    # Plays one record that kills the process, together with others, owner after owner; returns each owner's decision about it.
     def lives(max: 3, offset: 10)
       told = {unclean: 0, crashes: {}, clean: true}
       Array.new(8) do
@@ -51,12 +51,12 @@ module Penstock
       end
     end
 
-    test "one that kills is found in a group, then alone, and is quarantined when it was alone as often as it may be" do
+    test "a record that kills is found in a group, then alone, and is quarantined after the allowed number of crashes alone" do
       assert_equal %i[run together announce announce announce quarantine quarantine], lives.first(7)
       assert_equal %i[run together announce quarantine], lives(max: 1).first(4)
     end
 
-    test "those that were under way with it are none of it: they run alone, once, and nothing counts against them" do
+    test "records that were under way with it aren't blamed: they run alone, once, and nothing counts against them" do
       one = suspects(unclean: 2, crashes: {10 => 0, 11 => 0})
       assert_equal [true, true, false], [10, 11, 12].map { |offset| one.apart?(offset) }
       [10, 11].each do |offset|
@@ -66,7 +66,7 @@ module Penstock
       assert_equal [{}, false], [one.counts(0), one.alone?]
     end
 
-    test "after one unclean end groups are announced, and the lane isn't serial" do
+    test "after one unclean end groups are announced, and the lane isn't serialized" do
       one = suspects(unclean: 0)
       one.ends_at(100, 0)
       assert_equal [true, false, false], [one.suspect?(10), one.alone?, one.notable?]
@@ -92,7 +92,7 @@ module Penstock
       assert_equal [held], one.take_cleared
     end
 
-    test "groups are small: eight records at first, then as many as take a tenth of a second, at most 32, one a worker at least" do
+    test "groups are small: eight records at first, then a tenth of a second's worth, at most 32, at least one per worker" do
       one = suspects(unclean: 0)
       assert_equal [8, 11], [one.room(1), one.room(10)]
       one.together(unit(1, 2, 3))
@@ -105,13 +105,13 @@ module Penstock
       assert_equal [2, 11, 65], [one.room(1), one.room(10), one.room(64)]
     end
 
-    test "a clean end, a new group and another's metadata make no suspects" do
+    test "a clean end, a new group and another's metadata create no suspects" do
       [suspects(unclean: 5, clean: true), suspects].each do |one|
         assert_equal [0, false, true, false], [one.unclean, one.suspect?(1), one.quiet?, one.alone?]
       end
     end
 
-    test "as long as the adoption isn't committed nothing is handed out" do
+    test "nothing is handed out until the adoption is committed" do
       one = Processing::Failure::Suspects.new(Routing::Quarantine.new(3))
       assert_equal [false, true], [one.quiet?, one.changed?]
       one.told = true
@@ -119,7 +119,7 @@ module Penstock
       assert_equal [true, false], [one.quiet?, one.changed?]
     end
 
-    test "what was written after the adoption is no suspect, and what has ended is none any more" do
+    test "records written after the adoption aren't suspects, and records that have ended no longer are" do
       one = suspects(unclean: 1)
       assert one.suspect?(50), "before the end of the log is known everything is"
       assert one.ends_at(12, 0)
@@ -128,7 +128,7 @@ module Penstock
       assert_equal [false, true, false], [10, 11, 12].map { |offset| one.suspect?(offset) }
     end
 
-    test "when all that was there has had its turn the row of unclean adoptions is over, whatever is retried" do
+    test "when all first records have had their turn the count of unclean adoptions restarts, even if some are retried" do
       one = suspects(unclean: 1)
       ledger = ledger(10, 14)
       one.ends_at(12, 0)
@@ -147,7 +147,7 @@ module Penstock
       assert_equal [true, 0], [one.quiet?, one.unclean]
     end
 
-    test "nothing is suspected for longer than four seconds, but what was under way when a process died" do
+    test "only records that were under way when a process died are suspected for longer than four seconds" do
       one = suspects(unclean: 0, crashes: {11 => 0})
       one.ends_at(100, 50)
       one.look(ledger(10, 100), 4_049)
@@ -156,7 +156,7 @@ module Penstock
       assert_equal [false, true, 0], [one.suspect?(10), one.suspect?(11), one.unclean]
     end
 
-    test "its end clears it, however it ended" do
+    test "the end of a unit clears its record, with or without an error" do
       one = suspects(unclean: 1, crashes: {10 => 1})
       one.announce(unit(10))
       assert_equal [{10 => 2}, true], [one.counts(0), one.announced?]
@@ -164,7 +164,7 @@ module Penstock
       assert_equal [{}, false], [one.counts(0), one.announced?]
     end
 
-    test "a suspect that was called back before it ran isn't counted, nor one whose lane is given up in order" do
+    test "a suspect that was called back before it ran isn't counted, nor one whose lane is revoked in order" do
       one = suspects(unclean: 1, crashes: {10 => 1})
       2.times do
         one.announce(held = unit(10))
@@ -179,7 +179,7 @@ module Penstock
       assert_equal({10 => 2}, one.counts(0))
     end
 
-    test "a group that was called back before it ran isn't announced, nor one whose lane is given up in order" do
+    test "a group that was called back before it ran isn't announced, nor one whose lane is revoked in order" do
       one = suspects(unclean: 0)
       one.together(held = unit(10, 11))
       one.returned(one.take_held)
@@ -193,8 +193,8 @@ module Penstock
       refute one.announced?
     end
 
-    # The gate looks at that: as long as it is announced, none of another lane may be tried.
-    test "a suspect that still runs when its lane is given up is waited for until it ends" do
+    # The gate checks this: as long as it is announced, no record of another lane may be tried.
+    test "a suspect that still runs when its lane is revoked is waited for until it ends" do
       one = suspects(unclean: 1, crashes: {10 => 0})
       one.ends_at(13, 0)
       one.announce(unit(10))
@@ -207,7 +207,7 @@ module Penstock
       assert_equal [false, true], [one.announced?, one.quiet?]
     end
 
-    test "of what the group says only what this process has said itself is none, as long as the group may say it" do
+    test "a count from the group is ignored only if this process announced it itself and the group may still have it" do
       one = suspects(unclean: 1, crashes: {10 => 1, 11 => 0})
       [10, 11].each do |offset|
         one.announce(held = unit(offset))
@@ -227,13 +227,13 @@ module Penstock
       assert_equal({10 => 2, 12 => 1}, one.counts(0))
     end
 
-    test "a record that was counted is tried alone again after a single kill too" do
+    test "a counted record is tried alone again, also after a single crash" do
       one = suspects(unclean: 0, crashes: {11 => 2}, clean: true)
       assert_equal [false, true, false], [10, 11, 12].map { |offset| one.suspect?(offset) }
       assert_equal [:announce, true, true, false], [one.step(11), one.alone?, one.prime?(11), one.prime?(10)]
     end
 
-    test "what is put away doesn't keep the others apart, and what is complete by other means is forgotten" do
+    test "a quarantined record doesn't make the others run alone, and a record completed otherwise is forgotten" do
       one = suspects(unclean: 0, crashes: {11 => 3}, clean: true)
       assert_equal [false, :quarantine], [one.alone?, one.step(11)]
       ledger = ledger(10, 12)
@@ -242,7 +242,7 @@ module Penstock
       assert one.quiet?
     end
 
-    test "where user code runs in a process of its own only the record it died of counts, at once" do
+    test "where user code runs in a process of its own only the record that killed it is counted, at once" do
       one = suspects(remote: true, unclean: 7)
       assert_equal [true, false, :run], [one.quiet?, one.alone?, one.step(10)]
       3.times do |count|

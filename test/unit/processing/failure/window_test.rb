@@ -20,7 +20,7 @@ module Penstock
     end
 
     # @param pattern [String] records in the order in which they begin: x fails, o does not
-    # @return [Integer, nil] which failure reached the share, from 1
+    # @return [Integer, nil] number of the failure that reached the share, from 1
     def reached(pattern, sequences: nil, **how)
       began = pattern.chars.each_with_index.map do |char, index|
         [char, sequences ? begin_record(sequences[index % sequences.size]) : begin_record]
@@ -34,22 +34,22 @@ module Penstock
       assert_equal 10, reached("o" * 500 + "xo" * 12)
     end
 
-    test "failures that are further apart don't add up" do
+    test "failures further apart don't add up" do
       assert_nil reached(("x" * 9 + "o" * 20) * 5)
       assert_nil reached("xoo" * 100)
     end
 
-    test "one in five is far from it, however many there are" do
+    test "one failure in five never reaches it, however many there are" do
       assert_nil reached("xoooo" * 400)
       assert_nil reached("xxxxoooooooooooooooo" * 60)
     end
 
     # Fifty workers begin at once: the ten bad records fail at once, the good ones take their time.
-    test "the order is that of the beginnings: bad records that fail first are no majority" do
+    test "records are ordered by when they began: bad records that fail first aren't a majority" do
       assert_nil reached("oooox" * 10)
     end
 
-    test "a record that was numbered and did not run is no record that has not failed" do
+    test "a record that was numbered and did not run doesn't count as a success" do
       numbers = Array.new(10) { |lane| @window.begun(100, Unit.new(lane)) }
       found = numbers.each_with_index.map do |number, lane|
         @window.failed(number, lane, lane, ["Boom"], 0).tap { @window.unused(number + 1, 99) }
@@ -57,7 +57,7 @@ module Penstock
       assert_equal [nil] * 9 + ["Boom"], found
     end
 
-    test "batches that got half-way before they failed count what they got through" do
+    test "batches that fail half-way count the records that succeeded" do
       numbers = Array.new(30) { |lane| @window.begun(100, Unit.new(lane)) }
       found = numbers.each_with_index.map do |number, lane|
         @window.failed(number + 50, lane, lane, ["Boom"], 0).tap { @window.unused(number + 51, 49) }
@@ -65,14 +65,14 @@ module Penstock
       assert_empty found.compact
     end
 
-    test "a key, or a partition in order, counts for no more than its part" do
+    test "a key, or a partition in order, counts only for its part" do
       40.times { |key| begin_record(key) }
       assert_nil reached("x" * 200, sequences: [7, 27]), "two of forty keys have nothing but bad records"
       @window.clear
       assert_equal 10, reached("x" * 10, sequences: (0..9).to_a)
     end
 
-    test "the only one there is counts in full, of six each counts twice" do
+    test "a single sequence counts in full, each of six counts twice" do
       assert_equal 10, reached("x" * 10, sequences: [:only])
       @window = Processing::Failure::Window.new(20, 0.5)
       6.times { |key| begin_record(key) }
@@ -81,8 +81,8 @@ module Penstock
       assert_equal 10, reached("x" * 10, sequences: [1, 2, 3, 4, 5])
     end
 
-    # By key with retries: the bad keys are slow, and what is left when all others are done is theirs alone.
-    test "keys that have failed already say nothing new, however many they are, until one of their records succeeds" do
+    # By key with retries: the bad keys are slow, so only their records remain when all others are done.
+    test "keys that have failed already add nothing, however many they are, until one of their records succeeds" do
       500.times do |key|
         began = begin_record(key)
         assert_nil fail_record(began) if key % 20 == 0
@@ -92,14 +92,14 @@ module Penstock
       assert_equal 10, reached("x" * 10, sequences: (0..180).step(20).to_a)
     end
 
-    test "records that follow none count each" do
+    test "records without a sequence each count" do
       500.times { @window.begun(1, Unit.new(nil)) }
       found = Array.new(10) { |record| @window.failed(@window.begun(1, Unit.new(nil)), record, nil, ["Boom"], 0) }
       assert_equal [nil] * 9 + ["Boom"], found
       refute_predicate @window, :failing?
     end
 
-    test "sequences of more than an hour ago don't count any more" do
+    test "sequences last seen more than an hour ago don't count any more" do
       40.times { |key| begin_record(key) }
       fail_record(begin_record(:late), now: 10)
       assert_nil reached("x" * 12, sequences: [:late], now: 3_600_009)
@@ -111,12 +111,12 @@ module Penstock
       assert_nil reached("x" * 50, record: same)
     end
 
-    test "failures that are more than an hour apart say nothing about each other" do
+    test "failures that are more than an hour apart aren't related" do
       found = Array.new(30) { |index| fail_record(begin_record(:only), now: index * 450_000) }
       assert_empty found.compact
     end
 
-    test "what they have in common is found, the class before those above it" do
+    test "the common name is found, the class before its superclasses" do
       assert_equal ["Api::Error"], Array.new(10) { |index|
         fail_record(begin_record, names: [index.even? ? "Api::Down" : "Api::Slow", "Api::Error"])
       }.compact
@@ -124,7 +124,7 @@ module Penstock
       assert_equal ["Api::Down"], Array.new(10) { fail_record(begin_record, names: ["Api::Down", "Api::Error"]) }.compact
     end
 
-    test "two classes in turns reach the share together only where each has it" do
+    test "two alternating classes reach the share only if one of them does" do
       classes = %w[A B].cycle
       assert_equal "A", Array.new(20) { fail_record(begin_record, names: [classes.next]) }.compact.first
       @window.clear
@@ -132,7 +132,7 @@ module Penstock
       assert_empty Array.new(60) { fail_record(begin_record, names: [classes.next]) }.compact
     end
 
-    test "after a clear it begins with nothing" do
+    test "a cleared window is empty" do
       reached("x" * 9)
       @window.clear
       assert_equal 10, reached("x" * 10)

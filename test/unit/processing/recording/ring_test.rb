@@ -7,14 +7,14 @@ module Penstock
   class RecordingRingTest < TestCase
     Ring = Processing::Recording::Ring
 
-    test "entries come back in order, without the nils behind them" do
+    test "entries are returned in order, without trailing nils" do
       ring = Ring.new(4)
       ring.write(:take, 10, 1, nil, 3)
       ring.write(:lost, 11)
       assert_equal [[:take, 10, 1, nil, 3], [:lost, 11]], ring.to_a
     end
 
-    test "the oldest are overwritten; the very oldest of a full ring is left out, for it may be in the making" do
+    test "the oldest are overwritten; the very oldest of a full ring is left out, because it may be being overwritten" do
       ring = Ring.new(4)
       7.times { |number| ring.write(:take, number, number) }
       assert_equal [4, 5, 6], ring.to_a.map(&:last)

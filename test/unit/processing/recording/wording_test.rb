@@ -6,7 +6,7 @@ require "penstock/processing/recording/wording"
 
 module Penstock
   class RecordingWordingTest < TestCase
-    test "a key that is written as it is can be written, whatever its bytes" do
+    test "a key recorded in plain text can have any bytes" do
       plain = Processing::Recording::Wording::PLAIN
       assert_equal ["k\u00e9", "k\uFFFD", 7, nil], ["k\xC3\xA9".b.freeze, "k\xFF".b, 7, nil].map(&plain)
       assert_equal "[\"k\uFFFD\"]", JSON.generate([plain.call("k\xFF".b)])

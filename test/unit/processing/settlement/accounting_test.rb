@@ -4,15 +4,14 @@ require "test_helper"
 require "support/failing"
 
 module Penstock
-  # Whatever a unit's outcome is and whatever the route says about failures: its effects name every record of it that isn't
-  # complete, once.
+  # For every outcome of a unit and all failure settings of a route: the effects name each incomplete record of the unit once.
   class AccountingTest < TestCase
     include TestSupport::Failing
 
     RUNS = 600
     ERRORS = [RuntimeError, KeyError, Errno::ECONNREFUSED, NoMemoryError, Interrupted, QuarantinedError].freeze
 
-    test "the union of what the effects name is the unit, in order and by key" do
+    test "the records that the effects name add up to the unit, in order and by key" do
       random = Random.new(7_411)
       RUNS.times do |run|
         lane = random.rand(2).zero? ? in_order(random) : side_by_side(random)
@@ -77,7 +76,8 @@ module Penstock
       random.rand(5).zero? ? made.dup.tap { |one| one.letter = nil } : made
     end
 
-    # What stays in a consumer's hands without being marked is said by nobody: manual offsets, and a record put away unmarked.
+    # Effects don't name records that a consumer keeps unmarked: with manual offsets, and a dead-lettered record that isn't
+    # marked.
     def named(effects, lane, outcome)
       offsets = effects.flat_map { |effect| offsets_named(effect, lane, outcome) }.uniq
       offsets |= lane.incomplete_of(outcome.unit).offsets if effects.empty?

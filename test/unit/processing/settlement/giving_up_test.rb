@@ -20,7 +20,7 @@ module Penstock
       assert_equal 6, lane.position
     end
 
-    test "in order nothing goes on, and the offset stays where it was, until the dead letter is acknowledged" do
+    test "in order nothing runs, and the offset doesn't move, until the dead letter is acknowledged" do
       lane = filled(3, dead_letters(0))
       letter = fail_at(lane, lane.next_unit, 0).first
       lane.holds.expire(9_999_999)
@@ -30,14 +30,14 @@ module Penstock
       assert_equal 3, lane.position
     end
 
-    test "a record that was marked before it failed is no dead letter" do
+    test "a record that was marked before it failed isn't dead-lettered" do
       lane = filled(3, dead_letters(0))
       unit = lane.next_unit
       lane.marks.mark(1)
       assert_empty fail_at(lane, unit, 1)
     end
 
-    test "[DLQ retries] a record is retried so often and then dead-lettered, and what is healthy never is" do
+    test "[DLQ retries] a record is retried max_retries times and then dead-lettered, and healthy records never are" do
       lane = filled(5, dead_letters(2))
       letters, ran = run_with_poison(lane, [2])
 
@@ -54,12 +54,12 @@ module Penstock
       assert_equal 6, lane.position
     end
 
-    test "[DLQ first offset] a poisonous first record of a partition is passed" do
+    test "[DLQ first offset] a poisonous first record of a partition is dead-lettered" do
       letters, = run_with_poison(lane = filled(2, dead_letters(0)), [0])
       assert_equal [[[0, 1]], 2], [letters, lane.position]
     end
 
-    test "[DLQ topic false] the record is skipped, with an event, and what follows runs at once" do
+    test "[DLQ topic false] the record is skipped, with an event, and later records run at once" do
       lane = filled(2, dead_letters(0, topic: false))
       ports = settled(lane, lane.next_unit, error: RuntimeError.new, blamed: 0)
 
@@ -67,7 +67,7 @@ module Penstock
       assert_equal [[1]], runs(lane)
     end
 
-    test "[DLQ strategy] what the strategy answered counts: skip before everything, dispatch before the retries are used up" do
+    test "[DLQ strategy] the strategy's answer counts: skip before everything, dispatch before the retries are used up" do
       lane = filled(2, dead_letters(9, strategy: -> {}))
       unit = lane.next_unit
       advice = advice(unit, 0, answer: [:dispatch, nil])
@@ -80,20 +80,20 @@ module Penstock
       assert_equal 1, lane.position
     end
 
-    test "a dead letter the worker didn't make is one more try" do
+    test "a record whose dead letter the worker didn't build is tried once more" do
       lane = filled(1, dead_letters(0))
       ports = settled(lane, lane.next_unit, error: RuntimeError.new, blamed: 0, advice: nil)
       assert_empty ports.letters
       assert lane.holds.include?(:retry)
     end
 
-    test "where nobody knows which record of several failed they are taken one by one first" do
+    test "if it isn't known which of several records failed they run one by one first" do
       lane = filled(3, dead_letters(0))
       assert_empty fail_at(lane, lane.next_unit, 2, cursor: false)
       assert lane.holds.include?(:retry)
     end
 
-    test "[user beats system] a seek goes before the dead letter" do
+    test "[user beats system] a seek has priority over the dead letter" do
       lane = filled(1, dead_letters(0))
       ports = settled(lane, unit = lane.next_unit, error: RuntimeError.new, blamed: 0, advice: advice(unit, 0),
         flow: Consumer::Flow::Seek.new(0))
@@ -109,13 +109,13 @@ module Penstock
       assert_equal 0, lane.position
     end
 
-    test "isolate false retries the rest as a whole and gives up its first record" do
+    test "isolate false retries the rest as a whole and dead-letters its first record" do
       lane = filled(4, {**dead_letters(1), isolate: false})
       unit = lane.next_unit
       assert_empty fail_at(lane, unit, 2)
     end
 
-    # --- side by side
+    # --- in parallel
 
     test "by key only the key of the failed record waits for its dead letter" do
       lane = rolling(%w[a b a b], dead_letters(0))
@@ -131,7 +131,7 @@ module Penstock
       assert_equal 4, lane.position
     end
 
-    test "after a dead letter nothing waits: neither its partition in order, nor its key" do
+    test "nothing waits after a dead letter: neither its partition in order, nor its key" do
       [filled(2, dead_letters(0)), rolling(%w[a a], dead_letters(0))].each do |lane|
         letter = fail_at(lane, lane.next_unit, 0).first
         refute lane.waiting?, "it isn't acknowledged yet"
@@ -142,7 +142,7 @@ module Penstock
 
     # --- the breaker
 
-    test "while the breaker is open nothing is counted, retried to its end or dead-lettered" do
+    test "while the breaker is open no attempt is counted and no record is dead-lettered" do
       lane = filled(4, {**dead_letters(0), breaker: breaking(after: 2)})
       breaker = breaker_of(lane)
       letters = fail_at(lane, lane.next_unit, 0)
@@ -159,7 +159,7 @@ module Penstock
       assert_predicate breaker, :closed?
     end
 
-    test "a key that was marked to its end before its unit opened the breaker is forgotten, so that a record is taken to probe" do
+    test "a key that was completely marked before its unit opened the breaker is forgotten, so that a probe is taken" do
       lane = rolling(%w[a], {breaker: breaking(after: 1)})
       unit = lane.next_unit
       unit.marks.mark(0)
@@ -168,9 +168,9 @@ module Penstock
       assert_equal [true, true], [lane.division.empty?, lane.takes?]
     end
 
-    # --- what is evidence
+    # --- evidence
 
-    # @return [Array<Processing::Failure::Breaker::Attempt>] what the breaker is told of failures
+    # @return [Array<Processing::Failure::Breaker::Attempt>] failures reported to the breaker
     def told(lane)
       breaker = breaker_of(lane)
       [].tap { |all| breaker.define_singleton_method(:failed) { |attempt, now| all << attempt && super(attempt, now) } }
@@ -187,7 +187,7 @@ module Penstock
       end
     end
 
-    test "a record that was marked before it failed in a retry is no fresh one for that" do
+    test "a record that was marked before it failed in a retry doesn't count as fresh" do
       lane = filled(1, {**dead_letters(2), breaker: breaking})
       fail_at(lane, lane.next_unit, 0)
       next_at(lane, 99_999)
@@ -198,7 +198,7 @@ module Penstock
       assert_equal [false], attempts.map(&:fresh)
     end
 
-    test "records of a retry topic are no evidence" do
+    test "records of a retry topic aren't evidence" do
       tiers = Routing::RetryTopics.new("orders", [100], "dead", 1, "wait")
       lane = filled(2, {retry_topics: tiers, breaker: breaking(after: 2)})
       attempts = told(lane)
@@ -206,7 +206,7 @@ module Penstock
       assert_equal [[false, nil]], attempts.map { |one| [one.fresh, one.number] }
     end
 
-    test "of a unit that failed as a whole nobody knows which record it was: that comes with the records one by one" do
+    test "a unit that failed as a whole has no known failed record: running its records one by one finds it" do
       lane = filled(3, {**dead_letters(2), breaker: breaking(after: 2)})
       attempts = told(lane)
       fail_at(lane, lane.next_unit, 2, cursor: false)
@@ -215,7 +215,7 @@ module Penstock
       assert_equal [[false, [0, 3]], [true, nil]], attempts.map { |one| [one.fresh, one.unused] }
     end
 
-    test "records that a failed unit didn't come to are numbered when they run, those it came to have begun before" do
+    test "records that a failed unit didn't reach are numbered when they run, those it reached have begun before" do
       lane = filled(10, {**dead_letters(2), breaker: breaking})
       attempts = told(lane)
       fail_at(lane, lane.next_unit, 4)
@@ -236,7 +236,7 @@ module Penstock
       assert_predicate breaker_of(lane), :closed?
     end
 
-    test "records without a mark, and retries, are no success of a unit that failed" do
+    test "unmarked records, and retries, don't count as a success of a failed unit" do
       lane = filled(12, {**dead_letters(2), breaker: breaking(outage_errors: %w[RuntimeError])})
       heard = []
       breaker_of(lane).define_singleton_method(:succeeded) { |**what| heard << what[:fresh] }
@@ -248,7 +248,7 @@ module Penstock
       assert_empty heard.reject(&:zero?)
     end
 
-    test "with manual offsets what a unit leaves unmarked has not succeeded" do
+    test "with manual offsets records that a unit leaves unmarked have not succeeded" do
       lane = filled(2, {**dead_letters(0), breaker: breaking(after: 2)}, manual: true)
       breaker = breaker_of(lane)
       heard = []

@@ -7,13 +7,13 @@ require "penstock/routing/features/breaker"
 require "penstock/routing/features/parallel"
 
 module Penstock
-  # The short way of what nearly every outcome is, beside the long one.
+  # The fast path for nearly every outcome has the same result as the full path.
   class PlainSuccessTest < TestCase
     include TestSupport::Lanes
 
     KEYED = {parallel: Routing::Parallel.new(:message, 4, nil, :rolling, :current)}.freeze
 
-    test "a unit that ended well leaves the lane as the effects of the long way do" do
+    test "a successful unit leaves the lane in the same state as the effects of the full path" do
       [{}, KEYED].each do |features|
         short, long = Array.new(2) { lane_of(features) }
         units = [short, long].map { |lane| second_of(lane) }
@@ -24,7 +24,7 @@ module Penstock
       end
     end
 
-    test "marks ahead of a unit in order count with it" do
+    test "marks ahead of a unit in order count when it completes" do
       lane = lane_of({})
       unit = lane.next_unit
       lane.marks.mark(6)
@@ -32,7 +32,7 @@ module Penstock
       assert_equal 7, lane.ledger.base
     end
 
-    test "deciders are asked where one has something to say: an error, a wish, manual offsets, a hook" do
+    test "deciders are called where one may decide: an error, a request, manual offsets, a hook" do
       refused = [[{}, {error: IOError.new}], [{}, {flow: Consumer::Flow::Pause.new(nil, nil)}], [{manual: true}, {}]]
       refused.each do |options, what|
         lane = taken(lane(route(max_messages: 3, **options)))
@@ -43,7 +43,7 @@ module Penstock
       refute assembly(lane.topic).complete?(lane, ended(lane.action_unit(:tick, lane.next_unit.messages)))
     end
 
-    test "a breaker hears of a success where it may change something: while it is open, or has seen an error of an outage" do
+    test "a success is reported to the breaker where it matters: while it is open, or has seen an error of an outage" do
       breaker = Routing::Breaker.new(3, 1, 2, ["IOError"], nil)
       topic = route(max_messages: 3, features: {breaker: breaker})
       assembly = assembly(topic)
@@ -57,7 +57,7 @@ module Penstock
       assert assembly.complete?(lane, ended(second))
     end
 
-    test "what is lost, or of an earlier life, completes nothing" do
+    test "a unit of a lost lane, or of an earlier incarnation, completes nothing" do
       [:disown!, ->(lane) { lane.reincarnate(0) }].each do |happens|
         lane = lane_of({})
         unit = lane.next_unit
@@ -76,7 +76,7 @@ module Penstock
       lane
     end
 
-    # The first is out, and comes back after it.
+    # Returns the second unit; the first is out, and comes back after it.
     def second_of(lane)
       lane.next_unit
       lane.next_unit.tap { |unit| lane.returned(unit) }

@@ -5,11 +5,11 @@ require "support/lanes"
 require "penstock/processing/admission/prepare"
 
 module Penstock
-  # Where a lane goes on after user code was asked about what it took.
+  # Where a lane continues after filters and partitioner have seen its records.
   class PreparedTest < TestCase
     include TestSupport::Lanes
 
-    # A lane of four records, of which a worker has let in the first two; a filter wants to go on at `seek_to`.
+    # A lane of four records, of which a worker has admitted the first two; a filter requests a seek to `seek_to`.
     def sought(seek_to, manual:)
       @lane = lane(route(manual: manual), committed: 0)
       @assembly = assembly(@lane.topic)
@@ -28,14 +28,14 @@ module Penstock
 
     def go_on = @assembly.let_in(@lane, 10).each { |effect| effect.perform(@lane, @ports) }
 
-    # What was let in is consumed, and marked up to `marked` where that is said.
+    # Consumes the admitted records, and marks up to `marked` if given.
     def consume(marked: nil)
       unit = @lane.next_unit
       @lane.marks.mark(marked) if marked
       settle(@lane, unit)
     end
 
-    test "where a filter goes on a new life of the lane begins, once what comes before is done" do
+    test "a filter's seek begins a new incarnation of the lane, once earlier records are complete" do
       sought(2, manual: false)
       go_on
       assert_empty @ports.seeks
@@ -44,7 +44,7 @@ module Penstock
       assert_equal [[@lane.key, 2, :filter]], @ports.seeks
     end
 
-    test "with manual offsets the filter is asked again about what is at hand: a seek would step over what isn't marked" do
+    test "with manual offsets the filter gets buffered records again: a seek would skip unmarked records" do
       sought(2, manual: true)
       consume
       assert_equal [[], 2, :filter, 10], [@ports.seeks, @lane.intake.size, @lane.intake.reason, @lane.intake.due]
@@ -53,7 +53,7 @@ module Penstock
       assert_equal 0, @lane.position
     end
 
-    test "with manual offsets a filter that goes on further back, or behind what was taken, leaves nothing unmarked out" do
+    test "with manual offsets a filter's seek further back, or past the taken records, skips no unmarked record" do
       sought(1, manual: true)
       consume
       go_on

@@ -1,0 +1,65 @@
+# frozen_string_literal: true
+
+module Penstock
+  module Runtime
+    # Waits for the acknowledgements of dead letters on a thread of its own and wakes the poll loop after each, so that a lane
+    # waits for the broker and not for the loop's next look. While a letter is on its way, its producer does not linger.
+    #
+    # One for each connection, owned by its poll loop. The thread starts with the first letter and ends soon after {#close}.
+    # It changes nothing but {#take_news}: the loop looks at the handles itself, and would find a late one without this thread.
+    class LetterWatch
+      # Longest wait for one handle, before the next one's turn.
+      WAIT_MS = 50
+      private_constant :WAIT_MS
+
+      # @param threads [Threads]
+      # @param mailbox [Mailbox]
+      def initialize(threads, mailbox)
+        @threads = threads
+        @mailbox = mailbox
+        @handles = Queue.new
+        @news = false
+      end
+
+      # A letter was handed to its producer. Those that are sent by another thread, in a transaction, are not waited for.
+      # @param handle [#wait_urgently, Object]
+      def add(handle)
+        return unless handle.respond_to?(:wait_urgently)
+        @handles << handle
+        @thread ||= @threads.start("penstock letters") { watch }
+      end
+
+      # @return [Boolean] whether a letter's fate has become known since the last call
+      def take_news
+        news = @news
+        @news = false
+        news
+      end
+
+      # The connection ends.
+      def close = @handles.close
+
+      private
+
+      def watch
+        while (handle = @handles.pop)
+          known?(handle) ? tell : @handles << handle
+        end
+      rescue ClosedQueueError
+        nil
+      end
+
+      # A handle that can't be waited for any more (its client is closed) is news, too: the loop finds out what it is.
+      def known?(handle)
+        handle.wait_urgently(WAIT_MS)
+      rescue
+        true
+      end
+
+      def tell
+        @news = true
+        @mailbox.wake_up
+      end
+    end
+  end
+end
