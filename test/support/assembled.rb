@@ -26,8 +26,8 @@ require_relative "virtual_clock"
 
 module Penstock
   module TestSupport
-    # Runs one lane of one assembly with everything of the loop that touches it. Log, workers and producer are simulated
-    # from a seed. A model keeps track of which records may be complete and where each of the others must be.
+    # Runs one lane of one assembly with everything of the loop that touches it. Log, workers and producer are simulated from a
+    # seed. A model keeps track of which records may be complete and where each of the others must be.
     class Assembled
       include Failing
 
@@ -61,8 +61,7 @@ module Penstock
       def pick(count) = @random.rand(count)
       def unwanted?(offset) = @names[:filter] && (offset % 5) == 3
 
-      # Runs until the seed's time has passed. Then either all faults end and everything must complete, or the partition
-      # is lost.
+      # Runs until the seed's time has passed. Then either all faults end and everything must complete, or the partition is lost.
       def run
         60.times { turn(pick(60)) }
         return lose if chance(0.2)
@@ -327,8 +326,7 @@ module Penstock
         unit.messages.offsets.each { |offset| @allowed[offset] = true }
       end
 
-      # In order, the records that a paused unit has processed complete together with the next record; in parallel, they
-      # complete when the unit resumes after them.
+      # A paused unit's records complete: in order with the next record that does, in parallel when the unit resumes after them.
       def leave(unit, flow)
         return if @names[:parallel] != :none && flow.offset.nil?
         unit.messages.offsets.each do |offset|
