@@ -13,7 +13,7 @@ require_relative "harness/workload"
 
 Dir[File.join(__dir__, "workloads/*.rb")].sort.each { |file| require file }
 
-# Measures Penstock against its promises and against other libraries. Nothing here is part of the gem.
+# Measures Penstock against its targets and against other libraries. Nothing here is part of the gem.
 module Bench
   ROOT = File.expand_path("..", __dir__)
   RESULT = File.join(__dir__, "results/reference.json")
@@ -73,7 +73,7 @@ module Bench
     options.names.map { |name| by_name.fetch(name) }.uniq
   end
 
-  # Version of Penstock and of the librdkafka inside it, told by a process of its own.
+  # Version of Penstock and of the librdkafka inside it, printed by a process of its own.
   def penstock
     env, ruby = RubySide.ours
     code = 'require "penstock"; require "penstock/native/producer"; print Penstock::VERSION, " with librdkafka ", Penstock::Native::LIBRDKAFKA_VERSION'

@@ -1,5 +1,5 @@
-/* What the C peers share: arguments as key=value, stamps, and one line of JSON
- * written to the descriptor the harness handed over in BENCH_FD. */
+/* Shared by the C peers: arguments as key=value, stamps, and one line of JSON
+ * written to the descriptor that the harness passed in BENCH_FD. */
 #ifndef BENCH_H
 #define BENCH_H
 

@@ -1,5 +1,5 @@
-/* Consumes `records` records of a topic through one queue a partition ("lanes"):
- * the shape of Penstock's driver without Ruby, hence the bound it is measured by.
+/* Consumes `records` records of a topic through one queue per partition ("lanes"):
+ * the design of Penstock's driver without Ruby, hence the bound it is compared with.
  *
  * One thread: it waits on an eventfd that the queues' callbacks write, polls the
  * consumer queue for rebalances, drains the lanes that became ready, touches each

@@ -1,7 +1,7 @@
 /* The ledger without Ruby: windows of `window` records, `stride` offsets apart, that
- * complete in random order. Answers ns a record for admitting and for completing,
- * and for what a commit needs of a window that is half done, by the thread's own
- * clock: what else the machine does is no part of it. */
+ * complete in random order. Reports ns per record for admitting and for completing,
+ * and for encoding the commit of a window that is half done, by the thread's own
+ * clock: other work of the machine doesn't count. */
 #include "bench.h"
 
 #include "../../ext/penstock_core/core/ledger.c"

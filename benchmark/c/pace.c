@@ -1,6 +1,6 @@
 /* Produces `records` records at `rate` a second with linger 0. Each payload is
  * "<sequence> <CLOCK_MONOTONIC ns>": a consumer on the same machine subtracts it
- * from its own clock and has the way from end to end. With `keys=N` the keys k0 to
+ * from its own clock and has the end-to-end latency. With `keys=N` the keys k0 to
  * kN-1 take turns, all in partition 0. */
 #include "bench.h"
 

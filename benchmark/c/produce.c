@@ -1,6 +1,6 @@
 /* Produces `records` records of `bytes` bytes with an opaque each and a delivery
- * report each, and is done when every report is in: what an asynchronous produce
- * costs without Ruby. Also fills topics: `partitions=N` deals the records out
+ * report each, and ends when every report has arrived: the cost of an asynchronous
+ * produce without Ruby. Also fills topics: `partitions=N` distributes the records
  * evenly, `partition=N` puts them all into one; with `keys=N` the keys k0 to kN-1
  * take turns. */
 #include "bench.h"

@@ -1,7 +1,7 @@
 /* Produces `records` records one after another, each awaited before the next:
  * the round trip that a synchronous produce cannot go below. `rest_us` is slept
- * before each, as long as those rest who send now and then: whatever sleeps in
- * between takes longer to be woken than what has just run. */
+ * before each, to compare with callers that pause as long between messages: a
+ * program that sleeps in between takes longer to be woken than one that has just run. */
 #include "bench.h"
 
 static void await_report(rd_kafka_queue_t *queue) {

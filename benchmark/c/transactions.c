@@ -1,5 +1,5 @@
-/* Commits transactions of `batch` records one after another: what a transaction
- * costs without Ruby. Reports are served on a thread of their own. */
+/* Commits transactions of `batch` records one after another: the cost of a
+ * transaction without Ruby. Reports are served on a thread of their own. */
 #include "bench.h"
 
 #include <pthread.h>

@@ -4,9 +4,9 @@ require_relative "../../test/support/kafka_server"
 
 module Bench
   # The real broker of a run: one of its own, started from KAFKA_HOME on a free port and ended with the run, or the one
-  # that KAFKA_BOOTSTRAP_SERVERS names, which is left as it was (topics named "bench-…" stay in it).
+  # that KAFKA_BOOTSTRAP_SERVERS names, which isn't changed (but topics named "bench-…" stay in it).
   class Broker
-    # What a run needs isn't there.
+    # Raised when a run's requirements are missing.
     class Missing < StandardError; end
 
     attr_reader :bootstrap, :home
@@ -21,7 +21,7 @@ module Bench
 
     def initialize(bootstrap)
       @home = Penstock::TestSupport::KafkaServer.home
-      raise Missing, "set KAFKA_HOME: topics are made and filled with Kafka's own tools, on any broker" unless @home
+      raise Missing, "set KAFKA_HOME: topics are created and filled with Kafka's own tools, on any broker" unless @home
 
       @server = Penstock::TestSupport::KafkaServer.new.start unless bootstrap
       @bootstrap = bootstrap || @server.bootstrap_servers

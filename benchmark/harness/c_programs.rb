@@ -3,8 +3,8 @@
 require "fileutils"
 
 module Bench
-  # The bare C peers of benchmark/c, linked with the librdkafka that the extension was built with, so that a difference
-  # is ours and not the library's.
+  # The C peers of benchmark/c, linked with the librdkafka that the extension was built with, so that a difference is
+  # ours and not the library's.
   class CPrograms
     SOURCES = File.expand_path("../c", __dir__)
     BUILD = File.expand_path("../tmp/c", __dir__)
@@ -45,7 +45,8 @@ module Bench
       File.dirname(Dir[File.join(File.expand_path("../..", archive), "**", "rdkafka.h")].min_by(&:size))
     end
 
-    # The one the extension was linked with, as its Makefile says; other builds (sanitizers) may lie beside it.
+    # The library that the extension was linked with, by its Makefile; other builds (sanitizers) may be in the same
+    # folder.
     def archive
       @archive ||= begin
         makefile = Dir[File.join(ROOT, "tmp/*/penstock_kafka/*/Makefile")].max_by { |path| File.mtime(path) }
@@ -54,7 +55,7 @@ module Bench
       end
     end
 
-    # What that build asked for (its recipe writes it down), or all that a build may need.
+    # The libraries that this build required (its recipe records them), or all that a build may need.
     def libraries
       noted = File.expand_path("../libs", File.dirname(archive))
       File.exist?(noted) ? File.read(noted).split : LIBRARIES.map { |name| "-l#{name}" }

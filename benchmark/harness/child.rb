@@ -4,8 +4,8 @@ require "json"
 require_relative "clock"
 
 module Bench
-  # One fresh operating-system process that is measured. It reports by lines of JSON on a pipe of its own (BENCH_FD), so
-  # whatever it prints is left alone. The harness owns it: {#stop} ends it by its pid, whatever happened before.
+  # A new operating-system process that is measured. It reports by lines of JSON on a pipe of its own (BENCH_FD), so its
+  # other output is not read. The harness owns it: {#stop} ends it by its pid in any case.
   class Child
     attr_reader :pid, :spawned_ns, :ended_ns, :status, :output
 
@@ -29,7 +29,7 @@ module Bench
     # @param name [String]
     # @param within [Numeric] seconds
     # @return [Hash]
-    # @raise [RuntimeError] with the end of its output, when it ended or kept silent
+    # @raise [RuntimeError] with the end of its output, if it ended or reported nothing in time
     def await(name, within:)
       deadline = Bench.now_ns + (within * 1_000_000_000)
       loop do
@@ -76,7 +76,7 @@ module Bench
       ended_ns
     end
 
-    # Stops the process if need be and gives the last lines it printed.
+    # Stops the process if it runs, and returns the last lines that it printed.
     def failure(what)
       tail = File.exist?(output) ? File.readlines(output).last(15).join : ""
       "process #{pid} #{what}\n#{tail}"

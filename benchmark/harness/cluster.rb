@@ -4,8 +4,9 @@ require_relative "../../test/support/kafka_cluster"
 require_relative "broker"
 
 module Bench
-  # Three brokers of a run (replication 3, two in sync) that fail on order. Started from KAFKA_HOME on free ports, ended with the
-  # run. Clients connect to the brokers themselves, without the fault proxy that tests have in front of them.
+  # Three brokers of a run (replication 3, two in sync) that fail on request. Started from KAFKA_HOME on free ports,
+  # ended with the run. Clients connect to the brokers themselves, without the fault proxy that tests put in front of
+  # them.
   class Cluster
     BROKERS = 3
 
@@ -44,16 +45,16 @@ module Bench
     # @return [nil] not measured: the brokers are restarted during a run
     def cpu_seconds = nil
 
-    # All brokers run and all replicas are in sync; preferred leaders lead.
+    # Waits until all brokers run and all replicas are in sync; preferred leaders lead.
     def heal = @cluster.heal
 
-    # In order: its leaders move first.
+    # Stops a broker in order: its leaders move first.
     def stop_broker(id) = @cluster.stop_node(id)
 
     # kill -9
     def kill_broker(id) = @cluster.nodes.fetch(id).kill
 
-    # Returns when it answers.
+    # Starts it; returns when it answers.
     def start_broker(id) = @cluster.start_node(id)
 
     def create_topic(name, partitions:) = @cluster.create_topic(name, partitions: partitions)
@@ -64,7 +65,7 @@ module Bench
     # @return [Integer] id of the broker that coordinates the group
     def coordinator(group) = @cluster.coordinator(group)
 
-    # The offsets topic exists from the first group on; coordinators are known by its leaders.
+    # The offsets topic exists once the first group does; its leaders are the coordinators.
     def warm_up
       @cluster.agent.call(:alter_offsets, group: "bench-warm", topic: create_topic("bench-warm", partitions: 1), partition: 0,
         offset: 0)

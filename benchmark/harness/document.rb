@@ -4,8 +4,8 @@ require "json"
 require_relative "statistics"
 
 module Bench
-  # Puts the figures of a JSON that bin/bench wrote into docs/performance.md, between two marks, so that no number there is
-  # typed by hand. Workloads on three brokers have marks of their own.
+  # Copies the figures from a JSON file of bin/bench into docs/performance.md, between two marks, so that no number
+  # there is typed by hand. Workloads on three brokers have marks of their own.
   class Document
     MARKS = {one: ["<!-- figures begin, written by bin/bench -->", "<!-- figures end -->"],
              several: ["<!-- figures of three brokers begin, written by bin/bench -->",
@@ -13,7 +13,7 @@ module Bench
     VERDICTS = {"holds" => "holds", "misses" => "**misses**", "seen" => "", "absent" => "not run"}.freeze
 
     # @param json [String] file
-    # @param compiled [String, nil] file of a run with Ruby's compiler: its figures come beside
+    # @param compiled [String, nil] file of a run with Ruby's compiler: its figures get a column
     def initialize(json, compiled = nil)
       @result = JSON.parse(File.read(json))
       @compiled = (compiled && !several_brokers?) ? figures_of(JSON.parse(File.read(compiled))) : {}
@@ -48,7 +48,7 @@ module Bench
         "#{@result["broker"]}; #{peers}. Medians of #{runs} fresh processes a side, lowest and highest in brackets."
     end
 
-    # As often as the sides were really run.
+    # The number of runs that the sides really had.
     def runs
       @result["workloads"].flat_map { |workload| workload["sides"].map { |side| side["runs"].size } }
         .reject(&:zero?).minmax.uniq.join("–")

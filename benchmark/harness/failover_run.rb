@@ -8,9 +8,9 @@ require_relative "journals"
 require_relative "ruby_side"
 
 module Bench
-  # One scenario with failing brokers: a topic with a producer, and one group a library that consumes all of it, three members
-  # each. All groups see the same faults at the same time. Each member is a process with a journal of what it consumed and a log
-  # (benchmark/tmp/failover/...). {#stop} ends all of them.
+  # One scenario with failing brokers: a topic with a producer, and one group per library that consumes all of it, three
+  # members each. All groups see the same faults at the same time. Each member is a process with a journal of the
+  # records it consumed and a log (benchmark/tmp/failover/...). {#stop} ends all of them.
   class FailoverRun
     MEMBERS = 3
     PARTITIONS = 6
@@ -22,7 +22,7 @@ module Bench
     DRAIN_S = 60
     STOP_S = 75
 
-    # One library's group: its members in the order of their start, and those that ended without being told to.
+    # One library's group: its members in the order of their start, and those that ended without being stopped.
     Group = Struct.new(:library, :name, :members, :told, keyword_init: true) do
       def died = members.select { |member| member.ended? && !told.include?(member) }
     end
@@ -56,7 +56,7 @@ module Bench
       note("measuring")
     end
 
-    # Says in the chronicle what happens, and lets time pass.
+    # Adds a line to the chronicle, and lets time pass.
     def note(what, then_wait: 0)
       File.write(path("chronicle"), "#{Time.now.strftime("%T.%L")} #{Bench.now_ns} #{what}\n", mode: "a")
       ends = Bench.now_ns + (then_wait * 1_000_000_000)
@@ -66,7 +66,7 @@ module Bench
       end
     end
 
-    # The last member of each group is told to stop, at the same time; returns when all have ended.
+    # Stops the last member of each group, at the same time; returns when all have ended.
     def leave
       leavers = @groups.map { |group| tell(group, group.members.last) }.compact
       leavers.each { |member| member.wait_exactly(within: STOP_S) }
@@ -128,7 +128,7 @@ module Bench
       Child.new(command, env: {}, chdir: RubySide::ROOT, log: path("#{label}.log"))
     end
 
-    # @return [Child, nil] nil if it had ended or was told before
+    # @return [Child, nil] nil if it had ended or was stopped before
     def tell(group, member)
       return if group.told.include?(member) || member.ended?
 

@@ -3,8 +3,8 @@
 require_relative "statistics"
 
 module Bench
-  # One line of the table: what was measured, what was promised, and whether it holds.
-  # `verdict` is :holds, :misses, :seen (no promise, shown for comparison) or :absent (a side did not run).
+  # One line of the table: what was measured, the target, and whether it holds.
+  # `verdict` is :holds, :misses, :seen (no target, shown for comparison) or :absent (a side did not run).
   Figure = Struct.new(:workload, :name, :unit, :values, :bound, :limit, keyword_init: true) do
     # @param bound [:least, :most, nil] which side of `limit` is good; nil for a figure without a target
     def verdict

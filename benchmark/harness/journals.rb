@@ -1,17 +1,17 @@
 # frozen_string_literal: true
 
 module Bench
-  # What a group consumed while brokers failed, from the journals of its members and of the producer: gaps, waits, records that
-  # were lost or consumed twice.
+  # Evaluates how a group consumed while brokers failed, from the journals of its members and of the producer: gaps,
+  # waits, records that were lost or consumed twice.
   #
-  # A gap is the time between the first consumption of two records of a partition, one after the other. It belongs to the
-  # partitions that were kept if the same process consumed both, else to those that moved. The producer has gaps as well (a
-  # partition without a leader takes no record), so the wait stands next to them: the part of a gap for which the record that
-  # ended it had been acknowledged.
+  # A gap is the time between the first consumption of two consecutive records of a partition. It belongs to the
+  # partitions that were kept if the same process consumed both records, otherwise to those that moved. The producer has
+  # gaps as well (a partition without a leader accepts no record), so the wait is reported too: the part of a gap for
+  # which the record that ended it had already been acknowledged.
   class Journals
     Record = Struct.new(:partition, :offset, :at_ns, :pid)
-    # Of a partition; `from_ns` on the monotonic clock. `waited`: the seconds of it for which the record that ended it had been
-    # acknowledged.
+    # A gap of a partition; `from_ns` on the monotonic clock. `waited`: the seconds of it for which the record that
+    # ended it had been acknowledged.
     Gap = Struct.new(:partition, :from_ns, :seconds, :waited, :moved)
 
     # @param text [String] lines "partition offset monotonic-ns [pid]"; others ("failed") and an unfinished one are left out
@@ -42,7 +42,7 @@ module Bench
     def longest_gap(moved: nil) = select(moved).map(&:seconds).max || 0.0
 
     # @param moved [Boolean, nil] as above
-    # @return [Float] seconds: the part of a gap in which there was something to consume, at most
+    # @return [Float] seconds: the longest part of a gap in which there was something to consume
     def longest_wait(moved: nil) = select(moved).map(&:waited).max || 0.0
 
     # The longest time without a record of any partition.
@@ -52,12 +52,12 @@ module Bench
       times.each_cons(2).map { |one, two| seconds(two - one) }.max || 0.0
     end
 
-    # Between acknowledgements of a partition: a gap that no consumer can be blamed for.
+    # Between acknowledgements of a partition: a gap that no consumer caused.
     # @return [Float] seconds
     def longest_fed_gap = between(@acknowledged).map(&:seconds).max || 0.0
 
-    # How much later than by the first of all groups a record was consumed: what brokers and the machine do to all of them at the
-    # same time isn't in it.
+    # How much later than by the first of all groups a record was consumed: this excludes effects of brokers and machine
+    # that hit all groups at the same time.
     # @param earliest [Hash{Array => Integer}] {#earliest} of all groups together
     # @return [Float] seconds
     def longest_behind(earliest)
@@ -71,7 +71,7 @@ module Bench
     # @param total [Integer] records in the log
     def lost(total) = total - @runs.size
 
-    # Records that were consumed again since the measuring began.
+    # Records that were consumed again since the measurement began.
     def doubled
       @runs.each_value.count { |runs| runs.size > 1 && runs.map(&:at_ns).max >= @since_ns }
     end

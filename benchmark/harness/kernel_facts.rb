@@ -1,11 +1,11 @@
 # frozen_string_literal: true
 
 module Bench
-  # What the kernel says of a process and of those below it.
+  # Reads the kernel's figures about a process and its descendants.
   module KernelFacts
     module_function
 
-    # @return [Array<Integer>] children, and theirs
+    # @return [Array<Integer>] children, and their children
     def below(pid)
       children = Dir.glob("/proc/#{pid}/task/*/children").flat_map { |path| File.read(path).split.map(&:to_i) }
       children + children.flat_map { |child| below(child) }
@@ -20,7 +20,7 @@ module Bench
        own: (kb["Private_Clean"].to_f + kb["Private_Dirty"].to_f) / 1024}
     end
 
-    # Nanoseconds on a CPU of every thread; /proc/PID/stat only knows hundredths of a second.
+    # Nanoseconds on a CPU of every thread; /proc/PID/stat is only exact to hundredths of a second.
     def cpu_seconds(pid) = Dir["/proc/#{pid}/task/*/schedstat"].sum { |file| File.read(file).to_i } / 1e9
 
     # How often it went to sleep by itself.

@@ -4,15 +4,15 @@ require "fileutils"
 require "zlib"
 
 module Bench
-  # Writes the code of an application as large as one with Rails and forty gems (Ruby takes more than 120 MB for it), so that
-  # nothing has to be installed. `LargeApplication.work(seed)` runs forty of its methods, out of a tenth of them all.
+  # Writes the code of an application as large as one with Rails and forty gems (Ruby needs more than 120 MB for it), so
+  # that nothing has to be installed. `LargeApplication.work(seed)` calls forty methods of a tenth of its classes.
   class LargeApplication
     FOLDER = File.expand_path("../tmp/large_application", __dir__)
     GEMS = 40
     FILES = 16
     CLASSES = 4
     METHODS = 10
-    # In a record's work, and of how many classes.
+    # Calls per record, and the share of classes that they use.
     CALLS = 40
     HOT = 10
 
@@ -66,7 +66,7 @@ module Bench
 
     def method_code(number)
       <<~RUBY
-        # What it is for, as programs have it.
+        # A comment, as programs have them.
           def step_#{number}(order, fast: false)
             total = order[:items].sum { |item| item[:price] * item[:count] + #{number} }
             return step_#{(number + 1) % METHODS}(order, fast: false) if fast && total > LIMIT

@@ -3,7 +3,7 @@
 require "etc"
 
 module Bench
-  # What a figure means nothing without: the machine and every version that took part.
+  # The machine and all versions of a run, without which its figures mean nothing.
   module Machine
     module_function
 

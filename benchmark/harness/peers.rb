@@ -3,13 +3,13 @@
 require_relative "ruby_side"
 
 module Bench
-  # Installs the libraries we are compared with, and says which versions came.
+  # Installs the libraries that Penstock is compared with, and returns their versions.
   module Peers
     BUNDLES = {"karafka" => %w[karafka waterdrop karafka-rdkafka], "rdkafka" => %w[rdkafka]}.freeze
 
     module_function
 
-    # Into one folder, but resolved apart: karafka-rdkafka and rdkafka ship files of the same names.
+    # Into one folder, but resolved separately: karafka-rdkafka and rdkafka contain files of the same names.
     def install
       BUNDLES.each_key do |bundle|
         env = RubySide::CLEAN.merge("BUNDLE_GEMFILE" => File.join(RubySide::PEERS, "#{bundle}.gemfile"),
@@ -20,7 +20,7 @@ module Bench
       end
     end
 
-    # @return [Hash<String, String>] name to version of what the sides load
+    # @return [Hash<String, String>] name to version of the libraries that the sides load
     def versions
       BUNDLES.reduce({}) { |all, (library, names)| all.merge(loaded(library).slice(*names)) }
     end

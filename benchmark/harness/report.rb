@@ -4,7 +4,7 @@ require "json"
 require_relative "statistics"
 
 module Bench
-  # Prints what came out: one table of figures against targets, below it each side's own numbers.
+  # Prints the results: one table of figures against targets, below it each side's own numbers.
   class Report
     VERDICTS = {holds: "holds", misses: "MISSES", seen: "", absent: "not run"}.freeze
 
@@ -27,7 +27,7 @@ module Bench
       File.write(path, "#{JSON.pretty_generate(to_h)}\n")
     end
 
-    # @return [Array<Figure>] those that promise something and do not keep it
+    # @return [Array<Figure>] those that miss their target
     def missed
       figures.select { |figure| figure.verdict == :misses }
     end

@@ -6,8 +6,8 @@ require "fileutils"
 require_relative "child"
 
 module Bench
-  # Starts Ruby programs of benchmark/sides in a fresh process. None runs under Bundler, which would add 0.12 s to every
-  # start: Penstock is found by its folder, peers as installed gems, in a folder of gems that Penstock never sees.
+  # Starts Ruby programs of benchmark/sides in a new process. None runs under Bundler, which would add 0.12 s to every
+  # start: Penstock is found by its folder, peers as installed gems, in a gem folder that Penstock never sees.
   class RubySide
     ROOT = File.expand_path("../..", __dir__)
     SIDES = File.join(ROOT, "benchmark/sides")
@@ -17,7 +17,7 @@ module Bench
     BUNDLER = %w[RUBYOPT RUBYLIB BUNDLE_GEMFILE BUNDLE_PATH BUNDLE_BIN_PATH BUNDLER_VERSION BUNDLE_APP_CONFIG].freeze
     CLEAN = BUNDLER.to_h { |name| [name, nil] }.freeze
 
-    # Ruby 3.1 sets 256 MB aside unless told otherwise.
+    # Ruby 3.1 reserves 256 MB by default.
     YJIT = %w[--yjit --yjit-exec-mem-size=64].freeze
 
     class << self
@@ -36,9 +36,9 @@ module Bench
     end
 
     # @param program [String] file below benchmark/sides, "karafka/consume.rb"
-    # @param parameters [Hash] handed over as JSON in BENCH_PARAMETERS
+    # @param parameters [Hash] passed as JSON in BENCH_PARAMETERS
     # @param arguments [Array<String>] instead of the program: another executable with its arguments
-    # @param log [String] file for what it prints
+    # @param log [String] file for its output
     # @return [Child]
     def self.spawn(program, parameters, arguments: nil, log: log_for(program))
       base, ruby = program.start_with?("penstock/", "ruby/") ? ours : peer
@@ -51,7 +51,7 @@ module Bench
       File.join(LOGS, "#{name.tr("/ ", "--")}.log")
     end
 
-    # Runs one side to its end and gives what it reported.
+    # Runs one side to its end and returns what it reported.
     def self.run(program, parameters, within: 180)
       child = spawn(program, parameters)
       child.await("result", within: within)

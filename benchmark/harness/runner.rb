@@ -3,7 +3,7 @@
 module Bench
   Outcome = Struct.new(:workload, :results, :figures)
 
-  # Runs the sides of one workload in turn, A B A B, so that what changes on the machine meanwhile meets all of them.
+  # Runs the sides of one workload in turn, A B A B, so that changes of the machine's load affect all of them.
   class Runner
     def initialize(workload, options, out: $stderr)
       @workload = workload

@@ -2,7 +2,7 @@
 
 module Bench
   # One contestant of a workload: how its process is started and with which settings. `kind` is :ours, :peer or :bound
-  # (what the machine could do at best: C, Java's fetch, bare threads). `measure` runs one fresh process and answers a
-  # Hash of figures.
+  # (the best that the machine can do: C, Java's fetch, bare threads). `measure` runs one new process and returns a Hash
+  # of figures.
   Side = Struct.new(:name, :kind, :settings, :measure, keyword_init: true)
 end

@@ -28,7 +28,7 @@ module Bench
       ours.zip(theirs).filter_map { |mine, other| mine - other if mine && other }
     end
 
-    # Humane form: 1.23M, 45.6k, 0.187.
+    # For people: 1.23M, 45.6k, 0.187.
     def humane(value)
       return "–" unless value
       return format("%.2fM", value / 1e6) if value.abs >= 1e6

@@ -6,10 +6,10 @@ require_relative "kernel_facts"
 require_relative "ruby_side"
 
 module Bench
-  # A server or a swarm that runs beside the harness and writes what it does into a journal. Ended by {#stop}, with all that is
-  # below it.
+  # A server or a swarm that runs while the harness measures, and records what it does in a journal. {#stop} ends it
+  # with all its descendants.
   class SwarmRun
-    # A line: what was done, by whom, the rest, and when.
+    # A line: the action, who did it, details, and the time.
     Entry = Struct.new(:word, :pid, :rest, :at_ns)
 
     attr_reader :child
@@ -35,7 +35,7 @@ module Bench
       File.join(RubySide::ROOT, "benchmark/tmp/#{SecureRandom.hex(6)}.journal")
     end
 
-    # @return [Array<Entry>] whole lines
+    # @return [Array<Entry>] complete lines
     def journal
       return [] unless File.exist?(@journal)
       File.read(@journal).each_line.filter_map do |line|
@@ -47,10 +47,10 @@ module Bench
     # @return [Array<Entry>]
     def entries(word) = journal.select { |entry| entry.word == word }
 
-    # @return [Integer, nil] of the node as it is now
+    # @return [Integer, nil] pid of the node's present process
     def node(number) = entries("running").reverse.find { |entry| entry.rest.first == number.to_s }&.pid
 
-    # @return [Array<Integer>] every process of it
+    # @return [Array<Integer>] all its processes
     def pids = [child.pid, *KernelFacts.below(child.pid)]
 
     def await(what, within: 60)
@@ -63,7 +63,7 @@ module Bench
       found
     end
 
-    # In order where it can be, and then in any case.
+    # In order where possible, and then in any case.
     def stop
       below = KernelFacts.below(child.pid)
       child.signal("TERM")
@@ -78,7 +78,7 @@ module Bench
 
     private
 
-    # Only what still is ours: a process that had this parent's pipe.
+    # Only processes that are still ours: those with this parent's pipe.
     def kill(pid)
       ::Process.kill("KILL", pid) if File.read("/proc/#{pid}/environ").include?("BENCH_SPAWNED_NS=#{child.spawned_ns}")
     rescue SystemCallError

@@ -4,8 +4,8 @@ require "json"
 require "tempfile"
 
 module Bench
-  # Makes the topics of the workloads and fills them once: all sides of a workload read the same records, and a topic
-  # that is already full (a broker that outlives a run) is taken as it is.
+  # Creates the topics of the workloads and fills them once: all sides of a workload read the same records, and a topic
+  # that is already full (on a broker that outlives a run) is used as it is.
   class Topics
     def initialize(broker, c_programs)
       @broker = broker
@@ -13,7 +13,7 @@ module Bench
       @ready = {}
     end
 
-    # The first group of a broker waits seconds for its offsets topic: not in what is measured.
+    # The first group of a broker waits seconds for its offsets topic: that isn't measured.
     def warm_up
       fill_evenly("bench-warm", partitions: 1, records: 1_000)
       command = @c_programs.command("consume", bootstrap: @broker.bootstrap, topic: "bench-warm", group: "bench-warm",
@@ -37,7 +37,7 @@ module Bench
       once(name, partitions, records) { perform(name, records, "--record-size", bytes.to_s) }
     end
 
-    # Records drawn from the given payloads.
+    # Records chosen from the given payloads.
     def fill_from(name, partitions:, records:, payloads:)
       once(name, partitions, records) do
         Tempfile.create("bench-payloads") do |file|
@@ -48,12 +48,12 @@ module Bench
       end
     end
 
-    # Records dealt out evenly, or all to one partition: `spread` is {partition => records} or a count for each.
+    # Records distributed evenly, or all to one partition: `spread` is {partition => records} or a count for each.
     def fill_evenly(name, partitions:, records:, bytes: 100)
       once(name, partitions, records) { deal(name, records, bytes, "partitions=#{partitions}") }
     end
 
-    # All in one partition; so many keys take turns.
+    # All in one partition; that many keys take turns.
     def fill_keys(name, records:, keys:, bytes: 100)
       once(name, 1, records) { deal(name, records, bytes, "partition=0", "keys=#{keys}") }
     end

@@ -7,18 +7,19 @@ require_relative "side"
 require_relative "statistics"
 
 module Bench
-  # Base of the workloads: one subclass a file in benchmark/workloads. A subclass says its name, its title, its sides
-  # and which figures follow from what they measured; the harness runs the sides in turn, each in a fresh process.
+  # Base of the workloads: one subclass per file in benchmark/workloads. A subclass defines its name, its title, its
+  # sides and the figures that follow from their measurements; the harness runs the sides in turn, each in a new
+  # process.
   class Workload
     class << self
       # @return [Array<Class>] in the order of their names
       def all = subclasses.sort_by { |workload| workload::NAME[/\d+/].to_i }
 
-      # @return [Array<String>] by which it may be asked for; a workload's ALSO has more of them
+      # @return [Array<String>] names by which it may be requested; a workload's ALSO has more of them
       def names = [self::NAME, *(self::ALSO if const_defined?(:ALSO))]
     end
 
-    # How many brokers it runs on; workloads of several run when they are named only.
+    # How many brokers it runs on; workloads on several run only when they are named.
     BROKERS = 1
 
     attr_reader :broker, :topics, :c_programs, :options
@@ -37,7 +38,7 @@ module Bench
     # Figures of each run that the table of sides shows, by their JSON name.
     def columns = %w[rate cpu_s rss_mb objects]
 
-    # Makes topics; called once before the sides run.
+    # Creates topics; called once before the sides run.
     def prepare
     end
 
@@ -46,7 +47,7 @@ module Bench
       raise NotImplementedError, "#{self.class}#sides"
     end
 
-    # @param results [Hash<Side, Array<Hash>>] what each run of each side measured
+    # @param results [Hash<Side, Array<Hash>>] the measurements of each run of each side
     # @return [Array<Figure>]
     def figures(results)
       raise NotImplementedError, "#{self.class}#figures"
@@ -54,7 +55,7 @@ module Bench
 
     private
 
-    # A tenth of the records where the option --quick was given.
+    # A tenth of the records if the option --quick was given.
     def scaled(count)
       options.quick ? count / 10 : count
     end
@@ -84,13 +85,13 @@ module Bench
       child&.stop
     end
 
-    # Runs one of the Java tools to its end and gives what it printed.
+    # Runs one of the Java tools to its end and returns its output.
     def java_tool(main, *arguments)
       command = broker.java(main, "--bootstrap-server", broker.bootstrap, *arguments)
       IO.popen(command, err: [:child, :out], &:read)
     end
 
-    # Adds what follows from the stamps of a process.
+    # Adds the values that follow from the stamps of a process.
     def rated(result)
       seconds = (result["last_ns"] - result["first_ns"]) / 1e9
       records = result["records"]

@@ -9,8 +9,8 @@ import org.apache.kafka.common.errors.WakeupException;
 import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 
 /**
- * One member of a consumer group: Kafka's own client, with its default settings but for the arguments NAME=VALUE. Writes a line a
- * record into a journal: partition, offset, monotonic ns, pid. Closed in order by TERM.
+ * One member of a consumer group: Kafka's own client, with its default settings except for the arguments NAME=VALUE. Writes a line
+ * per record into a journal: partition, offset, monotonic ns, pid. Closed in order by TERM.
  *
  * Arguments: JOURNAL TOPIC NAME=VALUE...
  */

@@ -2,8 +2,8 @@
 
 require_relative "probe"
 
-# The bodies of the consumers that are measured. Penstock and Karafka run the very same code: the names of the methods
-# are the same on purpose.
+# The bodies of the consumers that are measured. Penstock and Karafka run exactly the same code: the names of the
+# methods are the same on purpose.
 module Bodies
   # P1: the payload is touched, not deserialized.
   module Touch
@@ -25,7 +25,7 @@ module Bodies
     end
   end
 
-  # P6: each record waits as a call to a database or a service would.
+  # P6: each record waits as a call to a database or a service does.
   module Wait
     def consume
       PROBE.first
@@ -34,8 +34,8 @@ module Bodies
     end
   end
 
-  # P7: records of the slow lanes take 200 ms each, those of the free one are counted. The result is due when all free
-  # records are seen or the time is over.
+  # P7: records of the slow lanes take 200 ms each, those of the free one are counted. The result is reported when all
+  # free records are seen or the time is up.
   module HeadOfLine
     SLOW = Probe["slow"] || []
     FREE = Queue.new
@@ -85,7 +85,7 @@ module Bodies
     end
   end
 
-  # P10: tells of the first record; a job of `job_ms` follows.
+  # P10: reports the first record; a job of `job_ms` follows.
   module Boot
     def consume
       PROBE.event("first") unless used_before?

@@ -2,7 +2,7 @@
 
 require "json"
 
-# What every measured Ruby process reports by: parameters from the harness, stamps, CPU seconds, memory, allocated
+# The reporting of every measured Ruby process: parameters from the harness, stamps, CPU seconds, memory, allocated
 # objects. Thread-safe; the first and the last record may be seen by different threads.
 class Probe
   PARAMETERS = JSON.parse(ENV.fetch("BENCH_PARAMETERS", "{}"))
@@ -29,7 +29,7 @@ class Probe
     ::Process.clock_gettime(::Process::CLOCK_MONOTONIC, :nanosecond)
   end
 
-  # Call as the first record is in hand, or just before the first is produced. Later calls do nothing.
+  # Call when the first record has arrived, or just before the first is produced. Later calls do nothing.
   def first
     return if @first_ns
 
@@ -43,7 +43,7 @@ class Probe
     end
   end
 
-  # Counts records; reports and ends the process when `wanted` of them are there.
+  # Counts records; reports and ends the process when `wanted` of them have arrived.
   def add(count, bytes = 0, wanted: PARAMETERS["records"])
     @lock.synchronize do
       @records += count
@@ -52,8 +52,8 @@ class Probe
     end
   end
 
-  # Reports the result. Ends the process at once, without closing anything, unless told otherwise: what is measured is
-  # over, and each run has a group of its own.
+  # Reports the result. Ends the process at once by default, without closing anything: the measurement has ended, and
+  # each run has a group of its own.
   def finish(extra = {}, records: @records, leave: true)
     last_ns = now_ns
     result = {event: "result", first_ns: @first_ns, last_ns: last_ns, records: records, bytes: @bytes,
@@ -74,7 +74,7 @@ class Probe
     {p50_ms: sorted[sorted.size / 2] / 1e6, p99_ms: sorted[(sorted.size * 0.99).floor] / 1e6, max_ms: sorted.last / 1e6}
   end
 
-  # Tells the harness of an error that the library reported, the first of a run.
+  # Reports to the harness an error that the library reported, the first of a run.
   def error(error)
     return if @error
 

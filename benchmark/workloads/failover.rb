@@ -4,14 +4,15 @@ require_relative "../harness/failover_run"
 require_relative "../harness/workload"
 
 module Bench
-  # What the workloads with failing brokers have in common: three brokers, and the groups of all libraries at once on one topic.
+  # Shared by the workloads with failing brokers: three brokers, and the groups of all libraries at the same time on one
+  # topic.
   module Failover
     LIBRARIES = {"Penstock" => :ours, "Karafka" => :peer, "Java" => :bound}.freeze
     SETTLE_S = 8
 
     def columns = %w[died stall_s kept_s moved_s kept_wait_s moved_wait_s behind_s fed_gap_s lost doubled records load]
 
-    # All sides run at the same time: the first that is asked for starts a run of all of them, the others take their part of it.
+    # All sides run at the same time: the first that is requested starts a run of all, the others take their part of it.
     def sides
       @results = {}
       LIBRARIES.map do |library, kind|
@@ -82,7 +83,7 @@ module Bench
       ]
     end
 
-    # The promise is about each run, not about the median.
+    # The target applies to each run, not to the median.
     def worst(name, results, column, limit, unit = nil)
       at_most(name, [values(results, "Penstock", column).compact.max], limit, unit)
     end

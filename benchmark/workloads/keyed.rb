@@ -3,7 +3,7 @@
 require_relative "../harness/workload"
 
 module Bench
-  # What the workloads of one partition whose keys run side by side have in common.
+  # Shared by the workloads of one partition whose keys run in parallel.
   module SideBySide
     private
 
@@ -12,7 +12,7 @@ module Bench
     end
   end
 
-  # P5: keys side by side where each record waits.
+  # P5: keys in parallel where each record waits.
   class Keyed < Workload
     include SideBySide
 
@@ -47,7 +47,7 @@ module Bench
     def topic = "bench-keyed-#{records}"
   end
 
-  # What it costs to hand records out by key when they cost nothing themselves.
+  # The cost of handing out records by key when the records themselves cost nothing.
   class KeyedNoop < Workload
     include SideBySide
 
@@ -85,7 +85,7 @@ module Bench
     def topic(keys) = "bench-keyed-noop-#{records}-#{keys}"
   end
 
-  # One key of a thousand always fails: who notices?
+  # One key of a thousand always fails: the effect on the others.
   class Poison < Workload
     include SideBySide
 
@@ -111,7 +111,7 @@ module Bench
 
     def last = WARM + (RATE * (options.quick ? 6 : 60))
 
-    # What a quarter of the healthy run's excuses, or 5 ms: the greater.
+    # Beyond a quarter of the healthy run's latency, or 5 ms, whichever is greater.
     def beyond(results)
       values(results, "poisoned", "p99_ms").zip(values(results, "healthy", "p99_ms")).map do |poisoned, healthy|
         next unless poisoned && healthy

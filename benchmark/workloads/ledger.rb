@@ -3,7 +3,7 @@
 require_relative "../harness/workload"
 
 module Bench
-  # What it costs to know of each record whether it is done. Needs no broker of its own.
+  # The cost of tracking for each record whether it is done. Needs no broker of its own.
   class Ledger < Workload
     NAME = "LEDGER"
     TITLE = "windows of 10,000 records that complete in random order; sparse: 100 offsets apart"
@@ -12,7 +12,7 @@ module Bench
 
     def columns = %w[admit_ns complete_ns pressure_us encode_us]
 
-    # The program holds the ledger's own sources, which the harness doesn't know of.
+    # The program contains the ledger's own sources, which the harness doesn't know of.
     def prepare
       program = File.join(CPrograms::BUILD, "ledger")
       return unless File.exist?(program)

@@ -3,7 +3,7 @@
 require_relative "../harness/workload"
 
 module Bench
-  # What the three workloads about places where user code runs have in common.
+  # Shared by the three workloads about where user code runs.
   module Placed
     SECONDS = 6
     RECORDS = 60_000
@@ -48,7 +48,7 @@ module Bench
     end
   end
 
-  # Waiting handlers: a hundred at once of one partition.
+  # Waiting handlers: a hundred of one partition at the same time.
   class Fibers < Workload
     include Placed
 
@@ -67,7 +67,7 @@ module Bench
     end
   end
 
-  # The field's classic table.
+  # The classic comparison of execution models.
   class Models < Workload
     include Placed
 

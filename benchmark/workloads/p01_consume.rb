@@ -3,7 +3,7 @@
 require_relative "../harness/workload"
 
 module Bench
-  # P1: how fast records reach user code that does nothing but touch their bytes.
+  # P1: how fast records reach user code that only touches their bytes.
   class Consume < Workload
     NAME = "P1"
     TITLE = "consume 1M × 100 B from 6 partitions, payload touched; rate from the first record to the last"
@@ -55,7 +55,7 @@ module Bench
       end
     end
 
-    # The rate that counts the way from exec to the first record too.
+    # The rate that also includes the time from exec to the first record.
     def with_start(result)
       result.merge("rate_with_start" => (result["records"] / (result["boot_s"] + result["seconds"])).round)
     end

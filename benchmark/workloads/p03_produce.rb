@@ -9,7 +9,7 @@ module Bench
     ALSO = %w[PRODUCE-ASYNC PRODUCE-MANY].freeze
     TITLE = "produce 500k × 100 B, acks=all, from the first call until all are delivered"
     RECORDS = 500_000
-    # What is known to help WaterDrop: a queue that takes everything, and time to fill batches.
+    # Settings known to help WaterDrop: a queue that accepts everything, and time to fill batches.
     TUNED = {"kafka" => {"queue.buffering.max.messages" => "1000000", "linger.ms" => "20"}}.freeze
     PEERS = ["WaterDrop", "WaterDrop tuned", "WaterDrop many"].freeze
 

@@ -3,7 +3,7 @@
 require_relative "../harness/workload"
 
 module Bench
-  # P4: one synchronous produce after another; what a web request pays that waits for its record.
+  # P4: one synchronous produce after another: the cost for a web request that waits for its record.
   class Sync < Workload
     NAME = "P4"
     ALSO = %w[PRODUCE-SYNC].freeze

@@ -3,7 +3,7 @@
 require_relative "../harness/workload"
 
 module Bench
-  # P6: jobs that wait, as most do; how well the workers are kept busy.
+  # P6: jobs that wait, as most do; how busy the workers are kept.
   class Waiting < Workload
     NAME = "P6"
     TITLE = "20,000 records in 10 partitions, 1 ms of waiting each, 10 workers"

@@ -3,11 +3,11 @@
 require_relative "../harness/workload"
 
 module Bench
-  # P7: does a lane suffer from slow jobs on other lanes? Two workers; the free lane alone, beside one slow partition of
-  # its own topic, and beside as many slow partitions of another topic as there are workers.
+  # P7: whether a lane suffers from slow jobs on other lanes. Two workers; the free lane alone, next to one slow
+  # partition of its own topic, and next to as many slow partitions of another topic as there are workers.
   class HeadOfLine < Workload
     NAME = "P7"
-    TITLE = "a free partition beside slow ones (200 ms a record), 2 workers; rate of the free one, at most 15 s"
+    TITLE = "a free partition next to slow ones (200 ms a record), 2 workers; rate of the free one, at most 15 s"
     RECORDS = 2_000_000
     SLOW_RECORDS = 2_000
     SETTINGS = {"concurrency" => 2}.freeze
@@ -32,7 +32,7 @@ module Bench
         ["Karafka", :peer, "karafka/server.rb"]].flat_map do |name, kind, program|
         [
           lane("#{name}, free alone", kind, program, ["bench-alone"], []),
-          lane("#{name}, one slow beside it", kind, program, ["bench-beside"], ["bench-beside/0"]),
+          lane("#{name}, one slow next to it", kind, program, ["bench-beside"], ["bench-beside/0"]),
           lane("#{name}, two slow in another topic", kind, program, %w[bench-free bench-slow],
             %w[bench-slow/0 bench-slow/1])
         ]
@@ -42,12 +42,12 @@ module Bench
     def figures(results)
       alone = "Penstock, free alone"
       [
-        at_least("free lane beside a slow one, of its rate alone",
-          ratio(results, "Penstock, one slow beside it", alone), 0.95, "×"),
-        at_least("free topic beside as many slow lanes as workers",
+        at_least("free lane next to a slow one, of its rate alone",
+          ratio(results, "Penstock, one slow next to it", alone), 0.95, "×"),
+        at_least("free topic next to as many slow lanes as workers",
           ratio(results, "Penstock, two slow in another topic", alone), 0.95, "×"),
-        seen("Karafka: free lane beside a slow one",
-          ratio(results, "Karafka, one slow beside it", "Karafka, free alone"), "×")
+        seen("Karafka: free lane next to a slow one",
+          ratio(results, "Karafka, one slow next to it", "Karafka, free alone"), "×")
       ]
     end
 

@@ -3,7 +3,7 @@
 require_relative "../harness/workload"
 
 module Bench
-  # P8: what a consumer costs that has nothing to do, watched from outside.
+  # P8: the cost of an idle consumer, measured from outside.
   class Idle < Workload
     NAME = "P8"
     TITLE = "idle, 50 partitions: CPU, voluntary switches and threads over 20 s"
@@ -57,7 +57,7 @@ module Bench
        rss_mb: (File.read("/proc/#{pid}/status")[/VmRSS:\s+(\d+)/, 1].to_i / 1024.0).round(1)}
     end
 
-    # Nanoseconds on a CPU of every thread; /proc/PID/stat only knows hundredths of a second.
+    # Nanoseconds on a CPU of every thread; /proc/PID/stat is only exact to hundredths of a second.
     def schedule(pid)
       Dir["/proc/#{pid}/task/*/schedstat"].sum { |file| File.read(file).to_i } / 1e9
     end

@@ -37,7 +37,7 @@ module Bench
       Side.new(name: name, kind: kind, settings: settings, measure: -> { pair(program, settings) })
     end
 
-    # A topic of its own a run: what an earlier producer left would be late by minutes.
+    # A topic of its own per run: records of an earlier producer would be late by minutes.
     def pair(program, settings)
       topic = topics.create("bench-pace-#{SecureRandom.hex(4)}")
       consumer = RubySide.spawn(program, {bootstrap: broker.bootstrap, group: group, settings: settings,

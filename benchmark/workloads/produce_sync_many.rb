@@ -3,7 +3,7 @@
 require_relative "../harness/workload"
 
 module Bench
-  # Many wait for their reports at the same time, which come one at a time: what the waiting adds.
+  # Many callers wait for their reports at the same time, which arrive one at a time: the latency that waiting adds.
   module WaitingMany
     RESTED = "C, 1 ms rest"
 
@@ -24,7 +24,8 @@ module Bench
       c("C linger 0", "sync", {"acks" => "all", "linger.ms" => "0"}, topic: topic, records: scaled(3_000))
     end
 
-    # As often as many together ask: what isn't asked all the time takes longer to be woken, the broker too.
+    # As often as many callers together: a process that isn't busy all the time takes longer to be woken, the broker
+    # too.
     def rested
       c(RESTED, "sync", {"acks" => "all", "linger.ms" => "0"}, topic: topic, records: scaled(3_000), rest_us: 1_000)
     end
@@ -36,26 +37,26 @@ module Bench
     end
   end
 
-  # Threads, and one of them beside a flood of asynchronous messages.
+  # Threads, and one of them next to a flood of asynchronous messages.
   class SyncThreads < Workload
     include WaitingMany
 
     NAME = "PRODUCE-SYNC-THREADS"
-    TITLE = "produce_sync of 50 threads that rest between, 100 B, acks=all; one beside a flood"
+    TITLE = "produce_sync of 50 threads that rest between, 100 B, acks=all; one next to a flood"
 
     def columns = %w[p50_ms p99_ms rate flood_rate cpu_s objects]
 
     def sides
       [many("Penstock 50 threads", :threads, 50, 50, 20_000), bare, rested,
-        many("Penstock beside a flood", :flood, 1, 0, 2_000)]
+        many("Penstock next to a flood", :flood, 1, 0, 2_000)]
     end
 
     def figures(results)
       [
         at_most("p50 added to C with 50 threads waiting", added(results, "Penstock 50 threads"), 200, "µs"),
         seen("p50 added to C that rests between", added(results, "Penstock 50 threads", RESTED), "µs"),
-        seen("synchronous messages a second beside a flood", values(results, "Penstock beside a flood", "rate"), "/s"),
-        seen("the flood's messages a second", values(results, "Penstock beside a flood", "flood_rate"), "/s")
+        seen("synchronous messages a second next to a flood", values(results, "Penstock next to a flood", "rate"), "/s"),
+        seen("the flood's messages a second", values(results, "Penstock next to a flood", "flood_rate"), "/s")
       ]
     end
 

@@ -3,15 +3,15 @@
 require_relative "../harness/workload"
 
 module Bench
-  # What partitions that stay feel when another process joins the group, and leaves it again, while a long unit runs on a
-  # partition that moves. Beside it stand the longest gap while nothing happened in the group, and the longest in what was sent:
-  # both are the machine's.
+  # The effect on partitions that stay when another process joins the group, and leaves it again, while a long unit runs
+  # on a partition that moves. The longest gap without any rebalance, and the longest in what was sent, are reported
+  # too: both are caused by the machine.
   class Rebalance < Workload
     NAME = "REBALANCE"
     TITLE = "100 records/s in each of 6 partitions; a process joins during a unit of 5 s (eager: 3 s) on a partition it gets, " \
             "and leaves; the longest gap of those that stay, 5 rounds a run"
     ROUNDS = 5
-    # Eager gives everything back and waits for the unit; its gap is that of the unit and half a second.
+    # Eager revokes everything and waits for the unit; its gap is that of the unit and half a second.
     TARGETS_MS = {"eager" => 3_500, "cooperative" => 150, "KIP-848" => 150}.freeze
 
     def columns = %w[p50_ms max_ms calm_ms fed_gap_ms twice lost]

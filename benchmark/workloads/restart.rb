@@ -3,17 +3,17 @@
 require_relative "../harness/workload"
 
 module Bench
-  # What a restart in the middle of work replays: records that were done, and are done again.
+  # The replays of a restart in the middle of work: records that were done, and run again.
   class Restart < Workload
     NAME = "RESTART"
     TOPIC = "bench-restart"
     TITLE = "10,000 records in flight that end out of order, 100 workers; stopped by TERM, or by kill -9; what runs twice"
     SETTINGS = {"concurrency" => 100, "window_records" => 10_000, "max_messages" => 1,
                 "kafka" => {"auto.commit.interval.ms" => "500", "session.timeout.ms" => "6000"}}.freeze
-    # In flight all at once, and as many behind them. Never scaled: a tenth of it would be over before the first commit.
+    # All in flight at the same time, and as many after them. Never scaled: a tenth would end before the first commit.
     RECORDS = 20_000
     WAIT_MS = 20
-    # A commit may have been acknowledged and not yet written down.
+    # A commit may have been acknowledged but not yet recorded.
     SLACK_MS = 50
 
     def columns = %w[done replayed replayed_beyond lost]
@@ -57,7 +57,8 @@ module Bench
       end
     end
 
-    # Until everything is done, or nothing more is for ten seconds: longer than the group waits for a member that was killed.
+    # Until everything is done, or nothing more for ten seconds: longer than the group waits for a member that was
+    # killed.
     def second_life(member, before)
       life(member) do |_child, journal|
         seen = nil
@@ -87,7 +88,7 @@ module Bench
     end
   end
 
-  # What computing workers do to the loop: how long a commit that is waited for takes, and a stop.
+  # The effect of computing workers on the loop: how long a commit that is waited for takes, and a stop.
   class Window < Workload
     NAME = "WINDOW"
     TITLE = "10 workers that compute, 1 ms a record, by key: a commit that is waited for; a stop while all are at it"

@@ -4,8 +4,8 @@ require_relative "../harness/swarm_run"
 require_relative "../harness/workload"
 
 module Bench
-  # Handlers that only compute: what a second process brings on a second core. The broker computes on the same two; its CPU is
-  # told with each side.
+  # Handlers that only compute: the gain of a second process on a second core. The broker computes on the same two; its
+  # CPU time is reported with each side.
   class SwarmCpu < Workload
     NAME = "SWARM-CPU"
     TITLE = "handlers that compute 1 ms, or 0.1 ms, a record: a swarm of one node, and of two"
@@ -26,7 +26,7 @@ module Bench
       TARGETS.flat_map do |micros, target|
         [
           at_least("#{title_of(micros)}: 2 nodes against 1", ratio(results, name_of(micros, 2), name_of(micros, 1)), target, "×"),
-          seen("#{title_of(micros)}: broker's CPU beside 2 nodes", values(results, name_of(micros, 2), "broker_cpu_s"), "s")
+          seen("#{title_of(micros)}: broker's CPU with 2 nodes", values(results, name_of(micros, 2), "broker_cpu_s"), "s")
         ]
       end
     end
@@ -42,7 +42,7 @@ module Bench
       Side.new(name: name_of(micros, nodes), kind: :ours, settings: settings, measure: -> { measure(micros, nodes, settings) })
     end
 
-    # What is done in a stretch of time in which all nodes are at it.
+    # Records done in a period in which all nodes work.
     def measure(micros, nodes, settings)
       run = SwarmRun.new({bootstrap: broker.bootstrap, group: group, topics: [TOPIC], body: "compute", busy_us: micros,
         swarm: true, settings: settings})

@@ -5,8 +5,8 @@ require_relative "../harness/swarm_run"
 require_relative "../harness/workload"
 
 module Bench
-  # What three processes of a large application take, after a minute of work, as the kernel counts it: a page that three have
-  # counts for a third in each. And what the supervisor does meanwhile.
+  # The memory of three processes of a large application, after a minute of work, as the kernel counts it: a page that
+  # three share counts for a third in each. And the CPU use of the supervisor meanwhile.
   class SwarmMemory < Workload
     NAME = "SWARM-MEMORY"
     TITLE = "a generated application of 120 MB and more in three processes, after 60 s of load: memory (PSS of all), shared " \
@@ -14,7 +14,7 @@ module Bench
     LOAD_S = 60
     WAIT_MS = 4
     PARTITIONS = 6
-    # Records a second, so that none wait: what is fetched ahead would be counted too.
+    # Records per second, so that none wait: prefetched records would be counted too.
     RATE = 300
 
     def columns = %w[pss_mb rss_mb shared_pct records supervisor_rss_mb supervisor_cpu_pct supervisor_wakes_per_s]
@@ -79,7 +79,7 @@ module Bench
       Array.new(count) { SwarmRun.new(parameters, journal: @journal) }
     end
 
-    # A node's, or a server's, in the middle; what a swarm has besides counts in the sum.
+    # A node's, or a server's, median; the other processes of a swarm count in the sum.
     def memory(runs, settings)
       workers = runs.first.entries("running").map(&:pid).uniq
       each = workers.map { |pid| KernelFacts.memory(pid) }

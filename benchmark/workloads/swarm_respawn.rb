@@ -5,8 +5,8 @@ require_relative "../harness/swarm_run"
 require_relative "../harness/workload"
 
 module Bench
-  # How long a node of a large application is missing: killed, until its successor's loops turn, and until its partitions are
-  # consumed again; and what a node that is replaced in order costs the others.
+  # How long a node of a large application is missing: killed, until its successor's loops turn, and until its
+  # partitions are consumed again; and the effect of a node that is replaced in order on the others.
   class SwarmRespawn < Workload
     NAME = "SWARM-RESPAWN"
     TITLE = "a node of the generated application is killed: until the next one runs, until its partitions are consumed again " \
@@ -15,7 +15,7 @@ module Bench
     RATE = 300
     WAIT_MS = 2
     ROUNDS = 5
-    # Longer than what a kill leaves behind.
+    # Longer than the effects of a kill.
     CALM_S = 5
     KAFKA = {"session.timeout.ms" => "6000", "auto.commit.interval.ms" => "500"}.freeze
 
@@ -70,7 +70,7 @@ module Bench
 
     def middle(kills, what) = Statistics.median(kills.map { |kill| kill[what] })
 
-    # Who did each partition's last record, within the last second.
+    # The node that processed each partition's last record, within the last second.
     # @return [Hash{String => Integer}]
     def owners(run)
       from = Bench.now_ns - 1_000_000_000
@@ -109,7 +109,7 @@ module Bench
       {"twice" => twice(run, at), "gap_ms" => longest_gap(run, at, others), "calm_ms" => calm}
     end
 
-    # What was done since then and had been done at any time before.
+    # Records done since then that had been done at any time before.
     def twice(run, at)
       before, since = run.entries("record").partition { |entry| entry.at_ns <= at }
       ((before.map(&:rest).uniq & since.map(&:rest)) + since.map(&:rest).tally.select { |_rest, count| count > 1 }.keys).uniq.size

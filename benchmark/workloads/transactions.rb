@@ -6,8 +6,8 @@ require_relative "../harness/workload"
 module Bench
   # Transactions of a hundred records, one after another. "Records" of the table are transactions.
   #
-  # A new broker takes a few thousand until its coordinator is compiled, and until then each run is quicker than the one before:
-  # whoever is measured first would pay for the other.
+  # A new broker takes a few thousand until its coordinator is compiled, and until then each run is quicker than the one
+  # before: the side that is measured first would be at a disadvantage.
   class Transactions < Workload
     NAME = "TRANSACTIONS"
     TITLE = "transactions of 100 records of 100 B, one after another, against a local broker"
@@ -15,7 +15,7 @@ module Bench
     COUNT = 1_500
     WARM = 3_000
 
-    # What Penstock::Producer sets, the C program gets as well.
+    # The C program gets the same settings as Penstock::Producer.
     SETTINGS = {"socket.nagle.disable" => "true", "message.timeout.ms" => "150000", "transaction.timeout.ms" => "165000"}.freeze
 
     def columns = %w[p50_ms p99_ms rate cpu_s objects]

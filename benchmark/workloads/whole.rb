@@ -3,7 +3,7 @@
 require_relative "../harness/workload"
 
 module Bench
-  # What units, ledger, settlement and commits cost on top of the driver's batches.
+  # The cost of units, ledger, settlement and commits on top of the driver's batches.
   class Whole < Workload
     NAME = "WHOLE"
     TITLE = "CPU of 1M × 100 B in units of 100, payload touched, against the driver's batches with the same loop over them"

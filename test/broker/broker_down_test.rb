@@ -8,7 +8,7 @@ require_relative "../support/kafka_security_process"
 require_relative "../support/kafka_server"
 require_relative "../support/real_broker"
 
-# What an application says, and does, when the broker or the topic isn't there: one clear line, and it keeps trying.
+# An application without its broker or topic: it logs one clear line, and keeps trying.
 class BrokerDownTest < Penstock::TestCase
   include Penstock::TestSupport::RealBroker
 
@@ -27,7 +27,7 @@ class BrokerDownTest < Penstock::TestCase
     super
   end
 
-  test "a broker that is down at the start is one line; the application consumes as soon as it is up, and after a restart of it" do
+  test "a broker that is down at the start is one log line; the application consumes once it is up, and after its restart" do
     @server = Penstock::TestSupport::KafkaServer.new(jvm: Penstock::TestSupport::KafkaServer::TEST_JVM)
     application = start(@server.bootstrap_servers, to: topic = unique("orders"))
     application.line(NOT_THERE)
@@ -41,7 +41,7 @@ class BrokerDownTest < Penstock::TestCase
     assert_equal 0, application.stop.exitstatus
   end
 
-  test "a wrong port is one line; the application keeps trying until it is told to stop, and stops at once" do
+  test "a wrong port is one log line; the application keeps trying until a stop, and stops at once" do
     application = start("127.0.0.1:#{Penstock::TestSupport::FreePort.take.first}", to: "orders")
     application.line(NOT_THERE)
     observe_for(3)
@@ -51,7 +51,7 @@ class BrokerDownTest < Penstock::TestCase
     assert_equal 0, application.stop(5).exitstatus
   end
 
-  test "a name that can't be resolved is one line that points to bootstrap.servers" do
+  test "a host name that can't be resolved is one log line that points to bootstrap.servers" do
     application = start("nowhere.invalid:9092", to: "orders")
 
     assert_match(/no connection to nowhere\.invalid:9092, DNS failed: .*bootstrap\.servers/, application.line(/no connection/))
@@ -59,7 +59,7 @@ class BrokerDownTest < Penstock::TestCase
     assert_equal 1, application.complaints.size, application.complaints.join
   end
 
-  test "an unknown topic is one line; it is consumed as soon as it exists" do
+  test "an unknown topic is one log line; it is consumed as soon as it exists" do
     application = start(bootstrap_servers, to: topic = unique("later"))
     application.line(/topic #{topic} \(group .*\) doesn't exist; it is consumed as soon as it does/)
     observe_for(3)
@@ -69,7 +69,7 @@ class BrokerDownTest < Penstock::TestCase
     assert_consumes(application, topic, "first")
   end
 
-  test "a pattern that matches nothing is no complaint; a topic that fits is consumed as soon as it exists" do
+  test "a pattern without a matching topic is no warning; a topic that matches is consumed as soon as it exists" do
     name = unique("aud")
     application = start(bootstrap_servers, pattern: "^#{name}")
     application.line(/running/)
@@ -82,7 +82,7 @@ class BrokerDownTest < Penstock::TestCase
 
   private
 
-  # Topics are looked for often, and never made by asking for them.
+  # Topics are looked up often, and never created by a lookup.
   def start(servers, **plan)
     settings = {"bootstrap.servers" => servers, "allow.auto.create.topics" => "false",
                 "topic.metadata.refresh.interval.ms" => "1000"}
@@ -108,7 +108,7 @@ class BrokerDownTest < Penstock::TestCase
     producer&.close(5_000)
   end
 
-  # It says so again after half a minute, which a broker may need on a busy machine.
+  # The line is repeated after half a minute, and a busy machine's broker may need that long.
   def assert_told_once(application, since:)
     assert_includes 1..(1 + ((now - since + 1) / 30).floor), application.complaints.grep(NOT_THERE).size,
       application.complaints.join

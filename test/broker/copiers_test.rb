@@ -5,7 +5,7 @@ require "support/copiers/scenarios"
 require "support/real_broker"
 
 module Penstock
-  # Exactly once, Kafka to Kafka, in short; at length in test/ledger.
+  # Exactly once, Kafka to Kafka: the short form; test/ledger has the long one.
   class CopiersTest < TestCase
     include TestSupport::RealBroker
     include CopiersScenarios

@@ -4,11 +4,11 @@ require "test_helper"
 require "support/cut_connections"
 
 module Penstock
-  # In short; test/ledger has two minutes of it.
+  # The short form; test/ledger has one of two minutes.
   class CutConnectionsTest < TestCase
     include TestSupport::CutConnections
 
-    test "connections that are cut each second lose nothing, double nothing and change no key's order" do
+    test "connections that are cut each second lose nothing, duplicate nothing and change no key's order" do
       produced_while_cut(4)
     end
   end

@@ -9,14 +9,14 @@ class DemoOnBrokerTest < Penstock::TestCase
   include Penstock::TestSupport::CommandLine
   include Penstock::TestSupport::RealBroker
 
-  test "the demo is right on a real broker too, and takes its topic away again" do
+  test "the demo's table is right on a real broker too, and the demo deletes its topic" do
     servers = bootstrap_servers
     out, err, = Open3.capture3(CLEAN.merge("TMPDIR" => @dir), RbConfig.ruby, File.join(ROOT, "examples/demo/main.rb"),
       "--bootstrap", servers, "--count", "4000", "--rate", "2000", "--json")
 
     table = JSON.parse(out)
     assert_equal [[], 4_000, 0, 0], table.values_at("problems", "processed", "lost", "out_of_order"), err
-    # A broker's answer to a deletion comes before its metadata forgets the topic.
+    # A broker answers to a deletion before its metadata forgets the topic.
     assert wait_until(20, "the end of the topic") { demo_topics(servers).empty? }
   end
 

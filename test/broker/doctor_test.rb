@@ -51,7 +51,7 @@ class DoctorOnBrokerTest < Penstock::TestCase
     refute_includes result.out, "wrong"
   end
 
-  test "a user without rights passes SASL and fails at the topic and the group, with what to grant" do
+  test "a user without rights passes SASL and fails at the topic and the group, and the doctor lists what to grant" do
     result = doctor("right")
 
     assert_equal 1, result.code
@@ -74,7 +74,7 @@ class DoctorOnBrokerTest < Penstock::TestCase
     end
   end
 
-  test "a plain connection to a SASL listener fails at Kafka and asks for the protocol" do
+  test "a plaintext connection to a SASL listener fails at Kafka, and the doctor points to the protocol setting" do
     result = penstock("doctor", "--connect", "--json", "--bootstrap", "127.0.0.1:#{self.class.port}")
 
     assert_equal 1, result.code
@@ -101,7 +101,7 @@ class DoctorOnBrokerTest < Penstock::TestCase
     penstock("doctor", "--connect", "--json")
   end
 
-  # A topic with one message, by who may do everything.
+  # A topic with one message, written by a user with all rights.
   def make(topic)
     producer = Penstock::Native::Producer.new({"bootstrap.servers" => self.class.server.bootstrap_servers})
     producer.produce(topic, "1", partition: 0, handle: false)
@@ -111,7 +111,7 @@ class DoctorOnBrokerTest < Penstock::TestCase
     producer&.close(5_000)
   end
 
-  # As an administrator grants it.
+  # Grants rights as an administrator does.
   def grant(*what)
     command = ["java", "-Xmx128m", "-XX:TieredStopAtLevel=1", "-cp",
       File.join(Penstock::TestSupport::KafkaServer.home, "libs/*"), "org.apache.kafka.tools.AclCommand", "--bootstrap-server",

@@ -5,7 +5,7 @@ require "support/faults_scenarios"
 require "support/real_broker"
 
 module Penstock
-  # Four of the ten points; all of them are run by `bin/test ledger`.
+  # Four of the ten points; `bin/test ledger` runs all of them.
   class FaultsBrokerTest < TestCase
     include TestSupport::RealBroker
     include FaultsScenarios

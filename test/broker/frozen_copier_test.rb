@@ -5,7 +5,7 @@ require "support/copiers/scenarios"
 require "support/real_broker"
 
 module Penstock
-  # Who comes back after the others have given him up.
+  # A copier that continues after its group and its coordinator have expelled it.
   class FrozenCopierTest < TestCase
     include TestSupport::RealBroker
     include CopiersScenarios

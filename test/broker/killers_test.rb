@@ -5,7 +5,7 @@ require "support/killers/scenarios"
 require "support/real_broker"
 
 module Penstock
-  # The ways that matter most; all of them, on both brokers, are run by `bin/test ledger`.
+  # The most important ways; `bin/test ledger` runs all of them, on both brokers.
   class KillersOnRealBrokerTest < TestCase
     include TestSupport::RealBroker
     include KillersScenarios

@@ -4,8 +4,8 @@ require "test_helper"
 require "support/ledger/scenario"
 
 module Penstock
-  # A job of three times max.poll.interval.ms, once sleeping and once burning CPU, both at the same time in processes and groups
-  # of their own.
+  # A job that takes three times max.poll.interval.ms, once sleeping and once burning CPU, both at the same time in
+  # processes and groups of their own.
   class LongJobTest < TestCase
     include TestSupport::RealBroker
 
@@ -20,7 +20,7 @@ module Penstock
 
     def teardown = @scenarios&.each_value(&:close)
 
-    test "[LRJ] a job of three times max.poll.interval.ms causes no rebalance, and the other partitions go on" do
+    test "[LRJ] a job of three times max.poll.interval.ms causes no rebalance, and the other partitions continue" do
       runs = @scenarios.map { |kind, scenario| Thread.new { job(kind, scenario) } }.map(&:value)
       runs.each do |kind, worker, rates|
         assert_empty worker.entries.take_while { |entry| entry.kind != "S" }.select { |entry| entry.kind == "R" }, kind

@@ -6,7 +6,7 @@ require "support/kafka_server"
 require "support/real_broker"
 
 module Penstock
-  # A broker that takes less metadata with an offset than others do.
+  # A broker that accepts less metadata with an offset than others do.
   class MetadataLimitTest < TestCase
     include TestSupport::RealBroker
     include TestSupport::Consuming
@@ -32,8 +32,8 @@ module Penstock
       {"bootstrap.servers": self.class.server.bootstrap_servers, "auto.commit.interval.ms": 100}
     end
 
-    # Keys complete in patches beyond one that fails, more of them than there is room for.
-    test "what there is no room for is left out: no commit fails for ever, nothing is lost, and what was written isn't run again" do
+    # Keys complete in patches after one that fails, more of them than fit.
+    test "offsets that don't fit are left out: commits succeed again, nothing is lost, and offsets that fit don't run again" do
       topic, done, told = unique("topic").tap { |name| create_topic(name, 1) }, queue, queue
       produce_keyed(topic, Array.new(COUNT) { |index| ["k#{(index * index) % 37}", index.to_s] })
       failing = true

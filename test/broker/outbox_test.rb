@@ -9,7 +9,7 @@ require "support/real_broker"
 require "support/ruby_program"
 
 module Penstock
-  # `penstock outbox` as it is run: a process of its own over a file of SQLite, killed while it sends.
+  # `penstock outbox` as users run it: a process of its own over an SQLite file, killed while it sends.
   class OutboxBrokerTest < TestCase
     include TestSupport::RealBroker
 
@@ -55,7 +55,7 @@ module Penstock
       ::Process.kill(:KILL, @relay) && ::Process.wait(@relay) if @relay
     end
 
-    test "a relay that is killed five times while it sends: nothing lost, each key in order, doubles with one outbox id" do
+    test "a relay that is killed five times while it sends: nothing lost, each key in order, duplicates have one outbox id" do
       make_topic
       writer = Thread.new { write }
       KILLS.times { kill_at_work }
@@ -77,7 +77,7 @@ module Penstock
       admin&.close
     end
 
-    # There is always something to be sent while a relay is to be killed, and never so much that the end is far.
+    # There is always something to send while a relay is to be killed, and never so much that the end takes long.
     #
     # @return [Integer] how many
     def write
@@ -98,7 +98,7 @@ module Penstock
       end
     end
 
-    # The number of the first row that is left says how far it is.
+    # The number of the first row that is left shows the relay's progress.
     def kill_at_work
       start
       first = nil
@@ -163,12 +163,12 @@ module Penstock
       ids = records.group_by { |_, payload, _| payload }.transform_values { |list| list.map(&:last).uniq.size }
 
       assert_equal @count, ids.size, "lost"
-      assert_equal [1], ids.values.uniq, "a double has another id"
-      assert_operator records.size - @count, :<=, KILLS * 60, "more doubles than the turns that were cut"
+      assert_equal [1], ids.values.uniq, "a duplicate has another id"
+      assert_operator records.size - @count, :<=, KILLS * 60, "more duplicates than the interrupted turns"
       records.group_by(&:first).each { |key, list| assert_in_order(key, list.map { |_, payload, _| payload.to_i }) }
     end
 
-    # One by one, or begun again at one that was sent before.
+    # One by one, or starting again at one that was sent before.
     def assert_in_order(key, numbers)
       highest = numbers.first - KEYS
       numbers.each do |number|

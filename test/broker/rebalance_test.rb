@@ -4,10 +4,11 @@ require "test_helper"
 require "support/ledger/rebalance"
 
 module Penstock
-  # A second process joins and leaves while the first one works, also on a unit that takes seconds and whose partition is taken
-  # away. Gaps are those between two ended records of a partition that stays; they are held to what is promised (an idle machine
-  # shows a quarter of it: `bin/bench rebalance`), or to twice the gaps there are while nothing happens in the group. A gap that
-  # a rebalance makes is there each time, one that the machine makes isn't: the best of three rounds counts.
+  # A second process joins and leaves while the first one works, also on a unit that takes seconds and whose partition
+  # is revoked. Gaps are those between two ended records of a partition that stays; they must be within the promised
+  # limit (an idle machine shows a quarter of it: `bin/bench rebalance`), or within twice the gaps while nothing happens
+  # in the group. A gap caused by a rebalance occurs each time, one caused by the machine doesn't: the best of three
+  # rounds counts.
   class RebalanceTest < TestCase
     include TestSupport::RealBroker
 
@@ -36,7 +37,7 @@ module Penstock
 
     private
 
-    # A round in which nothing is lost, doubled or out of order, and nobody runs what another still runs.
+    # A round in which nothing is lost, doubled or out of order, and no process runs what another still runs.
     def right(protocol)
       scenario = TestSupport::Ledger::Scenario.new(bootstrap_servers, topics: [unique("rebalance")], group: unique("g"))
       @scenarios << scenario

@@ -4,7 +4,7 @@ require "test_helper"
 require "support/ledger/scenario"
 
 module Penstock
-  # Two processes consume 100,000 records while one of them after the other is stopped and started again.
+  # Two processes consume 100,000 records while they are stopped and started again in turn.
   class RestartsTest < TestCase
     include TestSupport::RealBroker
 
@@ -19,7 +19,7 @@ module Penstock
 
     def teardown = @scenario&.close
 
-    test "ten stops by TERM with units running: nothing lost, nothing doubled, all in order" do
+    test "ten stops by TERM with units running: nothing lost, nothing twice, all in order" do
       with_restarts("TERM") { |worker| assert_equal 0, worker.status.exitstatus, @scenario.tail(worker) }
       journal = @scenario.journal
       assert_empty journal.lost(@scenario.produced).first(10)
@@ -28,7 +28,7 @@ module Penstock
       assert_empty journal.overlaps.first(10)
     end
 
-    test "ten stops by kill -9: nothing lost, in order, and no more doubled than was done since the last commit" do
+    test "ten stops by kill -9: nothing lost, in order, and only what was done since the last commit runs twice" do
       killed = []
       with_restarts("KILL") { |worker| killed << worker }
       journal = @scenario.journal
@@ -65,7 +65,7 @@ module Penstock
       (signal == "KILL") ? begun >= ended : ended.positive?
     end
 
-    # What it ended within the commit interval and a second before its end.
+    # The records that it ended within the commit interval and a second before its end.
     def uncommitted(worker)
       entries = worker.entries
       last = entries.last.at

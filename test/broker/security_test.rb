@@ -9,13 +9,13 @@ require_relative "../support/kafka_security"
 require_relative "../support/kafka_security_process"
 require_relative "../support/real_broker"
 
-# An application behind TLS, SCRAM, client certificates and tokens, on a broker that wants them; and what it says when they are
-# wrong. docs/security.md and docs/recipes give the same settings.
+# An application with TLS, SCRAM, client certificates and tokens, on a broker that requires them; and its messages when
+# they are wrong. docs/security.md and docs/recipes give the same settings.
 class SecurityTest < Penstock::TestCase
   include Penstock::TestSupport::CommandLine
   include Penstock::TestSupport::RealBroker
 
-  # Whatever holds one of these has leaked a secret.
+  # Output that contains one of these has leaked a secret.
   WRONG = "canary-of-the-wrong-password-91ab"
   SECRETS = [Penstock::TestSupport::KafkaSecurity::PASSWORD, Penstock::TestSupport::KafkaCertificates::KEY_PASSWORD, WRONG,
     "PRIVATE KEY"].freeze
@@ -55,14 +55,14 @@ class SecurityTest < Penstock::TestCase
     assert_forwards(cluster.mtls_settings)
   end
 
-  test "[OAuth refresh] a listener gives the tokens of consumer and producer, again before they expire" do
+  test "[OAuth refresh] a listener provides the tokens of consumer and producer, again before they expire" do
     application = assert_forwards(cluster.oauth_settings, tokens: true)
     wait_until(20, "a second token") { application.log.scan("needs an OAuth token").size > 1 }
 
-    assert_forwarded(application, "behind the first token")
+    assert_forwarded(application, "after the first token")
   end
 
-  test "a wrong password is one line that names SASL and the settings; with the right one at the broker it goes on" do
+  test "a wrong password is one log line that names SASL and the settings; once the broker has it, the application works" do
     user = unique("late")
     application = start(cluster.scram_settings("sasl.username": user, "sasl.password": WRONG))
 
@@ -72,28 +72,28 @@ class SecurityTest < Penstock::TestCase
     assert_stops(application)
   end
 
-  test "a broker of another authority is one line that names TLS and ssl.ca.location" do
+  test "a broker certificate from another authority is one log line that names TLS and ssl.ca.location" do
     application = start(cluster.scram_settings("ssl.ca.location": cluster.certificates.path("other-ca.pem")))
 
     assert_explained(application, /TLS failed: .*could not be verified.*Set ssl\.ca\.location/)
     assert_stops(application)
   end
 
-  test "a missing client certificate is one line that names TLS and ssl.certificate.location" do
+  test "a missing client certificate is one log line that names TLS and ssl.certificate.location" do
     application = start(without_certificate)
 
     assert_explained(application, /TLS failed: .*client certificate.*ssl\.certificate\.location/)
     assert_stops(application)
   end
 
-  test "a plain connection to a listener with TLS is one line that asks for the protocol" do
+  test "a plaintext connection to a TLS listener is one log line that points to the protocol setting" do
     application = start({"bootstrap.servers" => cluster.scram_settings.fetch("bootstrap.servers")})
 
     assert_explained(application, /Kafka failed: .*security\.protocol/)
     assert_stops(application)
   end
 
-  test "the doctor is content with SCRAM over TLS and with mTLS" do
+  test "the doctor passes with SCRAM over TLS and with mTLS" do
     [cluster.scram_settings, cluster.mtls_settings].each do |settings|
       code, steps = doctor(settings)
 
@@ -102,7 +102,7 @@ class SecurityTest < Penstock::TestCase
     end
   end
 
-  test "the doctor names the step that fails and the way out: TLS, TLS, SASL" do
+  test "the doctor names the step that fails and what to change: TLS, TLS, SASL" do
     {cluster.scram_settings("ssl.ca.location": cluster.certificates.path("other-ca.pem")) => ["TLS", "ssl.ca.location"],
      without_certificate => ["TLS", "ssl.certificate.location"],
      cluster.scram_settings("sasl.password": WRONG) => ["SASL", "sasl.password"]}.each do |settings, (name, hint)|
@@ -114,7 +114,7 @@ class SecurityTest < Penstock::TestCase
     end
   end
 
-  test "the doctor asks the application's listener for a token, and says so when it has none" do
+  test "the doctor gets a token from the application's listener, and reports when there is none" do
     {"event[:bearer].oauthbearer_set_token(**#{token.inspect})" => [0, "ok"], "raise IOError, 'no'" => [1, "failed"]}
       .each do |answer, expected|
         write_boot_file(cluster.oauth_settings, <<~RUBY)
@@ -129,7 +129,7 @@ class SecurityTest < Penstock::TestCase
       end
   end
 
-  test "commands that read records, and that write down what was done, ask the application's listener for a token" do
+  test "commands that read records, and commands that record their actions, get a token from the application's listener" do
     write_boot_file(cluster.oauth_settings, <<~RUBY)
       listener = Object.new
       listener.define_singleton_method(:on_oauthbearer_token_refresh) { |event| event[:bearer].oauthbearer_set_token(**#{token.inspect}) }
@@ -146,7 +146,7 @@ class SecurityTest < Penstock::TestCase
     assert_includes penstock("dead", "list", @known, "--timeout", "20").out, "no dead letters"
   end
 
-  test "a key that its password doesn't open is refused before any connection, without the password" do
+  test "a key that can't be decrypted with its password is refused before any connection, without showing the password" do
     write_boot_file(cluster.mtls_settings("ssl.key.password": WRONG))
     result = penstock("server")
 
@@ -165,7 +165,7 @@ class SecurityTest < Penstock::TestCase
     assert_no_secret(application.log)
   end
 
-  test "the recipes for SCRAM over TLS and for mTLS work as they are written" do
+  test "the recipes for SCRAM over TLS and for mTLS work as written" do
     create("orders")
     {"scram_tls" => cluster.scram_settings, "mtls" => cluster.mtls_settings}.each do |recipe, settings|
       write("penstock.rb", recipe(recipe))
@@ -176,7 +176,7 @@ class SecurityTest < Penstock::TestCase
     end
   end
 
-  test "the recipes nobody tried say so, and are sound as far as that can be seen without their clouds" do
+  test "recipes that were not tried are marked so, and are valid as far as that can be checked without their clouds" do
     write("lib/aws_msk_iam_sasl_signer.rb", "AwsMskIamSaslSigner = Struct.new(:region, keyword_init: true)\n" \
                                             "AwsMskIamSaslSigner::MSKTokenProvider = AwsMskIamSaslSigner\n")
     env = {"KAFKA_BROKERS" => "localhost:9098", "AWS_REGION" => "eu-central-1", "KAFKA_API_KEY" => "key",
@@ -191,7 +191,7 @@ class SecurityTest < Penstock::TestCase
     end
   end
 
-  test "the demo is right behind a login too, which it takes from a file" do
+  test "the demo's table is right with a login too, which it reads from a file" do
     file = write("login.properties", "# login\n\n#{cluster.scram_settings.map { |pair| pair.join("=") }.join("\n")}\n")
     out, err, = Open3.capture3(CLEAN.merge("TMPDIR" => @dir), RbConfig.ruby, File.join(ROOT, "examples/demo/main.rb"),
       "--kafka-file", file, "--kafka", "client.rack=a", "--count", "3000", "--rate", "2000", "--json")
@@ -202,7 +202,7 @@ class SecurityTest < Penstock::TestCase
 
   private
 
-  # What a recipe reads from its environment.
+  # The variables that a recipe reads from its environment.
   def environment(settings)
     {"KAFKA_BROKERS" => "bootstrap.servers", "KAFKA_USERNAME" => "sasl.username", "KAFKA_PASSWORD" => "sasl.password",
      "KAFKA_CA" => "ssl.ca.location", "KAFKA_CERTIFICATE" => "ssl.certificate.location", "KAFKA_KEY" => "ssl.key.location",
@@ -269,7 +269,7 @@ class SecurityTest < Penstock::TestCase
     assert_no_secret(application.log)
   end
 
-  # One line says it, for as long as the library needs to say it many times.
+  # At most one such line, although librdkafka reports the error many times.
   def assert_explained(application, pattern)
     application.line(pattern)
     observe_for(2)
@@ -284,7 +284,7 @@ class SecurityTest < Penstock::TestCase
     assert_no_secret(application.log)
   end
 
-  # One that nobody signed, for an hour.
+  # An unsigned token, valid for an hour.
   def token
     claims = {sub: "app", iat: Time.now.to_i, exp: Time.now.to_i + 3_600}
     parts = [{alg: "none"}, claims].map { |part| [JSON.generate(part)].pack("m0").tr("+/", "-_").delete("=") }

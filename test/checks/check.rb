@@ -2,8 +2,8 @@
 
 module Penstock
   module Checks
-    # What one check found. `unknown` is a third answer, for what could not be looked at here: it is neither passed nor
-    # failed, and it is always told.
+    # The result of a check. `unknown` is a third answer, for what could not be checked here: it is neither passed nor
+    # failed, and it is always printed.
     class Check
       Answer = Struct.new(:problems, :unknown, :figures, keyword_init: true) do
         def passed?
@@ -34,7 +34,7 @@ module Penstock
           .lines(chomp: true).select { |path| File.file?(path) }.uniq
       end
 
-      # @return [(String, Boolean)] what the command wrote, and whether it succeeded
+      # @return [(String, Boolean)] the command's output, and whether it succeeded
       def run(*command)
         output = IO.popen(command, err: %i[child out], &:read)
         [output, Process.last_status.success?]

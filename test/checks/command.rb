@@ -12,7 +12,7 @@ require_relative "tidiness"
 
 module Penstock
   module Checks
-    # bin/check: all checks, or those that are named.
+    # bin/check: runs all checks, or those that are named.
     class Command
       ALL = [Layers, Sizes, Tidiness, Dependencies, Documentation, Style, SecurityAudit].freeze
       ON_REQUEST = [Prose].freeze

@@ -4,15 +4,15 @@ require_relative "check"
 
 module Penstock
   module Checks
-    # Each runtime dependency is argued in docs/dependencies.md, and nothing is argued there that isn't one.
+    # Each runtime dependency is justified in docs/dependencies.md, and nothing is justified there that isn't one.
     class Dependencies < Check
       PAGE = "docs/dependencies.md"
 
       private
 
       def problems
-        (used - argued).map { |name| "#{name} is a runtime dependency without its line in #{PAGE}" } +
-          (argued - used).map { |name| "#{PAGE} argues for #{name}, which is no runtime dependency" }
+        (used - argued).map { |name| "#{name} is a runtime dependency without a line in #{PAGE}" } +
+          (argued - used).map { |name| "#{PAGE} justifies #{name}, which is no runtime dependency" }
       end
 
       def figures

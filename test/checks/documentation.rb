@@ -4,8 +4,8 @@ require_relative "check"
 
 module Penstock
   module Checks
-    # Every public object is documented: YARD looks at the files that .yardopts lists, without `@api private`, the handlers of
-    # LoggerListener (named by their events, see docs/events.md) and inspect.
+    # Every public object is documented: YARD reads the files that .yardopts lists. Not counted are `@api private`, the
+    # handlers of LoggerListener (named by their events, see docs/events.md) and inspect.
     class Documentation < Check
       private
 

@@ -5,8 +5,8 @@ require_relative "source_file"
 
 module Penstock
   module Checks
-    # The layers of lib/penstock: a folder uses only folders above it, files form no ring, leaves use no other leaf, and
-    # every file can be loaded alone.
+    # The layers of lib/penstock: a folder uses only folders above it, files form no cycle, leaves use no other leaf,
+    # and every file can be loaded alone.
     class Layers < Check
       BASE = %w[errors clock deadline nearest printable version].freeze
       ORDER = %w[
@@ -14,10 +14,10 @@ module Penstock
         execution runtime server swarm application
       ].freeze
       LEAVES = %w[monitors outbox iterator scheduling rails active_job cli web testing lint].freeze
-      # Files that belong to a layer by another name.
+      # Files that belong to another layer than their folder.
       ALIASES = {"app" => "application", "embedded" => "application"}.freeze
 
-      # Words that the pure layer may not know: it decides, others act.
+      # Words that must not occur in the pure layer: it decides, others act.
       IMPURE = %w[Thread IO Process Native Socket].freeze
       # Exceptions, each with its reason.
       PURE_ALL_THE_SAME = {
@@ -52,7 +52,8 @@ module Penstock
         end
       end
 
-      # Leaves stand beside each other below everything; only the command line, where they register, is for all.
+      # Leaves are independent of each other, below everything; only the command line, where they register, is used by
+      # all.
       def forbidden?(own, other)
         return false if own == other
         return LEAVES.include?(other) && other != "cli" if LEAVES.include?(own)
@@ -101,14 +102,14 @@ module Penstock
         pure = sources.select { |source| layer_of(source.path) == "processing" && !PURE_ALL_THE_SAME.key?(source.path) }
         pure.flat_map do |source|
           named = source.constants.map { |name| name.delete_prefix("::").split("::").first } & IMPURE
-          named.map { |name| "#{source.path} names #{name}: processing is pure" }
+          named.map { |name| "#{source.path} names #{name}: processing must stay pure" }
         end
       end
 
-      # Context is handed in; only the composition root and the leaves know the application.
+      # Context is passed in; only the composition root and the leaves know the application.
       def global_reads
         sources.reject { |source| above_application?(source.path) }.flat_map do |source|
-          source.reads_of_penstock.map { |name| "#{source.path} reads Penstock.#{name}: hand it in" }
+          source.reads_of_penstock.map { |name| "#{source.path} reads Penstock.#{name}: pass it in" }
         end
       end
 
@@ -117,7 +118,7 @@ module Penstock
         layer == "application" || LEAVES.include?(layer)
       end
 
-      # In children, one a file: what one file loads must not help the next.
+      # In child processes, one per file: what one file loads must not help the next.
       def not_loadable_alone
         Dir["lib/penstock/**/*.rb"].sort.filter_map do |path|
           output, loaded = run(RbConfig.ruby, "--disable-gems", "-Ilib", "-e", "require './#{path}'")
@@ -125,7 +126,7 @@ module Penstock
         end
       end
 
-      # Integrations need a gem that isn't a dependency; RubyGems is off, so that its absence is seen.
+      # Integrations need a gem that isn't a dependency; RubyGems is off, so that a missing gem is noticed.
       def optional?(output)
         output.match?(/cannot load such file -- (?!.*penstock)/)
       end

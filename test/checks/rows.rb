@@ -2,22 +2,13 @@
 
 module Penstock
   module Checks
-    # Checklist rows are held by tests that carry the row's text in square brackets at the start of their name.
-    # `bin/check rows` prints row, test and the kinds it is run in.
+    # Rows of the feature list are covered by tests whose names begin with the row's text in square brackets. `bin/check
+    # rows` prints row, test and the kinds in which the test runs.
     class Rows
       TEST = /\A\s*(?:test|rule)[ (]["'](?<rows>(?:\[[^\]]+\]\s*)+)(?<rule>.*)["']/
 
-      def report(out)
-        rows.sort.each do |row, tests|
-          out.puts row
-          tests.each { |path, rule| out.puts "  #{path.split("/")[1].ljust(9)} #{path}: #{rule}" }
-        end
-        out.puts "", "#{rows.size} rows, #{rows.values.sum(&:size)} tests"
-      end
-
-      private
-
-      def rows
+      # @return [Hash{String => Array<(String, String)>}] path and name of each row's tests
+      def to_h
         files = Dir["test/**/*_{test,contract}.rb"].sort
         @rows ||= files.each_with_object(Hash.new { |hash, key| hash[key] = [] }) do |path, rows|
           File.foreach(path) do |line|
@@ -25,6 +16,15 @@ module Penstock
             match && match[:rows].scan(/\[([^\]]+)\]/) { |(row)| rows[row] << [path, match[:rule]] }
           end
         end
+      end
+
+      def report(out)
+        rows = to_h
+        rows.sort.each do |row, tests|
+          out.puts row
+          tests.each { |path, rule| out.puts "  #{path.split("/")[1].ljust(9)} #{path}: #{rule}" }
+        end
+        out.puts "", "#{rows.size} rows, #{rows.values.sum(&:size)} tests"
       end
     end
   end

@@ -5,7 +5,7 @@ require_relative "check"
 module Penstock
   module Checks
     # Known vulnerabilities of the gems in Gemfile.lock, by bundler-audit. Without its advisory database the answer is
-    # "not looked at", which is not "none".
+    # "not checked", which is not "none".
     class SecurityAudit < Check
       private
 

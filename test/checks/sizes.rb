@@ -6,7 +6,7 @@ require_relative "check"
 module Penstock
   module Checks
     # Small files: none over 400 lines, nine of ten at most 200. (Methods are RuboCop's: none over 30.)
-    # An exception stands in size_exceptions.yml with its reason; one that isn't needed any more has to go.
+    # An exception is listed in size_exceptions.yml with its reason; one that isn't needed any more must be removed.
     class Sizes < Check
       LIMIT = 400
       TENTH = 200

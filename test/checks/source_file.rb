@@ -4,7 +4,7 @@ require "prism"
 
 module Penstock
   module Checks
-    # A Ruby file as the layer check sees it: what it requires and which constants it names. Comments don't count.
+    # A Ruby file as the layer check sees it: its requires and the constants that it names. Comments don't count.
     class SourceFile
       attr_reader :path
 
@@ -31,7 +31,7 @@ module Penstock
         @required.map { |name| File.expand_path("#{name}.rb", "/#{File.dirname(@path)}").delete_prefix("/") }
       end
 
-      # @return [Array<String>] app, producer, monitor …: what is read from the global Penstock
+      # @return [Array<String>] app, producer, monitor …: attributes read from the global Penstock
       def reads_of_penstock
         @reads.uniq
       end

@@ -5,8 +5,8 @@ require_relative "check"
 
 module Penstock
   module Checks
-    # What must not lie about in the repository: notes to ourselves, sleeping tests, addresses of package registries or
-    # of any host that nobody decided on.
+    # Finds what must not be in the repository: notes to ourselves, sleeping tests, addresses of package registries or
+    # of any host that was not decided on.
     class Tidiness < Check
       NOTES = /\b(?:TO-?DO|FIX-?ME|XXX|HACK)\b|not implemented/
       SLEEP = /(?:^|[^_a-z.:'"])sleep(?:[ ('"]|$)/
@@ -30,7 +30,7 @@ module Penstock
       end
 
       def addresses
-        # Other people's licences say what they say.
+        # Other people's licences aren't checked.
         texts = files.reject { |path| path.match?(/\.(?:patch|png|ico|woff2|gz)\z|\ALICENSES-/) }
         grep(texts, REGISTRY, "names a package registry") + unknown_hosts(texts)
       end
@@ -38,7 +38,7 @@ module Penstock
       def unknown_hosts(paths)
         paths.flat_map do |path|
           (read(path).scan(URL).flatten.uniq - HOSTS).reject { |host| host.match?(/(?:\A|\.)example(?:\.|\z)/) }
-            .map { |host| "#{path} names the host #{host}; allowed_hosts.yml lists those that were decided on" }
+            .map { |host| "#{path} names the host #{host}; allowed_hosts.yml lists the allowed ones" }
         end
       end
 

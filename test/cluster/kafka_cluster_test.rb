@@ -9,7 +9,7 @@ require "penstock/admin"
 require "penstock/producer"
 
 module Penstock
-  # The three brokers that other tests put faults into.
+  # The three brokers in which other tests cause faults.
   class KafkaClusterTest < TestCase
     include TestSupport::ClusterCase
 
@@ -27,7 +27,7 @@ module Penstock
       made&.close
     end
 
-    # @return [Array<(Integer, String)>] partition and payload of what Kafka's consumer reads
+    # @return [Array<(Integer, String)>] partition and payload, as Kafka's consumer reads them
     def read(name)
       path = File.join(cluster.folder, "read")
       cluster.agent.call(:read, topic: name, isolation: "read_committed", path: path)
@@ -37,12 +37,12 @@ module Penstock
       end
     end
 
-    # By what brokers answer to clients, instead of by the place of the group's partition.
+    # By the brokers' answers to clients, instead of by the partition of the group.
     def coordinator_of(group)
       Admin.open({"bootstrap.servers": cluster.direct_servers}) { |admin| admin.group_info(group)[:coordinator] }
     end
 
-    # As the command line does it.
+    # As the command line does.
     def kafka(*words)
       out, $stdout = $stdout, StringIO.new
       code = TestSupport::KafkaCommand.new([*words, "--name", File.basename(cluster.folder).delete_prefix("kafka-")]).call
@@ -51,7 +51,7 @@ module Penstock
       $stdout = out
     end
 
-    test "every record is on three brokers, two of which must have it, and reaches them through the proxy" do
+    test "every record is on three brokers, two of which must have it, and is sent through the proxy" do
       name = topic
       assert_equal [[1, 2, 3]], cluster.agent.call(:topic, topic: name).map { |row| row["isr"].sort }.uniq
       before = cluster.proxy.stats[:links].sum(&:requests)
@@ -60,7 +60,7 @@ module Penstock
       assert_operator cluster.proxy.stats[:links].sum(&:requests), :>, before
     end
 
-    test "a broker takes less than 400 MB, and starts again where it was after kill -9" do
+    test "a broker uses less than 400 MB, and has its data after kill -9 and a restart" do
       name = topic
       producer { |one| one.produce_sync(topic: name, payload: "before", partition: 0) }
       cluster.kill(2)
@@ -83,18 +83,18 @@ module Penstock
       assert wait_until(10, "broker 3 as a leader", state: -> { cluster.leaders(name) }) { cluster.leaders(name).value?(3) }
     end
 
-    test "leaders and coordinators are moved where they are wanted" do
+    test "leaders and coordinators move to the given broker" do
       name = topic(1)
       [1, 2, 3].each do |broker|
         cluster.move_leader(name, 0, to: broker)
-        # One broker says so; the others hear of it within milliseconds.
+        # One broker reports it; the others learn of it within milliseconds.
         assert wait_until(10, "broker #{broker} as leader everywhere") {
           Array.new(5) {
             cluster.leader(name, 0)
           }.uniq == [broker]
         }
       end
-      producer { |one| one.produce_sync(topic: name, payload: "x") } # with it the internal topics' places are known to be right
+      producer { |one| one.produce_sync(topic: name, payload: "x") } # now internal topics' leaders are known
       group = "group-761309731128" # its hash is negative
       Admin.open({"bootstrap.servers": cluster.direct_servers}) { |admin| admin.read_committed_offsets(group, {name => [0]}) }
       [1, 2].each do |broker|
@@ -104,7 +104,7 @@ module Penstock
       end
     end
 
-    test "bin/kafka shows and changes it" do
+    test "bin/kafka shows and changes leaders and coordinators" do
       code, out = kafka("status")
       assert_equal [0, 3], [code, out.scan(/^broker \d  running .* MB/).size], out
       assert_equal [0, "broker 1: frozen\n"], kafka("freeze", "1")

@@ -6,7 +6,7 @@ require "support/cluster_case"
 require "support/fault_runs/suite"
 
 module Penstock
-  # Much of the fault matrix in short, on three brokers. At length: `bin/ledger all`.
+  # Much of the fault matrix in a short form, on three brokers. The long form: `bin/ledger all`.
   class ShortSetTest < TestCase
     include TestSupport::ClusterCase
 

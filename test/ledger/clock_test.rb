@@ -4,22 +4,22 @@ require "test_helper"
 require "support/clock/scenario"
 
 module Penstock
-  # What a wall clock that is set does to a server that has nothing to do, that waits, and to a swarm.
+  # The effects of a wall clock that is set: on an idle server, on one that waits, and on a swarm.
   class LedgerClockTest < TestCase
     include TestSupport::Jumping::Scenario
 
     JUMPS = {ahead: 3_600, back: -3_600}.freeze
 
-    # librdkafka 2.16.0 waits by the wall clock: where that is set back, the one wait under way lasts until somebody orders
-    # something of the client, which a commit does. Its session may be over by then, once.
+    # librdkafka 2.16.0 waits by the wall clock: if that is set back, the current wait lasts until a request reaches the
+    # client, for example a commit. Its session may have expired by then, once.
     ASSIGNMENTS = {ahead: 1..1, back: 1..2}.freeze
 
     JUMPS.each do |name, seconds|
-      test "T35: an idle member is in its group, and consumes what comes, when the clock is set #{name}" do
+      test "T35: an idle member stays in its group, and consumes new records, when the clock is set #{name}" do
         kafka = cluster.kafka.merge("fetch.wait.max.ms": 3_000)
         server = jumping(name, env: {"ASSIGN" => nil, "KAFKA" => JSON.generate(kafka)})
         server.await_log(/assigned/)
-        observe_for(1) # its client is at rest
+        observe_for(1) # its client is idle
         clock(name).set(seconds)
         observe_for(15) # several sessions of its broker
         produce("x")
@@ -29,9 +29,9 @@ module Penstock
         stop(server)
       end
 
-      test "T35: a record that is to be late isn't early, nor late for ever, when the clock is set #{name}" do
+      test "T35: a delayed record is neither early nor late forever, when the clock is set #{name}" do
         server = jumping(name, env: {"TOPIC_SAYS" => "delay_by 4_000"})
-        produce("first") # with it the clock is looked at
+        produce("first") # with it the clock is read
         await_times(server, "first", 1)
         produced = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC, :millisecond)
         produce("x")

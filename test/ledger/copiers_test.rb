@@ -5,7 +5,7 @@ require "support/copiers/scenarios"
 require "support/real_broker"
 
 module Penstock
-  # Exactly once, Kafka to Kafka: everything that may happen to a copier, some rounds of it.
+  # Exactly once, Kafka to Kafka: everything that may happen to a copier, several rounds of each.
   class EveryCopierTest < TestCase
     include TestSupport::RealBroker
     include CopiersScenarios
@@ -21,7 +21,7 @@ module Penstock
         end
       end
 
-      test "others come and go within its transactions, #{by ? "by key" : "in order"}: each record once, in order" do
+      test "others come and go during its transactions, #{by ? "by key" : "in order"}: each record once, in order" do
         others_come_and_go(5, by: by)
       end
     end

@@ -7,7 +7,7 @@ module Penstock
   class LongCutConnectionsTest < TestCase
     include TestSupport::CutConnections
 
-    test "two minutes of connections that are cut each second lose nothing, double nothing and change no key's order" do
+    test "two minutes of connections that are cut each second lose nothing, duplicate nothing and change no key's order" do
       produced_while_cut(120)
     end
   end

@@ -8,7 +8,7 @@ require "support/served"
 require "support/swarm/process"
 
 module Penstock
-  # Ends that nobody wanted: of a supervisor, of nodes at boot, of a job that outlives its stop. Short forms are in test/process.
+  # Unwanted ends: of a supervisor, of nodes at boot, of a job that outlives its stop. Short forms are in test/process.
   class LedgerEndsTest < TestCase
     include TestSupport::CommandLine
     include TestSupport::Served
@@ -25,8 +25,8 @@ module Penstock
     # @return [Float] CPU seconds of a process
     def cpu_s(pid) = File.read("/proc/#{pid}/stat")[/\) (.*)/, 1].split.values_at(11, 12).sum(&:to_i) / 100.0
 
-    # What is left of it is found by its mark in the environment, and where there are such by its control group, which nobody
-    # leaves by taking another name or session.
+    # Remaining processes are found by their marker in the environment, and where possible by their control group, which
+    # no process leaves by changing its name or session.
     test "T04: kill -9 of the supervisor leaves no process after 5 s, also of nodes stuck in C; a new swarm starts clean" do
       produce("c", "x")
       first = swarm(group: "ends", nodes: 3)
@@ -45,7 +45,7 @@ module Penstock
       second.signal(:KILL)
     end
 
-    test "T07: nodes that always die at boot are forked later each time up to the cap; the supervisor is calm and says why" do
+    test "T07: nodes that always die at boot are forked after longer waits up to the cap; the supervisor stays idle and logs why" do
       run = swarm(dies_at_boot: [0, 1], swarm: {restart_backoff: 500, restart_backoff_max: 2_000})
       run.await_log(/the next in 2000 ms/, 2)
       used = cpu_s(run.pid)
@@ -61,7 +61,7 @@ module Penstock
 
     STOP_MS = 8_000
 
-    # @return [Array<Integer>] exit codes, all there in time
+    # @return [Array<Integer>] exit codes; all processes ended in time
     def stopped(*servers)
       servers.each { |server| server.signal(:TERM) }
       told = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC)
@@ -74,8 +74,8 @@ module Penstock
     def server(group, **env) = serve("server", env: {"GROUP" => group, "SHUTDOWN_TIMEOUT" => STOP_MS, **env})
     def member(group) = server(group, "ASSIGN" => nil)
 
-    # With 0 where the record was committed before, else by force.
-    test "T10: TERM while the broker is away, five times: each ends within its time, and says so where it couldn't commit" do
+    # With 0 if the record was committed before, otherwise by force.
+    test "T10: TERM while the broker is away, five times: each ends within its time, and reports what it couldn't commit" do
       groups = Array.new(5) { "away-#{rand(1 << 40)}" }
       servers = groups.map { |group| server(group) }
       produce("work")
@@ -92,7 +92,7 @@ module Penstock
       cluster.broker_up
     end
 
-    test "T10: TERM in the midst of a rebalance, five times: all end in order, and nothing runs twice" do
+    test "T10: TERM during a rebalance, five times: all end in order, and nothing runs twice" do
       pairs = Array.new(5) do
         group = "rebalance-#{rand(1 << 40)}"
         first = member(group)
@@ -107,7 +107,7 @@ module Penstock
       end
     end
 
-    test "T11: a job longer than shutdown_timeout: the process ends by force, 5 s around it, with 2, and the record runs again" do
+    test "T11: a job longer than shutdown_timeout: the process ends by force within 5 s, with code 2, and the record runs again" do
       produce("stubborn")
       group = "ends-#{rand(1 << 40)}"
       first = serve("server", env: {"GROUP" => group, "SHUTDOWN_TIMEOUT" => 8_000})

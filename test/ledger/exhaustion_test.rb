@@ -9,8 +9,8 @@ require "support/free_port"
 require "support/served"
 
 module Penstock
-  # What a server does when the machine has nothing left for it: it goes on with what it has, or ends in words. A short form is in
-  # test/process/exhaustion_test.rb.
+  # A server on a machine whose resources are exhausted: it continues with what it has, or ends with a message. A short
+  # form is in test/process/exhaustion_test.rb.
   class LedgerExhaustionTest < TestCase
     include TestSupport::CommandLine
     include TestSupport::Served
@@ -21,8 +21,8 @@ module Penstock
 
     def server(**options) = serve("server", **options)
 
-    # It works, or says why it doesn't (then it tries on, or has ended); a stop ends it in time. The one end that isn't ours to
-    # choose is librdkafka's: without a thread for a broker it aborts, with a line.
+    # It works, or reports why it doesn't (then it keeps trying, or has ended); a stop ends it in time. Only librdkafka
+    # ends differently: without a thread for a broker it aborts, with a line.
     # @return [Symbol]
     def outcome(server, payload, words)
       server.await("its end, work or words") { server.ended? || done?(server, payload) || server.log.match?(words) }
@@ -47,11 +47,11 @@ module Penstock
       assert_equal %i[says works], outcomes.values_at(0, -1), outcomes.inspect
     end
 
-    test "T34: file descriptors: with fewer than it needs it says so, and can be stopped" do
+    test "T34: file descriptors: with fewer than it needs a server reports it, and can be stopped" do
       sweep([10, 14, 18, 22, 26, 30, 40, 64], /Too many open files/) { |count| server(env: journal, rlimit_nofile: count) }
     end
 
-    test "T34: file descriptors that run out while it works are missed by who wants one; it goes on, and so do its doors" do
+    test "T34: file descriptors that run out affect only code that opens one; the server continues, and so do its sockets" do
       port = TestSupport::FreePort.take.first
       server = server(env: {**journal, "MORE" => <<~RUBY}, rlimit_nofile: 100)
         PenstockApp.setup { |config| config.health.port = #{port} }
@@ -77,16 +77,17 @@ module Penstock
       silent&.close
     end
 
-    # Ruby's own, librdkafka's and ours: about a dozen. Root has no limit, so somebody else's. It begins at 6: with four
-    # rd_kafka_new 2.16.0 finds none for its main loop, and waits for ever for the broker threads it has made before.
-    test "T34: threads: with fewer than it needs it says so, and ends" do
+    # Ruby's own threads, librdkafka's and ours: about a dozen. Root has no limit, so another user runs it. It begins at
+    # 6: with four rd_kafka_new 2.16.0 gets none for its main loop, and waits forever for the broker threads that it
+    # created before.
+    test "T34: threads: with fewer than it needs a server reports it, and ends" do
       skip "needs root and setpriv" unless ::Process.uid.zero? && system("setpriv", "--version", out: File::NULL)
       FileUtils.chmod(0o777, @dir)
       somebody = ["setpriv", "--reuid=#{NOBODY}", "--regid=#{NOBODY}", "--clear-groups"]
       sweep([6, 8, 10, 14, 18, 26], /thread/i) { |count| server(env: journal, rlimit_nproc: count, before: somebody) }
     end
 
-    test "T34: a disk that is full takes neither lines of the log nor the flight recorder: work goes on" do
+    test "T34: a full disk costs lines of the log or the flight recorder's file: work continues" do
       skip "needs root" unless ::Process.uid.zero?
       full = File.join(@dir, "full")
       Dir.mkdir(full)

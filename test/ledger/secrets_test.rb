@@ -7,8 +7,8 @@ require "support/embedded_broker"
 require "support/served"
 
 module Penstock
-  # A secret in every setting that may hold one: it is in nothing that a process writes, whether the settings are right, wrong, or
-  # refused by librdkafka.
+  # A secret in every setting that may contain one: no output of a process contains it, whether the settings are right,
+  # wrong, or refused by librdkafka.
   class LedgerSecretsTest < TestCase
     include TestSupport::CommandLine
     include TestSupport::Served
@@ -16,11 +16,11 @@ module Penstock
     extend TestSupport::EmbeddedBroker::OnePerClass
 
     CANARY = "canary-7f3a91"
-    # Those that hold text and that nobody but their owner may know.
+    # Settings with text that nobody except their owner may read.
     SECRETS = Native::Conf.properties.select { |name, property|
       property.type == :string && name.match?(/password|passphrase|secret|key\.pem|oauthbearer\.config/)
     }.keys.freeze
-    # With the settings that make librdkafka look at them.
+    # With the settings that make librdkafka use them.
     CONTEXT = {
       /\Assl/ => {"security.protocol": "ssl"}, /\Asasl\.password/ => {"security.protocol": "sasl_plaintext",
                                                                       "sasl.mechanisms": "PLAIN", "sasl.username": "app"},
@@ -36,7 +36,7 @@ module Penstock
 
     def files = Dir[File.join(@dir, "**/*")].select { |path| File.file?(path) }
 
-    # What was left in the folder of the process, but for the boot file, which has it from the environment.
+    # The files in the process's folder, except the boot file, which has it from the environment.
     def assert_unknown(*texts)
       (texts + files.map { |path| File.binread(path) }).each { |text| refute_includes text, CANARY }
     end

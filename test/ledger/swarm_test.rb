@@ -10,7 +10,7 @@ require "support/started"
 require "support/swarm/process"
 
 module Penstock
-  # What takes a swarm minutes, on a real broker. The short forms are in test/process/swarm_test.rb.
+  # Swarm tests that take minutes, on a real broker. The short forms are in test/process/swarm_test.rb.
   class LedgerSwarmTest < TestCase
     include TestSupport::RealBroker
     include TestSupport::Delivering
@@ -53,7 +53,7 @@ module Penstock
       assert_empty run.left
     end
 
-    test "T01: a node is killed every two seconds, ten times: each is there again within 3 s, and nothing is lost" do
+    test "T01: a node is killed every two seconds, ten times: each is replaced within 3 s, and nothing is lost" do
       run = swarm
       run.await_members(3)
       10.times do |round|
@@ -69,7 +69,7 @@ module Penstock
       assert_operator ended.zip(running).map { |from, to| to - from }.max, :<, 3 * TestSupport::Wait::TIME_FACTOR
     end
 
-    test "T02: a node that is stopped past its session is replaced; what it held runs elsewhere" do
+    test "T02: a node that is stopped past its session is replaced; its records run elsewhere" do
       run = swarm(shutdown_timeout: 2_000, swarm: {supervision_interval: 1_000, liveness_timeout: 8_000})
       run.await_members(3)
       frozen = run.node(1)
@@ -81,7 +81,7 @@ module Penstock
       stop(run)
     end
 
-    test "T02: a node that comes back behind its session knows that it has lost its partitions: its marks answer false" do
+    test "T02: a node that continues after its session knows that it has lost its partitions: its marks return false" do
       run = swarm(swarm: {liveness_timeout: 120_000})
       run.await_members(3)
       produce(PARTITIONS, "until lost or 1000")
@@ -100,7 +100,7 @@ module Penstock
       assert_equal [1, 1, 1], Array.new(3) { |node| run.pids_of(node).size }, run.tail
     end
 
-    test "T03: a supervisor that is frozen for 20 s, thrice what a node may be silent, replaces nobody" do
+    test "T03: a supervisor that is frozen for 20 s, three times a node's allowed silence, replaces no node" do
       run = swarm(swarm: {supervision_interval: 1_000, liveness_timeout: 6_000})
       run.await_members(3)
       run.signal(:STOP)
@@ -112,7 +112,7 @@ module Penstock
       stop(run)
     end
 
-    test "T05: nodes that have run their jobs, or are old, are replaced one at a time, while work goes on: nothing twice, nothing lost" do
+    test "T05: nodes that have run their jobs, or are old, are replaced one at a time, under load: nothing twice, nothing lost" do
       run = swarm(swarm: {jobs_limit: 10, age_limit: 15_000, supervision_interval: 1_000})
       run.await_members(3)
       produce(9_000, "work 2")
@@ -126,7 +126,7 @@ module Penstock
       told.map(&:first).each_slice(3) { |nodes| assert_equal 1, nodes.uniq.size, "two at a time" if nodes.size == 3 }
     end
 
-    # A group of processes that may have so much memory; the node's is in it.
+    # A group of processes with a memory limit; the node's process is in it.
     def limited(pid, bytes)
       TestSupport::Cgroup.obstacle&.then { |why| skip why }
       group = TestSupport::Cgroup.new(memory: bytes).tap { |made| made.add(pid) }
@@ -135,7 +135,7 @@ module Penstock
       wait_until(10, "an empty group") { group.remove } if group
     end
 
-    test "T05: a node that the kernel kills for its memory is there again; nothing is lost, and nobody else ends" do
+    test "T05: a node that the kernel kills for its memory is replaced; nothing is lost, and no other process ends" do
       run = swarm
       run.await_members(3)
       limited(run.node(1), 128 << 20) do
@@ -150,7 +150,7 @@ module Penstock
       assert_equal [1, 2, 1], Array.new(3) { |node| run.pids_of(node).size }, run.tail
     end
 
-    test "T08: sixty restarts leave no descriptor behind in the supervisor" do
+    test "T08: sixty restarts leave no descriptor open in the supervisor" do
       run = swarm(assign: true)
       run.await_members(3)
       before = Dir.children("/proc/#{run.pid}/fd").size
@@ -163,7 +163,7 @@ module Penstock
       stop(run)
     end
 
-    test "T01, T08 with a mold: 200 nodes are killed, and with every tenth the mold: no descriptor stays, no node is there twice" do
+    test "T01, T08 with a mold: 200 nodes are killed, and with every tenth the mold: no descriptor leaks, no node exists twice" do
       run = swarm(assign: true, swarm: {mold: true, restart_backoff: 50})
       run.await_members(3)
       open = -> { [run.pid, run.molds.last].map { |pid| run.descriptors(pid).size } }

@@ -14,7 +14,7 @@ class CommandLineClusterTest < Penstock::TestCase
 
   def self.topics = {"orders" => 2}
 
-  test "topics are made, listed and deleted; what exists already is a failure unless it may" do
+  test "topics are created, listed and deleted; an existing one is an error unless --if_missing allows it" do
     assert_equal ["created made\n", 0], on_cluster("topics", "create", "made", "--partitions", "3").then { |r| [r.out, r.code] }
     assert_equal 1, on_cluster("topics", "create", "made").code
     assert_equal 0, on_cluster("topics", "create", "made", "--if_missing").code
@@ -27,7 +27,7 @@ class CommandLineClusterTest < Penstock::TestCase
     assert_equal ["made: there is no such topic\n", 1], [gone.err, gone.code]
   end
 
-  test "what produce sends tail prints, and tail ends after the number asked for" do
+  test "tail prints what produce sends, and ends after the requested number" do
     sent = on_cluster("produce", "orders", "--key", "k", "--header", "a=b", "--partition", "1", "--json", input: "one\ntwo\n")
     assert_equal [0, 1], sent.out.lines.map { |line| JSON.parse(line)["offset"] }, sent.err
 
@@ -56,7 +56,7 @@ class CommandLineClusterTest < Penstock::TestCase
     assert_equal "0@0 first\n0@1 \\xFF\\xFE\\e[2J\\n: \\xFF\\xFE\\e[2J\\n\n0@2 last\n", seen.out
   end
 
-  test "tail ends when nobody reads it any more" do
+  test "tail ends when its reader is gone" do
     self.class.cluster.create_topic("headed", partitions: 1)
     producing { |producer| 20_000.times { producer.produce_async(topic: "headed", payload: "x" * 100) } }
     reader, writer = IO.pipe
@@ -73,7 +73,7 @@ class CommandLineClusterTest < Penstock::TestCase
     ::Process.kill(:KILL, pid) && ::Process.wait(pid) if pid && !status
   end
 
-  test "tail says what goes wrong on the error stream" do
+  test "tail reports errors on the error stream" do
     pid = nil
     reader, writer = IO.pipe
     pid = spawn(CLEAN, RbConfig.ruby, EXECUTABLE, "tail", "orders", "--bootstrap", "127.0.0.1:1", out: File::NULL, err: writer,
@@ -87,7 +87,7 @@ class CommandLineClusterTest < Penstock::TestCase
     ::Process.kill(:KILL, pid) && ::Process.wait(pid) if pid
   end
 
-  test "a server consumes, commits on TERM with exit code 0, and groups lag then shows nothing left" do
+  test "a server consumes, commits on TERM with exit code 0, and then groups lag shows no lag" do
     write("penstock.rb", <<~RUBY)
       require "penstock"
       class Seen < Penstock::BaseConsumer
@@ -131,7 +131,7 @@ class CommandLineClusterTest < Penstock::TestCase
     assert_equal 1, closed.code
   end
 
-  test "a broker that isn't there is one sentence and exit code 1" do
+  test "an unreachable broker is one sentence and exit code 1" do
     result = penstock("topics", "list", "--timeout", "1", "--bootstrap", "127.0.0.1:1")
 
     assert_equal 1, result.code
@@ -139,7 +139,7 @@ class CommandLineClusterTest < Penstock::TestCase
     assert_includes result.err, "127.0.0.1:1"
   end
 
-  test "the broker command says where it listens and ends with its standard input" do
+  test "the broker command prints where it listens and ends with its standard input" do
     reading, writing = IO.pipe
     out, child_out = IO.pipe
     pid = spawn(CLEAN, RbConfig.ruby, EXECUTABLE, "broker", "--port", "0", "--topics", "a:3", "--json", "--stop-with-stdin",

@@ -25,7 +25,7 @@ class CommandLineDeadTest < Penstock::TestCase
     self.class.cluster.create_topic(@topic, partitions: 2)
   end
 
-  test "what lies there is listed with its source and its error, and filtered" do
+  test "letters are listed with their source and error, and filtered" do
     bury(1, "a", KeyError.new("no total"))
     bury(2, "b", ArgumentError.new("no name"), at: Time.now - 7_200)
 
@@ -39,7 +39,7 @@ class CommandLineDeadTest < Penstock::TestCase
     assert_includes on_cluster("dead", "list", @topic, "--since", "soon").err, "is no time"
   end
 
-  test "show prints what the letter carries, and no byte that drives the terminal" do
+  test "show prints a letter's content, and no byte that controls the terminal" do
     bury(7, "k\e[2J", RuntimeError.new("no"), payload: "{\"total\": 9}")
     shown = on_cluster("dead", "show", @topic, "0", "0")
 
@@ -51,7 +51,7 @@ class CommandLineDeadTest < Penstock::TestCase
     assert_equal 1, on_cluster("dead", "show", @topic, "0", "99").code
   end
 
-  test "replay sends back what was chosen, counts it, and takes it off the list" do
+  test "replay sends the chosen letters, counts them, and removes them from the list" do
     source = "source-#{object_id}"
     self.class.cluster.create_topic(source, partitions: 1)
     3.times { |offset| bury(offset, "k#{offset}", (offset == 1) ? KeyError.new("x") : IOError.new("y"), topic: source) }
@@ -69,7 +69,7 @@ class CommandLineDeadTest < Penstock::TestCase
     assert_equal [true, false, true], listed("--all").sort_by { |one| one["offset"] }.map { |one| one["handled"] }
   end
 
-  test "drop takes letters off the list for good, and asks before it does" do
+  test "drop removes letters from the list permanently, and asks for confirmation first" do
     3.times { |offset| bury(offset, "k", IOError.new("y")) }
 
     assert_includes on_cluster("dead", "drop", @topic, "--everything").err, "say --yes"
@@ -80,7 +80,7 @@ class CommandLineDeadTest < Penstock::TestCase
     assert_empty listed
   end
 
-  test "a letter without its payload is shown as one, and replayed whole as long as the record lies where it came from" do
+  test "a letter without its payload is shown as such, and replayed completely while the record is still in its source" do
     source = "source-#{object_id}"
     self.class.cluster.create_topic(source, partitions: 1)
     %w[first second].each { |payload| deliver(topic: source, payload: payload, key: "k", timestamp: 1_700_000_000_000) }
@@ -103,7 +103,7 @@ class CommandLineDeadTest < Penstock::TestCase
     assert_equal [1], listed.map { |one| one["offset"] }
   end
 
-  test "letters that can't be sent back are named and stay on the list; all others are sent, and the exit code is 1" do
+  test "letters that can't be replayed are named and stay on the list; all others are sent, and the exit code is 1" do
     source = "source-#{object_id}"
     self.class.cluster.create_topic(source, partitions: 1)
     bury(0, "good", IOError.new("y"), topic: source)
@@ -131,7 +131,7 @@ class CommandLineDeadTest < Penstock::TestCase
     assert_match(/0\/2 wasn't replayed: its \\xFF was left out/, elsewhere.err)
   end
 
-  test "a letter that the broker refuses keeps no other one back" do
+  test "a letter that the broker refuses doesn't keep others from being replayed" do
     good, bad = "good-#{object_id}", "bad-#{object_id}"
     [good, bad].each { |name| self.class.cluster.create_topic(name, partitions: 1) }
     self.class.cluster.topic_error(bad, :topic_authorization_failed)
@@ -147,7 +147,7 @@ class CommandLineDeadTest < Penstock::TestCase
     self.class.cluster.topic_error(bad, nil)
   end
 
-  test "list and show print any letter, as lines and as JSON, and no byte that drives the terminal" do
+  test "list and show print any letter, as lines and as JSON, and no byte that controls the terminal" do
     hostile = "\xFF\e[2J\u202E\n".b
     raw(hostile, {"source_topic" => hostile, "penstock_error_class" => hostile, "penstock_error_message" => hostile,
       hostile => hostile, "text" => "a"}, payload: hostile)
@@ -163,13 +163,13 @@ class CommandLineDeadTest < Penstock::TestCase
     assert_equal 1, JSON.parse(outputs[1]).size
   end
 
-  test "a message that doesn't say where it came from is sent back only where one says" do
+  test "a message without its source is replayed only if the user names a topic" do
     assert_equal 0, on_cluster("produce", @topic, "strange").code
     assert_includes on_cluster("dead", "replay", @topic, "--everything", "--yes").err, "--to"
     assert_equal 0, on_cluster("dead", "replay", @topic, "--everything", "--yes", "--to", "orders").code
   end
 
-  test "a topic that isn't there is a failure that says so" do
+  test "a missing topic is an error with a message" do
     failed = on_cluster("dead", "list", "nowhere")
     assert_equal 1, failed.code
     assert_includes failed.err, "nowhere"
@@ -189,7 +189,7 @@ class CommandLineDeadTest < Penstock::TestCase
   def keys = @keys ||= {}
   def about(letter) = letter["source"].values_at("offset", "error_class")
 
-  # A letter on partition 0, as a worker makes it.
+  # Writes a letter to partition 0, as a worker does.
   # @param times [Integer] how often it was refused for its size
   def bury(offset, key, error, payload: "p", topic: "orders", at: Time.now, times: 0)
     record = record(topic, offset, key, payload)
@@ -200,7 +200,7 @@ class CommandLineDeadTest < Penstock::TestCase
     keys[[0, report.offset]] = key
   end
 
-  # A message in the dead letter topic that no worker of ours has made.
+  # A message in the dead letter topic that no worker of ours has written.
   def raw(key, headers, payload: "p")
     producing { |producer| producer.produce_sync(topic: @topic, partition: 0, key: key, payload: payload, headers: headers) }
   end

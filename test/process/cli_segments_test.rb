@@ -77,7 +77,7 @@ class CommandLineSegmentsTest < Penstock::TestCase
     assert_equal [6, 6, 6], standing(one)[0]
   end
 
-  test "collapse writes the lowest offset, refuses where segments differ; every group that is named gets its turn" do
+  test "collapse writes the lowest offset, and refuses where segments differ; it handles every named group" do
     @groups.each { |group| 2.times { |segment| commit("#{group}-parallel-#{segment}", {0 => 5, 1 => 9 - segment}) } }
     refused = segments("collapse", "--groups", @groups.join(","))
     assert_equal 1, refused.code
@@ -115,7 +115,7 @@ class CommandLineSegmentsTest < Penstock::TestCase
     end
   end
 
-  test "plan shows where all stand; a group that isn't split is named with those that are" do
+  test "plan shows the offsets of all segments; for a group that isn't split it lists those that are" do
     commit(@groups.first, {0 => 5})
     shown = segments("plan", @groups.first).out
     assert_match(/orders +0 +5 +- +-/, shown)

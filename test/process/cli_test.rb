@@ -8,7 +8,7 @@ require_relative "../support/command_line"
 class CommandLineProcessTest < Penstock::TestCase
   include Penstock::TestSupport::CommandLine
 
-  test "a message for a broker that isn't there is given up while somebody still looks, not after minutes" do
+  test "a message for an unreachable broker fails while the user still waits, not after minutes" do
     began = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC)
     result = penstock("produce", "orders", "x", "--bootstrap", "127.0.0.1:1")
 
@@ -25,7 +25,7 @@ class CommandLineProcessTest < Penstock::TestCase
     assert_empty loaded.grep(/openssl|irb/)
   end
 
-  test "--help starts in little more than Ruby itself takes" do
+  test "--help takes little longer than Ruby itself takes to start" do
     bare = median { system(RbConfig.ruby, "-e", "1") }
     help = median { system(RbConfig.ruby, EXECUTABLE, "--help", out: File::NULL) }
 
@@ -60,7 +60,7 @@ class CommandLineProcessTest < Penstock::TestCase
     assert_includes refused.err, "defines no application"
   end
 
-  test "a configuration that can't be used is told as a list, with exit code 1 and without a backtrace" do
+  test "an invalid configuration is printed as a list, with exit code 1 and without a backtrace" do
     write("penstock.rb", <<~RUBY)
       require "penstock"
       class PenstockApp < Penstock::App
@@ -89,7 +89,7 @@ class CommandLineProcessTest < Penstock::TestCase
       [group["id"], group["subscription_groups"].first["topics"].first["name"]]
   end
 
-  test "info says what the application is made of" do
+  test "info prints what the application consists of" do
     penstock("install")
     result = penstock("info", "--json")
 
@@ -114,7 +114,7 @@ class CommandLineProcessTest < Penstock::TestCase
     assert_includes result.err, "Did you mean example?"
   end
 
-  test "a server or swarm that is told to stop while it boots has nothing to end, and ends with 0" do
+  test "a stop while a server or swarm boots ends it with code 0, as there is nothing to drain" do
     file = write("boot.rb", "::Process.kill(ENV.fetch('STOP'), $$); IO.select(nil, nil, nil, 60); raise 'went on'")
     results = %w[TERM INT QUIT].map { |name| penstock("server", env: {"PENSTOCK_BOOT_FILE" => file, "STOP" => name}) }
     results << penstock("swarm", env: {"PENSTOCK_BOOT_FILE" => file, "STOP" => "INT"})
@@ -122,7 +122,7 @@ class CommandLineProcessTest < Penstock::TestCase
     assert_equal [0] * 4, results.map(&:code), results.map(&:err).join
   end
 
-  test "a boot file with a syntax error fails and says where" do
+  test "a boot file with a syntax error fails and names the line" do
     write("penstock.rb", "class (\n")
     result = penstock("server")
 
@@ -130,7 +130,7 @@ class CommandLineProcessTest < Penstock::TestCase
     assert_includes result.err, "penstock.rb:1"
   end
 
-  test "a reader that has seen enough is no error" do
+  test "a reader that closes its pipe early is no error" do
     out, status = Open3.capture2(CLEAN, "#{RbConfig.ruby} #{EXECUTABLE} help | head -n 1; exit ${PIPESTATUS:-0}")
 
     assert_includes out, "penstock"

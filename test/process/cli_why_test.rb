@@ -11,7 +11,7 @@ require_relative "../support/embedded_broker"
 require_relative "../support/real_broker"
 require_relative "../support/shared_tests"
 
-# What `penstock why` says about records of a group that committed 3 with 4 complete beyond it.
+# Tests `penstock why` with records of a group that has committed 3, with 4 complete beyond it.
 module WhyContract
   include Penstock::TestSupport::CommandLine
 
@@ -47,7 +47,7 @@ module WhyContract
     penstock("why", @topic, "0", offset.to_s, "--group", @group, "--bootstrap", bootstrap, *options)
   end
 
-  test "penstock why tells complete, complete beyond the offset, failing, untouched and not there apart" do
+  test "penstock why distinguishes complete, complete beyond the offset, failing, untouched and missing records" do
     states = [1, 3, 4, 6, 8].to_h do |offset|
       result = why(offset, "--json")
       assert_equal 0, result.code, result.err
@@ -56,7 +56,7 @@ module WhyContract
     assert_equal({1 => "complete", 3 => "incomplete", 4 => "complete_by_map", 6 => "untouched", 8 => "not_there"}, states)
   end
 
-  test "penstock why says it in words" do
+  test "penstock why prints the same as text" do
     out = why(3).out
     assert_match(/offset 3 is not complete, though records behind it are/, out)
     assert_match(/failed 2 times/, out)
@@ -73,7 +73,7 @@ class CommandLineWhyTest < Penstock::TestCase
 
   def bootstrap = self.class.cluster.kafka[:"bootstrap.servers"].to_s
 
-  test "penstock why wants numbers, and a group where there is no application" do
+  test "penstock why requires numbers, and a group if there is no application" do
     assert_match(/PARTITION must be a number/, penstock("why", "t", "x", "1", "--bootstrap", "127.0.0.1:1").err)
     assert_match(/name the group with --group/, penstock("why", "t", "0", "1", "--bootstrap", "127.0.0.1:1").err)
   end

@@ -4,11 +4,11 @@ require "test_helper"
 require "support/clock/scenario"
 
 module Penstock
-  # Wall clocks that are set while a server runs. More of it is in test/ledger/clock_test.rb.
+  # Wall clocks that are set while a server runs. test/ledger/clock_test.rb has more of this.
   class ClockProcessTest < TestCase
     include TestSupport::Jumping::Scenario
 
-    test "T35: a back-off lasts as long as it is to, whether the wall clock is set ahead or back meanwhile" do
+    test "T35: a back-off has its full length, whether the wall clock is set ahead or back meanwhile" do
       produce("fails")
       servers = {3_600 => jumping(:ahead), -3_600 => jumping(:back)}
       servers.each_value { |server| await_times(server, "fails", 1) }

@@ -21,7 +21,7 @@ class DemoProcessTest < Penstock::TestCase
     assert_empty leftovers
   end
 
-  test "a line dropped from a journal turns the table wrong and the exit code to 1" do
+  test "a line dropped from a journal makes the table wrong and the exit code 1" do
     result = demo("--tamper", "--no-kill", "--count", "500")
 
     assert_equal 1, result.code, result.err
@@ -30,7 +30,7 @@ class DemoProcessTest < Penstock::TestCase
     assert_empty leftovers
   end
 
-  test "servers that commit ahead of what they processed lose orders at the kill, and the table says so" do
+  test "servers that commit ahead of what they processed lose orders at the kill, and the table shows it" do
     mutant = File.join(ROOT, "test/support/mutants/commit_ahead.rb")
     # Twice as long as the others: the kill has to come after a first commit.
     result = demo("--count", "8000", env: {"RUBYOPT" => "-r#{mutant}"})

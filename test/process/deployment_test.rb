@@ -12,8 +12,8 @@ require "penstock/config/builder"
 require "support/command_line"
 
 module Penstock
-  # The files of examples/deploy keep what docs/deployment.md promises, as far as a machine without systemd, Docker and Kubernetes
-  # can tell.
+  # The files of examples/deploy do what docs/deployment.md promises, as far as that can be checked on a machine without
+  # systemd, Docker and Kubernetes.
   class DeploymentTest < TestCase
     include TestSupport::CommandLine
 
@@ -37,7 +37,7 @@ module Penstock
     def pod = deployment.dig("spec", "template", "spec")
     def container = pod["containers"].first
 
-    # A line of words that starts a command of ours, behind what runs Ruby.
+    # A command line of ours, after the part that starts Ruby.
     def assert_command(words)
       words = words.drop(words.index("penstock") + 1)
       command, rest = CLI::Registry.shared.resolve(words)
@@ -47,7 +47,7 @@ module Penstock
       assert_empty options.parse(rest)
     end
 
-    test "each unit is one that systemd understands" do
+    test "each unit is valid for systemd" do
       skip "systemd-analyze isn't here" unless system("systemd-analyze", "--version", out: File::NULL, err: File::NULL)
       UNITS.each do |path|
         output, status = Open3.capture2e("systemd-analyze", "verify", "--man=no", path)
@@ -57,7 +57,7 @@ module Penstock
       end
     end
 
-    test "units tell and watch, give a stop its time, and start again after all but what won't get better" do
+    test "units notify and have a watchdog, allow time for a stop, and restart after every failure that a restart may solve" do
       refute_empty UNITS
       UNITS.each do |path|
         unit = unit(path)
@@ -81,7 +81,7 @@ module Penstock
       assert_command(container["args"])
     end
 
-    test "an update takes a pod away before it adds one, and machines are emptied one pod at a time" do
+    test "an update removes a pod before it adds one, and machines are emptied one pod at a time" do
       assert_equal({"type" => "RollingUpdate", "rollingUpdate" => {"maxSurge" => 0, "maxUnavailable" => 1}},
         deployment.dig("spec", "strategy"))
       labels = deployment.dig("spec", "template", "metadata", "labels")
@@ -91,7 +91,7 @@ module Penstock
         [budget["maxUnavailable"], budget.dig("selector", "matchLabels"), deployment.dig("spec", "selector", "matchLabels")]
     end
 
-    test "the image has two stages, what building needs in the first, a user of no rights, and a command that gets signals" do
+    test "the image has two stages, the build's packages in the first, a user without rights, and a command that gets signals" do
       build, run = text("Dockerfile").split(/^FROM /).drop(1)
       needed = File.read(File.join(ROOT, "docs/building.md")).scan(/^\| .*? \| `([^|]+)` \| `[^|]+` \|/).flatten.join(" ").split
 
@@ -108,7 +108,7 @@ module Penstock
       assert_command(text("Procfile")[/\Aworker: (.*)$/, 1].split)
     end
 
-    test "penstock doctor finds nothing to say about any of them, and much where the application takes longer" do
+    test "penstock doctor has no finding for any of them, and findings if the application takes longer" do
       files = [*UNITS, MANIFEST, *%w[Dockerfile Procfile].map { |name| File.join(FOLDER, name) }]
       result = penstock("doctor", "--bootstrap", "127.0.0.1:1", "--json", "--deploy", files.join(","))
       steps = JSON.parse(result.out).select { |step| step["name"].start_with?(FOLDER) }
@@ -127,7 +127,7 @@ module Penstock
       assert_match(/write terminationGracePeriodSeconds: 76/, result.out)
     end
 
-    # As much of Capistrano as the tasks use.
+    # The part of Capistrano that the tasks use.
     class Hosts
       include Rake::DSL
 
@@ -155,11 +155,11 @@ module Penstock
         hosts.each { |_host| yield }
       end
 
-      # The file says its words to whoever loads it.
+      # The test runs the block that the file passes.
       def load_file(path) = instance_eval(File.read(path), path)
     end
 
-    test "Capistrano's tasks check the release before it is current, and restart one host after another" do
+    test "Capistrano's tasks check the release before it becomes current, and restart one host after another" do
       hosts = Hosts.new
       Rake.with_application do |rake|
         hosts.load_file(File.join(FOLDER, "capistrano.rake"))
@@ -176,7 +176,7 @@ module Penstock
       end
     end
 
-    test "what docs/deployment.md shows of these files is in them, word for word, and it links to each" do
+    test "the parts of these files that docs/deployment.md shows are literally in them, and the page links to each" do
       page = File.read(PAGE)
       files = Dir[File.join(FOLDER, "**/*")].select { |path| File.file?(path) }
       parts = page.scan(/^```(?:ini|yaml|dockerfile)\n(.*?)^```/m).flatten
@@ -186,7 +186,7 @@ module Penstock
       files.each { |path| assert_includes page, "(../examples/deploy/#{path.delete_prefix("#{FOLDER}/")})" }
     end
 
-    # All its lines in this order, whatever stands between them.
+    # All its lines in this order, with any other lines between them.
     def holds?(whole, part)
       lines = whole.lines.map(&:strip)
       part.lines.map(&:strip).all? { |line| lines.shift(lines.index(line).to_i + 1).last == line }

@@ -22,7 +22,7 @@ module Penstock
         assert_raises(Errno::ESRCH) { ::Process.kill(0, pid) }
       end
 
-      test "a block gets it and its value is returned; it is stopped even when the block raises" do
+      test "a block gets the cluster and its value is returned; it is stopped even when the block raises" do
         pid = nil
 
         assert_equal 1, Cluster.start { |cluster| cluster.topics.size + 1 }
@@ -35,9 +35,9 @@ module Penstock
         assert_raises(Errno::ESRCH) { ::Process.kill(0, pid) }
       end
 
-      test "it dies with the process that started it, also when that one is killed" do
+      test "the cluster ends with the process that started it, also when that is killed" do
         reader, writer = IO.pipe
-        kept, held = IO.pipe # a program whose test is gone ends
+        kept, held = IO.pipe # a program whose test has ended ends
         program = 'require "penstock/testing/cluster"; c = Penstock::Testing::Cluster.start; puts c.pid; $stdout.flush; gets'
         child = spawn(RbConfig.ruby, *$LOAD_PATH.map { |folder| "-I#{folder}" }, "-e", program, in: kept, out: writer)
         [writer, kept].each(&:close)
@@ -50,7 +50,7 @@ module Penstock
         [reader, held].each(&:close)
       end
 
-      test "partitions: counts for topics named without a number; one made by its first use has four" do
+      test "partitions: counts for topics named without a number; a topic created by its first use has four" do
         Cluster.start(topics: %w[orders clicks], partitions: 3) do |cluster|
           cluster.create_topic("events")
           cluster.create_topic("log", partitions: 1)
@@ -75,7 +75,7 @@ module Penstock
         end
       end
 
-      test "errors, round trips and outages can be ordered, and taken back" do
+      test "errors, round trips and outages can be set and reset" do
         Cluster.start(brokers: 2) do |cluster|
           cluster.inject_errors(:produce, [:not_leader_for_partition, 0, 7])
           cluster.inject_errors(:fetch, [:request_timed_out], broker: 2, rtt_ms: 5)
@@ -92,7 +92,7 @@ module Penstock
         end
       end
 
-      test "a broker can be reached at a port of the user's choice" do
+      test "a broker listens on a port of the user's choice" do
         port = TestSupport::FreePort.take.first
         Cluster.start(topics: {"orders" => 3}, port: port) do |cluster|
           admin = Native::Admin.new("bootstrap.servers" => "127.0.0.1:#{port}")
@@ -104,7 +104,7 @@ module Penstock
         end
       end
 
-      test "a taken port is told, with the way out" do
+      test "a port in use is reported, with what to do" do
         server = TCPServer.new("127.0.0.1", 0)
         error = assert_raises(WaitTimeoutError) { Cluster.start(port: server.addr[1]) }
 
@@ -113,7 +113,7 @@ module Penstock
         server&.close
       end
 
-      test "whoever reaches the broker finds its control socket" do
+      test "a client that reaches the broker finds its control socket" do
         Cluster.start do |cluster|
           admin = Native::Admin.new("bootstrap.servers" => cluster.bootstrap_servers)
           Native::EmbeddedBroker.of(admin, 5_000).request(:create, topic: "found", partitions: 2)
@@ -124,7 +124,7 @@ module Penstock
         end
       end
 
-      test "rubbish on the control socket is answered or dropped, and the broker goes on" do
+      test "rubbish on the control socket is answered or dropped, and the broker continues" do
         Cluster.start do |cluster|
           port = cluster.instance_variable_get(:@control).instance_variable_get(:@port)
           answers = ["{\n", "[]\n", "\xff\xfe\n", %({"command":"create"}\n), "\n"].map { |line| ask(port, line) }
@@ -135,7 +135,7 @@ module Penstock
         end
       end
 
-      test "wrong types, nobody who reads, silence and a thousand connections don't end the broker, nor keep a command waiting" do
+      test "wrong types, a client that doesn't read, silence, a thousand connections neither end the broker nor delay a command" do
         Cluster.start(topics: {"t" => 1}) do |cluster|
           port = cluster.instance_variable_get(:@control).instance_variable_get(:@port)
           ['{"command":"errors","api":"produce","errors":5}', '{"command":"errors","api":[],"errors":[]}', '{"command":7}',
@@ -163,7 +163,7 @@ module Penstock
         end
       end
 
-      test "the settings it needs come with it" do
+      test "the cluster provides the settings that clients need" do
         Cluster.start do |cluster|
           classic, modern = %i[classic consumer].map { |protocol| cluster.kafka(group_protocol: protocol) }
 
@@ -199,7 +199,7 @@ module Penstock
         TCPSocket.open("127.0.0.1", port) do |socket|
           socket.write(line)
           socket.gets.to_s
-        rescue Errno::EPIPE, Errno::ECONNRESET # it has read enough
+        rescue Errno::EPIPE, Errno::ECONNRESET # the client has read enough
           socket.gets.to_s
         end
       end

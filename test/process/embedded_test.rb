@@ -19,7 +19,7 @@ module Penstock
       class App < Penstock::App
         setup do |config|
           config.kafka = {"bootstrap.servers": ENV.fetch("KAFKA"), "fetch.wait.max.ms": 10}
-          config.logger = Logger.new($stderr, level: Logger::ERROR) # a busy machine makes slow turns, which is told
+          config.logger = Logger.new($stderr, level: Logger::ERROR) # slow turns of a busy machine are logged
         end
         routes.draw { topic(ENV.fetch("TOPIC")) { [consumer(Consumer), assign(true)] } }
       end
@@ -39,7 +39,7 @@ module Penstock
       end
     end
 
-    test "[embedded start/stop/quiet] it starts once, takes no signals, comes to rest, and a stop from a trap waits for its end" do
+    test "[embedded start/stop/quiet] it starts once, traps no signals, becomes idle, and a stop from a trap waits for its end" do
       output, result = embedded(<<~'RUBY')
         2.times { Penstock::Embedded.start }
         puts "seen #{SEEN.pop}, #{Thread.list.count { |thread| thread.name == "penstock embedded" }} thread"
@@ -58,8 +58,8 @@ module Penstock
         "ended 0 terminated", "again 0"], output.lines(chomp: true).grep_v(/penstock/)
     end
 
-    # Puma itself isn't here: a worker is a forked process with a hook behind its fork and one before its end.
-    test "[embedded in Puma] a forked worker that is restarted drains what runs, and the next one goes on behind it" do
+    # Without Puma itself: a worker is a forked process with a hook after its fork and one before its end.
+    test "[embedded in Puma] a forked worker that is restarted drains what runs, and the next one continues after it" do
       output, result = embedded(<<~'RUBY')
         class Consumer
           def consume

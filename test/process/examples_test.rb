@@ -3,7 +3,7 @@
 require "test_helper"
 require_relative "../support/command_line"
 
-# Every example runs to its end and says what it promises to show.
+# Every example runs to its end and prints what it is meant to show.
 class ExamplesTest < Penstock::TestCase
   include Penstock::TestSupport::CommandLine
 
@@ -18,7 +18,7 @@ class ExamplesTest < Penstock::TestCase
   end
 
   EXAMPLES.each do |name, expected|
-    test "#{name} ends with exit code 0 and shows what it is there for" do
+    test "#{name} ends with exit code 0 and shows its subject" do
       out, err, status = Open3.capture3(CLEAN, RbConfig.ruby, File.join(ROOT, "examples/#{name}.rb"), chdir: @dir)
 
       assert_equal 0, status.exitstatus, err
@@ -26,7 +26,7 @@ class ExamplesTest < Penstock::TestCase
     end
   end
 
-  test "in retries nothing that was paid is paid again" do
+  test "in retries no paid order is paid again" do
     out, = Open3.capture2(CLEAN, RbConfig.ruby, File.join(ROOT, "examples/retries.rb"), chdir: @dir)
 
     assert_equal %w[10 20 500 30], out.scan(/paid (\d+)/).flatten

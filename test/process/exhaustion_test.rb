@@ -6,7 +6,7 @@ require "support/embedded_broker"
 require "support/served"
 
 module Penstock
-  # Nowhere to write to, nothing to read with. What else a machine may be short of is in test/ledger/exhaustion_test.rb.
+  # Output that can't be written, and no free descriptors. For other resources see test/ledger/exhaustion_test.rb.
   class ExhaustionProcessTest < TestCase
     include TestSupport::CommandLine
     include TestSupport::Served
@@ -15,7 +15,7 @@ module Penstock
 
     def server(**options) = serve("server", **options)
 
-    test "T34: nowhere to write to: stdout is closed, a pipe nobody reads, a device that is full" do
+    test "T34: output that can't be written: stdout is closed, a pipe without a reader, a full device" do
       reader, writer = IO.pipe
       reader.close
       [{%i[out err] => :close}, {%i[out err] => writer}, {%i[out err] => "/dev/full"}].each_with_index do |options, index|
@@ -25,8 +25,8 @@ module Penstock
       writer&.close
     end
 
-    test "T34: without a descriptor for its own files it says what is missing, and works as soon as there are some" do
-      # What other threads close meanwhile makes no room: only the lowest numbers may be given out, and all of them are taken.
+    test "T34: without descriptors for its own files a server reports what is missing, and works once there are some" do
+      # Descriptors that other threads close don't help: only the lowest numbers may be used, and all of them are taken.
       assert_works(server(env: {**journal, "MORE" => <<~RUBY}))
         require "penstock/runtime/poll_loop"
         Penstock::Runtime::PollLoop.prepend(Module.new do

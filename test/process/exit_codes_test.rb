@@ -32,7 +32,7 @@ module Penstock
       end
     end
 
-    test "every code is in the table, and is run here" do
+    test "every exit code is in the table, and is tested here" do
       ours = Server::ExitCodes.constants.map { |name| Server::ExitCodes.const_get(name) }
       theirs = CLI::ExitCodes::MEANINGS.keys
 
@@ -57,7 +57,7 @@ module Penstock
       assert_equal [1, 1, 1, 1], wrong.map(&:code), wrong.map(&:tail).join
     end
 
-    code(2, "the stop's time is over while a job runs") do
+    code(2, "the stop's time is up while a job runs") do
       produce("stubborn")
       server = serve("server", env: {"SHUTDOWN_TIMEOUT" => 2_000})
       server.await_log("begin stubborn")
@@ -67,7 +67,7 @@ module Penstock
       assert_match(%r{1 jobs still ran: #{@topic}/0 offsets 0\.\.0}, server.log)
     end
 
-    # Who is to hear how orphans end has to adopt them: PR_SET_CHILD_SUBREAPER.
+    # To learn how orphans end, a process has to adopt them: PR_SET_CHILD_SUBREAPER.
     ADOPTING = <<~'RUBY'
       require "fiddle"
       prctl = Fiddle::Function.new(Fiddle.dlopen(nil)["prctl"], [Fiddle::TYPE_INT, *[Fiddle::TYPE_LONG] * 4], Fiddle::TYPE_INT)
@@ -82,7 +82,7 @@ module Penstock
       end
     RUBY
 
-    code(3, "a node whose supervisor is gone") do
+    code(3, "a node whose supervisor has ended") do
       produce("stubborn")
       swarm = serve("swarm", "--nodes", "2", before: [RbConfig.ruby, "-e", ADOPTING])
       swarm.await_log("begin stubborn", 2)

@@ -5,7 +5,7 @@ require "penstock/native/producer"
 require "support/command_line"
 require "support/embedded_broker"
 
-# A server that is asked what it does: the file it writes is found by its log, and decided again.
+# A server that gets TTIN: the log names the file that it writes, and the file is replayed.
 class FlightRecorderProcessTest < Penstock::TestCase
   include Penstock::TestSupport::CommandLine
 
@@ -49,7 +49,7 @@ class FlightRecorderProcessTest < Penstock::TestCase
     ::Process.wait(pid)
   end
 
-  test "on TTIN a server writes what its partitions did last into a file that its log names, and penstock replay agrees" do
+  test "on TTIN a server writes its partitions' last actions to a file that its log names; penstock replay confirms it" do
     produce
     server do |pid, log|
       wait_until(20, "all records", state: log) { log.call.scan(/offset 3.*attempt 3|consumed .*attempt 3/).any? }

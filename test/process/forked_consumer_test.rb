@@ -7,7 +7,7 @@ require "support/ruby_program"
 require "penstock/testing/cluster"
 
 module Penstock
-  # A consumer whose `consume` forks and lets the child come back from it.
+  # A consumer whose `consume` forks and lets the child return from it.
   class ForkedConsumerTest < TestCase
     # Forks at the second record, and stops when the last has been processed and the child has ended.
     PROGRAM = <<~RUBY
@@ -42,7 +42,7 @@ module Penstock
     RUBY
 
     %w[threads fibers processes].each do |executor|
-      test "#{executor}: a child that comes back from consume ends with a message, and the server goes on" do
+      test "#{executor}: a child that returns from consume ends with a message, and the server continues" do
         Testing::Cluster.start(topics: {"orders" => 1}) do |cluster|
           producer = Producer.new { |config| config.kafka = cluster.kafka }
           producer.produce_many_sync(Array.new(4) { |index| {topic: "orders", payload: index.to_s} })

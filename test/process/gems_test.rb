@@ -5,12 +5,12 @@ require "json"
 require "yaml"
 require_relative "../support/command_line"
 
-# The two gems that users install, each in a folder for gems that holds nothing else, and run from there.
+# The two gems that users install, each in a gem folder without anything else, and run from there.
 class GemsTest < Penstock::TestCase
   include Penstock::TestSupport::CommandLine
 
   PORTS = ENV.fetch("PENSTOCK_PORTS", File.join(ROOT, "ports"))
-  # What `gem install` has to find on the machine itself.
+  # Packages that `gem install` must find on the machine itself.
   GEMS = %w[logger mini_portile2].freeze
   BUNDLE = ENV.keys.grep(/\A(BUNDLE|RUBYOPT|GEM_)/).to_h { |name| [name, ENV[name]] }.freeze
   MUST = %w[ssl sasl_scram sasl_plain sasl_oauthbearer gzip snappy lz4].freeze
@@ -25,7 +25,7 @@ class GemsTest < Penstock::TestCase
     end
   RUBY
 
-  test "[Precompiled gems] the platform gem carries the driver: installed without a compiler's sources, it speaks TLS and SASL" do
+  test "[Precompiled gems] the platform gem contains the driver: installed without a compiler, it has TLS and SASL" do
     packed = platform_gem
     install(packed)
 
@@ -34,15 +34,15 @@ class GemsTest < Penstock::TestCase
     assert_runs(/librdkafka \S+, built in/)
   end
 
-  test "[Source fallback] the source gem compiles where it is installed, from what lies on the machine" do
+  test "[Source fallback] the source gem compiles where it is installed, from the machine's own packages" do
     install(source_gem, env: {"PENSTOCK_PORTS" => PORTS})
 
     assert_runs(/librdkafka \S+, built in/)
   end
 
-  # Stands for a system's own: what we built, where pkg-config finds it. Nothing else could give a driver, for PENSTOCK_PORTS is
-  # empty and no place of the ladder is asked.
-  test "[Source fallback] --use-system-libraries links the librdkafka that pkg-config names, and says so while building" do
+  # Replaces a system's own library: the one that we built, where pkg-config finds it. No other source could provide a
+  # driver, because PENSTOCK_PORTS is empty and no step of the ladder applies.
+  test "[Source fallback] --use-system-libraries links the librdkafka that pkg-config names, and prints that while building" do
     install(source_gem, "--use-system-libraries",
       env: {"PKG_CONFIG_PATH" => package_config(pinned_version), "PENSTOCK_PORTS" => File.join(@dir, "ports")})
 
@@ -52,7 +52,7 @@ class GemsTest < Penstock::TestCase
     assert_runs(/librdkafka #{Regexp.escape(pinned_version)}/)
   end
 
-  test "[Source fallback] a system's librdkafka that is too old, or ill-advised, or missing, is refused in words" do
+  test "[Source fallback] a system's librdkafka that is too old, or ill-advised, or missing, is refused with a message" do
     {"2.0.2" => /is 2\.0\.2: .*\n.*2\.13\.2 or newer is needed/, "2.10.0" => /upstream itself advises against it/,
      nil => /pkg-config knows no rdkafka. Install librdkafka-dev/}.each do |version, words|
       said, ended = configure("PKG_CONFIG_LIBDIR" => version ? package_config(version) : @dir)
@@ -74,7 +74,7 @@ class GemsTest < Penstock::TestCase
     path
   end
 
-  # In a copy, for packing writes into the tree. The objects are taken along: nothing is compiled twice.
+  # In a copy, because packing writes into the tree. The objects are copied too: nothing is compiled twice.
   def platform_gem
     copy = File.join(@dir, "copy")
     FileUtils.mkdir_p(File.join(copy, "tmp"))
@@ -107,7 +107,7 @@ class GemsTest < Penstock::TestCase
     output
   end
 
-  # The broker in memory needs the driver, and that the folder of the gem is whole.
+  # The embedded broker needs the driver, and the complete folder of the gem.
   def assert_runs(driver)
     doctor, = Open3.capture2(CLEAN.merge(home), File.join(@dir, "gems/bin/penstock"), "doctor", "--json", chdir: @dir)
     steps = JSON.parse(doctor).to_h { |step| [step["name"], step["detail"]] }
@@ -125,7 +125,7 @@ class GemsTest < Penstock::TestCase
     Gem::Specification.load(path).runtime_dependencies.map(&:name)
   end
 
-  # As a system has it: a file that says which version, and how to link it. The library is the one we built.
+  # Like a system package: a file with the version and the link flags. The library is the one that we built.
   def package_config(version)
     File.dirname(write("pkgconfig/rdkafka.pc", <<~TEXT))
       includedir=#{built}/include
@@ -137,7 +137,7 @@ class GemsTest < Penstock::TestCase
     TEXT
   end
 
-  # Builds with other flags lie beside it; those of the sanitizers need their run time.
+  # Builds with other flags are in the same folder; those of the sanitizers need their run time.
   def built
     folders = Dir[File.join(PORTS, RbConfig::CONFIG["arch"], "librdkafka", "#{pinned_version}-*")]
     folders.find { |path| plain?(File.join(path, "lib/librdkafka.a")) } or skip "librdkafka's build isn't in #{PORTS}"

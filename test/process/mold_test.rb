@@ -42,7 +42,7 @@ module Penstock
     # @return [Array<Integer>] how many descriptors the supervisor and its mold have open
     def open_ones(run) = [run.pid, run.molds.last].map { |pid| run.descriptors(pid).size }
 
-    # What a birth, or a look at a folder, opens for a moment comes on top.
+    # Descriptors that a fork, or reading a folder, opens for a moment come on top.
     def lasting_ones(run)
       samples = []
       observe_for(0.3) { samples << open_ones(run) }
@@ -55,7 +55,7 @@ module Penstock
       assert_empty run.left
     end
 
-    test "a report says what the supervisor, its mold and its nodes take, and share" do
+    test "a report contains the memory of the supervisor, its mold and its nodes, and how much they share" do
       dir = Dir.mktmpdir("penstock-run")
       run = swarm(controllable: true, env: {"PENSTOCK_RUN_DIR" => dir}).tap { |made| made.dir = dir }
       running(run, 2)
@@ -69,7 +69,7 @@ module Penstock
       stop(run)
     end
 
-    test "the mold is told that it begins, and nodes that it forked are the supervisor's children; of their pipes it holds no end" do
+    test "the mold gets its go-ahead, and nodes that it forked are the supervisor's children; it holds no end of their pipes" do
       run = swarm
       running(run, 2)
       mold = run.molds.last
@@ -84,7 +84,7 @@ module Penstock
       stop(run)
     end
 
-    test "nodes outlive their mold; who dies then is forked by the next, warm from the start, and nothing is left unwaited for" do
+    test "nodes outlive their mold; a node that dies then is forked by the next mold, warm at once, and no zombie is left" do
       run = swarm
       produce("leaves", @topics.last)
       running(run, 2)
@@ -105,7 +105,7 @@ module Penstock
       stop(run)
     end
 
-    test "nothing is left when the supervisor is killed, also of nodes that spin, and their mold" do
+    test "no process is left when the supervisor is killed, also of nodes that spin, and their mold" do
       run = swarm
       %w[ruby c].zip(@topics) { |payload, topic| produce(payload, topic) }
       run.await("two that spin") { run.journal.count { |word, *| word == "begin" } == 2 }
@@ -115,7 +115,7 @@ module Penstock
       assert_empty run.journal.select { |word, *| word == "end" }
     end
 
-    test "a mold that is stopped is killed in time, and the node that was asked for is forked by the next one, once" do
+    test "a mold that is stopped is killed in time, and the requested node is forked by the next one, once" do
       run = swarm(swarm: {supervision_interval: 1_000})
       running(run, 2)
       run.signal(:STOP, run.molds.last)
@@ -127,7 +127,7 @@ module Penstock
       stop(run)
     end
 
-    test "molds that die in their warm-up are given up: nodes are forked from the supervisor, and a warning says so" do
+    test "after molds that die in their warm-up nodes are forked from the supervisor, and a warning reports it" do
       run = swarm(warm_up: "dies", swarm: {restart_backoff: 50})
       run.await_log(/WARN.*nodes are forked from the supervisor, without a mold \(exit code 8\)/)
       running(run, 2)
@@ -135,14 +135,14 @@ module Penstock
       stop(run)
     end
 
-    test "a warm-up that opens something to Kafka is refused with the line, and the code is 1" do
+    test "a warm-up that opens a client is refused with the line that did, and the code is 1" do
       run = swarm(warm_up: "opens")
 
       assert_equal 1, run.await_end, run.tail
       assert_match(/nodes must be forked before anything is open to Kafka: .*program\.rb:\d+/, run.log)
     end
 
-    test "a stop while the mold warms up leaves nobody" do
+    test "a stop while the mold warms up leaves no process" do
       run = swarm
       run.await("a warm-up") { run.journal.any? { |word, *| word == "warm" } }
       run.signal(:TERM)
@@ -150,7 +150,7 @@ module Penstock
       run.await_nobody
     end
 
-    test "a stop while a node is awaited leaves nobody, and it isn't forked" do
+    test "a stop while a node is awaited leaves no process, and the node isn't forked" do
       run = swarm(swarm: {supervision_interval: 60_000, liveness_timeout: 300_000}) # the mold has two minutes to answer
       running(run, 2)
       asked, forked = run.journal.count(%w[asked 0]), run.pids_of(0)

@@ -3,8 +3,8 @@
 require "test_helper"
 require_relative "../support/command_line"
 
-# Rails is the boot file's affair. Here everything that could lead to it lies about: a lockfile with Rails, the application's
-# own environment, variables, a `rails` on the load path. Each of them says so when it is loaded.
+# Rails is a matter of the boot file. Here everything exists that could load it: a lockfile with Rails, the
+# application's own environment, variables, a `rails` on the load path. Each of them prints a warning when it is loaded.
 class NoRailsTest < Penstock::TestCase
   include Penstock::TestSupport::CommandLine
 
@@ -29,7 +29,7 @@ class NoRailsTest < Penstock::TestCase
     %w[rails rails/all active_support active_record railties].each { |feature| write("lib/#{feature}.rb", LOUD) }
   end
 
-  test "[no Rails mode] an application boots without Rails, though it lies in reach, with and without REQUIRE_RAILS" do
+  test "[no Rails mode] an application boots without Rails, though it is available, with and without REQUIRE_RAILS" do
     write("penstock.rb", BOOT)
     [nil, "false", "true"].each do |required|
       result = penstock("info", env: around(required))
@@ -40,7 +40,7 @@ class NoRailsTest < Penstock::TestCase
     end
   end
 
-  test "[no Rails mode] a boot file that wants Rails gets it" do
+  test "[no Rails mode] a boot file that requires Rails gets it" do
     write("penstock.rb", "require_relative 'config/environment'")
     result = penstock("info", env: around("false"))
 

@@ -3,8 +3,8 @@
 require "test_helper"
 require "support/ruby_program"
 
-# Constants of Penstock are loaded when they are first named. A part that a user requires by itself must not leave one of them
-# there in part: nobody would load the rest.
+# Constants of Penstock are loaded when they are first named. A part that a user requires by itself must not define one
+# of them partially: nobody would load the rest.
 class PublicPartsTest < Penstock::TestCase
   PARTS = %w[testing/cluster testing/buffered_client testing/fatal_errors monitors/datadog_producer].freeze
   PROGRAM = <<~RUBY
@@ -17,7 +17,7 @@ class PublicPartsTest < Penstock::TestCase
   RUBY
 
   PARTS.each do |part|
-    test "penstock/#{part} leaves no constant behind that is there in part" do
+    test "penstock/#{part} defines no constant partially" do
       output, result = Penstock::TestSupport::RubyProgram.run(PROGRAM.sub("PART", part))
 
       assert_predicate result, :success?, output
@@ -25,7 +25,7 @@ class PublicPartsTest < Penstock::TestCase
     end
   end
 
-  test "the commands of Penstock::Admin are there beside an embedded broker" do
+  test "the commands of Penstock::Admin are available next to an embedded broker" do
     output, result = Penstock::TestSupport::RubyProgram.run(<<~RUBY)
       require "penstock"
       require "penstock/testing/cluster"

@@ -19,7 +19,7 @@ module Penstock
         timeout: 60 * TestSupport::Wait.busy)
     end
 
-    test "T06: a process that gets the number of a node that has died gets none of its signals, with pidfds and without" do
+    test "T06: a process that gets the pid of a node that has died gets none of its signals, with pidfds and without" do
       skip "needs root and pid namespaces" unless namespaces?
       Testing::Cluster.start(topics: {"t" => 2}) do |cluster|
         output, result = in_namespace({kafka: cluster.kafka, group: "g", topics: {"t" => nil}, assign: true})

@@ -7,7 +7,7 @@ require "support/embedded_broker"
 require "support/served"
 
 module Penstock
-  # What systemd is told, by real processes over a real socket.
+  # Notifications to systemd, by real processes over a real socket.
   class ServiceTest < TestCase
     include TestSupport::CommandLine
     include TestSupport::Served
@@ -25,7 +25,7 @@ module Penstock
       @socket.close
     end
 
-    # @return [Hash] what systemd puts into the environment
+    # @return [Hash] the variables that systemd puts into the environment
     def notified(address, **more)
       @socket.bind(Addrinfo.unix(address.sub(/\A@/, "\0"), :DGRAM))
       {"NOTIFY_SOCKET" => address, **more.to_h { |name, value| [name.to_s, value] }}
@@ -41,19 +41,19 @@ module Penstock
 
     def states = heard.grep(/\A(?:READY|RELOADING|STOPPING)=/)
 
-    test "a server says when it runs and stops, and gives signs of life in between" do
+    test "a server notifies that it runs and stops, and sends keep-alives in between" do
       server = serve("server", env: notified(File.join(@dir, "notify"), WATCHDOG_USEC: 200_000))
       server.await("three signs of life") { heard.count("WATCHDOG=1") >= 3 && states.any? }
       assert_equal %w[READY=1], states
       server.signal(:TERM)
-      # As a manager does: it reads.
+      # Reads, as a service manager does.
       server.await("its end") { heard && server.ended? }
 
       assert_equal 0, server.code, server.tail
       assert_equal %w[READY=1 STOPPING=1], states
     end
 
-    test "a process that stands still gives no sign of life" do
+    test "a process that is stopped sends no keep-alive" do
       server = serve("server", env: notified("@#{File.basename(@dir)}", WATCHDOG_USEC: 200_000))
       server.await("signs of life") { heard.include?("WATCHDOG=1") }
       server.signal(:STOP)
@@ -66,14 +66,14 @@ module Penstock
       server.await("a sign of life") { heard.size > before }
     end
 
-    # With all its threads: the kernel stops one after another.
+    # All its threads are stopped: the kernel stops one after another.
     def stopped?(pid)
       Dir.glob("/proc/#{pid}/task/*/stat").all? { |path| File.read(path)[/\) (\w)/, 1] == "T" }
     rescue SystemCallError # one that has just ended
       false
     end
 
-    test "of a swarm the supervisor speaks alone: it runs, replaces its nodes, runs again, stops" do
+    test "in a swarm only the supervisor notifies: it runs, replaces its nodes, runs again, stops" do
       swarm = serve("swarm", "--nodes", "2", env: notified(File.join(@dir, "notify")).merge("ASSIGN" => nil))
       swarm.await("a swarm that runs") { states.any? && swarm.log.scan(" running (pid").size == 2 }
       swarm.signal(:USR2)
@@ -85,7 +85,7 @@ module Penstock
       assert_equal %w[READY=1 RELOADING=1 READY=1 STOPPING=1], states
     end
 
-    test "one that can't be started is never ready" do
+    test "a process that can't start is never ready" do
       wrong = {"MORE" => "PenstockApp.setup { |config| config.client_id = nil }"}
       server = serve("server", env: notified(File.join(@dir, "notify")).merge(wrong))
 
@@ -93,7 +93,7 @@ module Penstock
       assert_empty heard
     end
 
-    test "where nobody listens the server runs all the same, and its log says so" do
+    test "if nobody listens on the notify socket the server runs all the same, and logs it" do
       server = serve("server", env: {"NOTIFY_SOCKET" => File.join(@dir, "nobody")})
       server.await_log(/the service manager \(NOTIFY_SOCKET=.*nobody\) can't be told/)
       server.await_log(/ running \(pid/)

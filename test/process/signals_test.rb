@@ -7,7 +7,7 @@ require "support/embedded_broker"
 require "support/served"
 
 module Penstock
-  # The tables of signals, row by row: what each page says, a real process does.
+  # The tables of signals, row by row: a real process does what each page documents.
   class SignalsTest < TestCase
     include TestSupport::CommandLine
     include TestSupport::Served
@@ -19,7 +19,7 @@ module Penstock
       File.read(File.join(ROOT, page))[/^\| signal \| effect \|\n\|.*?\n(.*?)^$/m, 1].scan(/^\| (.*?) \|/).flatten
     end
 
-    # A test of rows; its name says which.
+    # A test of rows, which its name contains.
     def self.row(of, *cells, rule, &)
       (@tested ||= []).concat(cells.map { |cell| [of, cell] })
       test("#{of} #{cells.join("; ")}: #{rule}", &)
@@ -29,7 +29,7 @@ module Penstock
       attr_reader :tested
     end
 
-    test "every row of the tables is run here, and the pages agree" do
+    test "every row of the tables is tested here, and the pages agree" do
       rows = {"server" => "docs/operations.md", "swarm" => "docs/swarm.md"}.flat_map do |of, page|
         self.class.rows(page).map { |cell| [of, cell] }
       end
@@ -41,7 +41,7 @@ module Penstock
     def server(...) = serve("server", ...)
     def running(process, count = 1) = process.await_log(/ running \(pid/, count)
 
-    # One a signal, all at the same time, each with a job under way.
+    # One per signal, all at the same time, each with a running job.
     def stopped_by(*names)
       produce("held")
       servers = names.to_h { |name| [name, server] }
@@ -87,7 +87,7 @@ module Penstock
       assert_match(/the stop's time was over while 1 jobs still ran/, second.log)
     end
 
-    row "server", "TTIN", "TSTP", "a dump, and it goes on; running units end, hooks run, nothing new is taken, until TERM" do
+    row "server", "TTIN", "TSTP", "a dump, and it continues; running units end, hooks run, nothing new is taken, until TERM" do
       server = server()
       server.await_log(": assigned")
       server.signal(:TTIN)
@@ -119,7 +119,7 @@ module Penstock
       {"MORE" => "PenstockApp.monitor.subscribe('app.initialized') { #{names}.each { |name| ::Process.kill(name, $$) } }"}
     end
 
-    test "what comes before the application has handlers: a stop is a clean end, TSTP is obeyed when it runs" do
+    test "signals before the application has handlers: a stop is a clean end, TSTP takes effect once it runs" do
       stopped = %w[TERM HUP].map { |name| server(env: initialized(name)) }
       resting = server(env: initialized("TSTP"))
       swarm = serve("swarm", "--nodes", "2", env: initialized("HUP", "USR1", "USR2"))
@@ -138,7 +138,7 @@ module Penstock
       serve("swarm", "--nodes", "2", ...).tap { |process| running(process, 2) }
     end
 
-    row "swarm", "TERM, INT, QUIT", "all nodes stop side by side, the code is 0" do
+    row "swarm", "TERM, INT, QUIT", "all nodes stop in parallel, the code is 0" do
       swarms = %i[TERM INT QUIT].to_h { |name| [name, serve("swarm", "--nodes", "2")] }
       swarms.each_value { |process| running(process, 2) }
       swarms.each { |name, process| process.signal(name) }
@@ -161,7 +161,7 @@ module Penstock
       assert_equal %w[0 1 0 1], swarm.log.scan(/node (\d) .*told to stop \(a rolling restart/).flatten
     end
 
-    row "swarm", "TTIN", "TSTP", "USR1", "all write what their threads do; no node takes new work; nothing" do
+    row "swarm", "TTIN", "TSTP", "USR1", "all write their threads' stacks; no node takes new work; nothing" do
       swarm = swarm()
       swarm.signal(:USR1)
       swarm.signal(:TTIN)

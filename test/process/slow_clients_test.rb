@@ -8,7 +8,7 @@ require "support/served"
 require "support/slow_clients"
 
 module Penstock
-  # A server's control socket and health page under clients that don't behave, and without descriptors.
+  # A server's control socket and health page with clients that misbehave, and without free descriptors.
   #
   # `PENSTOCK_SLOW_REQUESTS=10000` makes the first test long: that many requests on each, and no probe may take longer than
   # 100 ms, which takes a machine with nothing else to do. Without it a short form runs that leaves room for a busy machine.
@@ -117,12 +117,12 @@ module Penstock
       assert_works(server)
     end
 
-    test "rubbish, endless lines and half requests on the control socket end nothing: status and stop are answered" do
+    test "rubbish, endless lines and half requests on the control socket have no effect: status and stop are answered" do
       server = server()
       ["\xFF\xFE\n", "\0" * 5_000, "{", "\n\n\n", "{}" * 3_000].each do |bytes|
         UNIXSocket.open(control_path(server)) do |socket|
           socket.write(bytes)
-        rescue Errno::EPIPE # it has seen enough
+        rescue Errno::EPIPE # the server has read enough
           nil
         end
       end

@@ -50,7 +50,7 @@ module Penstock
 
     def both_run(run) = run.await_log(/ running \(pid/, 2)
 
-    test "[swarm boot] [swarm restart] each node is a member, the supervisor has no sockets; who is killed is there again at once" do
+    test "[swarm boot] [swarm restart] each node is a member, the supervisor has no sockets; a killed node is replaced at once" do
       run = swarm
       run.await_members
       first = run.node(0)
@@ -78,7 +78,7 @@ module Penstock
       assert_equal %w[0 1].flat_map { |node| [[node, "told to stop"], [node, "ended"], [node, "forked"]] }, told
     end
 
-    test "without pidfds a node that is killed is there again at once too" do
+    test "without pidfds a killed node is replaced at once too" do
       run = apart(env: {"PENSTOCK_NO_PIDFD" => "1"})
       both_run(run)
       run.signal(:KILL, run.node(0))
@@ -87,7 +87,7 @@ module Penstock
       assert_equal 0, run.await_end, run.tail
     end
 
-    test "[swarm orphan] nothing is left when the supervisor is killed, also of nodes that spin in Ruby or in C" do
+    test "[swarm orphan] no process is left when the supervisor is killed, also of nodes that spin in Ruby or in C" do
       run = apart
       %w[ruby c].zip(@topics) { |payload, topic| produce(payload, topic: topic) }
       run.await("two that spin") { run.journal.count { |word, *| word == "begin" } == 2 }
@@ -97,7 +97,7 @@ module Penstock
       assert_empty ends(run)
     end
 
-    test "[swarm stop] a stop in the middle of a batch doubles and loses nothing" do
+    test "[swarm stop] a stop in the middle of a batch duplicates and loses nothing" do
       group = "g#{rand(1 << 40)}"
       first = apart(group: group)
       @topics.each { |topic| produce(*Array.new(200) { "work 2" }, topic: topic) }
@@ -125,7 +125,7 @@ module Penstock
       assert_equal %w[healthy healthy], status[:nodes].map { |node| node[:state] }
       assert_match(/^ *#{run.node(1)} +node 1 +healthy +yes +yes +1 /, command(run, "status"))
       session.ask(run.pid, "restart")
-      run.await_log(/told to stop \(a rolling restart\)/) # the stop comes in the midst of it
+      run.await_log(/told to stop \(a rolling restart\)/) # the stop arrives in the middle of it
       assert_match(/process #{run.pid} stops/, command(run, "stop"))
       assert_equal 0, run.await_end, run.tail
       assert_empty session.running
@@ -190,7 +190,7 @@ module Penstock
       end
     end
 
-    test "[swarm routing] a topic's nodes alone consume it; at rest (TSTP) nobody is replaced" do
+    test "[swarm routing] a topic's nodes alone consume it; a quiet swarm (TSTP) replaces no node" do
       other = topic
       produce("x", topic: other)
       produce("y")
@@ -202,7 +202,7 @@ module Penstock
       run.await_log(/node 0 .*ended/)
       run.signal(:TERM)
       assert_equal 0, run.await_end, run.tail
-      assert_equal 1, run.pids_of(0).size, "replaced while the swarm was at rest"
+      assert_equal 1, run.pids_of(0).size, "replaced while the swarm was quiet"
 
       assert_equal [[@topic, "0"], [other, "1"]].sort, run.journal.filter_map { |word, *, topic, node|
         [topic, node] if word == "end"
@@ -239,7 +239,7 @@ module Penstock
       run.await("a job") { run.journal.any? { |word, *| word == "begin" } }
       run.signal(:TERM, -run.pid)
       run.await_log(/ stopping: /, 3)
-      run.await_log(/node 0 \(pid \d+\): told to stop/) # the supervisor's own TERM comes on top
+      run.await_log(/node 0 \(pid \d+\): told to stop/) # the supervisor's own TERM is sent in addition
       run.signal(:INT, -run.pid)
       run.await("a second stop of the node at work") { received(run, run.node(0)).size >= 2 }
       run.signal(:TERM)
@@ -249,7 +249,7 @@ module Penstock
       assert_empty run.left
     end
 
-    # @return [Array<String>] signals that this process has taken
+    # @return [Array<String>] signals that this process has received
     def received(run, pid) = run.log.scan(/ ##{pid}\] .*received SIG(\w+)/).flatten
   end
 end

@@ -7,9 +7,9 @@ require "support/ruby_program"
 require "penstock/testing/cluster"
 
 module Penstock
-  # A job that nothing ends ends the process: only then its partition goes to somebody else.
+  # A job that nothing ends makes the process end: only then is its partition assigned to another member.
   class TimeLimitTest < TestCase
-    # Raises at the worker wait until the loop is over, and it never is.
+    # An exception raised at the worker waits until the loop has ended, which never happens.
     PROGRAM = <<~RUBY
       require "penstock"
       class Stuck < Penstock::BaseConsumer
@@ -30,7 +30,7 @@ module Penstock
       exit App.run!
     RUBY
 
-    test "a job that can't be ended is told, and 5 s later the process ends by force, with the reason in the log" do
+    test "a job that can't be interrupted is logged, and 5 s later the process ends by force, with the reason in the log" do
       Testing::Cluster.start(topics: {"orders" => 1}) do |cluster|
         producer = Producer.new { |config| config.kafka = cluster.kafka }
         producer.produce_sync(topic: "orders", payload: "x")

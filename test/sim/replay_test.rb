@@ -7,12 +7,12 @@ require "penstock/cli/replay/machine"
 require "support/sim/world"
 
 module Penstock
-  # What flight recorders hold after simulated runs with rebalances, crashes and resets, decided again: the replay leaves out
-  # nothing that decisions depend on.
+  # Decides again what flight recorders hold after simulated runs with rebalances, crashes and resets: the replay leaves
+  # out nothing that decisions depend on.
   class SimReplayTest < TestCase
     SEEDS = (1..40)
 
-    test "every lane of forty simulated runs is decided again as it was, as far as a dump can tell" do
+    test "every lane of forty simulated runs is decided again as it was, as far as a dump contains it" do
       compared = 0
       SEEDS.each do |seed|
         each_recording(seed) do |recording, process|

@@ -8,7 +8,7 @@ module Penstock
   # The real core on a fake Kafka, with faults drawn from a seed: see test/support/sim.
   class SimTest < TestCase
     KEPT = Dir[File.expand_path("seeds/*.json", __dir__)].sort
-    # Fresh seeds every time (the number of seconds since 1970), unless it is told where to begin.
+    # Fresh seeds every time (the number of seconds since 1970), unless the environment sets where to begin.
     FROM = Integer(ENV.fetch("PENSTOCK_SIM_FROM") { ::Process.clock_gettime(::Process::CLOCK_REALTIME, :second) })
 
     KEPT.each do |path|
@@ -34,7 +34,7 @@ module Penstock
       puts campaign
       assert_nil problem, problem
       assert_operator campaign.seeds, :>, 0
-      assert_empty campaign.coverage.missing(campaign.seeds), "came up too seldom"
+      assert_empty campaign.coverage.missing(campaign.seeds), "occurred too seldom"
     end
   end
 end

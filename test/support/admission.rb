@@ -11,14 +11,14 @@ require "penstock/serialization/deserializers"
 
 module Penstock
   module TestSupport
-    # Records with ages, and routes of a few features, for tests of what lets records in.
+    # Records with ages, and routes with a few features, for tests of the stages that admit records.
     module Admission
       WALL = 1_700_000_000_000
       Group = Struct.new(:segment)
       Route = Struct.new(:name, :features, :pause, :consumer_group)
       Pause = Struct.new(:timeout)
 
-      # @param ages [Array<Integer, nil>] ms before WALL, one a record; nil: no timestamp
+      # @param ages [Array<Integer, nil>] ms before WALL, one per record; nil: no timestamp
       def aged(*ages, from: 0, **row)
         records(ages.each_with_index.map { |age, index| {offset: from + index, timestamp: age && (WALL - age), **row} })
       end

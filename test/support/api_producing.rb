@@ -6,7 +6,8 @@ require_relative "native_producing"
 
 module Penstock
   module TestSupport
-    # Producers of the public API on a mock cluster of their own, or where nobody listens. All are closed at teardown.
+    # Producers of the public API, on a mock cluster of their own or on a port where nobody listens. Teardown closes
+    # them all.
     module ApiProducing
       include NativeProducing
 
@@ -31,7 +32,7 @@ module Penstock
         {topic: "things", payload: payload, **parts}
       end
 
-      # @return [Queue] of the events, as they come
+      # @return [Queue] of the events, in the order in which they are emitted
       def events_of(sender, *names)
         Queue.new.tap { |seen| names.each { |name| sender.monitor.subscribe(name) { |event| seen << event } } }
       end

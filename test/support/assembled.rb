@@ -26,24 +26,24 @@ require_relative "virtual_clock"
 
 module Penstock
   module TestSupport
-    # One lane of one assembly with everything of the loop that touches it, over a log, workers and a producer that a seed plays.
-    # A model beside it knows which records may be complete, and where each of the others must be.
+    # Runs one lane of one assembly with everything of the loop that touches it. Log, workers and producer are simulated from a
+    # seed. A model keeps track of which records may be complete and where each of the others must be.
     class Assembled
       include Failing
 
-      # A rule was broken; the message says which, with the way to run it again.
+      # Raised when a rule was broken; the message names the rule and how to run the seed again.
       class Violation < StandardError; end
 
       include Forgetting
       include Rules
 
-      # What users read of a record; a payload may be read with its headers' help.
+      # The deserializers of the route; the payload's may also read the headers.
       READERS = Lanes::Raw.new(->(message) { [message.raw_payload, message.headers] }, ->(message) { [message.raw_key] },
         ->(message) { message.raw_headers.merge("read" => "yes") })
 
       attr_reader :lane, :clock
 
-      # @param features [Hash{Symbol => Boolean, Symbol}] which of them
+      # @param features [Hash{Symbol => Boolean, Symbol}] the features that are on
       # @param seed [Integer]
       # @param count [Integer] records in the log
       def initialize(features, seed, count: 24)
@@ -61,7 +61,7 @@ module Penstock
       def pick(count) = @random.rand(count)
       def unwanted?(offset) = @names[:filter] && (offset % 5) == 3
 
-      # Plays until the seed's time is over, then everything heals and must come to its end; or the partition is lost.
+      # Runs until the seed's time has passed. Then either all faults end and everything must complete, or the partition is lost.
       def run
         60.times { turn(pick(60)) }
         return lose if chance(0.2)
@@ -72,7 +72,7 @@ module Penstock
 
       private
 
-      # --- what there is
+      # --- set-up
 
       def write(count)
         offset = pick(3)
@@ -139,7 +139,7 @@ module Penstock
         @settler = Runtime::Settler.new(@session, assemblies, @ports, Runtime::Hooks.new(@queue, nil), nil)
       end
 
-      # --- as a driver and a source
+      # --- interface of the driver and of a source
 
       public
 
@@ -166,7 +166,7 @@ module Penstock
 
       private
 
-      # --- a turn
+      # --- a turn of the loop
 
       def turn(pass_ms)
         @clock.advance(pass_ms)
@@ -182,7 +182,7 @@ module Penstock
       end
 
       def settle_outcomes
-        arrived, @outbox = @outbox.partition { !@lane.rolling? || !chance(0.2) } # those of several workers overtake each other
+        arrived, @outbox = @outbox.partition { !@lane.rolling? || !chance(0.2) } # some outcomes overtake others
         arrived.each do |outcome|
           foresee(outcome)
           current = current?(outcome.unit)
@@ -206,7 +206,7 @@ module Penstock
         [slot, unit]
       end
 
-      # Nothing that goes before it may still wait, and nothing of its key may run beside it.
+      # No record before the unit's may still wait, and no other unit of its key may run at the same time.
       def in_order(unit)
         return unless current?(unit)
         same = ->(offset) { topic.features[:parallel].nil? || (@names[:parallel] == :key && key_of(offset) == unit.key) }
@@ -235,7 +235,7 @@ module Penstock
         Processing::Outcome.new(unit: unit, advice: advice, finished: true, time_ms: 0)
       end
 
-      # As a worker goes through a unit of several calls; what it is through with counts by a mark.
+      # Goes through a unit of several calls as a worker does; a call that has returned is complete by a mark.
       def worked(unit)
         outcome = called(unit)
         while outcome.plain? && unit.rest && !unit.stretch.over? && !chance(0.15)
@@ -289,7 +289,7 @@ module Penstock
         end
       end
 
-      # User code wishes something outside of a unit.
+      # User code asks for a pause, resume or seek outside of a unit.
       def request
         flow = [Consumer::Flow::Resume.new, Consumer::Flow::Pause.new(nil, 40),
           Consumer::Flow::Seek.new(@rows[pick(@rows.size)].offset)][pick(3)]
@@ -298,7 +298,7 @@ module Penstock
         sought(flow)
       end
 
-      # Where the lane stood there anyway, everything below is complete; else it has begun anew.
+      # If the lane was at that offset anyway, everything below is complete; otherwise a new incarnation has begun.
       def sought(flow)
         return follow unless flow.is_a?(Consumer::Flow::Seek) && @life == @lane.incarnation
         @rows.each { |row| @allowed[row.offset] = true if row.offset < flow.target }
@@ -316,7 +316,7 @@ module Penstock
 
       # --- the model
 
-      # What an outcome makes complete, before it is settled.
+      # Records what an outcome makes complete, before it is settled.
       def foresee(outcome)
         unit = outcome.unit
         return unless unit.consume? && current?(unit) && outcome.error.nil? && !@names[:manual]
@@ -326,7 +326,7 @@ module Penstock
         unit.messages.offsets.each { |offset| @allowed[offset] = true }
       end
 
-      # In order, what a unit that paused has processed is complete with the next that is; side by side, what it goes on behind.
+      # A paused unit's records complete: in order with the next record that does, in parallel when the unit resumes after them.
       def leave(unit, flow)
         return if @names[:parallel] != :none && flow.offset.nil?
         unit.messages.offsets.each do |offset|
@@ -336,7 +336,7 @@ module Penstock
         end
       end
 
-      # After anything that may have begun a new life of the lane.
+      # Called after anything that may have begun a new incarnation of the lane.
       def follow
         return if @life == @lane.incarnation
         @life = @lane.incarnation
@@ -348,7 +348,7 @@ module Penstock
 
       # --- the end
 
-      # The partition is lost: from here nothing of it changes anything.
+      # The partition is lost: from then on nothing of the lane may change.
       def lose
         @lane.disown!
         @session.call_back(@lane)
@@ -359,12 +359,12 @@ module Penstock
           settle_outcomes
           @letters.run
           work
-          broken("the ledger moved after the loss") unless [version, base] == [@lane.ledger.version, @lane.ledger.base]
+          broken("the ledger changed after the loss") unless [version, base] == [@lane.ledger.version, @lane.ledger.base]
         end
-        broken("it still has #{@lane.in_flight} units out") unless @lane.in_flight.zero?
+        broken("#{@lane.in_flight} units are still in flight") unless @lane.in_flight.zero?
       end
 
-      # Nothing fails any more, nobody pauses, everything is marked: then all must be complete soon.
+      # Nothing fails any more, nobody pauses, everything is marked: then all records must be complete soon.
       def heal
         @healed = true
         600.times do
@@ -373,17 +373,17 @@ module Penstock
           turn(100)
           return if done?
         end
-        broken("it doesn't come to its end: #{@lane.snapshot} #{named_places}")
+        broken("the records don't complete: #{@lane.snapshot} #{named_places}")
       end
 
-      # What a unit left that paused is complete with the next one that ends, if there is one.
+      # The records that a paused unit left complete with the next unit that ends, if there is one.
       def done?
         return false unless @rows.last.offset < @cursor && @lane.idle? && places.empty?
-        left = @lane.ledger.incomplete_offsets # with manual offsets what was put away is complete with a later mark
+        left = @lane.ledger.incomplete_offsets # with manual offsets a dead-lettered record completes with a later mark
         left.empty? || left.all? { |offset| @names[:manual] ? @listener.buried[offset] : @ran[offset] }
       end
 
-      # What ran before and was not marked then.
+      # Marks the records that ran before and were not marked then.
       def mark_all
         return if @names[:parallel] == :none && !places.empty?
         @units.select { |unit| current?(unit) }.each { |unit| unit.messages.each { |message| mark(unit, message) } }

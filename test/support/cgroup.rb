@@ -2,17 +2,17 @@
 
 module Penstock
   module TestSupport
-    # A control group of the kernel's (version 1): a process that is put in, and all that it forks from then on, whatever they
-    # call themselves.
+    # A control group of the kernel (version 1) that limits the memory of a process and of everything it forks later,
+    # also of processes that rename themselves.
     class Cgroup
       ROOT = "/sys/fs/cgroup/memory"
 
-      # @return [String, nil] why there can be none here
+      # @return [String, nil] why no group can be made here
       def self.obstacle
         "needs root and control groups of version 1" unless ::Process.uid.zero? && File.writable?(File.join(ROOT, "cgroup.procs"))
       end
 
-      # @param memory [Integer, nil] bytes that they may have together
+      # @param memory [Integer, nil] bytes that its processes may use together
       def initialize(memory: nil)
         @folder = File.join(ROOT, "penstock-#{::Process.pid}-#{rand(1 << 40)}")
         Dir.mkdir(@folder)
@@ -21,10 +21,10 @@ module Penstock
 
       def add(pid) = write("cgroup.procs", pid)
 
-      # @return [Array<Integer>] processes in it that haven't ended
+      # @return [Array<Integer>] its processes that haven't ended
       def pids = File.readlines(File.join(@folder, "cgroup.procs"), chomp: true).map { |line| Integer(line) }
 
-      # @return [Boolean] false while somebody is in it
+      # @return [Boolean] false while a process is in it
       def remove
         Dir.rmdir(@folder)
         true

@@ -4,8 +4,8 @@ require_relative "wait"
 
 module Penstock
   module TestSupport
-    # One child process in a process group of its own, with a deadline. Whatever it leaves behind goes with the group,
-    # by number: nobody else's process is touched.
+    # Runs one child process in a process group of its own, with a deadline. The group is ended with it, by number, so
+    # that nothing the child started is left and no other process is touched.
     class Child
       Result = Struct.new(:status, :timed_out, :seconds, keyword_init: true) do
         def success?

@@ -5,10 +5,10 @@ require_relative "test_case"
 
 module Penstock
   module TestSupport
-    # Included by tests that need three brokers. They are started once, for all tests of the process, and each test begins with a
-    # healthy cluster.
+    # Included by tests that need three brokers. The brokers are started once for all tests of the process, and each
+    # test begins with a healthy cluster.
     module ClusterCase
-      # Brokers come and go with the tests of a class, and stay for those of the next.
+      # Brokers are stopped and started by the tests of a class, and keep running for the tests of the next class.
       module NoLeaks
         private
 
@@ -17,7 +17,7 @@ module Penstock
       end
 
       def self.included(base)
-        base.leaks_checked_per_class("the brokers, and the connections to them, are there for all tests of the process")
+        base.leaks_checked_per_class("the brokers, and the connections to them, are shared by all tests of the process")
         base.extend(NoLeaks)
       end
 

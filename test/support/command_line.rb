@@ -11,7 +11,7 @@ module Penstock
     module CommandLine
       ROOT = File.expand_path("../..", __dir__)
       EXECUTABLE = File.join(ROOT, "exe/penstock")
-      # Gives a child an environment as if nobody had set up anything.
+      # Gives a child the environment of a shell in which nothing was set up.
       CLEAN = ENV.keys.grep(/\A(BUNDLE|BUNDLER|RUBYOPT|RUBYLIB|GEM_|PENSTOCK_|KAFKA_|RACK_ENV|RAILS_ENV)/).to_h { |key|
         [key, nil]
       }.freeze

@@ -12,10 +12,10 @@ require_relative "wait"
 
 module Penstock
   module TestSupport
-    # Runs small applications on threads of the test's process. Whoever includes it says `kafka` (settings for the broker) and
-    # `unique`.
+    # Runs small applications on threads of the test's process. The class that includes it defines `kafka` (settings for
+    # the broker) and `unique`.
     module Consuming
-      # An application that runs, and what its consumers saw.
+      # A running application, and what its consumers received.
       class Running
         include TestSupport::Wait
 
@@ -30,7 +30,7 @@ module Penstock
 
         def stop
           @application.stop!
-          @thread.join(30) or raise "the application doesn't stop: #{@application.snapshot}"
+          @thread.join(30) or raise "the application has not stopped within 30 s: #{@application.snapshot}"
           @code
         end
 
@@ -43,10 +43,10 @@ module Penstock
         def alive? = @thread.alive?
       end
 
-      # Each scenario has a process of its own, so nothing of one is there when the next begins.
+      # Each scenario has a process of its own, so nothing of one is left when the next begins.
       def self.included(base) = base.prepend(OwnProcess)
 
-      # Without a broker a test is skipped before it begins, and what it would do at its end with it.
+      # Without a broker a test is skipped before its setup, and so is its teardown.
       def setup
         super
         kafka
@@ -61,7 +61,7 @@ module Penstock
 
       def group = @group ||= unique("group")
 
-      # A topic with records "0", "1", … on partition 0.
+      # Creates a topic with records "0", "1", … on partition 0.
       def topic_with(count, partitions: 1)
         unique("topic").tap do |name|
           create_topic(name, partitions)
@@ -78,7 +78,7 @@ module Penstock
 
       def native = kafka.to_h { |key, value| [key.to_s, value.to_s] }.slice("bootstrap.servers")
 
-      # @param aged_s [Numeric] how old the records say they are
+      # @param aged_s [Numeric] age of the records by their timestamps
       def produce(topic, payloads, partition: 0, aged_s: 0)
         producer = Native::Producer.new(native.merge("linger.ms" => "0"))
         at = {partition: partition, handle: false, timestamp_ms: (Time.now.to_f * 1_000).round - (aged_s * 1_000).round}
@@ -89,7 +89,7 @@ module Penstock
       end
 
       # @param pairs [Array<Array(String, String)>] key and payload
-      # @param more [Hash] headers, a time, of each
+      # @param more [Hash] headers or a time, for each message
       def produce_keyed(topic, pairs, partition: 0, **more)
         producer = Native::Producer.new(native.merge("linger.ms" => "0"))
         pairs.each { |key, payload| producer.produce(topic, payload, key, partition: partition, handle: false, **more) }
@@ -98,7 +98,7 @@ module Penstock
         producer&.close(2_000)
       end
 
-      # @return [Native::Envelope::Decoded] what the commit's metadata says
+      # @return [Native::Envelope::Decoded] the metadata of the commit
       def committed_map(topic, partition = 0)
         admin = Native::Admin.new(native)
         _topic, _partition, offset, metadata = admin.committed_offsets(group, [[topic, partition]], 10_000).first
@@ -145,7 +145,7 @@ module Penstock
 
       def queue = Thread::Queue.new
 
-      # @return [Array] what is in it by now
+      # @return [Array] what has been added so far
       def all(queue) = Array.new(queue.size) { queue.pop }
 
       def take(queue, count, timeout = 20)

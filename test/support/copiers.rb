@@ -11,9 +11,9 @@ require_relative "wait"
 
 module Penstock
   module TestSupport
-    # Processes that copy records in transactions, are killed, stopped and started, and what a reader of what is committed finds
-    # in the end: each record once, in the order of its partition or key, as a copy or as a dead letter. Ends only processes it
-    # started, by pid.
+    # Processes that copy records in transactions. A test kills, stops and starts them; a reader of committed records
+    # then checks that each record is there once, in the order of its partition or key, as a copy or as a dead letter.
+    # Ends only processes that it started, by pid.
     class Copiers
       include Wait
 
@@ -23,12 +23,12 @@ module Penstock
       PARTITIONS = 2
       TIMES = {"heartbeat.interval.ms": 300, "transaction.timeout.ms": 5_000, "message.timeout.ms": 4_000,
                "auto.commit.interval.ms": 500}.freeze
-      # Who is missed soon, and comes back as another.
+      # Settings of a copier whose absence the group notices soon, and which rejoins as a new member.
       MISSED = {"session.timeout.ms": 3_000}.freeze
       Address = Struct.new(:bootstrap_servers)
 
       # @param bootstrap_servers [String]
-      # @param name [String] not that of anybody else's topics
+      # @param name [String] prefix of its topics, used by no other test
       # @param by [String, nil] "key"
       def initialize(bootstrap_servers, name, by: nil)
         @address = Address.new(bootstrap_servers)
@@ -42,7 +42,7 @@ module Penstock
         create_topics
       end
 
-      # Writes records; every 25th can't be processed.
+      # Writes records; every 25th makes the copier's processing fail.
       def feed(count)
         producer = Native::Producer.new({"bootstrap.servers" => @address.bootstrap_servers, "linger.ms" => "0"})
         count.times do
@@ -55,9 +55,10 @@ module Penstock
         producer&.close(2_000)
       end
 
-      # @param id [String] of its transactions
-      # @param missed [Boolean] whether the group notices soon that it is gone; else its next life takes its place
-      # @param trouble [Hash] point, how, after
+      # @param id [String] its transactional id
+      # @param missed [Boolean] whether the group notices soon that it has ended; otherwise its successor takes over its
+      #   membership
+      # @param trouble [Hash] `point`, `how`, `after`
       # @return [Integer] its pid
       def start(id, missed: false, **trouble)
         place = missed ? MISSED : {"group.instance.id": "#{@name}-#{id}", "session.timeout.ms": 20_000}
@@ -74,7 +75,7 @@ module Penstock
 
       def await_stopped(pid)
         flags = ::Process::WNOHANG | ::Process::WUNTRACED
-        wait_until(40, "a copier that stands still", state: -> { tail }) { ::Process.wait(pid, flags) && $?.stopped? }
+        wait_until(40, "a copier that has stopped (SIGSTOP)", state: -> { tail }) { ::Process.wait(pid, flags) && $?.stopped? }
       end
 
       def signal(name, pid) = ::Process.kill(name, pid)
@@ -84,16 +85,16 @@ module Penstock
         await_end(pid)
       end
 
-      # @return [Integer] copies and letters that are committed by now
+      # @return [Integer] copies and letters committed so far
       def done = seen(:target).size + seen(:dead).size
 
-      # All that was fed is copied or put away, as far as it is committed.
+      # Waits until every record that was written is copied or dead-lettered, counting what is committed.
       # @param count [Integer]
       def await(count = @count, seconds: 60)
         wait_until(seconds, "#{count} records", state: -> { [done, tail] }) { done >= count }
       end
 
-      # @return [Array<String>] what is wrong with what there is in the end
+      # @return [Array<String>] what is wrong with the final result
       def wrong
         copies, letters = seen(:target), seen(:dead)
         all = (1..@count).map { |number| (number % 25 == 0) ? "bad #{number}" : number.to_s }
@@ -123,8 +124,8 @@ module Penstock
         admin&.close
       end
 
-      # Reads what has come, on one connection a topic. On a busy machine its group may miss it, and it reads from the beginning
-      # again: what stands at one offset is one record.
+      # Reads the results so far, on one connection per topic. On a busy machine its group may expel it; then it reads
+      # from the beginning again, and what is read at one offset counts once.
       def seen(what)
         reader = (@readers ||= {})[what] ||= NativeMember.new(@address, @topics[what], group_id: "#{@name}-#{what}",
           isolation_level: "read_committed", auto_offset_reset: "earliest")

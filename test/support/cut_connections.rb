@@ -8,8 +8,8 @@ require_relative "native_member"
 
 module Penstock
   module TestSupport
-    # Threads produce through one idempotent producer while all its connections are cut again and again: nothing is lost,
-    # nothing doubled, each key in order, each delivery resolved once.
+    # Threads produce through one idempotent producer while all its connections are cut again and again: nothing is
+    # lost, nothing is stored twice, each key stays in order, and each delivery is resolved once.
     module CutConnections
       TOPIC = "cut"
       KEYS = 12
@@ -60,7 +60,7 @@ module Penstock
         made.monitor.subscribe("message.acknowledged") { |event| @acknowledged[event[:label]] += 1 }
       end
 
-      # Each thread has keys of its own, so that it knows their order.
+      # Each thread has its own keys, so that it knows their order.
       def produce_for(seconds)
         stop = false
         threads = Array.new(THREADS) { |thread| Thread.new { produce_until(thread) { stop } } }

@@ -5,21 +5,21 @@ require_relative "wait"
 
 module Penstock
   module TestSupport
-    # Stands between clients and a broker that names this port as its own, and cuts all connections when it is told to.
+    # Stands between clients and a broker that advertises this port as its own, and cuts all connections on request.
     class CuttingProxy < Testing::PortForwarder
       attr_reader :cuts
 
-      # @param port [Integer] to listen at, on 127.0.0.1
+      # @param port [Integer] to listen on, at 127.0.0.1
       # @param target [Integer] the broker's port
       def initialize(port, target)
         @cuts = 0
         super(port, "127.0.0.1:#{target}")
       end
 
-      # @return [Integer] how many connections there were
+      # @return [Integer] how many connections were cut
       def cut = super.tap { |count| @cuts += 1 if count.positive? }
 
-      # Cuts again and again until the block has ended.
+      # Cuts all connections again and again while the block runs.
       #
       # @param every [Range] seconds between two cuts
       def cutting(every:, random: Random.new(1))

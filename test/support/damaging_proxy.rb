@@ -4,14 +4,15 @@ require "socket"
 
 module Penstock
   module TestSupport
-    # Stands between clients and one broker of a mock cluster and changes Fetch responses: the block gets the bytes of each, and
-    # returns those that are sent on. Brokers name their own port; clients read the proxy's instead. Two threads a connection,
-    # which end with {#close}. For real brokers there is the fault proxy (cluster/fault_proxy.rb).
+    # Stands between clients and one broker of a mock cluster and changes Fetch responses: the block gets the bytes of
+    # each response and returns the bytes to send on. Brokers advertise their own port; in the responses clients see the
+    # proxy's instead. Runs two threads per connection, which end with {#close}. For real brokers there is the fault
+    # proxy (cluster/fault_proxy.rb).
     class DamagingProxy
       HOST = "127.0.0.1"
       FETCH = 1
 
-      # @return [Integer] at which it listens
+      # @return [Integer] port on which it listens
       attr_reader :port
 
       # @param target [String] `host:port` of the broker
@@ -42,7 +43,7 @@ module Penstock
         loop do
           client = @server.accept
           broker = TCPSocket.new(@host, @target)
-          apis = {} # by correlation id
+          apis = {} # keyed by correlation id
           @lock.synchronize do
             @sockets.push(client, broker)
             @threads << Thread.new { copy(client, broker) { |frame| frame.tap { apis[frame[4, 4]] = frame.unpack1("n") } } }
@@ -55,7 +56,7 @@ module Penstock
 
       def response(frame, api) = (api == FETCH) ? @damage.call(frame) : frame.gsub(*@own)
 
-      # Frames, which begin with their length.
+      # Yields frames; each begins with its length.
       def copy(from, to)
         while (length = from.read(4)&.unpack1("N"))
           frame = yield from.read(length)

@@ -4,9 +4,9 @@ require "penstock/producer"
 
 module Penstock
   module TestSupport
-    # Messages for what a test runs, of which it needs no producer of its own.
+    # Delivers messages for tests that need no producer of their own.
     module Delivering
-      # Returns once all are delivered.
+      # Returns once all messages are delivered.
       #
       # @param kafka [Hash]
       # @param messages [Array<Hash>]

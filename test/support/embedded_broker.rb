@@ -4,10 +4,11 @@ require "penstock/testing/cluster"
 
 module Penstock
   module TestSupport
-    # An embedded broker for all tests of a class. Included after {Consuming}: topics are made by the broker itself, which knows
-    # them at once.
+    # An embedded broker for all tests of a class. Included after {Consuming}: the broker itself creates topics, and
+    # knows them at once.
     module EmbeddedBroker
-      # Starts it with the class's first test and stops it behind the last. A class may say which topics it has from the start.
+      # Starts the broker before the class's first test and stops it after the last. A class may define the topics that
+      # exist from the start.
       module OnePerClass
         attr_reader :cluster
 

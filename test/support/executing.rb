@@ -17,8 +17,8 @@ require "penstock/serialization/deserializers"
 
 module Penstock
   module TestSupport
-    # An executor with everything around it but a poll loop: units go in, outcomes come out. What user code wants to tell goes
-    # through a pipe, for it may run in another process.
+    # Sets up an executor with everything around it except a poll loop: units are pushed, outcomes come out. The lines
+    # that user code logs go through a pipe, because it may run in another process.
     module Executing
       Topic = Struct.new(:name, :consumer, :consumer_persistence, :deserializers, :pattern, keyword_init: true) do
         def features = {}
@@ -33,7 +33,7 @@ module Penstock
         def adopted_metadata = "adopted"
       end
 
-      # Posts of workers.
+      # The mailbox to which workers post.
       class Mailbox
         def initialize = @posts = Thread::Queue.new
         def post(message) = @posts << message
@@ -43,7 +43,7 @@ module Penstock
         def shift = @posts.shift
       end
 
-      # What user code asks of a poll loop.
+      # The requests that user code makes of a poll loop.
       class Link
         attr_reader :requests, :commits
         attr_accessor :stopping
@@ -64,7 +64,7 @@ module Penstock
         end
       end
 
-      # A consumer class for one test; `log` writes a line that {#told} reads, whatever process writes it.
+      # A consumer class for one test; `log` writes a line in any process, to be read with `told`.
       def consumer(parent = BaseConsumer, &block)
         out = writer
         Class.new(parent) do
@@ -136,7 +136,7 @@ module Penstock
         Processing::Unit.new(lane, action, messages(lane, offsets, **options), offsets.last.to_i + 1, attempt, 0)
       end
 
-      # Hands a unit to the executor.
+      # Pushes a unit to the executor.
       def push(lane, unit, slot = slot(lane))
         @executor.grow(@queue.push(slot, unit))
         unit
@@ -148,7 +148,7 @@ module Penstock
         @mailbox.shift
       end
 
-      # @return [Processing::Outcome] of a unit of these offsets, which is pushed first
+      # @return [Processing::Outcome] of a unit with these offsets, which is pushed first
       def run_unit(offsets, at: lane, **options)
         push(at, unit(at, offsets, **options))
         outcome
@@ -156,7 +156,7 @@ module Penstock
 
       # @return [String] a line that user code has logged
       def told(seconds = 10)
-        assert wait_until(seconds, "word of user code") { @reader.wait_readable(0) }
+        assert wait_until(seconds, "line logged by user code") { @reader.wait_readable(0) }
         @reader.gets&.chomp
       end
 

@@ -15,17 +15,17 @@ require_relative "virtual_clock"
 
 module Penstock
   module TestSupport
-    # Lanes whose records fail and are given up, settled by the deciders as the assembly orders them.
+    # Lanes whose records fail until they are dead-lettered, settled by the deciders in the assembly's order.
     module Failing
       include Lanes
 
-      # Ports that also remember what was to be sent.
+      # Ports that also record what was to be sent.
       class Ports < Lanes::Ports
         def letters = @letters ||= []
         def dead_letter(_lane, burial) = letters << burial
       end
 
-      # What a lane's route is asked about besides.
+      # Other methods of a lane's route that are called.
       module Grouped
         def consumer_group_id = "group"
       end
@@ -42,7 +42,7 @@ module Penstock
         }
       end
 
-      # @return [Routing::Breaker] that opens when all of so many fresh records fail alike
+      # @return [Routing::Breaker] that opens when all of that many fresh records fail alike
       def breaking(after: 20, share: 1, outage_after: 3, outage_errors: [], limit: 300_000)
         Routing::Breaker.new(after, share, outage_after, outage_errors, limit)
       end
@@ -67,7 +67,8 @@ module Penstock
 
       def policy_of(lane) = (@policies ||= {}.compare_by_identity)[lane.topic] ||= Processing::Failure::Policy.new(lane.topic)
 
-      # The order of delivery.md: lost, critical, skip, breaker, dead letter, retry, advance.
+      # The deciders in the order that delivery.md documents: lost, critical, skip, breaker, dead letter, retry,
+      # advance.
       def deciders(lane)
         policy = policy_of(lane)
         settlement = Processing::Settlement
@@ -92,7 +93,7 @@ module Penstock
         Ports.new.tap { |ports| effects(lane, outcome, now).each { |effect| effect.perform(lane, ports) } }
       end
 
-      # As the worker would: with the letter, and the cursor on the blamed record.
+      # Prepares the failure as a worker would: with the letter, and the cursor on the blamed record.
       # @return [Array<Processing::Failure::Burial>]
       def fail_at(lane, unit, offset, now: 0, cursor: true)
         settled(lane, unit, error: RuntimeError.new("no"), blamed: offset, advice: advice(unit, offset), now: now,
@@ -110,8 +111,8 @@ module Penstock
         burial.acknowledged(lane).each { |effect| effect.perform(lane, Ports.new) }
       end
 
-      # Runs everything that is at hand, well.
-      # @return [Array<Array<Integer>>] offsets a unit
+      # Runs everything that is available, successfully.
+      # @return [Array<Array<Integer>>] the offsets of each unit
       def runs(lane)
         seen = []
         while lane.waiting? && (unit = lane.next_unit)
@@ -122,7 +123,7 @@ module Penstock
       end
 
       # Runs everything; records of these offsets fail.
-      # @return [Array] offset and attempt of each dead letter; offsets that were looked at
+      # @return [Array] offset and attempt of each dead letter; the offsets that were run
       def run_with_poison(lane, poison)
         now = 0
         letters = []

@@ -2,9 +2,9 @@
 
 require "penstock/producer/delivery/dry_handle"
 
-# A producer's client whose answers a test dictates: accepts `room` messages, then is full until `make_room`.
+# A producer's client whose answers a test sets: it accepts `room` messages and is then full until `make_room`.
 class FakeClient
-  # A handle that is resolved by the test.
+  # A handle that the test resolves.
   class Handle < Penstock::Producer::Delivery::DryHandle
     attr_writer :number, :done
 

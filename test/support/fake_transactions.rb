@@ -2,7 +2,7 @@
 
 require "penstock/errors"
 
-# A client of which a test says what each call about a transaction answers. Keeps which were made, in their order.
+# A client for which a test sets the answer to each call about a transaction. Records the calls in their order.
 class FakeTransactions
   Error = Penstock::KafkaError
 
@@ -38,13 +38,13 @@ class FakeTransactions
     @on_flush = nil
   end
 
-  # The next calls of this name raise these, one each; a Proc is called instead.
+  # The next calls of this name raise these errors, one each; a Proc is called instead.
   def answer(name, *answers)
     @answers[name].concat(answers)
     self
   end
 
-  # What a flush brings about.
+  # The block is called when the client flushes.
   def on_flush(&block)
     @on_flush = block
   end

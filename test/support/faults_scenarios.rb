@@ -5,20 +5,20 @@ require "penstock/native/admin"
 require_relative "ledger/scenario"
 
 module Penstock
-  # A process is killed by itself at each named point; another one goes on. Nothing is lost, records stay in order, and what runs
-  # twice is what the first had ended since the last commit that the broker has.
+  # A process kills itself at each named point while another one continues. Nothing is lost, records stay in order, and
+  # what runs twice is only what the first had ended since the last commit that the broker has.
   module FaultsScenarios
     COUNT = 1_200
     PARTITIONS = 2
     KAFKA = {"session.timeout.ms": 6_000, "heartbeat.interval.ms": 500, "auto.commit.interval.ms": 300}.freeze
     LETTERS = %i[before_dead_letter after_dead_letter_ack].freeze
-    # The nth time, so that something has been done and something is under way.
+    # At the nth time, so that some work is done and some is in progress.
     POINTS = {before_take: 6, after_take: 6, before_unit: 12, after_unit: 12, before_commit: 3, after_commit_sent: 3,
               after_commit_ack: 3, before_dead_letter: 2, after_dead_letter_ack: 2, before_answer_revoke: 1}.freeze
 
     def self.add_to(tests, points = POINTS.keys)
       points.each do |point|
-        tests.test "kill -9 at #{point}: nothing lost, in order, and no more twice than was done since the last commit" do
+        tests.test "kill -9 at #{point}: nothing lost, in order, and only what was done since the last commit runs twice" do
           killed_at(point, POINTS.fetch(point))
         end
       end
@@ -54,7 +54,8 @@ module Penstock
       @scenario.start(faults: faults, kafka: KAFKA, work_ms: 1, max_messages: 20, dead_letters: @dead)
     end
 
-    # Started together, the group could deal the partitions out once and for all: then nobody is asked to give one back.
+    # If they were started together, the group could assign the partitions once and for all: then no member is asked to
+    # revoke one.
     def start_beside(first)
       PARTITIONS.times { |partition| @scenario.wait_for(first, "E") { |entry| entry.lane.last == partition } }
       start
@@ -67,7 +68,7 @@ module Penstock
       admin&.close
     end
 
-    # Records that fail for good never end: they must be in the dead letters instead.
+    # Records that fail permanently never end: they must be among the dead letters instead.
     def produce(point)
       @scenario.produce(COUNT / 2)
       poison if LETTERS.include?(point)
@@ -111,7 +112,7 @@ module Penstock
       assert_empty journal.lost(@scenario.produced) - poisoned, point
       assert_empty journal.out_of_order.first(5)
       journal.duplicates.each do |entry|
-        assert_operator entry.offset, :>=, committed.fetch(entry.lane), "#{entry.lane.join("/")}: committed, and run again"
+        assert_operator entry.offset, :>=, committed.fetch(entry.lane), "#{entry.lane.join("/")}: run again although committed"
       end
       assert_operator journal.duplicates.size, :<=, first.entries.count { |entry| entry.kind == "E" }
     end

@@ -7,7 +7,7 @@ module Penstock
     module FreePort
       module_function
 
-      # Ports that nobody listens on now. All are held at once, so that they differ.
+      # Ports on which nobody listens now. All are bound at the same time, so that they differ.
       #
       # @return [Array<Integer>]
       def take(count = 1)

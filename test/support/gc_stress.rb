@@ -4,8 +4,8 @@ require_relative "test_case"
 
 module Penstock
   module TestSupport
-    # Every allocation of a test runs a collection (minor ones: a full one each time would take hours), and objects are
-    # moved before and after each test, so that a reference the C code forgot to mark or to update is found.
+    # Every allocation of a test runs a collection (minor ones: full ones would take hours), and objects are moved
+    # before and after each test. This finds a reference that the C code forgot to mark or to update.
     module GcStress
       MINOR_AT_EVERY_ALLOCATION = 1
 

@@ -6,8 +6,9 @@ require "tmpdir"
 
 module Penstock
   module TestSupport
-    # An authority, a broker's certificate for 127.0.0.1 and a client's, and a second authority that signed none of them. Made
-    # anew for each run in a temporary folder, which {#remove} takes away; valid for an hour.
+    # Makes an authority, a broker's certificate for 127.0.0.1 and a client's, and a second authority that signed
+    # neither. They are made again for each run, in a temporary folder that {#remove} deletes, and are valid for an
+    # hour.
     class KafkaCertificates
       VALID_S = 3_600
       KEY_PASSWORD = "canary-of-the-key-7c1d"

@@ -13,9 +13,10 @@ require_relative "wait"
 
 module Penstock
   module TestSupport
-    # Three real brokers (replication 3, two in sync) from the jars of KAFKA_HOME, each behind a fault proxy, and Kafka's own
-    # admin client to look at them. Made for one test run, it never outlives that: a watchdog kills what is left when the run
-    # has gone. Made by `bin/kafka start --brokers 3` it stays until `bin/kafka stop`. Any thread may use it.
+    # Three real brokers (replication 3, two in sync) from the jars of KAFKA_HOME, with a fault proxy in front of each,
+    # and Kafka's own admin client to inspect them. One that a test run makes never outlives the run: a watchdog kills
+    # what is left when the run has ended. One that `bin/kafka start --brokers 3` makes stays until `bin/kafka stop`.
+    # Any thread may use it.
     class KafkaCluster
       include Wait
       include ClusterLeaders
@@ -29,21 +30,21 @@ module Penstock
       attr_reader :proxy
       # @return [Hash{Integer => ClusterNode}]
       attr_reader :nodes
-      # @return [String] where data and logs are
+      # @return [String] folder of data and logs
       attr_reader :folder
 
-      # @return [String, nil] KAFKA_HOME, or the folder that lies beside the repository
+      # @return [String, nil] KAFKA_HOME, or the folder next to the repository
       def self.home
         beside = File.expand_path("../../../shared/kafka", __dir__)
         given = ENV.fetch("KAFKA_HOME", File.directory?(beside) ? beside : "")
         given unless given.empty?
       end
 
-      # @return [String, nil] why there can't be one here
+      # @return [String, nil] why no cluster can run here
       def self.obstacle(home = self.home) = ClusterTools.obstacle(home)
 
       # @param name [String] of its folder below tmp
-      # @return [KafkaCluster, nil] one that was started by another process
+      # @return [KafkaCluster, nil] one that another process has started
       def self.attach(name = "cluster")
         state = ClusterState.load(File.join(ROOT, "kafka-#{name}"))
         new(name: name, state: state) if state
@@ -67,17 +68,17 @@ module Penstock
         @lock = Monitor.new
       end
 
-      # For the environment of processes that are to end with this cluster.
+      # For the environment of processes that are to end together with this cluster.
       # @return [Hash{String => String}]
       def env = {MARK => @mark}
 
-      # Where clients begin: behind the fault proxy.
+      # Bootstrap servers for clients: the fault proxies.
       def bootstrap_servers = @nodes.values.map { |node| "127.0.0.1:#{node.ports.fetch(:public)}" }.join(",")
 
-      # The brokers themselves, for whoever wants to know what is true.
+      # The brokers themselves, for a check that must not go through the proxies.
       def direct_servers = @nodes.values.map { |node| "127.0.0.1:#{node.ports.fetch(:internal)}" }.join(",")
 
-      # Starts all of it, and returns when every broker knows the others.
+      # Starts everything, and returns when every broker knows the others.
       def start
         obstacle = self.class.obstacle(@home)
         raise Error, "Kafka can't be started: #{obstacle}" if obstacle
@@ -94,31 +95,33 @@ module Penstock
         self
       end
 
-      # What went away comes back; returns when it answers.
+      # Starts a broker again; returns when it answers.
       def start_node(id)
         launch(nodes.fetch(id)).await
       end
 
-      # In order: its leaders move first.
+      # Stops a broker in order: its leaders move first.
       def stop_node(id) = nodes.fetch(id).stop
 
-      # kill -9. Its port may take connections for some ms after that, which the proxy must not take for a broker that is back.
+      # Kills a broker with SIGKILL. Its port may accept connections for some ms after that; the proxy must not take
+      # them for a broker that has started again.
       def kill(id)
         nodes.fetch(id).kill
-        wait_until(10, "the end of broker #{id}'s port") { ServerPorts.free?(nodes.fetch(id).ports.fetch(:client)) }
+        wait_until(10, "end of broker #{id}'s listener") { ServerPorts.free?(nodes.fetch(id).ports.fetch(:client)) }
         proxy.link(id, mode: :waiting)
       end
 
       def freeze_node(id) = nodes.fetch(id).suspend
       def thaw(id) = nodes.fetch(id).resume
 
-      # In order; returns when it is back.
+      # Restarts a broker in order; returns when it answers again.
       def restart(id)
         stop_node(id)
         start_node(id)
       end
 
-      # All brokers run, all replicas are in sync, nothing is in the way, leaders are where they were meant to be.
+      # Returns when all brokers run, all replicas are in sync, no fault is set, and leaders are where they were placed
+      # at first.
       def heal(seconds = 90)
         proxy.clear
         nodes.each_key { |id| thaw(id) }
@@ -149,7 +152,7 @@ module Penstock
       # @return [Hash{Integer => Symbol}] :running, :frozen or :down
       def states = nodes.transform_values(&:state)
 
-      # Lets go of the cluster without ending it.
+      # Detaches from the cluster without ending it.
       def detach
         @lock.synchronize { @agent = @agent&.close }
         proxy.disconnect
@@ -169,7 +172,7 @@ module Penstock
 
       private
 
-      # Controllers that are just back may not answer in time.
+      # Controllers that have just started may not answer in time.
       def elect_again(seconds)
         error = nil
         wait_until(seconds, "the election of leaders", state: -> { error }, every: 0.5) do

@@ -6,7 +6,7 @@ require_relative "kafka_server"
 
 module Penstock
   module TestSupport
-    # bin/kafka: real brokers for development, from the jars of KAFKA_HOME; one, or a cluster.
+    # bin/kafka: real brokers for development, from the jars of KAFKA_HOME; one broker, or a cluster.
     class KafkaCommand
       USAGE = "Usage: bin/kafka start|stop|status [--port N] [--home DIR] [--keep]"
       ERRORS = [KafkaServer::Error, KafkaCluster::Error, ClusterTools::Error, ClusterAgent::Error, FaultProxy::Error,

@@ -8,7 +8,7 @@ module Penstock
 
       # @param port [Integer] of the plaintext listener
       # @param listeners [Array<Listener>] further ones, for instance SASL_SSL
-      # @param extra [Hash{String => Object}] wins over everything else
+      # @param extra [Hash{String => Object}] overrides everything else
       def initialize(port:, controller_port:, data:, listeners: [], extra: {})
         @controller_port = controller_port
         @data = data
@@ -61,8 +61,8 @@ module Penstock
         }
       end
 
-      # A test group starts at once and may have short sessions; internal topics stay small, as each of their partitions
-      # costs files and start-up time. Nothing is deleted for its age: records of tests say what they like of their time.
+      # A test group starts at once and may have short sessions. Internal topics stay small, as each of their partitions
+      # costs files and start-up time. Nothing is deleted for its age, because records of tests may have any timestamp.
       def quick
         {
           "group.initial.rebalance.delay.ms" => 0,

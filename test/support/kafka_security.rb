@@ -6,8 +6,8 @@ require_relative "kafka_server"
 
 module Penstock
   module TestSupport
-    # A real broker with four listeners: plain text, SCRAM-SHA-512 over TLS, TLS with a client certificate (mTLS), and OAUTHBEARER
-    # with tokens nobody signed. One user; certificates of its own. Who starts it stops it.
+    # A real broker with four listeners: plain text, SCRAM-SHA-512 over TLS, TLS with a client certificate (mTLS), and
+    # OAUTHBEARER with unsigned tokens. One user; certificates of its own. The test that starts it stops it.
     class KafkaSecurity
       USER = "app"
       PASSWORD = "canary-of-the-password-5e2a"
@@ -29,7 +29,7 @@ module Penstock
         @certificates.remove
       end
 
-      # A user, new or old, gets a password, as an administrator sets it.
+      # Sets the password of a user, new or existing, as an administrator does.
       def set_password(user, password)
         command = ["java", "-Xmx128m", "-XX:TieredStopAtLevel=1", "-cp", File.join(KafkaServer.home, "libs/*"),
           "kafka.admin.ConfigCommand", "--bootstrap-server", @server.bootstrap_servers, "--alter", "--entity-type", "users",

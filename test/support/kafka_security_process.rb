@@ -8,7 +8,8 @@ require_relative "wait"
 
 module Penstock
   module TestSupport
-    # The application of kafka_security_worker.rb in a process of its own: what it logs and what arrived. Ended by pid.
+    # Runs the application of kafka_security_worker.rb in a process of its own and reads its log and the payloads that
+    # arrived. Ended by pid.
     class KafkaSecurityProcess
       include Wait
 
@@ -28,11 +29,11 @@ module Penstock
       # @return [String] everything it has written
       def log = File.exist?(@log) ? File.read(@log) : ""
 
-      # @return [Array<String>] what an operator sees by default: no debug lines
+      # @return [Array<String>] the log that an operator sees by default: no debug lines
       def lines = log.lines.grep_v(/ DEBUG -- /)
 
-      # @return [Array<String>] warnings and worse.
-      # What a busy machine adds is none: a turn that took long, and what is said again half a minute later.
+      # @return [Array<String>] warnings and worse, without those that only a busy machine causes: a long turn, and
+      #   messages that are repeated every half minute
       SAID_LATER = /a turn of the poll loop took|no partition yet after|times since the last line/
       private_constant :SAID_LATER
 
@@ -61,7 +62,7 @@ module Penstock
         @status
       end
 
-      # Ends what still runs and removes its files.
+      # Ends the process if it still runs, and removes its files.
       def close
         if running?
           ::Process.kill(:KILL, @pid)

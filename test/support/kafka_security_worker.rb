@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# An ordinary application in a process of its own: it forwards what it consumes from one topic to another, and consumes that too.
-# What arrives there is written to a file, a line a record. What it is to do comes in PENSTOCK_PLAN as JSON.
+# An ordinary application in a process of its own: it forwards what it consumes from one topic to another, and consumes
+# that one too. It writes each record that arrives there as a line of a file. Its plan comes in PENSTOCK_PLAN as JSON.
 
 require "json"
 require "penstock"
@@ -20,14 +20,14 @@ module Forwarding
     end
   end
 
-  # Writes down what it consumes.
+  # Records what it consumes in the file.
   class Arrive < Penstock::BaseConsumer
     def consume
       messages.each { |message| Forwarding.write(message.raw_payload) }
     end
   end
 
-  # Gives tokens nobody signed, which a broker for tests takes.
+  # Returns unsigned tokens, which a broker for tests accepts.
   class Tokens
     LIFE_S = 5
 

@@ -11,14 +11,14 @@ require_relative "wait"
 module Penstock
   module TestSupport
     # One real Kafka broker from the jars of KAFKA_HOME, in a process and a folder of its own. It outlives the process
-    # that started it; who starts it stops it. The state file names the process by pid *and* start time, so that a pid
-    # which somebody else got since is never signalled.
+    # that started it; the caller that starts it stops it. The state file names the process by pid *and* start time, so
+    # that a pid which another process got since is never signalled.
     class KafkaServer
       START_SECONDS = 120
       STOP_SECONDS = 20
-      # The broker runs as users run it, so that figures measured against it mean something. For a run of tests it starts in
-      # half the time, and half the work, without the compiler that pays off after minutes; a tool that lives for a second
-      # is started the cheapest way.
+      # By default the broker runs as users run it, so that measurements against it are meaningful. For a test run it is
+      # started without the compiler that pays off only after minutes: half the start-up time, half the work. A tool
+      # that runs for a second is started in the cheapest way.
       BROKER_JVM = %w[-Xms256m -Xmx768m].freeze
       TEST_JVM = [*BROKER_JVM, "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"].freeze
       QUICK_JVM = %w[-Xmx128m -XX:+UseSerialGC -XX:TieredStopAtLevel=1].freeze
@@ -27,7 +27,7 @@ module Penstock
 
       attr_reader :port, :data
 
-      # @return [String, nil] a folder with Kafka's jars: KAFKA_HOME, or the one that stands beside the repository
+      # @return [String, nil] a folder with Kafka's jars: KAFKA_HOME, or the one next to the repository
       def self.home
         beside = File.expand_path("../../../shared/kafka", __dir__)
         given = ENV.fetch("KAFKA_HOME", File.directory?(beside) ? beside : "")
@@ -54,11 +54,11 @@ module Penstock
         end
       end
 
-      # @param owner [Integer, nil] the process that the broker is for; without one it stays until somebody stops it
-      # @param listeners [Array<KafkaProperties::Listener>] beside the plaintext one
+      # @param owner [Integer, nil] the process that the broker is for; without one it runs until somebody stops it
+      # @param listeners [Array<KafkaProperties::Listener>] in addition to the plaintext one
       # @param extra [Hash{String => Object}] properties of the broker
-      # @param format [Array<String>] more arguments for the formatting of its folder, as `--add-scram`
-      # @param jvm [Array<String>] how the broker's Java is started
+      # @param format [Array<String>] more arguments for the command that formats its folder, for example `--add-scram`
+      # @param jvm [Array<String>] options with which the broker's Java is started
       def initialize(port: FreePort.take.first, home: self.class.home, data: nil, owner: nil, listeners: [], extra: {},
         format: [], jvm: BROKER_JVM)
         @port = port
@@ -75,13 +75,13 @@ module Penstock
         "127.0.0.1:#{@port}"
       end
 
-      # Starts and returns when the broker answers; does nothing when it already runs.
+      # Starts the broker and returns when it answers; does nothing when it already runs.
       def start
         return self if running?
 
         obstacle = self.class.obstacle(@home)
         raise Error, "Kafka can't be started: #{obstacle}" if obstacle
-        raise Error, "port #{@port} is taken by somebody else" if listening?
+        raise Error, "port #{@port} is used by another process" if listening?
 
         prepare
         write_state(spawn_java("kafka.Kafka", properties_path, jvm: @jvm))
@@ -101,7 +101,7 @@ module Penstock
         self
       end
 
-      # For tests of broker failures: no farewell to anybody.
+      # Kills the broker without a shutdown, for tests of broker failures.
       def kill
         pid = running_pid
         kill_hard(pid) if pid
@@ -124,7 +124,7 @@ module Penstock
         kept["pid"] if kept["pid"] && started_at(kept["pid"]) == kept["started"]
       end
 
-      # Whether the process it was started for has gone.
+      # Whether the process that it was started for has ended.
       def orphan?
         state.key?("owner") && started_at(state["owner"]) != state["owner_started"]
       end
@@ -140,7 +140,7 @@ module Penstock
         File.write(properties_path, properties)
         return if File.exist?(File.join(@data, "logs/meta.properties"))
 
-        id = SecureRandom.urlsafe_base64(16).sub(/\A-/, "A") # what begins with a dash is taken for an option
+        id = SecureRandom.urlsafe_base64(16).sub(/\A-/, "A") # an id that begins with a dash is taken for an option
         pid = spawn_java("kafka.tools.StorageTool", "format", "-t", id, "-c", properties_path, *@format,
           jvm: QUICK_JVM)
         _, status = ::Process.wait2(pid)
@@ -153,13 +153,13 @@ module Penstock
           listeners: @listeners, extra: @extra).to_s
       end
 
-      # A group of its own: Ctrl-C on a test run is for the run, which then stops the broker itself.
+      # A process group of its own: Ctrl-C goes to the test run only, which then stops the broker itself.
       def spawn_java(main, *arguments, jvm:)
         ::Process.spawn("java", *jvm, *log_option, "-cp", File.join(@home, "libs/*"), main, *arguments,
           :in => File::NULL, %i[out err] => [log_path, "a"], :pgroup => true)
       end
 
-      # A folder of jars alone has the first, a whole Kafka one of the others.
+      # A folder with only jars has the first file, a whole Kafka installation one of the others.
       def log_option
         path = %w[log4j2.properties config/log4j2.yaml config/log4j2.properties].map { |name| File.join(@home, name) }
           .find { |candidate| File.exist?(candidate) }
@@ -176,7 +176,7 @@ module Penstock
         end
       end
 
-      # ApiVersions, version 0: the first thing a client asks. A broker that answers serves clients.
+      # Sends ApiVersions, version 0: the first request of a client. A broker that answers serves clients.
       def answers_api_versions?(socket)
         body = [18, 0, 1, 4, "test"].pack("s>s>l>s>a4")
         socket.write([body.bytesize].pack("l>") + body)
@@ -203,7 +203,8 @@ module Penstock
         nil
       end
 
-      # Field 22 of stat, counted after the command's closing parenthesis; nil for a process that is gone or a zombie.
+      # Field 22 of stat, counted after the command's closing parenthesis; nil for a process that has ended or is a
+      # zombie.
       def started_at(pid)
         fields = File.read("/proc/#{pid}/stat").rpartition(") ").last.split
         fields[19] unless fields[0] == "Z"
@@ -216,7 +217,7 @@ module Penstock
         File.write(state_path, JSON.generate(pid: pid, started: started_at(pid), port: @port, **owner))
       end
 
-      # What write_state wrote; nothing when there is no broker.
+      # The state that write_state wrote; empty when there is no broker.
       def state
         JSON.parse(File.read(state_path))
       rescue Errno::ENOENT, JSON::ParserError

@@ -8,9 +8,9 @@ require_relative "wait"
 
 module Penstock
   module TestSupport
-    # A consumer whose records may kill the process it runs in, and the supervisor that starts it again each time. The consumer
-    # writes down what begins and ends, one write a line, so that nothing of it is lost with the process. Ends only processes it
-    # started, by pid.
+    # A consumer whose records may kill the process it runs in, and the supervisor that starts it again each time. The
+    # consumer records what begins and ends, one write per line, so that nothing of it is lost with the process. Ends
+    # only processes that it started, by pid.
     class Killers
       include Wait
 
@@ -28,16 +28,16 @@ module Penstock
         @lives = 0
       end
 
-      # Starts it until the block is true, at most so often.
-      # @yield whether the end is reached; asked as long as a process runs
+      # Starts the consumer until the block is true, at most that many times.
+      # @yield whether the end is reached; called while a process runs
       def run(most, seconds: 30)
         most.times do
           start
-          wait_until(seconds, "the end of life #{@lives}, or of the test", state: -> { tail }) { ended? || yield }
+          wait_until(seconds, "the end of life #{@lives} or of the test", state: -> { tail }) { ended? || yield }
           next unless alive?
           return stop
         end
-        raise "life #{@lives} has ended and it isn't over:\n#{tail}"
+        raise "life #{@lives} has ended before the test's end was reached:\n#{tail}"
       end
 
       def start

@@ -7,7 +7,7 @@ require "penstock/processing/lane"
 
 module Penstock
   module TestSupport
-    # Lanes and batches made of plain values, for tests of what decides about them.
+    # Lanes and batches made of plain values, for tests of the stages that decide about them.
     module Lanes
       Route = Struct.new(:name, :max_messages, :manual, :pause, :deserializers, :initial_offset, :features,
         keyword_init: true) do
@@ -21,7 +21,7 @@ module Penstock
       Pause = Struct.new(:timeout, :max_timeout, :exponential)
       Raw = Struct.new(:payload, :key, :headers)
 
-      # Ports that only remember.
+      # Ports that only record calls.
       class Ports
         attr_reader :events, :seeks, :stops
 

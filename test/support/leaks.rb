@@ -4,10 +4,11 @@ require_relative "wait"
 
 module Penstock
   module TestSupport
-    # What a test could leave behind: Ruby threads, file descriptors, child processes, native handles' threads.
-    # A snapshot is taken before and compared after; what is new must be gone within a grace period.
+    # Finds resources that a test doesn't release: Ruby threads, file descriptors, child processes, threads of native
+    # handles. A snapshot is taken before the test and compared after it; what is new must disappear within a grace
+    # period.
     class Leaks
-      # Handles that were left to the collector are taken down by a thread of their own, which may take seconds.
+      # A thread of their own closes the handles that the garbage collector finds, which may take seconds.
       GRACE_SECONDS = 4
 
       def self.snapshot
@@ -21,7 +22,7 @@ module Penstock
         @native = native_threads
       end
 
-      # @return [Array<String>] one line a leak; empty when all is as before
+      # @return [Array<String>] one line per leak; empty when all is as before
       def found(grace_seconds = GRACE_SECONDS)
         Wait.wait_until(grace_seconds, every: 0.01) { clean? }
         []
@@ -42,7 +43,7 @@ module Penstock
           native_leaks
       end
 
-      # Timeout keeps one thread for ever; it is Ruby's, not ours.
+      # Timeout keeps one thread forever; it is Ruby's, not ours.
       def threads
         Thread.list.reject { |thread| thread.name.to_s.start_with?("Timeout") }
       end

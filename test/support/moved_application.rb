@@ -4,8 +4,8 @@ require "json"
 require "logger"
 require "stringio"
 
-# What a Rails application's `karafka.rb` grows into over years, after its constants were renamed and what is refused was taken
-# out: everything the migration page says is the same.
+# The `karafka.rb` of a Rails application that has grown over years, after its constants were renamed and what Penstock
+# refuses was removed: it contains everything that the migration page declares to be the same.
 module MovedApplication
   class Json
     def call(message) = message.raw_payload && JSON.parse(message.raw_payload)

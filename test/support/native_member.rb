@@ -7,8 +7,8 @@ require_relative "wait"
 
 module Penstock
   module TestSupport
-    # The smallest poll loop over a native consumer: answers rebalances (or leaves them to the test), takes what is
-    # ready and remembers what came. Turned by the test's own thread; ends with {#close}.
+    # The smallest poll loop over a native consumer: it answers rebalances (or leaves them to the test), takes what is
+    # ready and records what it received. The test's own thread turns it; it ends with {#close}.
     class NativeMember
       PROPERTIES = {
         "group.id" => "group", "auto.offset.reset" => "earliest", "enable.auto.commit" => "false",
@@ -23,7 +23,7 @@ module Penstock
       attr_reader :lanes
       # @return [Array<Array>] every event, in order
       attr_reader :events
-      # @return [Hash{(String, Integer)=>Array<Integer>}] offsets in the order they came
+      # @return [Hash{(String, Integer)=>Array<Integer>}] offsets in the order in which they arrived
       attr_reader :offsets
       # @return [Hash{(String, Integer)=>Array<Batch>}]
       attr_reader :batches
@@ -53,7 +53,7 @@ module Penstock
 
       attr_accessor :answers, :takes
 
-      # One round; waits at most `wait_ms` for something to do.
+      # One turn; waits at most `wait_ms` for something to do.
       def turn(wait_ms = 20)
         @consumer.wait(wait_ms)
         while (event = @consumer.poll_event)
@@ -63,7 +63,7 @@ module Penstock
         take if @takes
       end
 
-      # Turns until the block answers something true.
+      # Turns until the block returns something true.
       def turn_until(deadline = 10, what = nil)
         limit = now + (deadline * Wait::TIME_FACTOR)
         until (value = yield)
@@ -79,7 +79,7 @@ module Penstock
         turn while now < limit
       end
 
-      # The oldest event of the kind that the block accepts; turned for until it comes.
+      # The oldest event of the kind that the block accepts; turns until there is one.
       def await_event(kind, deadline = 10)
         turn_until(deadline, "#{kind} event") { @events.find { |event| event.first == kind } }
       end
@@ -152,11 +152,11 @@ module Penstock
       end
     end
 
-    # A mock cluster a class, a topic a test, members that are closed in teardown.
+    # A mock cluster per class, a topic per test, members that teardown closes.
     module NativeCluster
       def self.included(base)
         base.extend(ClassMethods)
-        base.leaks_checked_per_class "the cluster's sockets come and go with their clients"
+        base.leaks_checked_per_class "the cluster's sockets open and close with their clients"
       end
 
       module ClassMethods
@@ -169,7 +169,7 @@ module Penstock
           await_threads
         end
 
-        # The cluster's threads are counted when they run, which may be in the middle of the first test.
+        # The cluster's threads are counted once they run, which may be in the middle of the first test.
         def await_threads
           counts = []
           Wait.wait_until(5, every: 0.01) { (counts << Native.thread_count).last(10).uniq.one? && counts.size >= 10 }

@@ -6,7 +6,8 @@ require_relative "wait"
 
 module Penstock
   module TestSupport
-    # Native producers for tests: on a mock cluster of their own, or where nobody listens. All are closed at teardown.
+    # Native producers for tests, on a mock cluster of their own or on a port where nobody listens. Teardown closes them
+    # all.
     module NativeProducing
       NOBODY = "127.0.0.1:1"
 
@@ -34,7 +35,7 @@ module Penstock
         producer_on(cluster.bootstrap_servers, **properties)
       end
 
-      # Where nothing ever arrives.
+      # A producer without a broker: nothing is ever delivered.
       def stranded_producer(**properties)
         producer_on(NOBODY, **properties)
       end

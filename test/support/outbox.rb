@@ -12,15 +12,15 @@ require "penstock/outbox/relay"
 require "penstock/outbox/settings"
 require "penstock/outbox/store"
 
-# Active Record's own constants, loaded before a test counts what is open.
+# Active Record's own constants, loaded before a test counts open resources.
 ActiveRecord.eager_load!
 
 module Penstock
   module TestSupport
-    # A table, what writes to it, and relays whose producer is a {Log}. Included by classes that say in `before_all` which
-    # database it is.
+    # A table, a writer, and relays whose producer is a {Log}. Included by classes that set the database in
+    # `before_all`.
     module Outbox
-      # A file of SQLite for all tests of a class.
+      # An SQLite file for all tests of a class.
       module OnSQLite
         def self.extended(tests) = tests.leaks_checked_per_class("the pool's connections stay open between tests")
 
@@ -35,11 +35,11 @@ module Penstock
         end
       end
 
-      # A producer that keeps what it is sent, in order, and answers as it is told.
+      # A producer that keeps what it is sent, in order, and answers as the test sets.
       class Log
         Report = Struct.new(:error)
 
-        # A delivery that is decided when it is waited for.
+        # A delivery whose outcome is decided when it is waited for.
         Handle = Struct.new(:log, :message) do
           def wait(**) = Report.new(log.decide(message))
         end
@@ -64,7 +64,7 @@ module Penstock
           Handle.new(self, message)
         end
 
-        # What the broker makes of it.
+        # The broker's answer to the message.
         def decide(message)
           answer.call(message).tap { |error| stored << message unless error }
         end
@@ -77,7 +77,7 @@ module Penstock
         def payloads = stored.map { |message| message[:payload] }
       end
 
-      # A clock that stands still until it is moved.
+      # A clock that stops until it is moved.
       class Clock < Penstock::Clock
         attr_accessor :wall_ms, :monotonic_ms
 
@@ -121,7 +121,7 @@ module Penstock
         use
       end
 
-      # Takes settings, for all that is made from here on.
+      # Sets settings for everything that is made from now on.
       def use(**options)
         @settings = Penstock::Outbox::Settings.new
         options.each { |name, value| @settings.public_send(:"#{name}=", value) }
@@ -146,7 +146,7 @@ module Penstock
         end
       end
 
-      # Payload => state, of what is in the table.
+      # Payload => state, for the rows of the table.
       def states
         @database.rows.order(:id).pluck(:payload, :state).to_h
       end

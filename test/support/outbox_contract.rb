@@ -5,13 +5,13 @@ require_relative "shared_tests"
 
 module Penstock
   module TestSupport
-    # What the outbox promises on every database. Included by a class that says in `before_all` which it is.
+    # The outbox's guarantees on every database. Included by a class that sets the database in `before_all`.
     module OutboxContract
       include Outbox
 
       extend SharedTests
 
-      test "a message is put in with the transaction, and with it only" do
+      test "a message is stored with its transaction, and only with it" do
         ActiveRecord::Base.transaction do
           @writer.enqueue([{topic: "orders", payload: "undone", key: "1"}])
           raise ActiveRecord::Rollback
@@ -22,7 +22,7 @@ module Penstock
         assert_equal ["kept"], @log.payloads
       end
 
-      test "a savepoint that is rolled back takes its messages with it" do
+      test "a savepoint that is rolled back removes its messages" do
         ActiveRecord::Base.transaction do
           @writer.enqueue([{topic: "orders", payload: "1", key: "k"}])
           ActiveRecord::Base.transaction(requires_new: true) do
@@ -36,7 +36,7 @@ module Penstock
         assert_equal %w[1 2], @log.payloads
       end
 
-      test "what comes out is what was put in, byte by byte" do
+      test "a message is delivered as it was stored, byte by byte" do
         message = {topic: "orders", payload: "\x00\xFF".b, key: "\xFE".b, partition: 3, timestamp: 1_600_000_000_000,
                    headers: {"text" => "ü", "bytes" => "\xFD".b, "none" => nil, "two" => %w[a b]}}
         id = ActiveRecord::Base.transaction { @writer.enqueue([message]).first }
@@ -48,7 +48,7 @@ module Penstock
           [sent.except(:headers), sent[:headers].transform_values { |value| Array(value).map(&:b) }]
       end
 
-      test "messages put in together are put in all or none, in their order" do
+      test "of a list of messages all or none are stored, in their order" do
         error = assert_raises(Penstock::MessageInvalidError) do
           ActiveRecord::Base.transaction { @writer.enqueue([{topic: "a", payload: "1"}, {topic: "a b", payload: 2}]) }
         end
@@ -59,7 +59,7 @@ module Penstock
         assert_equal %w[1 2 3], states.keys
       end
 
-      test "outside of a transaction is an error, unless it is allowed" do
+      test "a message outside of a transaction is an error, unless that is allowed" do
         error = assert_raises(Penstock::MessageInvalidError) { @writer.enqueue([{topic: "a b", payload: "1"}]) }
         use(require_transaction: false)
         @writer.enqueue([{topic: "a", payload: "1", key: "k"}])
@@ -77,12 +77,12 @@ module Penstock
         @clock.pass(1_000)
 
         assert_equal({"1" => "sent", "2" => "sent"}, kept)
-        assert_equal 0, relay.drain, "what is sent isn't sent again"
+        assert_equal 0, relay.drain, "a row that was sent isn't sent again"
         assert_equal 0, @store.purge(@clock.wall_ms - 2_000)
         assert_equal 2, @store.purge(@clock.wall_ms)
       end
 
-      test "one row of a key is in flight at most, other keys go beside it" do
+      test "at most one row of a key is in flight; other keys are sent at the same time" do
         flying = Hash.new(0)
         most = Hash.new(0)
         @log.at_send = ->(message) { most[message[:key]] = [most[message[:key]], flying[message[:key]] += 1].max }
@@ -95,7 +95,7 @@ module Penstock
         assert_equal %w[1 4 2 5 3], @log.payloads
       end
 
-      test "a row that is refused is parked, holds its key, and lets the others go" do
+      test "a refused row is parked and holds its key; other keys continue" do
         @log.answer = ->(message) { refused if message[:payload] == "poison" }
         put("1", "poison", "2", "3")
         put("4", key: "other")
@@ -107,7 +107,7 @@ module Penstock
         assert_equal ["orders", 1, 1_000], parked.payload.values_at(:topic, :attempt, :retry_in_ms)
       end
 
-      test "what comes behind a parked row is held too, and all of it goes on in its order" do
+      test "rows after a parked row are held too, and all are sent in order later" do
         @log.answer = ->(message) { refused if message[:payload] == "poison" }
         put("poison", "1")
         relay.drain
@@ -124,7 +124,7 @@ module Penstock
         assert_empty states
       end
 
-      test "a parked row is tried behind longer and longer times" do
+      test "a parked row is tried again after longer and longer waits" do
         @log.answer = ->(_message) { refused }
         put("poison")
         attempts = Array.new(60) do
@@ -137,7 +137,7 @@ module Penstock
         assert_equal 5, attempts.last, "at 0, 1, 3, 7, 15 seconds"
       end
 
-      test "by the other policy a refused row is set aside in the end, and its key goes on" do
+      test "with `set_aside` a refused row is set aside in the end, and its key continues" do
         use(on_refusal: :set_aside, max_attempts: 2)
         @log.answer = ->(message) { refused if message[:payload] == "poison" }
         put("poison", "1", "2")
@@ -150,7 +150,7 @@ module Penstock
         assert_equal [2], told("outbox.set_aside").map { |event| event[:attempt] }
       end
 
-      test "what is set aside is sent when somebody says so, or discarded" do
+      test "a row that was set aside is sent on request, or discarded" do
         use(on_refusal: :set_aside, max_attempts: 1)
         @log.answer = ->(_message) { refused }
         first, second = put("1", "2")
@@ -164,7 +164,7 @@ module Penstock
         assert_empty states
       end
 
-      test "a parked row that is discarded lets go of what it held; one that is retried needn't wait" do
+      test "a parked row that is discarded releases the rows it held; one that is retried doesn't wait" do
         @log.answer = ->(message) { refused if message[:payload].start_with?("poison") }
         gone, = put("poison1", "1")
         kept, = put("poison2", "2", key: "other")
@@ -178,7 +178,7 @@ module Penstock
         assert_operator @log.payloads.index("poison2"), :<, @log.payloads.index("2")
       end
 
-      test "rows that are held behind a row somebody deleted go on" do
+      test "rows held by a row that somebody deleted are released" do
         @log.answer = ->(message) { refused if message[:payload] == "poison" }
         poison, = put("poison", "1")
         relay.drain
@@ -188,7 +188,7 @@ module Penstock
         assert_equal ["1"], @log.payloads
       end
 
-      test "a clock that went back parks nothing for ever" do
+      test "a clock that is set back parks no row forever" do
         @log.answer = ->(_message) { refused }
         put("1")
         relay.drain
@@ -199,7 +199,7 @@ module Penstock
         assert_equal ["1"], @log.payloads
       end
 
-      test "while the cluster is out no row changes" do
+      test "no row changes while the cluster is unreachable" do
         @log.answer = ->(_message) { refused(:msg_timed_out) }
         put("1", "2")
         error = assert_raises(Penstock::KafkaError) { relay.drain }
@@ -208,7 +208,7 @@ module Penstock
         assert_equal({"1" => "ready", "2" => "ready"}, states)
       end
 
-      test "while a part of the cluster is out its rows are parked, without being counted, and the others go on" do
+      test "while a part of the cluster is unreachable its rows are parked without counting an attempt, the others continue" do
         @log.answer = ->(message) { refused(:msg_timed_out) if message[:key] == "k" }
         put("1", "2")
         put("3", key: "other")
@@ -223,7 +223,7 @@ module Penstock
         assert_equal %w[3 1 2], @log.payloads
       end
 
-      test "rows for a topic that is missing cost one try, and are never set aside" do
+      test "rows for a missing topic cost one attempt, and are never set aside" do
         use(on_refusal: :set_aside, max_attempts: 1)
         @log.answer = ->(message) { refused(:unknown_topic_or_part) if message[:topic] == "missing" }
         one = relay
@@ -237,7 +237,7 @@ module Penstock
         assert_equal({"0" => "parked", "1" => "parked"}, states)
       end
 
-      test "a backlog larger than a turn goes out in order" do
+      test "a backlog larger than a turn is sent in order" do
         use(batch_size: 3)
         put(*Array.new(10) { |number| "a#{number}" }, key: "a")
         put(*Array.new(10) { |number| "b#{number}" }, key: "b")
@@ -247,7 +247,7 @@ module Penstock
         assert_equal Array.new(10) { |number| "b#{number}" }, @log.payloads.grep(/b/)
       end
 
-      test "a turn takes no more bytes than it may" do
+      test "a turn reads at most its limit of bytes" do
         use(batch_bytes: 100)
         put("x" * 60, "y" * 60, "z" * 200, key: nil)
         sizes = []
@@ -260,7 +260,7 @@ module Penstock
         assert_equal [60, 60, 200], sizes
       end
 
-      test "parked rows leave room for the others" do
+      test "parked rows don't take the place of other rows" do
         use(batch_size: 4)
         @log.answer = ->(message) { refused if message[:payload].start_with?("p") }
         10.times { |number| put("p#{number}", key: "p#{number}") }
@@ -272,7 +272,7 @@ module Penstock
         assert_equal ["good"], @log.payloads
       end
 
-      test "a row nobody can read is refused like one of Kafka's" do
+      test "a row that can't be read is treated like one that Kafka refuses" do
         id, = put("1", "2")
         @database.rows.where(id: id).update_all(headers: "{")
         relay.drain
@@ -281,7 +281,7 @@ module Penstock
         assert_empty @log.sent
       end
 
-      test "the lag counts what is to be sent, and tells the age of the oldest" do
+      test "the lag counts the rows to be sent and gives the age of the oldest" do
         @log.answer = ->(message) { refused if message[:payload] == "poison" }
         put("poison", "1")
         relay.drain
@@ -295,7 +295,7 @@ module Penstock
         assert_equal 0, @store.lag.oldest_age_ms
       end
 
-      test "a second relay finds the table taken, whoever runs it" do
+      test "a second relay finds the table locked, in any process" do
         put("1")
         second = nil
         @log.at_send = lambda do |_message|
@@ -305,10 +305,10 @@ module Penstock
         assert_equal 1, relay.drain
         assert_equal 0, second
         put("2")
-        assert_equal 1, relay.drain, "and free again"
+        assert_equal 1, relay.drain, "and the table is free again"
       end
 
-      test "what is acknowledged isn't sent again by a relay whose settling failed" do
+      test "a row that was acknowledged isn't sent again by a relay whose settling failed" do
         put("1", "2")
         failures = 1
         settle = @store.method(:settle)

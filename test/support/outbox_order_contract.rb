@@ -5,20 +5,20 @@ require_relative "shared_tests"
 
 module Penstock
   module TestSupport
-    # What the outbox promises about a key's order, on every database, when somebody intervenes while a turn sends, and about
-    # keys that can't be delivered. Included by a class that says in `before_all` which database it is.
+    # The outbox's guarantees for a key's order, on every database: when somebody intervenes while a turn sends, and for
+    # keys that can't be delivered. Included by a class that sets the database in `before_all`.
     module OutboxOrderContract
       extend SharedTests
 
-      # A parked row, and two that are held behind it.
+      # A parked row, and two rows that it holds.
       #
-      # @return [Integer] the first's id
+      # @return [Integer] id of the parked row
       def park_first
         @log.answer = ->(message) { refused if message[:payload] == "poison" }
         put("poison", "1", "2").first.tap { relay.drain }
       end
 
-      # Calls the block when a turn has sent a row of another key, and goes on with what it answers.
+      # Calls the block when a turn has sent a row of another key, and continues with the block's value.
       def meanwhile
         put("other", key: "other")
         @log.answer = lambda do |message|
@@ -29,10 +29,10 @@ module Penstock
         end
       end
 
-      # A turn by itself.
+      # A turn without anything else.
       def turn(one) = one.send(:exclusive_turn)
 
-      test "a parked row that is discarded while a turn runs: nothing is held behind it, nor overtakes" do
+      test "a parked row that is discarded while a turn runs: nothing stays held, and nothing overtakes" do
         poison = park_first
         put("3")
         meanwhile { @store.discard([poison]) }
@@ -46,7 +46,7 @@ module Penstock
         assert_equal %w[other 1 2 3 4], @log.payloads
       end
 
-      test "one that is discarded while it is tried again: what has come since isn't held behind it" do
+      test "a parked row that is discarded while it is sent again doesn't hold the rows that were added since" do
         poison = park_first
         @clock.pass(1_000)
         put("3")
@@ -60,7 +60,7 @@ module Penstock
         assert_empty states
       end
 
-      test "one that is discarded while a turn reads what is ready isn't overtaken by what was held behind it last" do
+      test "a parked row that is discarded while a turn reads isn't overtaken by the row that it held last" do
         poison = park_first
         put("3")
         @log.answer = ->(_message) {}
@@ -70,7 +70,7 @@ module Penstock
         assert_equal %w[1 2 3], @log.payloads
       end
 
-      test "what is held behind a row that another relay has parked, and Kafka had taken, goes on before what comes later" do
+      test "rows held by a row that another relay parked, and Kafka had stored, are sent before later rows" do
         first, = put("1", "2")
         one = relay
         fail_to_settle(one)
@@ -86,7 +86,7 @@ module Penstock
         refute @database.rows.exists?(id: first)
       end
 
-      test "a key that is stuck at the head of the table keeps no other from being sent, however many rows it has" do
+      test "a stuck key at the head of the table doesn't keep other keys from being sent, however many rows it has" do
         use(batch_size: 3)
         @log.answer = ->(message) { refused(:msg_timed_out) if message[:key] == "dead" }
         put("a", "b", "c", "d", key: "dead")
@@ -99,7 +99,7 @@ module Penstock
         assert_equal [0], told("outbox.parked").map { |event| event[:attempt] }
       end
 
-      test "rows without a key that are stuck keep no other from being sent either, and a key's order holds behind them" do
+      test "stuck rows without a key don't keep others from being sent either, and a key's order holds after them" do
         use(batch_size: 2)
         @log.answer = ->(message) { refused(:msg_timed_out) if message[:payload].start_with?("dead") }
         put("dead1", "dead2", key: nil)
@@ -116,7 +116,7 @@ module Penstock
         assert_equal [6, {}], [@log.payloads.size, states]
       end
 
-      test "many keys that are stuck, each turn for longer than they are parked, keep others for one look at each" do
+      test "many stuck keys that take a turn longer than they are parked cost other keys one attempt each" do
         use(batch_size: 3)
         dead_keys(30, rows: 1)
         12.times { |number| put("h#{number}", key: "h#{number}") }
@@ -125,7 +125,7 @@ module Penstock
         assert_equal 30, states.count { |payload, state| payload.start_with?("a") && state == "parked" }
       end
 
-      test "so do many rows without a key, and none is sent twice for it" do
+      test "so do many stuck rows without a key, and none is sent twice because of it" do
         use(batch_size: 3)
         @log.answer = ->(message) { refused(:msg_timed_out) if message[:payload].start_with?("dead") }
         put(*Array.new(30) { |number| "dead#{number}" }, key: nil)
@@ -136,7 +136,7 @@ module Penstock
         assert_equal 30, told("outbox.parked").flat_map { |event| event[:rows] }.uniq.size
       end
 
-      test "what waits behind keys that are stuck takes nobody's place in a turn, and goes on in its order" do
+      test "rows held by stuck keys take no other row's place in a turn, and are sent in order later" do
         use(batch_size: 3)
         dead_keys(9, rows: 10)
         6.times { |number| put("healthy#{number}", key: "h#{number}") }
@@ -148,7 +148,7 @@ module Penstock
         9.times { |key| assert_equal [*"a".."j"], @log.payloads.grep(/\A[a-j]#{key}\z/).map { |payload| payload[0] } }
       end
 
-      test "a parked row that could go is tried in its turn, however many stuck ones are due before it" do
+      test "a parked row that could be sent is tried in its turn, however many stuck rows are due before it" do
         use(batch_size: 4)
         dead_keys(12)
         late, = put("late", key: "late")
@@ -163,7 +163,7 @@ module Penstock
         refute @database.rows.exists?(id: late)
       end
 
-      test "when more is stuck than can be left out it is parked, so that what comes behind has its turn" do
+      test "when more rows are stuck than can be left out, they are parked, so that later rows have their turn" do
         use(batch_size: 3)
         dead_keys(14)
         put("healthy", key: "healthy")
@@ -176,7 +176,7 @@ module Penstock
         assert_raises(Penstock::KafkaError) { with_most(2).drain }
       end
 
-      test "a row that is discarded while its turn parks it is gone, one that was delivered meanwhile stays so" do
+      test "a row that is discarded while its turn parks it is deleted; one that was delivered meanwhile stays delivered" do
         use(after_delivery: :keep)
         one, two = put("1", key: "a") + put("2", key: "b")
         refusal = Penstock::Outbox::Settlement.new([], {one => [two]}, settings: @settings, closed: nil, now_ms: 0)
@@ -187,7 +187,7 @@ module Penstock
         assert_equal({"1" => "sent", "2" => "ready"}, states)
       end
 
-      test "a back-off shorter than a stuck row is parked for doesn't make it due at once" do
+      test "a back-off shorter than the time for which a stuck row is parked doesn't make it due at once" do
         use(max_backoff: 1_000)
         @log.answer = ->(message) { refused(:msg_timed_out) if message[:key] == "k" }
         put("1")
@@ -202,18 +202,18 @@ module Penstock
         assert_equal [2, 3], [early, @log.sent.size]
       end
 
-      # Their rows are a0, b0, … a1, b1, …: a partition that takes none of them.
+      # Stores rows a0, b0, … a1, b1, … for a partition that accepts none of them.
       def dead_keys(count, rows: 2)
         @log.answer = ->(message) { refused(:msg_timed_out) if message[:key].start_with?("dead") }
         count.times { |key| put(*("a"..).first(rows).map { |letter| "#{letter}#{key}" }, key: "dead#{key}") }
       end
 
-      # A relay that leaves out so many at most.
+      # A relay that leaves out at most that many.
       def with_most(count)
         relay.tap { |one| one.instance_variable_set(:@outage, Penstock::Outbox::Outage.new(most: count)) }
       end
 
-      # Once the next such statement has answered.
+      # Runs the block after the next statement that reads ready rows.
       def behind_read_of_ready
         subscriber = ActiveSupport::Notifications.subscribe("sql.active_record") do |event|
           next unless event.payload[:sql].match?(/\ASELECT.*state = 'ready'/m)
@@ -223,16 +223,16 @@ module Penstock
         end
       end
 
-      # Of one relay, as its thread makes them, of so many ms each.
+      # Turns of one relay, as its thread makes them, each that many ms long.
       #
-      # @return [Integer] how many rows have gone out
+      # @return [Integer] how many rows were sent
       def attempts(count, each_ms = 0)
         @one ||= relay
         count.times { @one.send(:attempt) && @clock.pass(each_ms) }
         @log.stored.size
       end
 
-      # Its first row has gone, and the table doesn't know of it.
+      # The relay sends the first row, and the table doesn't record it.
       def fail_to_settle(one)
         @log.at_send = ->(message) { one.stop! if message[:payload] == "1" }
         @store.define_singleton_method(:settle) { |_| raise ActiveRecord::StatementTimeout, "busy" }

@@ -5,11 +5,11 @@ require_relative "wait"
 
 module Penstock
   module TestSupport
-    # Each test of a class in an OS process of its own: a fork of the test's process, which itself never has a client. What one
-    # scenario leaves in its process (a thread that hangs, a crash, native memory) can't help or hurt the next, and each is
-    # looked after for leaks by itself. A child that doesn't end is killed, by number, and its test fails.
+    # Runs each test of a class in an OS process of its own: a fork of the test's process, which itself never has a
+    # client. Remains of one scenario (a thread that hangs, a crash, native memory) can't affect the next, and each is
+    # checked for leaks by itself. A child that doesn't end is killed, by number, and its test fails.
     #
-    # Fixtures of the class stay where they are: an embedded broker has a process anyway, and children may use it.
+    # The class's fixtures stay where they are: an embedded broker has its own process anyway, and children may use it.
     module OwnProcess
       # How long a test may take, in {Wait}'s seconds.
       module Limit
@@ -37,7 +37,7 @@ module Penstock
 
       private
 
-      # With its size in front: the end of the stream may be held open by who was forked from the child.
+      # With its size first: a process that was forked from the child may hold the stream's end open.
       def tell(writer, text)
         [$stdout, $stderr].each(&:flush)
         writer.write([text.bytesize].pack("N"), text)
@@ -54,7 +54,7 @@ module Penstock
         @status = reap(child)
       end
 
-      # Whether all has been read, or nothing more will come.
+      # Whether everything has been read, or nothing more will be sent.
       def told?(reader, text)
         loop { text << reader.read_nonblock(65_536) }
       rescue IO::WaitReadable
@@ -65,7 +65,7 @@ module Penstock
 
       def whole?(text) = text.bytesize > 4 && text.bytesize == text.unpack1("N") + 4
 
-      # A child that has told its outcome ends at once.
+      # A child that has sent its outcome ends at once.
       def reap(child)
         Wait.wait_until(1, every: 0.001) { ::Process.wait2(child, ::Process::WNOHANG)&.last }
       rescue Wait::TimeoutError
@@ -75,7 +75,7 @@ module Penstock
 
       def broken(child, seconds)
         self.time = seconds
-        failure = Minitest::Assertion.new("its process #{child} told no outcome: #{@status}")
+        failure = Minitest::Assertion.new("its process #{child} sent no outcome: #{@status}")
         failure.set_backtrace([__FILE__])
         failures << failure
         Minitest::Result.from(self)

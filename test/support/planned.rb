@@ -4,8 +4,9 @@ require "json"
 
 module Penstock
   module TestSupport
-    # Extends the module of a program that a test runs beside itself: what it is to do comes in its environment as JSON, and what
-    # it did is lines of a file, its JOURNAL. Each is one write, so that nothing it says is lost when it is killed.
+    # Extends the module of a program that a test runs in another process: its plan comes in its environment as JSON,
+    # and it records what it did as lines of a file, its JOURNAL. Each line is one write, so that none is lost when the
+    # process is killed.
     module Planned
       # @param variable [String]
       # @return [Hash]
@@ -17,7 +18,7 @@ module Penstock
 
       def write(*words) = self::JOURNAL.syswrite("#{words.join(" ")}\n")
 
-      # Ends it when the test has gone, which keeps the other end of its standard input.
+      # Ends the program when the test has ended, which holds the other end of its standard input.
       def end_with_test
         $stdout.sync = true
         Thread.new { $stdin.read && ::Process.kill(:KILL, ::Process.pid) }

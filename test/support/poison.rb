@@ -8,23 +8,24 @@ require_relative "wait"
 
 module Penstock
   module TestSupport
-    # A small application whose records are bad in a given share, or whose database is away for a while, and what became of each
-    # record. In order, by key with dead letters, or with retry topics.
+    # A small application with a given share of bad records, or whose database is unavailable for a while, and what
+    # became of each record: in order, by key with dead letters, or with retry topics.
     module Poison
-      # What one record costs, and how long its retries wait: short against the whole.
+      # The cost of one record, and how long its retries wait: short compared to the whole run.
       WORK_S = 0.002
       PAUSE_MS = 50
       MAX_RETRIES = 2
       DELAYS = [50, 100].freeze
-      # @return [Integer] attempts of a bad record, in retry topics one in each
+      # @return [Integer] attempts of a bad record; with retry topics one per topic
       ATTEMPTS = MAX_RETRIES + 1
       # @return [Float] seconds for which the retries of a bad record hold up what follows it
       RETRIES_S = (PAUSE_MS * (2 + 4)) / 1_000.0
       WORKERS = 5
 
-      # A run: when each good record was done, how often each bad one ran, how many became dead letters, and the breaker's events.
+      # A run: when each good record was done, how often each bad one ran, how many became dead letters, and the
+      # breaker's events.
       Result = Struct.new(:good, :done, :runs, :letters, :events, :seconds, :attempts, keyword_init: true) do
-        # @return [Float] good records a second
+        # @return [Float] good records per second
         def rate = done.size / seconds
 
         # @param partitions [Integer]
@@ -33,12 +34,12 @@ module Penstock
           runs.keys.map { |payload| Integer(payload.delete_prefix("bad ")) % partitions }.tally.values.max.to_i * RETRIES_S
         end
 
-        # @return [Array<Hash>] what breakers did
+        # @return [Array<Hash>] the breakers' events
         def opened = events.select { |event| event[:name] == "breaker.opened" }
         def closed = events.select { |event| event[:name] == "breaker.closed" }
       end
 
-      # A record's payload says which one it is, and whether it is bad.
+      # A record's payload contains its number and whether it is bad.
       class Consumer < BaseConsumer
         class << self
           attr_accessor :run
@@ -58,11 +59,11 @@ module Penstock
         include Wait
 
         # @param kafka [Hash]
-        # @param topic [String] exists, with its dead letter topic `<topic>.dead`
+        # @param topic [String] must exist, with its dead letter topic `<topic>.dead`
         # @param mode [Symbol] :order and :key with dead letters, :retry and :retry_by_key with retry topics
         # @param count [Integer] records
         # @param bad [#call] whether the record of this number is bad
-        # @param away [#call] gives the error with which all records fail now, or nil
+        # @param away [#call] returns the error with which all records fail now, or nil
         # @param breaker [Hash] options of the route's breaker
         def initialize(kafka, topic, mode, count:, partitions:, bad: ->(_number) { false }, away: -> {}, breaker: {}, keys: 500)
           @kafka = kafka
@@ -81,7 +82,7 @@ module Penstock
           @events = []
         end
 
-        # @param seconds [Integer] within which all has to be done with
+        # @param seconds [Integer] limit for processing everything
         # @return [Result]
         def call(seconds)
           fill
@@ -109,7 +110,7 @@ module Penstock
 
         def good = @good ||= Array.new(@count) { |number| number }.count { |number| !@bad.call(number) }
 
-        # In an outage that nobody could tell from bad records some good ones are dead letters.
+        # In an outage that can't be distinguished from bad records some good ones become dead letters.
         def over? = @done.size + @letters.uniq.size >= @count && @letters.size >= @count - good
 
         def state
@@ -154,7 +155,7 @@ module Penstock
           end
         end
 
-        # What a consumer does with a record.
+        # The consumer's work on a record.
         def work(payload)
           error = @away.call
           raise error if error

@@ -7,11 +7,11 @@ require_relative "wait"
 
 module Penstock
   module TestSupport
-    # A PostgreSQL cluster of its own, in a folder that goes with it, reached over a socket there: no port is taken. It refuses
-    # to run as root, so root starts it as somebody else.
+    # A PostgreSQL cluster of its own, in a folder that is removed with it, reached through a socket there: it uses no
+    # port. PostgreSQL refuses to run as root, so root starts it as another user.
     class PostgresServer
       SECONDS = 40
-      # Nothing of it has to outlive a power failure.
+      # Its data needn't survive a power failure.
       OPTIONS = {
         "listen_addresses" => "", "fsync" => "off", "synchronous_commit" => "off", "full_page_writes" => "off",
         "shared_buffers" => "16MB", "dynamic_shared_memory_type" => "mmap", "max_connections" => "30"
@@ -27,9 +27,9 @@ module Penstock
           end
         end
 
-        # @return [String, nil] why there is none to be tested with
+        # @return [String, nil] why no PostgreSQL can be used here
         def obstacle
-          return "no PostgreSQL server here: install postgresql (Debian), or say POSTGRES_BIN" unless binaries
+          return "no PostgreSQL server here: install postgresql (Debian), or set POSTGRES_BIN" unless binaries
           return unless ::Process.uid.zero?
 
           "PostgreSQL doesn't run as root, and there is neither of the users #{USERS.join(", ")}" unless user
@@ -52,7 +52,7 @@ module Penstock
         self
       end
 
-      # At once: nobody needs what it holds.
+      # Stops at once: nobody needs the data.
       def stop
         if @pid
           ::Process.kill(:QUIT, @pid)

@@ -6,20 +6,20 @@ require_relative "wait"
 
 module Penstock
   module TestSupport
-    # Asks a socket over and over, as a probe does, and keeps how long each answer took.
+    # Requests the same over a socket again and again, as a health probe does, and records how long each answer took.
     class Probing
-      # How long is waited between two.
+      # Seconds between two requests.
       PAUSE_S = 0.005
-      # An answer that takes longer is none.
+      # An answer that takes longer counts as none.
       LIMIT_S = 40
 
       # @return [Array<Float>] ms
       attr_reader :times
-      # @return [Array<String>] what came instead of the answer
+      # @return [Array<String>] what was received instead of the answer
       attr_reader :failures
 
       # @param request [String]
-      # @param expected [Regexp] in its answer
+      # @param expected [Regexp] that the answer must match
       # @yieldreturn [BasicSocket] a connection
       def initialize(request, expected, &connect)
         @request = request
@@ -29,7 +29,7 @@ module Penstock
         @failures = []
       end
 
-      # Asks once.
+      # Makes one request.
       # @return [void]
       def call
         began = now

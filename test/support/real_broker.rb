@@ -16,7 +16,7 @@ module Penstock
         RealBroker.available? ? ENV.fetch("KAFKA_BOOTSTRAP_SERVERS") : skip(HOW)
       end
 
-      # Topics and groups of one test never meet those of another, nor of an earlier run.
+      # Names of topics and groups that no other test and no earlier run has used.
       def unique(name)
         time = ::Process.clock_gettime(::Process::CLOCK_REALTIME, :millisecond).to_s(36)
         "#{name}-#{::Process.pid}-#{time}-#{rand(36**3).to_s(36)}"

@@ -7,11 +7,11 @@ require_relative "virtual_clock"
 
 module Penstock
   module TestSupport
-    # A lane that is driven as a poll loop would drive it, with its flight recorder on, on a clock that stands still.
+    # A lane with its flight recorder on, driven as a poll loop drives it, on a clock that moves only on request.
     class RecordedLane
       include Lanes
 
-      # What a route is asked about besides.
+      # Other methods of a route that are called.
       module Grouped
         def consumer_group_id = "shop"
       end
@@ -45,8 +45,8 @@ module Penstock
       # @return [Processing::Unit, nil]
       def hand_out = @lane.next_unit&.tap { |unit| @lane.recording.unit(unit) }
 
-      # @param calls [Integer, nil] of `consume` that were begun, of a unit that may have several; nil: all
-      # @param quick [Boolean] whether they took next to nothing
+      # @param calls [Integer, nil] calls of `consume` that were begun, for a unit that may have several; nil: all
+      # @param quick [Boolean] whether they took almost no time
       def settle(unit, error: nil, blamed: nil, flow: nil, calls: nil, quick: false)
         @clock.advance(3)
         go_on(unit) until unit.rest.nil? || unit.stretch.calls == calls
@@ -61,7 +61,7 @@ module Penstock
         decided(@assembly.settle(@lane, outcome, now))
       end
 
-      # User code asks outside of a unit.
+      # User code asks for something outside of a unit.
       def ask(flow, calling_back: [])
         @lane.recording.asked(flow)
         call_back(calling_back)
@@ -74,7 +74,7 @@ module Penstock
         @lane.take_back(units)
       end
 
-      # Behind an open breaker.
+      # While a breaker is open.
       # @return [Processing::Unit] of one record
       def probe
         @lane.holds.add(:breaker)

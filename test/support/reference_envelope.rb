@@ -2,8 +2,8 @@
 
 module Penstock
   module TestSupport
-    # The commit envelope written a second time, in plain Ruby and from the format's description alone: what the one in C is
-    # compared with. Slow, and clear.
+    # The commit envelope implemented a second time, in plain Ruby and from the format's description alone, to compare
+    # the C implementation with. Slow and simple.
     module ReferenceEnvelope
       module_function
 
@@ -20,7 +20,7 @@ module Penstock
         text if text.bytesize <= 4_096
       end
 
-      # Only for texts that are whole and of this version.
+      # Only for texts that are complete and of this version.
       def decode(text)
         binary = text.delete_prefix("pstk1:").tr("-_", "+/").unpack1("m")
         flags, base, place = binary.unpack("CQ>N")
@@ -44,7 +44,7 @@ module Penstock
         [type, body.bytesize].pack("Cn") + body
       end
 
-      # The shortest way: runs alone, a bitmap alone, or the first so many as runs and the rest as a bitmap.
+      # The shortest form: only runs, only a bitmap, or the first n as runs and the rest as a bitmap.
       def completed_sections(base, completed)
         return "" if completed.empty?
 
@@ -60,7 +60,7 @@ module Penstock
         (runs.empty? ? "" : section(1, runs_body(base, runs))) + (bits.empty? ? "" : section(2, bitmap_body(base, bits)))
       end
 
-      # How many offsets the best division covers in so many bytes, tried out.
+      # How many offsets the best division covers in that many bytes, found by trying.
       def most_covered(base, completed, room)
         (0..completed.size).map { |count| covered(base, completed, count, room) }.max
       end

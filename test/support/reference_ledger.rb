@@ -4,8 +4,8 @@ require "penstock/errors"
 
 module Penstock
   module TestSupport
-    # The ledger written a second time, in plain Ruby and from its description alone: what the one in C is compared with. It
-    # keeps every offset by itself, so it is slow, and clear.
+    # The ledger implemented a second time, in plain Ruby and from its description alone, to compare the C
+    # implementation with. It keeps every offset by itself, so it is slow and simple.
     class ReferenceLedger
       attr_reader :base, :tail
 
@@ -59,7 +59,7 @@ module Penstock
       def complete_through(offset)
         before = @base
         @incomplete.select { |open| open < offset }.each { |open| complete(open) } if known?
-        # Behind the last record, or within a gap, there is nothing to complete: the base stands at a record or the tail.
+        # After the last record, or within a gap, there is nothing to complete: the base is at a record or at the tail.
         @base != before
       end
 
@@ -95,7 +95,7 @@ module Penstock
 
       def restored?(offset) = @restored.any? { |from, to| (from...to).cover?(offset) }
 
-      # Runs up to the tail. One that a restored run goes on with counts although it may be a gap only.
+      # Runs up to the tail. A run that continues a restored one counts although it may consist of a gap only.
       def between_incomplete
         edges = [*@incomplete, @tail]
         edges.each_cons(2).filter_map do |left, right|

@@ -5,11 +5,12 @@ require "minitest"
 
 module Penstock
   module TestSupport
-    # Writes the counts of a run where bin/test looks for them (PENSTOCK_TEST_RESULT), so that several processes add up
-    # to one closing line; and which tests took longest, and how much of that was work.
+    # Writes the counts of a run to where bin/test looks for them (PENSTOCK_TEST_RESULT), so that several processes add
+    # up to one closing line; also which tests took longest, and how much of that time was work.
     class ResultFile < Minitest::AbstractReporter
       SLOWEST = 10
-      # Of what a failed test says, so much stands at the end of the run too: where only that is kept, it is all there is.
+      # The first lines of a failed test's message that are repeated at the end of the run: where only the end is kept,
+      # they are all there is.
       LINES = 25
 
       def initialize(path)

@@ -4,7 +4,7 @@ require "penstock/config/builder"
 require "penstock/config/validator"
 require "penstock/routing/builder"
 
-# Makes settings and routes as an application would, without one.
+# Makes settings and routes as an application does, without having one.
 module RoutesSupport
   class Consumer
     def consume = nil
@@ -26,7 +26,7 @@ module RoutesSupport
     Penstock::Routing::Builder.new.draw(&block).routes(with)
   end
 
-  # All problems of settings and routes, one String each.
+  # All problems of settings and routes, each as a String.
   def problems(with = settings, &block)
     drawn = block ? routes(with, &block) : nil
     Penstock::Config::Validator.problems(with, drawn, hostname: "shop-0").map { |problem| plain(problem.to_s) }

@@ -6,8 +6,8 @@ require_relative "child"
 
 module Penstock
   module TestSupport
-    # Ruby programs that a test runs in a process of their own, with this process's load path: under a memory checker
-    # they use the extensions that were built for it.
+    # Runs Ruby programs in a process of their own, with this process's load path: under a memory checker they use the
+    # extensions that were built for it.
     module RubyProgram
       module_function
 

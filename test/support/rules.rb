@@ -2,8 +2,9 @@
 
 module Penstock
   module TestSupport
-    # Extends a contract: what holds in more than one place is written in it once, with `rule`, and a class takes all of it as
-    # tests of its own with `Contract.add_to(self)`. Unlike with {SharedTests} an `include` brings its helpers alone.
+    # Extends a contract, a module of rules that hold in more than one place: each rule is written once with `rule`, and
+    # a class takes all of them as tests of its own with `Contract.add_to(self)`. Unlike with {SharedTests}, `include`
+    # adds only the helpers.
     module Rules
       # @param name [String]
       def rule(name, &body) = rules << [name, body]

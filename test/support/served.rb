@@ -8,13 +8,13 @@ require_relative "wait"
 
 module Penstock
   module TestSupport
-    # `penstock server` and its like in processes of their own, each with a log. Included after {CommandLine}, in classes with an
-    # embedded broker (`cluster`).
+    # Runs `penstock server` and similar commands in processes of their own, each with a log. Included after
+    # {CommandLine}, in classes with an embedded broker (`cluster`).
     module Served
       include Delivering
       include Started
 
-      # Consumers do what their records say, and write down what they did.
+      # The consumers' records name what to do, and the consumers record what they did.
       BOOT_FILE = <<~'RUBY'
         require "json"
         require "penstock"
@@ -74,7 +74,7 @@ module Penstock
           @pid = hearing_hup { ::Process.spawn(env, *command, **options) }
         end
 
-        # Under `nohup` it would be ignored there, too.
+        # Under `nohup` SIGHUP would be ignored there, too.
         def hearing_hup
           before = Signal.trap("HUP", "DEFAULT")
           yield
@@ -83,7 +83,7 @@ module Penstock
         end
 
         def log = File.exist?(@path) ? File.read(@path) : ""
-        # @return [String] what consumers wrote that was told to write elsewhere than to its log
+        # @return [String] what consumers wrote to the journal, if they have one instead of the log
         def journal = File.exist?(@journal.to_s) ? File.read(@journal) : ""
 
         def signal(name, pid = @pid) = ::Process.kill(name, pid)
@@ -97,7 +97,7 @@ module Penstock
         # @return [Integer, nil] exit code
         def code(deadline = 40) = await_end(deadline).exitstatus
 
-        # Kills it if it is there.
+        # Kills the process if it runs.
         def close
           signal(:KILL) unless ended?
           await_end
@@ -120,7 +120,7 @@ module Penstock
       def cluster = self.class.cluster
 
       # @param arguments [Array<String>] of `penstock`
-      # @param env [Hash{String => Object}] besides what all have
+      # @param env [Hash{String => Object}] in addition to what all have
       # @param options [Hash] of `spawn`
       def serve(*arguments, env: {}, before: [], **options)
         command = [*before, RbConfig.ruby, CommandLine::EXECUTABLE, *arguments]
@@ -132,7 +132,7 @@ module Penstock
       # For the environment: consumers write elsewhere than to standard output.
       def journal = {"JOURNAL" => File.join(@dir, "journal")}
 
-      # A server with a journal consumes what comes, and a stop ends it in order.
+      # A server with a journal; it consumes what is produced, and a stop ends it in order.
       def assert_works(server, payload = "x")
         produce(payload)
         server.await("#{payload} done") { server.journal.include?("end #{payload}\n") }
@@ -140,7 +140,7 @@ module Penstock
         assert_equal 0, server.code, server.tail
       end
 
-      # Lets jobs on records that say "held" end.
+      # Lets jobs with the record "held" end.
       def release = write("release", "")
 
       def produce(*payloads, partition: 0)

@@ -2,8 +2,8 @@
 
 module Penstock
   module TestSupport
-    # Extends a module of tests that hold in more than one place: they are written in it with `test`, as in a class, and each
-    # class that includes it has them as its own.
+    # Extends a module of tests that hold in more than one place: they are written in it with `test`, as in a class, and
+    # each class that includes it has them as its own.
     module SharedTests
       # @param name [String]
       def test(name, &body)

@@ -6,13 +6,13 @@ require "socket"
 
 module Penstock
   module TestSupport
-    # Clients of a socket that don't behave, many at once: some drip a proper request, some say nothing, send rubbish, don't read
-    # their answer, or vanish in the middle. Run as a program of its own, so that it takes no time from who measures meanwhile:
-    # one thread, one `IO.select`.
+    # Clients of a socket that misbehave, many at once: some send a proper request byte by byte, some send nothing or
+    # rubbish, don't read the answer, or disconnect in the middle. Run as a program of its own, so that it takes no time
+    # from the process that measures: one thread, one `IO.select`.
     class SlowClients
-      # How a client sends a request: seconds to wait and bytes, one after another; what it does in the end.
+      # How a client sends a request: seconds to wait and bytes, alternating; and what it does in the end.
       Manner = Struct.new(:pieces, :ends)
-      # One of them: since when it does what it does, and how far it has come.
+      # One client: since when it is in its current step, and how far it has come.
       Client = Struct.new(:manner, :socket, :due, :left)
 
       RUBBISH = "\xFF\xFE\0\e[2J{[\"".b * 40
@@ -25,7 +25,7 @@ module Penstock
           Manner.new([[0.0, request]], :leaves), Manner.new([[0.0, request[0, 5]], [0.3, request[5, 3]]], :vanishes)]
       end
 
-      # In the program.
+      # Runs in the program.
       # @param path [String] of a Unix socket, or a port
       def initialize(path, request, clients:, requests:)
         @path = path
@@ -66,7 +66,7 @@ module Penstock
         UNIXSocket.new(@path)
       end
 
-      # An answer, or the end. Who doesn't read leaves it there.
+      # Reads the answer, or the end. A client that doesn't read leaves it there.
       def come(client)
         return unless client && client.manner.ends != :leaves
         part = client.socket.read_nonblock(65_536, exception: false)
@@ -100,7 +100,7 @@ module Penstock
       def now = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC)
 
       class << self
-        # Runs them in a process of their own, and the block as long as they run.
+        # Runs them in a process of their own while the block runs.
         #
         # @param path [String, Integer] of a Unix socket, or a port
         # @param request [String]

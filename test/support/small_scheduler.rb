@@ -2,12 +2,12 @@
 
 module Penstock
   module TestSupport
-    # The smallest scheduler that can show that a fiber gives way: it unblocks, and watches descriptors.
+    # The smallest scheduler that can show that a fiber yields: it unblocks fibers and watches descriptors.
     class SmallScheduler
       def initialize
         @ready = Queue.new
         @bell, @ringer = IO.pipe
-        # Nobody else holds a fiber that waits: it would be collected.
+        # Nobody else references a waiting fiber: it would be collected.
         @blocked = []
         @watching = {}
       end
@@ -23,7 +23,7 @@ module Penstock
         [@bell, @ringer].each(&:close)
       end
 
-      # Resumes those who are ready by now, after a wait for the first.
+      # Resumes the fibers that are ready, after waiting for the first one.
       def turn
         listen
         @ready.size.times { resume(@ready.pop) }
@@ -37,7 +37,7 @@ module Penstock
         @blocked.delete(Fiber.current)
       end
 
-      # Any thread.
+      # Any thread may call it.
       def unblock(_blocker, fiber)
         @ready << fiber
         @ringer.write_nonblock(".", exception: false) unless @ringer.closed?
@@ -70,7 +70,7 @@ module Penstock
         readable.each { |io| @ready << @watching.delete(io) }
       end
 
-      # What it waited for may be told twice.
+      # A fiber may be unblocked twice.
       def resume(fiber)
         fiber.resume if fiber.alive?
       end

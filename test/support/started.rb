@@ -2,7 +2,7 @@
 
 module Penstock
   module TestSupport
-    # What a test starts it also ends.
+    # Ends in teardown what a test has started.
     module Started
       def setup
         @started = []

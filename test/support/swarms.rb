@@ -6,7 +6,7 @@ require "penstock/swarm/registry"
 
 module Penstock
   module TestSupport
-    # A registry without processes, and the words to tell it what happens.
+    # A registry without processes, and methods that report deaths and status to it.
     module Swarms
       DEFAULTS = {nodes: 3, supervision_interval: 5_000, liveness_timeout: 30_000, restart_backoff: 1_000,
                   restart_backoff_max: 60_000}.freeze
@@ -21,7 +21,7 @@ module Penstock
         Swarm::Policy.new(settings, 60_000, random: -> { @random || 0.0 })
       end
 
-      # All are healthy members.
+      # All nodes are healthy members.
       def running(count, **settings)
         swarm(count, **settings)
         decide
@@ -41,7 +41,7 @@ module Penstock
       def entry(index) = @registry.entries[index]
       def state(index) = entry(index).state
 
-      # Time passes, others report.
+      # Lets time pass while the other nodes report.
       def wait(ms)
         step = [ms, 10_000].min
         (ms / step).times { (@now += step) && yield }
@@ -56,7 +56,7 @@ module Penstock
         healthy(index)
       end
 
-      # One more death at boot, until it is held down.
+      # Lets the node die at boot once more, until it is held down.
       def hold_down(index)
         return if state(index) == :held_down
         spawned(index)

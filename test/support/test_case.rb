@@ -5,8 +5,8 @@ require_relative "leaks"
 require_relative "wait"
 
 module Penstock
-  # The base of every test: `test "the rule" do … end`. A test without an assertion fails, and so does one that leaves
-  # a thread, a file descriptor, a child or a native handle behind. Fixtures that live for a whole class are made in
+  # The base of every test: `test "the rule" do … end`. A test without an assertion fails, and so does one that doesn't
+  # release a thread, a file descriptor, a child process or a native handle. Fixtures for a whole class are made in
   # `before_all` and ended in `after_all`; the class is then checked as a whole too.
   class TestCase < Minitest::Test
     include TestSupport::Wait
@@ -14,20 +14,20 @@ module Penstock
     class << self
       def test(name, &body)
         method = :"test_ #{name}"
-        raise ArgumentError, "#{self}: two tests say #{name.inspect}" if method_defined?(method, false)
+        raise ArgumentError, "#{self}: two tests are named #{name.inspect}" if method_defined?(method, false)
 
         define_method(method, &body)
       end
 
-      # Overridden by classes whose tests share something dear (a broker, a built library).
+      # Overridden by classes whose tests share something expensive (a broker, a built library).
       def before_all
       end
 
       def after_all
       end
 
-      # Says that threads, descriptors or children may come and go between this class's tests; the class as a whole is
-      # still checked. The reason is for the reader.
+      # Allows threads, descriptors or children to appear and disappear between this class's tests; the class as a whole
+      # is still checked. The reason is for the reader.
       def leaks_checked_per_class(_reason)
         @leaks_per_class = true
       end
@@ -71,7 +71,7 @@ module Penstock
       end
     end
 
-    # How long what a test leaves behind may take to go; nil for the usual time.
+    # How long it may take until what a test leaves is gone; nil for the usual time.
     def grace_seconds
     end
 

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# A clock that stands still until told to go on: the virtual twin of Penstock::Clock.
+# A clock that moves only when a test moves it: the virtual twin of Penstock::Clock.
 class VirtualClock
   attr_reader :monotonic_ms, :wall_ms
 
@@ -18,7 +18,7 @@ class VirtualClock
     self
   end
 
-  # What an operator or NTP does: the wall clock jumps, the monotonic one doesn't.
+  # As an operator or NTP does: the wall clock jumps, the monotonic one doesn't.
   def jump_wall(duration_ms)
     @wall_ms += duration_ms
     self

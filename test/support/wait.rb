@@ -4,27 +4,28 @@ require "etc"
 
 module Penstock
   module TestSupport
-    # Waiting for a condition with a deadline; the only place of the tests that sleeps.
+    # Waits for a condition with a deadline; the only place of the tests that sleeps.
     #
-    # Deadlines are those of a machine that has nothing else to do. Where more wants to run than there are cores, a wait is given
-    # as many times as long, up to {MOST}: a deadline is there to end a test that hangs, not to measure the machine.
+    # Deadlines are for a machine with nothing else to do. Where more threads want to run than there are cores, a wait
+    # gets that many times as long, up to {MOST}: a deadline is there to end a test that hangs, not to measure the
+    # machine.
     module Wait
       class TimeoutError < StandardError; end
 
-      # Under a memory checker everything takes longer; bin/test says how much.
+      # Under a memory checker everything takes longer; bin/test sets the factor.
       TIME_FACTOR = Float(ENV.fetch("PENSTOCK_TIME_FACTOR", "1"))
 
       MOST = 4
 
       module_function
 
-      # Calls the block until it answers something true, and returns that. The longer it has waited the less often it looks,
-      # by at most a twentieth of what it has waited: looking is work, and takes time from what is looked for.
+      # Calls the block until it returns something true, and returns that. The longer it has waited the less often it
+      # checks, by at most a twentieth of the time waited: checking is work, and takes time from what is waited for.
       #
       # @param deadline [Numeric] seconds
-      # @param what [String, nil] what is waited for, told when it doesn't come
-      # @param state [Proc, nil] called on a timeout: what the world looked like instead
-      # @param every [Numeric] seconds between two looks at first
+      # @param what [String, nil] what is waited for, for the error message
+      # @param state [Proc, nil] called on a timeout; returns the state that the message shows
+      # @param every [Numeric] seconds between two checks at first
       def wait_until(deadline = 10, what = nil, state: nil, every: 0.005)
         started = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC)
         loop do
@@ -38,15 +39,15 @@ module Penstock
         raise TimeoutError, timeout_message(deadline, what, state)
       end
 
-      # How many times as much is there to run as there are cores, within limits.
+      # How many times more work wants to run than there are cores, within limits.
       def busy
         (File.read("/proc/loadavg").to_f / Etc.nprocessors).clamp(1, MOST)
       rescue SystemCallError
         1
       end
 
-      # Lets time pass where a test has to show that something does *not* happen; such a test says how long it looks. A block
-      # is what must hold all the while.
+      # Lets time pass where a test has to show that something does *not* happen; the test sets how long. The block must
+      # be true all the time.
       def observe_for(seconds)
         return sleep(seconds) unless block_given?
 

@@ -2,7 +2,7 @@
 
 module Penstock
   module TestSupport
-    # Ruby's warnings about our own files are errors in tests; other people's gems may warn as they like.
+    # Ruby's warnings about our own files are errors in tests; warnings about other people's gems stay warnings.
     module Warnings
       ROOT = File.expand_path("../..", __dir__)
       OURS = %r{\A#{Regexp.escape(ROOT)}/(?:lib|test|exe|ext)/[^\n]*: warning: }

@@ -7,8 +7,9 @@ require_relative "ruby_program"
 
 module Penstock
   module TestSupport
-    # Programs in a process in which threads of the driver, and of librdkafka, can be refused: from ENV["NO_THREADS"] = "1" on,
-    # with "own" the driver's alone, which have small stacks. ENV["REFUSED"] says whether one was asked for.
+    # Programs in a process in which thread creation can be refused, from ENV["NO_THREADS"] = "1" on for the driver's
+    # and librdkafka's, with "own" for the driver's only, which have small stacks. ENV["REFUSED"] is set when one was
+    # refused.
     module WithoutThreads
       SHIM = <<~C
         #define _GNU_SOURCE
@@ -35,7 +36,7 @@ module Penstock
         def wait_until
           limit = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC) + 40
           until yield
-            abort "never came to it" if ::Process.clock_gettime(::Process::CLOCK_MONOTONIC) > limit
+            abort "the condition has not become true within 40 s" if ::Process.clock_gettime(::Process::CLOCK_MONOTONIC) > limit
             Thread.pass
           end
         end
@@ -44,9 +45,9 @@ module Penstock
       # @return [String] what the program prints
       def without_threads(code)
         skip "glibc's dynamic linker alone" unless RbConfig::CONFIG["host_os"].include?("linux")
-        skip "AddressSanitizer makes the threads itself, in its own name" if ENV["LD_PRELOAD"].to_s.include?("asan")
+        skip "AddressSanitizer creates the threads itself, under its own name" if ENV["LD_PRELOAD"].to_s.include?("asan")
         Dir.mktmpdir do |folder|
-          preload = [*ENV["LD_PRELOAD"], shim(folder)].join(":") # as valgrind expects it, which takes its own out
+          preload = [*ENV["LD_PRELOAD"], shim(folder)].join(":") # in the form that valgrind expects, which removes its own
           output, result = RubyProgram.run(WAIT + code, timeout: 120, env: {"LD_PRELOAD" => preload})
 
           assert_predicate result, :success?, output

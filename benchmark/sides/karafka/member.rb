@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# A member of a group that is watched while brokers fail; default settings, and the listener for the log that Karafka's
+# A member of a group that is watched while brokers fail; default settings, and the log listener that Karafka's
 # generated application has.
 require "karafka"
 require_relative "../journal"

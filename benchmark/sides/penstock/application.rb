@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# The application every consuming workload runs: what differs is the body of the consumer and the settings.
+# The application that every consuming workload runs: only the body of the consumer and the settings differ.
 require_relative "settings"
 require_relative "../bodies"
 

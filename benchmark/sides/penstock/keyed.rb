@@ -1,9 +1,9 @@
 # frozen_string_literal: true
 
-# One partition, keys side by side. What differs between the workloads is the body, by its name.
+# One partition, keys in parallel. The workloads differ in the body, selected by its name.
 require_relative "settings"
 
-# The records of each key came in order, or `disordered` counts those that didn't.
+# The records of each key arrived in order, or `disordered` counts those that didn't.
 module Order
   LAST = Hash.new(-1)
   WRONG = []
@@ -40,7 +40,7 @@ module KeyedBodies
     end
   end
 
-  # "<sequence> <stamp>": how long each record was on its way, those of the poisoned key left out. It fails always.
+  # "<sequence> <stamp>": the latency of each record, except those of the poisoned key, which always fails.
   module Poison
     SAMPLES = []
     POISON = Probe["poison"]
@@ -58,7 +58,7 @@ module KeyedBodies
     end
   end
 
-  # Takes a random time and writes down each record that is done, before anybody could know.
+  # Takes a random time and records each finished record, before its completion is settled.
   module Journal
     FILE = Probe["journal"] && File.open(Probe["journal"], "a").tap { |file| file.sync = true }
     DONE = []
@@ -73,7 +73,7 @@ module KeyedBodies
     end
   end
 
-  # Ten workers compute, one record in a hundred is marked, and the broker's answer waited for.
+  # Ten workers compute, one record in a hundred is marked, and the worker waits for the broker's answer.
   module Window
     WAITS = []
 
@@ -113,7 +113,7 @@ class PenstockApp
   end
 end
 
-# What the broker has acknowledged, and when it was known.
+# The offsets that the broker has acknowledged, and when that was known.
 if Probe["journal"]
   Penstock.monitor.subscribe("offsets.committed") { KeyedBodies::Journal::FILE.write("committed #{PROBE.now_ns}\n") }
 end

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-# The ledger through Ruby: windows of records that complete in random order, as by key they do. By the thread's own clock.
+# The ledger through Ruby: windows of records that complete in random order, as they do by key. By the thread's own
+# clock.
 require_relative "../probe"
 require "penstock/native/ledger"
 require "penstock/native/envelope"

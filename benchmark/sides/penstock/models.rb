@@ -1,20 +1,20 @@
 # frozen_string_literal: true
 
-# The field's classic table: what a record's work does (it computes, it waits) against where it runs. Records are counted where
-# they are settled, in the application's process, for a given time.
+# The classic comparison of execution models: what a record's work does (it computes, it waits) against where it runs.
+# Records are counted where they are settled, in the application's process, for a given time.
 require_relative "../probe"
 vendor = Dir[File.expand_path("../../../vendor/bundle/ruby/*", __dir__)].first
 Gem.paths = {"GEM_HOME" => Gem.dir, "GEM_PATH" => [Gem.dir, *vendor].join(File::PATH_SEPARATOR)}
 require "penstock"
 
-# What a record costs. `blocking` waits where no fiber scheduler sees it, as C libraries do.
+# The cost of a record. `blocking` waits without the fiber scheduler's knowledge, as C libraries do.
 module Work
   module_function
 
   # @return [Integer] rounds of pure Ruby that take a millisecond here
   def rounds_a_ms
     rounds = 200_000
-    best = Array.new(5) do # in CPU time: the machine may do something else meanwhile
+    best = Array.new(5) do # in CPU time: the machine may have other work
       began = cpu_ns
       compute(rounds)
       cpu_ns - began
@@ -75,7 +75,7 @@ class PenstockApp < Penstock::App
 end
 
 Penstock.monitor.subscribe("error.occurred") { |event| PROBE.error(event[:error]) }
-# The first records find processes being forked and threads being born.
+# While the first records are processed, processes are still being forked and threads started.
 warm = Probe["at_once"] * 4
 Penstock.monitor.subscribe("consumer.consumed") do |event|
   next warm -= event[:messages_count] if warm.positive?

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-# One round: a process joins and leaves a group whose other member works. Reports what the partitions that stay felt of it.
+# One round: a process joins and leaves a group whose other member works. Reports the effect on the partitions that
+# stay.
 
 require_relative "../probe"
 $LOAD_PATH.unshift(File.expand_path("../../../test", __dir__))

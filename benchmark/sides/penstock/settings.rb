@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-# The application of every side that consumes, with the settings the workload gives it; what it consumes with is drawn by who
+# The application of every side that consumes, with the settings of the workload; the file that requires this one draws
+# the routes.
 # requires this.
 require_relative "../probe"
 require "penstock"

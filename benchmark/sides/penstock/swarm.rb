@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# An application whose processes are watched from outside: a server, a swarm, or one with a mold. Every record that is done is a
-# line in the journal, and so is every process that runs.
+# An application whose processes are watched from outside: a server, a swarm, or one with a mold. Every finished record
+# is a line in the journal, and so is every process that runs.
 require_relative "settings"
 require Probe["application"] if Probe["application"]
 
@@ -14,12 +14,12 @@ module SwarmBodies
     end
   end
 
-  # Nothing but waiting.
+  # Only waits.
   module Paced
     def do_record(_message) = sleep(Probe["wait_ms"] / 1000.0)
   end
 
-  # Nothing but computing.
+  # Only computes.
   module Compute
     def do_record(_message)
       ends = PROBE.now_ns + Probe["busy_us"] * 1_000
@@ -37,7 +37,7 @@ class BenchConsumer < Penstock::BaseConsumer
 
   def self.write(*words) = JOURNAL.syswrite("#{words.join(" ")} #{PROBE.now_ns}\n")
 
-  # One write a batch where there is no line a record: what is measured is not the journal.
+  # One write per batch if there is no line per record: the journal must not be what is measured.
   def consume
     messages.each do |message|
       do_record(message)
@@ -52,7 +52,8 @@ class PenstockApp
     Probe["topics"].each { |name| topic(name) { consumer BenchConsumer } }
   end
 
-  # What nodes do all the time is done once where a mold shares it, collected now and then, as docs/swarm.md has it.
+  # As docs/swarm.md recommends: work that all nodes repeat is done once where a mold shares it, and collected now and
+  # then.
   if Probe["settings"].dig("swarm", "mold") && Probe["application"]
     monitor.subscribe("app.before_warmup") do
       3_000.times do |seed|

@@ -1,12 +1,12 @@
 # frozen_string_literal: true
 
-# Many produce and wait, and rest between, so that reports come one at a time; each call is timed.
+# Many callers produce and wait, and pause in between, so that reports arrive one at a time; each call is timed.
 require_relative "../probe"
 vendor = Dir[File.expand_path("../../../vendor/bundle/ruby/*", __dir__)].first
 Gem.paths = {"GEM_HOME" => Gem.dir, "GEM_PATH" => [Gem.dir, *vendor].join(File::PATH_SEPARATOR)}
 require "penstock"
 
-# What each of those who wait does until there are enough samples.
+# The loop of each caller, until there are enough samples.
 class Loops
   MESSAGE = {topic: Probe["topic"], payload: "x" * 100}.freeze
   THINK_S = Probe["think_ms"] / 1000.0

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# The plain binding: one record a call, its documented loop.
+# The plain binding: one record per call, its documented loop.
 gem "rdkafka"
 require "rdkafka"
 require_relative "../probe"

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# The plain binding: a handle a record, all awaited.
+# The plain binding: a handle per record, all awaited.
 gem "rdkafka"
 require "rdkafka"
 require_relative "../probe"

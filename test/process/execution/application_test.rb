@@ -11,13 +11,13 @@ require "support/rules"
 require "support/ruby_program"
 
 module Penstock
-  # Applications whose units run in fibers or in other processes, on any broker. Whoever includes it says `kafka` and
-  # `create_topic`.
+  # Applications whose units run in fibers or in other processes, on any broker. The class that includes it defines
+  # `kafka` and `create_topic`.
   module ExecutionApplication
     extend TestSupport::Rules
 
-    # An application whose main thread runs it, in a process of its own, on the class's broker. It is stopped by signal when
-    # as many records as asked for have been told.
+    # An application whose main thread runs it, in a process of its own, on the class's broker. It is stopped by signal
+    # when it has logged the expected number of records.
     PROGRAM = <<~'RUBY'
       require "penstock"
       require "json"
@@ -86,7 +86,7 @@ module Penstock
       assert_includes lines, "left 0"
     end
 
-    rule "[run_on processes] a record that kills its process is tried again and named, the others go on" do
+    rule "[run_on processes] a record that kills its process is tried again and named, the others continue" do
       lines, result = program(<<~RUBY, topic_with(%w[a killer c d]))
         class Own < Base
           def step(message)
@@ -107,7 +107,7 @@ module Penstock
       assert_includes lines, "left 0"
     end
 
-    rule "[run_on fibers] a hundred records of one partition wait at once on one thread" do
+    rule "[run_on fibers] a hundred records of one partition wait at the same time on one thread" do
       lines, result = program(<<~RUBY, topic_with(Array.new(100, &:to_s)))
         require "async"
         require "support/wait"
@@ -151,7 +151,7 @@ module Penstock
       assert(lines.any? { |line| line.include?("Producer opened at -e:#{PROGRAM.lines.size + 2}") }, lines.inspect)
     end
 
-    test "[run_on processes] beside the main thread boot says which boot file it looked for, and the way out" do
+    test "[run_on processes] outside of the main thread boot reports which boot file it looked for, and what to do" do
       lines, result = program(<<~RUBY, "none")
         app.routing.draw { topic("none") { [consumer(Base), run_on(:processes)] } }
         main = app
@@ -165,7 +165,7 @@ module Penstock
       assert_includes said, "Penstock::Embedded.start(boot_file: \"…\")"
     end
 
-    test "[run_on fibers] without the gem boot says which it needs" do
+    test "[run_on fibers] without the gem boot reports which gem it needs" do
       code = <<~RUBY
         app.routing.draw { topic("none") { [consumer(Base), run_on(:fibers)] } }
       RUBY

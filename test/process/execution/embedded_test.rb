@@ -9,13 +9,13 @@ require "support/embedded_broker"
 require "support/ruby_program"
 
 module Penstock
-  # Processes of an application that doesn't run on the main thread: what they are forked from is spawned.
+  # Processes of an application that doesn't run on the main thread: their mold is spawned.
   class ExecutionEmbeddedTest < TestCase
     leaks_checked_per_class("the embedded broker serves all tests of the class")
 
     include TestSupport::EmbeddedBroker
 
-    # What a consumer sees it writes down with its process and the one that it was forked from.
+    # A consumer records the payload, its process and its parent process.
     BOOT = <<~'RUBY'
       require "logger"
       class OrdersConsumer < Penstock::BaseConsumer
@@ -70,7 +70,7 @@ module Penstock
       false
     end
 
-    # Those that stay would compute for ever.
+    # Processes that stay would compute forever.
     def gone(pids)
       wait_until(20, "the end of #{pids}", state: -> { pids.select { |pid| alive?(pid) } }) { pids.none? { |pid| alive?(pid) } }
       assert(pids.none? { |pid| alive?(pid) })
@@ -78,7 +78,7 @@ module Penstock
       pids.each { |pid| ::Process.kill(:KILL, pid) if alive?(pid) }
     end
 
-    # @return [Hash{String => String}] environment of a host, whose records are there
+    # @return [Hash{String => String}] environment of a host whose topic has records
     def env(payloads, boot = BOOT)
       File.write(at("boot.rb"), boot)
       topic = "t#{rand(1 << 40)}"
@@ -121,7 +121,7 @@ module Penstock
       assert_equal ["loaded", "loaded", "stop 0"], output.lines(chomp: true).grep(/\A(loaded|stop)/).sort
     end
 
-    test "[orphans] embedded, when the host is killed mold and processes are gone soon, also one that computes in C" do
+    test "[orphans] embedded, when the host is killed mold and processes end soon, also one that computes in C" do
       host(env(%w[endless]), "require ENV.fetch(\"BOOT\")\nIO.select(nil, nil, nil, 120)") do |pid, _out|
         wait_until(40, "a record") { seen.any? }
         ::Process.kill(:KILL, pid)
@@ -129,7 +129,7 @@ module Penstock
       end
     end
 
-    test "[orphans] a host that is killed takes along a process that loads the boot file for ever" do
+    test "[orphans] a host that is killed ends a process that loads the boot file forever" do
       boot = 'File.write(ENV.fetch("SEEN"), ::Process.pid); ("a" * 40) =~ /(a+)+$x/ while true'
       given = env([], boot)
       File.write(at("host.rb"), BOOT.sub(/^Penstock::Embedded.*$/, "Penstock::Embedded.start(boot_file: ENV.fetch(\"BOOT\"))"))
@@ -140,7 +140,7 @@ module Penstock
       end
     end
 
-    test "embedded, the thread that started it may end, the processes go on" do
+    test "embedded, the thread that started it may end, the processes continue" do
       output, result = TestSupport::RubyProgram.run(<<~RUBY, timeout: 60, env: env(%w[a]))
         #{HOST}
         Thread.new { require ENV.fetch("BOOT") }.join
@@ -175,7 +175,7 @@ module Penstock
       assert_empty(seen.first.first(2).select { |pid| alive?(Integer(pid)) })
     end
 
-    # What a boot file does when it is loaded once more, and what is said.
+    # Boot files and the message when one of them is loaded a second time.
     {
       "raises" => ['raise "no database"', "can't be loaded again to fork processes from: RuntimeError: no database"],
       "isn't Ruby" => ["def (", "SyntaxError"],
@@ -190,7 +190,7 @@ module Penstock
       "opens a handle" => ['Penstock.producer.produce_async(topic: "orders", payload: "x") # here', "Producer opened at BOOT:23"],
       "isn't loaded in time" => ["IO.select(nil)", "isn't loaded after 2 s", 2]
     }.each do |what, (code, said, seconds)|
-      test "a boot file that #{what} is a boot error in words, and nothing is left of it" do
+      test "a boot file that #{what} is a boot error with a message, and no process is left" do
         before = children
         error = assert_raises(ConfigurationError) { spawned((what == "isn't Ruby") ? code : booting(code), seconds || 60) }
 
@@ -199,7 +199,7 @@ module Penstock
       end
     end
 
-    test "what a boot file prints, what it reads and where it stands do no harm" do
+    test "a boot file may print, read standard input, fork and change its folder" do
       mold = spawned(booting("puts 'a line'; $stdin.read; fork { exit }; Thread.new { IO.select(nil) }; Dir.chdir('/')"), 60)
       wait_until(20, "its name") { File.read("/proc/#{mold.pid}/cmdline").start_with?("penstock mold of #{::Process.pid}\0") }
       mold.close
@@ -212,7 +212,7 @@ module Penstock
     # Of all threads; the embedded broker is one.
     def children = Dir.glob("/proc/self/task/*/children").flat_map { |path| File.read(path).split }.sort
 
-    # Without what the environment says elsewhere.
+    # Without the environment's settings for other places.
     def booting(code)
       values = {"TOPIC" => "orders", "GROUP" => "g", "KAFKA" => "127.0.0.1:1"}
       BOOT.sub(/^Penstock::Embedded.*$/, code).sub(/^puts.*$/, "").gsub(/ENV.fetch\("(\w+)"\)/) { values.fetch($1, "").inspect }

@@ -10,7 +10,7 @@ module Penstock
   class ExecutionProcessesTest < TestCase
     include TestSupport::Executing
 
-    # Mold and children are ended by their own ways, within seconds.
+    # Mold and children end by themselves, within seconds.
     def grace_seconds = 6
 
     def executor(middleware, size)
@@ -51,7 +51,7 @@ module Penstock
       assert_nil run_unit([7]).error
     end
 
-    test "exit! is told with its code, without a cursor the last record is blamed" do
+    test "exit! is reported with its code; without a cursor the last record is blamed" do
       executing do
         def consume = exit!(7)
       end
@@ -61,7 +61,7 @@ module Penstock
       assert_equal "consumer.consume.error", @errors.pop[:type]
     end
 
-    test "what was sent along with a killer is run by somebody else, without being blamed" do
+    test "records that were sent along with a killer run in another process, without being blamed" do
       executing(size: 1) do
         def consume
           offset = messages.first.offset
@@ -79,7 +79,7 @@ module Penstock
       assert_equal (0...300).to_a, outcomes.map { |one| one.unit.messages.first_offset }.sort
     end
 
-    test "what waits behind a unit that takes unexpectedly long goes to another process" do
+    test "units that wait after an unexpectedly long one move to another process" do
       executing(size: 2) do
         def consume
           until_stopping if messages.first.offset == 200
@@ -108,7 +108,7 @@ module Penstock
       assert_operator states.size, :<=, 1
     end
 
-    test "user code that doesn't end in a stop's time is killed with its process" do
+    test "user code that doesn't end within a stop's time is killed with its process" do
       executing do
         def consume
           log("began")
@@ -141,7 +141,7 @@ module Penstock
       assert_nil run_unit([4]).error
     end
 
-    test "without the mold units fail, children are gone, and the application is told" do
+    test "without the mold units fail, children end, and the application is notified" do
       executing do
         def consume = log(::Process.pid) && until_stopping
       end
@@ -156,7 +156,7 @@ module Penstock
       assert_kind_of InternalError, run_unit([1]).error
     end
 
-    test "what user code writes into the socket ends its process, not the application" do
+    test "data that user code writes into the socket end its process, not the application" do
       executing do
         def consume
           socket = ObjectSpace.each_object(UNIXSocket).reject(&:closed?).max_by(&:fileno)
@@ -191,12 +191,12 @@ module Penstock
       wait_until(6, "the end of #{pids}", state: -> { pids.select { |pid| alive?(pid) } }) { pids.none? { |pid| alive?(pid) } }
       assert_equal 2, pids.size
     ensure
-      pids&.each { |pid| ::Process.kill(:KILL, pid) if alive?(pid) } # what stays would compute for ever
+      pids&.each { |pid| ::Process.kill(:KILL, pid) if alive?(pid) } # remaining processes would compute forever
     end
 
     private
 
-    # Runs an application with a pool in a process of its own, kills it, and gives the pids of mold and child.
+    # Runs an application with a pool in a process of its own, kills it, and returns the pids of mold and child.
     def orphaned(consume)
       out, into = IO.pipe
       hears, ours = IO.pipe

@@ -37,7 +37,7 @@ class OutboxPostgreSQLTest < Penstock::TestCase
     super
   end
 
-  test "messages of a key leave in the order of commits, whoever was first to put his in" do
+  test "messages of a key are sent in the order of commits, even if another order was used to store them" do
     second = nil
     ActiveRecord::Base.transaction do
       @writer.enqueue([{topic: "orders", payload: "1", key: "k"}])
@@ -71,7 +71,7 @@ class OutboxPostgreSQLTest < Penstock::TestCase
     assert_equal [2, 1], @log.stored.map { |message| message[:headers]["penstock-outbox-id"].to_i }.then { |ids| ranks(ids) }
   end
 
-  test "without the lock of the key what is visible goes out, and the rest when it comes" do
+  test "without the lock of the key visible rows are sent, and the others once they are visible" do
     use(key_lock: false)
     release = Thread::Queue.new
     inside = Thread::Queue.new
@@ -90,7 +90,7 @@ class OutboxPostgreSQLTest < Penstock::TestCase
     assert_equal %w[early late], @log.payloads
   end
 
-  test "several keys at once are locked in one order, so that two transactions don't wait for each other" do
+  test "several keys are locked in one order, so that two transactions don't wait for each other" do
     messages = %w[a b c d].map { |key| {topic: "orders", payload: key, key: key} }
     threads = [messages, messages.reverse].map do |list|
       Thread.new { 20.times { in_a_transaction { @writer.enqueue(list) }.join } }
@@ -100,7 +100,7 @@ class OutboxPostgreSQLTest < Penstock::TestCase
     assert_equal 160, relay.drain
   end
 
-  test "a relay whose session is ended sends nothing more, and what it has sent is sent again by the next" do
+  test "a relay whose session is ended sends nothing more, and the next one sends its unsettled rows again" do
     put("1", "2", "3")
     @log.at_send = lambda do |message|
       end_other_sessions if message[:payload] == "2"
@@ -114,7 +114,7 @@ class OutboxPostgreSQLTest < Penstock::TestCase
     assert_empty states
   end
 
-  test "a session that is cut is noticed while a turn waits, and what is queued is thrown away" do
+  test "a session that is cut is noticed while a turn waits, and the queued messages are discarded" do
     put("1", "2")
     @log.answer = lambda do |message|
       end_other_sessions if message[:payload] == "1"
@@ -126,7 +126,7 @@ class OutboxPostgreSQLTest < Penstock::TestCase
     assert_equal 1, @log.purged
   end
 
-  test "where transactions see what they saw first by default, a relay sees what others have sent before it got the lock" do
+  test "with REPEATABLE READ as the default a relay sees what others have sent before it got the lock" do
     connection = ActiveRecord::Base.connection
     connection.execute("SET default_transaction_isolation = 'repeatable read'")
     put("1", "2")
@@ -140,7 +140,7 @@ class OutboxPostgreSQLTest < Penstock::TestCase
     connection&.execute("RESET default_transaction_isolation")
   end
 
-  test "a relay's transaction doesn't keep what others delete from being cleaned up" do
+  test "a relay's transaction doesn't keep rows that others delete from being vacuumed" do
     put("1")
     horizons = nil
     @log.at_send = lambda do |_message|
@@ -154,7 +154,7 @@ class OutboxPostgreSQLTest < Penstock::TestCase
     assert_equal [[nil, nil]], horizons
   end
 
-  test "a sequence that gives sessions ids ahead is no order: a relay refuses to start" do
+  test "a sequence that reserves ids for sessions gives no order: a relay refuses to start" do
     connection = ActiveRecord::Base.connection
     connection.execute("ALTER SEQUENCE penstock_outbox_id_seq CACHE 20")
     error = assert_raises(Penstock::ConfigurationError) { relay.start }
@@ -164,7 +164,7 @@ class OutboxPostgreSQLTest < Penstock::TestCase
     assert_nil @store.check!
   end
 
-  test "reading what is ready takes an index, however many rows are parked, held and sent" do
+  test "reading ready rows uses an index, however many rows are parked, held and sent" do
     connection = ActiveRecord::Base.connection
     connection.execute(<<~SQL)
       INSERT INTO penstock_outbox (topic, payload, strand, state, created_ms, blocker_id, due_ms)

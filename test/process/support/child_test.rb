@@ -3,11 +3,11 @@
 require "test_helper"
 require_relative "../../support/child"
 
-# What every supervised process of the suite stands on.
+# The base of every supervised process of the suite.
 class ChildTest < Penstock::TestCase
   Child = Penstock::TestSupport::Child
 
-  test "a child that ends in time is told by its exit code" do
+  test "a child that ends in time is described by its exit code" do
     result = Child.run(["sh", "-c", "exit 3"], timeout: 5)
 
     refute_predicate result, :success?

@@ -10,7 +10,7 @@ class FaultProxyTest < Penstock::TestCase
   FaultProxy = Penstock::TestSupport::FaultProxy
   ServerPorts = Penstock::TestSupport::ServerPorts
 
-  # Answers the correlation id and what came behind the client id.
+  # Answers the correlation id and the bytes after the client id.
   class Echo
     attr_reader :received
 
@@ -68,7 +68,7 @@ class FaultProxyTest < Penstock::TestCase
       @correlation
     end
 
-    # @return [(Integer, String), nil] correlation id and payload; nil when nothing comes
+    # @return [(Integer, String), nil] correlation id and payload; nil when nothing arrives
     def receive(seconds = 5)
       return unless @socket.wait_readable(seconds)
       length = @socket.read(4)&.unpack1("N") or return :closed
@@ -123,7 +123,7 @@ class FaultProxyTest < Penstock::TestCase
     assert_equal [200, 200, 40], [link.requests, link.responses, link.open]
   end
 
-  test "a frame that comes in pieces is one frame" do
+  test "a frame that arrives in pieces is one frame" do
     one = client
     body = [3, 0, 7, 6].pack("s>s>l>s>") + "client" + "abc"
     ([body.bytesize].pack("N") + body).each_char do |char|
@@ -134,7 +134,7 @@ class FaultProxyTest < Penstock::TestCase
     assert_equal 1, @proxy.stats[:links].first.requests
   end
 
-  test "the response of a given API is dropped as often as it was asked for, and no other" do
+  test "the response of a given API is dropped as often as requested, and no other" do
     rule = @proxy.drop(api: :find_coordinator, side: :response, times: 1)
     one = client
     assert_equal "a", one.call(3, "a")
@@ -146,7 +146,7 @@ class FaultProxyTest < Penstock::TestCase
     assert_equal "d", one.call(10, "d")
   end
 
-  test "a dropped request never arrives; what comes behind it does" do
+  test "a dropped request never arrives; the requests after it do" do
     @proxy.drop(api: :metadata, side: :request)
     one = client
     one.send_frame(3, "a")
@@ -154,7 +154,7 @@ class FaultProxyTest < Penstock::TestCase
     assert_equal 1, @echo.received.size
   end
 
-  test "a delayed response holds up what comes behind it on its connection, and no other connection" do
+  test "a delayed response delays those after it on its connection, and no other connection" do
     @proxy.delay(300, api: :fetch, side: :response, client: "slow")
     slow, quick = client("the slow one"), client("quick")
     began = clock
@@ -166,7 +166,7 @@ class FaultProxyTest < Penstock::TestCase
     assert_operator clock - began, :>=, 0.3
   end
 
-  test "the n-th request of an API is cut after so many bytes, and the connection is reset" do
+  test "the n-th request of an API is cut after the given number of bytes, and the connection is reset" do
     @proxy.cut(6, api: :end_txn, skip: 1, times: 1)
     one = client
     assert_equal "a", one.call(26, "a")
@@ -176,7 +176,7 @@ class FaultProxyTest < Penstock::TestCase
     assert_equal "c", client.call(26, "c")
   end
 
-  test "a response may be cut, too: the server has done it, and the client never hears of it" do
+  test "a response may be cut, too: the server has handled the request, and the client gets no answer" do
     @proxy.cut(0, api: :produce, side: :response)
     one = client
     one.send_frame(0, "done")
@@ -185,7 +185,7 @@ class FaultProxyTest < Penstock::TestCase
     assert_equal 1, @echo.received.size
   end
 
-  test "flipped bits: as many as asked for, in what comes behind the head" do
+  test "flipped bits: as many as requested, in the bytes after the head" do
     @proxy.seed(7)
     @proxy.corrupt(3, api: :fetch, side: :response)
     payload = "\0" * 1_000
@@ -194,14 +194,14 @@ class FaultProxyTest < Penstock::TestCase
     assert_includes 1..3, answer.unpack1("B*").count("1")
   end
 
-  test "a response that says it is longer than it is" do
+  test "a response that declares a longer length than it has" do
     @proxy.lie(100, api: :fetch, side: :response)
     one = client
     one.send_frame(1, "abc")
     assert_equal 4 + 3 + 100, one.socket.read(4).unpack1("N")
   end
 
-  test "a muted direction: nothing comes through any more, while the other does" do
+  test "a muted direction: nothing passes any more, while the other direction works" do
     @proxy.mute(api: :heartbeat, side: :response)
     one = client
     assert_equal "a", one.call(3, "a")
@@ -211,7 +211,7 @@ class FaultProxyTest < Penstock::TestCase
     assert_equal "d", client.call(3, "d")
   end
 
-  test "a request, or a response, that comes twice" do
+  test "a request, or a response, that arrives twice" do
     @proxy.double(api: :offset_commit)
     one = client
     one.send_frame(8, "a")
@@ -232,7 +232,7 @@ class FaultProxyTest < Penstock::TestCase
     assert_equal :reset, third.receive(1)
   end
 
-  test "a link that is down refuses connections, and comes back" do
+  test "a link that is down refuses connections, until it is opened again" do
     one = client
     one.call(3, "x")
     @proxy.link(1, mode: :down)
@@ -242,7 +242,7 @@ class FaultProxyTest < Penstock::TestCase
     assert_equal "y", client.call(3, "y")
   end
 
-  test "a server that has gone: its port is closed here, too, until it is back" do
+  test "a server that has ended: the proxy closes its port, too, until the server is back" do
     @echo.close
     assert_equal :reset, first_outcome
     await_mode(:waiting)
@@ -252,7 +252,7 @@ class FaultProxyTest < Penstock::TestCase
     assert_equal "x", client.call(3, "x")
   end
 
-  # The reset may come before the client knows that it is connected.
+  # The reset may arrive before the client knows that it is connected.
   def first_outcome
     client.receive(2)
   rescue Errno::ECONNRESET
@@ -279,7 +279,7 @@ class FaultProxyTest < Penstock::TestCase
     assert_operator clock - began, :>=, 0.2
   end
 
-  test "what it doesn't understand is refused in words" do
+  test "an invalid command is refused with a message" do
     assert_match(/no such link/, assert_raises(FaultProxy::Error) { @proxy.link(7, latency: 1) }.message)
     assert_match(/unknown name/, assert_raises(FaultProxy::Error) { @proxy.drop(nonsense: 1) }.message)
   end

@@ -3,7 +3,7 @@
 require "test_helper"
 require "support/own_process"
 
-# What a test of a class with a process for each test may do to it, and how its end is told.
+# Tests of a class with a process for each test: what they may do to that process, and how their end is reported.
 class OwnProcessTest < Penstock::TestCase
   # Not in Minitest's list: it runs only when a test below runs it.
   def run_test(seconds: 60, &body)
@@ -19,7 +19,7 @@ class OwnProcessTest < Penstock::TestCase
 
   def told(result) = result.failures.map(&:message).join("\n")
 
-  test "what passes has passed, with its assertions, in another process" do
+  test "a test that passes has passed, with its assertions, in another process" do
     pid = ::Process.pid
     result = run_test { 3.times { refute_equal pid, ::Process.pid } }
 
@@ -27,7 +27,7 @@ class OwnProcessTest < Penstock::TestCase
     assert_equal [3, "Tried", "test_ it"], [result.assertions, result.klass, result.name]
   end
 
-  test "a failure, an error of any class, a skip and a test that can't fail are told as ever" do
+  test "a failure, an error of any class, a skip and a test that can't fail are reported as usual" do
     odd = Class.new(StandardError) { def initialize(text) = super.tap { @gate = Mutex.new } }
 
     assert_match(/Expected: 1/, told(run_test { assert_equal 1, 2 }))
@@ -36,13 +36,13 @@ class OwnProcessTest < Penstock::TestCase
     assert_match(/no assertion/, told(run_test { nil }))
   end
 
-  test "what it leaves behind in its process is its failure" do
+  test "what a test leaves in its process is its failure" do
     assert_match(/left behind: thread/, told(run_test { assert Thread.new { Thread.stop } }))
   end
 
-  test "a child that dies, or doesn't end, is a failure, and nothing of it is left" do
-    assert_match(/told no outcome: pid \d+ exit 3/, told(run_test { exit!(3) }))
-    assert_match(/told no outcome: pid \d+ SIGKILL/, told(run_test { ::Process.kill(:KILL, ::Process.pid) }))
-    assert_match(/told no outcome: pid \d+ SIGKILL/, told(run_test(seconds: 0.3) { observe_for(60) }))
+  test "a child that dies, or doesn't end, is a failure, and no process is left" do
+    assert_match(/sent no outcome: pid \d+ exit 3/, told(run_test { exit!(3) }))
+    assert_match(/sent no outcome: pid \d+ SIGKILL/, told(run_test { ::Process.kill(:KILL, ::Process.pid) }))
+    assert_match(/sent no outcome: pid \d+ SIGKILL/, told(run_test(seconds: 0.3) { observe_for(60) }))
   end
 end

@@ -3,14 +3,14 @@
 module Penstock
   module TestSupport
     class Assembled
-      # What a route may say about records, in every combination.
+      # The options of a route that concern records, in every combination.
       FLAGS = %i[manual isolate delay expire throttle filter dead_letters breaker batch eofed].freeze
       COMBINATIONS = %i[none key message].product(*FLAGS.map { [false, true] }).map do |parallel, *flags|
         {parallel: parallel, **FLAGS.zip(flags).to_h}.freeze
       end.freeze
 
-      # The seed names the combination too. So many seeds in a row as there are combinations play each of them once, for
-      # 997 and their number have no divisor in common.
+      # The seed selects the combination too. As many consecutive seeds as there are combinations run each of them once,
+      # because 997 and their number have no common divisor.
       def self.play(seed) = new(COMBINATIONS[(seed * 997) % COMBINATIONS.size], seed).run
     end
   end

@@ -5,12 +5,12 @@ require "penstock/processing/filters/base"
 
 module Penstock
   module TestSupport
-    # What stands in for the rest of the process.
+    # Stand-ins for the rest of the process.
     class Assembled
       Host = Struct.new(:clock, :reporter, :queue, :pool, :settings)
       Settings = Struct.new(:window_bytes)
       Group = Struct.new(:id, :topics)
-      # Writes down which records were put away.
+      # Records the offsets that were dead-lettered or skipped.
       Listener = Struct.new(:buried) do
         def emit(name, payload)
           buried[payload[:offset]] = true if %w[dead_letter_queue.dispatched consumer.skipped].include?(name)
@@ -18,7 +18,7 @@ module Penstock
 
         def subscribed?(_name) = false
       end
-      # Workers are played by {Assembled}.
+      # {Assembled} plays the workers.
       Idle = Class.new do
         def grow(_count = 1) = nil
         def running = []
@@ -35,7 +35,7 @@ module Penstock
         def want(_lanes) = nil
       end
 
-      # A producer that is full, fails and answers late, as the seed has it.
+      # A producer that is full, fails or answers late, depending on the seed.
       Producer = Struct.new(:world) do
         def dispatch(_message) = world.chance(0.1) ? nil : Handle.new(world)
       end
@@ -46,7 +46,7 @@ module Penstock
       Result = Struct.new(:error)
       LATE = KafkaError.build(number: -192, name: "msg_timed_out", message: "late")
 
-      # A filter that drops, waits, and now and then goes on elsewhere.
+      # A filter that drops records, waits, and now and then resumes at another offset.
       class Whim < Processing::Filters::Base
         def initialize(world)
           super()

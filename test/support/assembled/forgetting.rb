@@ -3,9 +3,9 @@
 module Penstock
   module TestSupport
     class Assembled
-      # Half of those with manual offsets have a consumer that gathers over calls, marks when it has written what it gathered, and
-      # loses with an error what it held: all of it, or only what it was about to write. No mark may pass a record that nobody has
-      # written. Part of {Assembled}.
+      # Half of the combinations with manual offsets have a consumer that gathers records over several calls and marks
+      # them when it has written them. An error makes it lose what it held: everything, or only what it was about to
+      # write. No mark may pass a record that nobody has written. Part of {Assembled}.
       module Forgetting
         Instance = Struct.new(:number, :failures)
         INSTANCES = 3
@@ -17,7 +17,7 @@ module Penstock
         def forgets? = @forgets ||= (@names[:manual] && @random.rand < 0.5) ? [:all, :some][pick(2)] : :none
         def gathers? = forgets? != :none
 
-        # As a worker takes a consumer for a unit.
+        # Takes a consumer for a unit, as a worker does.
         def take_instance(unit)
           @instances ||= Array.new(INSTANCES) { |number| Instance.new(number, 0) }
           free = @instances.reject { |one| @busy.any? { |_slot, other| one.equal?(other.instance) } }

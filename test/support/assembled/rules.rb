@@ -3,7 +3,8 @@
 module Penstock
   module TestSupport
     class Assembled
-      # What must hold behind every turn: nothing unprocessed is complete, each record is in one place, every hold has an end.
+      # The rules that must hold after every turn: no unprocessed record is complete, each record is in one place, every
+      # hold ends.
       module Rules
         private
 
@@ -14,20 +15,20 @@ module Penstock
           every_hold_has_a_release
         end
 
-        # What was put away doesn't run again, complete or not.
+        # A dead-lettered or skipped record doesn't run again, complete or not.
         def not_buried(unit)
           buried = unit.messages.offsets.find { |offset| @listener.buried[offset] }
-          broken("#{buried} runs again, which was put away") if buried
+          broken("#{buried} runs again after it was dead-lettered or skipped") if buried
         end
 
-        # In any order, before and after the record was parked, copied, handed out again.
+        # In any order, before and after the record was parked, copied or handed out again.
         def as_written(message)
           row = @rows.find { |each| each.offset == message.offset }
           headers = {"number" => row.offset.to_s, "read" => "yes"}
           truth = {key: [row.key], headers: headers, payload: ["p#{row.offset}", headers], timestamp_ms: row.timestamp}
           truth.keys.rotate(row.offset + @units.size).each do |name|
             found = message.public_send(name)
-            broken("#{name} of #{row.offset} is #{found}, written was #{truth[name]}") unless found == truth[name]
+            broken("#{name} of #{row.offset} is #{found}, but #{truth[name]} was written") unless found == truth[name]
           end
         end
 
@@ -36,7 +37,7 @@ module Penstock
           @rows.each do |row|
             next if row.offset < @begins || row.offset >= ledger.tail || !ledger.complete?(row.offset)
             next if @allowed[row.offset] || @listener.buried[row.offset] || dropped?(row)
-            broken("#{row.offset} is complete and nobody processed it")
+            broken("#{row.offset} is complete although nobody processed it")
           end
         end
 
@@ -82,12 +83,12 @@ module Penstock
         def pending_letters = peek(@letters, :@pending).select(&:counts?)
 
         def every_hold_has_a_release
-          @lane.holds.to_h.each { |reason, due| broken("held for #{reason} without end") unless due || ends?(reason) }
+          @lane.holds.to_h.each { |reason, due| broken("held for #{reason} without an end") unless due || ends?(reason) }
           return unless @lane.rolling?
           due = peek(peek(inner_division, :@parking), :@due)
           endless = peek(inner_division, :@runs).each_value.select { |run| run.parked && due[run].nil? }.map(&:key)
           nobody = endless - pending_letters.map { |pending| pending.burial.unit.key }
-          broken("keys #{nobody} wait for nobody") unless nobody.empty?
+          broken("keys #{nobody} wait although nothing of them runs") unless nobody.empty?
         end
 
         def inner_division
@@ -98,7 +99,7 @@ module Penstock
         def ends?(reason)
           case reason
           when :user then true
-          when :redelivery then true # with the next turn in which nothing else holds it
+          when :redelivery then true # with the next turn in which nothing else holds the lane
           when :breaker then !@assembly.breaker.closed? || !@outbox.empty?
           when :dead_letter then waiting_letters.any?
           when :instances then [*@lane.slot.pending, *@busy.map(&:last), *@outbox.map(&:unit)].any? { |unit| !unit.consume? }

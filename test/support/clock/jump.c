@@ -1,7 +1,7 @@
 /* The wall clock of a process that may be set while it runs: loaded before the C library (LD_PRELOAD). CLOCK_JUMP_FILE holds the
- * ms by which it is off, as text; it is looked at each time somebody asks. The monotonic clock is left alone.
+ * ms by which it is off, as text; it is read at each call. The monotonic clock isn't changed.
  *
- * Waits that end at a time of the wall clock end when *that* clock says so, as with a real one: set back by an hour, they last an
+ * Waits until a time of the wall clock end when *that* clock has reached it, as with a real one: set back by an hour, they last an
  * hour longer. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #define SLICE_NS (20 * 1000000LL)
-/* No machine is up for so long; times of the monotonic clock are below, those of the wall clock above. */
+/* No machine is up for so long that they overlap: times of the monotonic clock are below, those of the wall clock above. */
 #define WALL_FROM_S 1000000000LL
 
 static int (*real_gettime)(clockid_t, struct timespec *);
@@ -83,7 +83,7 @@ time_t time(time_t *seconds) {
   return now;
 }
 
-/* The end of the next slice of a wait, by the real clock; false when the wait is over. */
+/* The end of the next slice of a wait, by the real clock; false when the wait has ended. */
 static bool next_slice(const struct timespec *until, struct timespec *slice) {
   long long now = real_now();
   long long left = to_ns(until) - (now + offset_ns());
@@ -101,7 +101,7 @@ int pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *mutex, const s
   return result;
 }
 
-/* C11's own, which librdkafka uses: always the wall clock. */
+/* C11's own function, which librdkafka uses: always the wall clock. */
 int cnd_timedwait(cnd_t *cond, mtx_t *mutex, const struct timespec *until) {
   if (!real_cnd_timedwait) find_real();
   struct timespec slice;

@@ -6,8 +6,8 @@ require "tmpdir"
 
 module Penstock
   module TestSupport
-    # Wall clocks that a test sets while a process runs. Nobody else's clock is touched: the process gets a C library in front of
-    # its own (jump.c), compiled once for all tests of a run.
+    # Wall clocks that a test sets while a process runs. No other process's clock is changed: the process loads a C
+    # library before its own (jump.c), compiled once for all tests of a run.
     module Jumping
       SOURCE = File.expand_path("jump.c", __dir__)
 
@@ -24,7 +24,7 @@ module Penstock
         @library = path
       end
 
-      # One process's clock.
+      # The clock of one process.
       class Clock
         # @param dir [String] a folder of the test
         def initialize(dir)

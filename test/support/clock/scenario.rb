@@ -8,14 +8,14 @@ require_relative "jumping"
 module Penstock
   module TestSupport
     module Jumping
-      # Servers whose clocks jump, what they write down, and when by the clock that doesn't. Included into tests.
+      # Servers whose wall clocks jump, their journals, and the monotonic times in them. Included into tests.
       module Scenario
         include CommandLine
         include Served
 
         def self.included(base) = base.extend(EmbeddedBroker::OnePerClass)
 
-        # Each consumption with the monotonic time; what says "fails" does, twice.
+        # Records the monotonic time of each consumption; a record with the payload "fails" fails twice.
         WORK = <<~'RUBY'
           Work.prepend(Module.new do
             def act(payload)
@@ -34,7 +34,7 @@ module Penstock
           serve("server", env: {**clock(name).env, "JOURNAL" => File.join(@dir, "journal-#{name}"), "MORE" => WORK + more, **env})
         end
 
-        # @return [Array<Integer>] ms (monotonic) at which a record was at work
+        # @return [Array<Integer>] ms (monotonic) at which a record was processed
         def times(server, payload) = server.journal.scan(/^at #{payload} (\d+)/).flatten.map(&:to_i)
 
         def await_times(server, payload, count)

@@ -26,7 +26,7 @@ import org.apache.kafka.common.config.ConfigResource;
 /**
  * Kafka's own admin client and consumer as a service for tests: requests come as lines of JSON on standard input
  * ({"id": 1, "call": "topic", "topic": "orders"}), answers go to standard output with the same id. Each request has a thread of its
- * own, so a slow one holds up no other. Ends with its standard input.
+ * own, so a slow one delays no other. Ends with its standard input.
  */
 public final class Agent {
   static final ObjectMapper JSON = new ObjectMapper();
@@ -183,7 +183,7 @@ public final class Agent {
     return get(admin.alterPartitionReassignments(changes).all());
   }
 
-  /** Without a topic: of all partitions. A partition that has its preferred leader already is no error. */
+  /** Without a topic: of all partitions. It is no error if a partition has its preferred leader already. */
   Object elect(JsonNode in) throws Exception {
     Set<TopicPartition> partitions = in.has("topic")
         ? Set.of(new TopicPartition(in.get("topic").asText(), in.get("partition").asInt())) : null;

@@ -15,7 +15,7 @@ import org.apache.kafka.common.header.Header;
 import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 
 /**
- * Reads a topic from its beginning to its present end with Kafka's own consumer and writes a line a record: partition, offset,
+ * Reads a topic from its beginning to its current end with Kafka's own consumer and writes a line per record: partition, offset,
  * timestamp, key, value, headers, binary values in base64, "-" for null.
  */
 final class Reader {

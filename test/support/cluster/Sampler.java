@@ -13,8 +13,8 @@ import org.apache.kafka.clients.consumer.OffsetAndMetadata;
 import org.apache.kafka.common.TopicPartition;
 
 /**
- * Writes down what groups have committed, each time it has changed: monotonic µs before the question and after the answer, group,
- * topic, partition, offset, metadata. A thread of its own, ended by end(), which takes one last sample.
+ * Records what groups have committed, each time it has changed: monotonic µs before the request and after the answer, group,
+ * topic, partition, offset, metadata. Runs on a thread of its own, which end() ends after one last sample.
  */
 final class Sampler extends Thread {
   private final Admin admin;
@@ -60,7 +60,7 @@ final class Sampler extends Thread {
     return System.nanoTime() / 1_000;
   }
 
-  /** A coordinator that doesn't answer is looked for again the next time. */
+  /** If a coordinator doesn't answer, it is looked up again at the next sample. */
   private void look(String group, int timeoutMs) {
     long before = nowUs();
     try {

@@ -6,8 +6,9 @@ require_relative "tools"
 
 module Penstock
   module TestSupport
-    # Kafka's own admin client and consumer (Agent.java) in a process beside the test: what they say doesn't come from Penstock.
-    # Any thread may ask; a thread of its own reads the answers. Ends with {#close}, or with the process that started it.
+    # Kafka's own admin client and consumer (Agent.java) in another process, so that their answers don't depend on
+    # Penstock. Any thread may call it; a thread of its own reads the answers. Ends with {#close}, or with the process
+    # that started it.
     class ClusterAgent
       JVM = %w[-Xms32m -Xmx160m].freeze
       SECONDS = 60
@@ -16,7 +17,7 @@ module Penstock
 
       # @param home [String] KAFKA_HOME
       # @param servers [String] brokers' addresses without the proxy
-      # @param log [String] a file for what it has to complain about
+      # @param log [String] file for its standard error
       def initialize(home:, servers:, log:, env: {})
         @in, @writer = IO.pipe
         @reader, @out = IO.pipe
@@ -33,8 +34,8 @@ module Penstock
       end
 
       # @param name [Symbol] a call of Agent.java
-      # @param seconds [Numeric] for its answer
-      # @return what it answers: of JSON's types
+      # @param seconds [Numeric] limit for the answer
+      # @return the answer, of JSON's types
       # @raise [Error] with the class and message of Java's error
       def call(name, seconds: SECONDS, **arguments)
         id = @lock.synchronize { @count += 1 }

@@ -4,10 +4,10 @@ require_relative "../kafka_cluster"
 
 module Penstock
   module TestSupport
-    # bin/kafka with several brokers: what it does with a cluster that stays until somebody stops it.
+    # bin/kafka with several brokers: commands for a cluster that runs until somebody stops it.
     class ClusterCommand
       USAGE = <<~TEXT
-        A cluster (data in tmp/kafka-cluster, or tmp/kafka-NAME with --name). Each broker is behind a fault proxy:
+        A cluster (data in tmp/kafka-cluster, or tmp/kafka-NAME with --name). A fault proxy is in front of each broker:
           bin/kafka start --brokers 3            starts it; it runs until bin/kafka stop
           bin/kafka status                       brokers, their addresses and memory
           bin/kafka stop                         ends all brokers (--keep: their data stays)
@@ -159,7 +159,7 @@ module Penstock
         text.match?(/\A[a-z_]+\z/) ? text.to_sym : text
       end
 
-      # Penstock's own, which is there at once.
+      # Penstock's own admin client, which needs no start.
       def admin(&)
         $LOAD_PATH.unshift(File.expand_path("../../../lib", __dir__))
         require "penstock/admin"

@@ -6,9 +6,9 @@ require_relative "tools"
 
 module Penstock
   module TestSupport
-    # The proxy in front of the brokers of a test cluster, a process of its own (proxy/main.c), and its control connection.
-    # Rules say what happens to single requests and responses; a link, the way to one broker, can be taken down, frozen or
-    # slowed. Any thread may use it.
+    # The proxy in front of the brokers of a test cluster, a process of its own (proxy/main.c), and its control
+    # connection. Rules select single requests and responses and what happens to them; a link, the connection to one
+    # broker, can be taken down, frozen or slowed. Any thread may use it.
     #
     #     rule = proxy.drop(api: :find_coordinator, side: :response, broker: 2, times: 3)
     #     proxy.hits(rule)
@@ -16,7 +16,7 @@ module Penstock
     #     proxy.link(2, latency: 50)
     #     proxy.reset(client: "billing")
     class FaultProxy
-      # What clients ask, by the number on the wire.
+      # Requests of clients, by their API key on the wire.
       APIS = {
         produce: 0, fetch: 1, list_offsets: 2, metadata: 3, offset_commit: 8, offset_fetch: 9, find_coordinator: 10,
         join_group: 11, heartbeat: 12, leave_group: 13, sync_group: 14, describe_groups: 15, list_groups: 16, api_versions: 18,
@@ -25,7 +25,7 @@ module Penstock
       }.freeze
       MODES = %i[open waiting down frozen swallow].freeze
 
-      # What is known of one link; frames and bytes of requests, then of responses.
+      # The state of one link; frames and bytes of requests, then of responses.
       Link = Struct.new(:number, :mode, :open, :accepted, :requests, :responses, :request_bytes, :response_bytes)
 
       class Error < StandardError; end
@@ -54,9 +54,9 @@ module Penstock
         Wait.wait_until(10, "the fault proxy", state: -> { File.read(@log) }) { answers? }
       end
 
-      # Each of the following makes a rule. Which frames: `api:` (a key of APIS or a number; default all), `side:` (:request,
-      # :response), `broker:`, `client:` (a part of the client id), `skip:` (how many are left alone first), `times:` (how many
-      # are affected), `permille:` (the share of those that match).
+      # Each of the following methods adds a rule. It applies to frames that match: `api:` (a key of APIS or a number;
+      # default all), `side:` (:request, :response), `broker:`, `client:` (a part of the client id), `skip:` (how many
+      # are left alone first), `times:` (how many are affected), `permille:` (the share of those that match).
       #
       # @return [String] the rule's name, for {#hits} and {#remove}
       def delay(ms, **which) = rule("delay", ms: ms, **which)
@@ -64,7 +64,7 @@ module Penstock
       # The frame never arrives; the connection stays.
       def drop(**which) = rule("drop", **which)
 
-      # The connection is reset in the middle of the frame: after so many of its bytes, the length included.
+      # The connection is reset in the middle of the frame: after that many of its bytes, the length included.
       def cut(bytes = 0, **which) = rule("reset", bytes: bytes, **which)
 
       # The connection is closed in order before the frame.
@@ -72,25 +72,25 @@ module Penstock
 
       # Bits of the frame are flipped.
       # @param count [Integer] how many, up to 16
-      # @param head [Boolean] also among the bytes that say what the frame is
+      # @param head [Boolean] also among the first bytes, which identify the frame
       def corrupt(count = 1, head: false, **which) = rule("corrupt", bytes: count, head: head ? 1 : 0, **which)
 
-      # The frame says that it is longer, or shorter, than it is.
+      # The frame declares a longer or shorter length than it has.
       def lie(bytes, **which) = rule("lie", bytes: bytes, **which)
 
-      # From this frame on nothing comes through on its connection, in its direction.
+      # From this frame on nothing passes on its connection in its direction.
       def mute(**which) = rule("mute", **which)
 
-      # The frame comes twice.
+      # The frame is sent twice.
       def double(**which) = rule("twice", **which)
 
       def remove(rule) = order("unrule", rule)
 
-      # @return [Integer] how many frames a rule has met
+      # @return [Integer] how many frames a rule has affected
       def hits(rule) = stats.fetch(:rules).fetch(rule)
 
       # @param broker [Integer]
-      # @param settings [Hash] `mode:` (one of MODES), `latency:` (ms, each direction), `rate:` (bytes a second and
+      # @param settings [Hash] `mode:` (one of MODES), `latency:` (ms, each direction), `rate:` (bytes per second and
       #   direction; 0: no limit)
       def link(broker, **settings) = order("link", broker, *pairs(settings))
 
@@ -100,10 +100,10 @@ module Penstock
       # @return [Integer] how many
       def reset(broker: nil, client: nil) = Integer(order("reset", broker || "*", *client))
 
-      # Makes chances repeatable.
+      # Seeds the random choices, so that they can be repeated.
       def seed(number) = order("seed", number)
 
-      # No rules, all links as fast as they can be. A link that is down or waits for its broker stays so.
+      # Removes all rules, and delays and limits of all links. A link that is down or waits for its broker stays so.
       def clear
         order("unrule", "*")
         stats.fetch(:links).each do |link|
@@ -128,7 +128,7 @@ module Penstock
         @process&.end_within(5)
       end
 
-      # Lets go of the control connection; the proxy goes on.
+      # Closes the control connection; the proxy continues.
       def disconnect = @lock.synchronize { @socket = @socket&.close }
 
       private
@@ -142,7 +142,7 @@ module Penstock
 
       def pairs(settings) = settings.compact.map { |name, value| "#{name}=#{value}" }
 
-      # One question, one answer; threads take turns.
+      # One command, one answer; threads take turns.
       def order(*words)
         answer = @lock.synchronize do
           @socket ||= Socket.tcp("127.0.0.1", @control_port, connect_timeout: 2)

@@ -12,7 +12,7 @@ module Penstock
       attr_reader :started
 
       # @param pid [Integer]
-      # @return [String, nil] nil for a process that is gone or a zombie
+      # @return [String, nil] nil for a process that has ended or is a zombie
       def self.started_at(pid)
         fields = File.read("/proc/#{pid}/stat").rpartition(") ").last.split
         fields[19] unless fields[0] == "Z"
@@ -21,7 +21,7 @@ module Penstock
       end
 
       # @param variable [String] NAME=value of its environment
-      # @return [Array<KnownProcess>] the processes that have it, but this one
+      # @return [Array<KnownProcess>] the processes that have it, except this one
       def self.marked(variable)
         Dir.children("/proc").filter_map do |name|
           pid = Integer(name, exception: false)
@@ -39,9 +39,9 @@ module Penstock
         @started = started
       end
 
-      # A child that has ended is reaped here.
+      # Reaps a child that has ended.
       def alive?
-        # Read once: what ends between two readings would be gone and not reaped.
+        # Read once: a process that ends between two reads would be considered ended without being reaped.
         started = self.class.started_at(@pid)
         ::Process.wait(@pid, ::Process::WNOHANG) if started.nil?
         !@started.nil? && started == @started
@@ -49,7 +49,7 @@ module Penstock
         false
       end
 
-      # @return [Boolean] whether it was sent
+      # @return [Boolean] whether the signal was sent
       def signal(name)
         alive? && ::Process.kill(name, @pid) && true
       rescue Errno::ESRCH
@@ -63,7 +63,7 @@ module Penstock
         false
       end
 
-      # Ends it, by force after a while.
+      # Ends it, after a while with SIGKILL.
       def end_within(seconds)
         signal(:CONT)
         signal(:TERM)

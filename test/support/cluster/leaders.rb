@@ -2,8 +2,8 @@
 
 module Penstock
   module TestSupport
-    # Who leads what in a {KafkaCluster}, and how it is moved: leaders of partitions, and through those of the internal topics the
-    # coordinators of groups and transactional ids. Asked of Kafka's own client.
+    # Finds and moves the leaders in a {KafkaCluster}: leaders of partitions, and through those of the internal topics
+    # the coordinators of groups and transactional ids. Uses Kafka's own client.
     module ClusterLeaders
       OFFSETS = "__consumer_offsets"
       TRANSACTIONS = "__transaction_state"
@@ -27,7 +27,8 @@ module Penstock
 
       def leader(topic, partition) = leaders(topic).fetch(partition)
 
-      # Makes a broker the leader of a partition whose replica it has, and waits until it is. It stays so until the next move.
+      # Makes a broker that has a replica of the partition its leader, and waits until it leads. It leads until the next
+      # move.
       def move_leader(topic, partition, to:, seconds: 30)
         row = agent.call(:topic, topic: topic).find { |one| one["partition"] == partition }
         replicas = [to, *(row.fetch("replicas") - [to])]
@@ -40,11 +41,11 @@ module Penstock
         end
       end
 
-      # Preferred leaders lead again, everywhere.
+      # Lets the preferred leaders lead again, everywhere.
       def elect_preferred = agent.call(:elect)
 
-      # The partition of an internal topic that a group or a transactional id belongs to. Kafka takes the absolute value of Java's
-      # hash of the name, and 0 for the smallest integer, which has none.
+      # The partition of an internal topic that a group or a transactional id belongs to. Kafka takes the absolute value
+      # of Java's hash of the name, and 0 for the smallest integer, which has none.
       def self.place_of(name, count)
         hash = name.encode("UTF-16BE").unpack("n*").inject(0) { |sum, unit| (sum * 31 + unit) & 0xFFFFFFFF }
         hash -= 1 << 32 if hash >= 1 << 31

@@ -9,12 +9,12 @@ require_relative "tools"
 module Penstock
   module TestSupport
     # One broker of a test cluster: a Java process with a folder. It can be stopped in order, killed, frozen and started
-    # again; its data stay until the cluster is removed. The process is known by
-    # number and start time.
+    # again; its data stay until the cluster is removed. The process is identified by number and start time.
     class ClusterNode
       START_SECONDS = 90
       STOP_SECONDS = 40
-      # Heap and everything around it stay below 400 MB (tests measure it): a third of what Kafka's own scripts give a broker.
+      # Heap and everything else stay below 400 MB (a test measures it): a third of what Kafka's own scripts give a
+      # broker.
       HEAP = %w[-Xms64m -Xmx224m -XX:MaxMetaspaceSize=96m -XX:ReservedCodeCacheSize=48m -XX:MaxDirectMemorySize=48m].freeze
 
       # @return [Integer]
@@ -64,7 +64,7 @@ module Penstock
         end
       end
 
-      # In order: leaders move before it goes.
+      # Stops the broker in order: leaders move first.
       def stop
         @process&.end_within(STOP_SECONDS)
         File.rename(new_archive, archive) if File.exist?(new_archive)
@@ -72,10 +72,10 @@ module Penstock
 
       def kill = @process&.kill
 
-      # Returns when it stands still.
+      # Freezes the broker; returns when all its threads are stopped.
       def suspend
         @process&.signal(:STOP)
-        Wait.wait_until(5, "broker #{@id} to stand still") { frozen? }
+        Wait.wait_until(5, "broker #{@id} to be frozen") { frozen? }
       end
 
       def resume = @process&.signal(:CONT)
@@ -88,7 +88,7 @@ module Penstock
         frozen? ? :frozen : :running
       end
 
-      # Whether it answers the first question each client asks (ApiVersions, version 0).
+      # Whether it answers the first request of each client (ApiVersions, version 0).
       def ready?
         Socket.tcp("127.0.0.1", @ports.fetch(:client), connect_timeout: 1) do |socket|
           body = [18, 0, 1, 4, "test"].pack("s>s>l>s>a4")
@@ -105,7 +105,8 @@ module Penstock
 
       private
 
-      # The first broker that ends in order writes down the classes it has loaded; those that start later start faster.
+      # The first broker that ends in order writes an archive of the classes it has loaded; those that start later start
+      # faster.
       def archive_option
         File.exist?(archive) ? "-XX:SharedArchiveFile=#{archive}" : "-XX:ArchiveClassesAtExit=#{new_archive}"
       end
@@ -115,7 +116,7 @@ module Penstock
       def properties = File.join(@folder, "server.properties")
       def data = File.join(@folder, "data")
 
-      # In a process group of its own: Ctrl-C on a test run is for the run, which then stops its brokers.
+      # In a process group of its own: Ctrl-C goes to the test run only, which then stops its brokers.
       def java(main, *arguments, jvm:, before: [])
         ::Process.spawn(@env, *before, "java", *ClusterTools::JVM, *jvm, *log_option, "-cp", File.join(@home, "libs/*"), main,
           *arguments, :in => File::NULL, %i[out err] => [log_path, "a"], :pgroup => true)

@@ -2,11 +2,11 @@
 
 module Penstock
   module TestSupport
-    # The server.properties of one node of a test cluster: broker and controller in one (KRaft), everything replicated three
-    # times, short timeouts.
+    # The server.properties of one node of a test cluster: broker and controller in one (KRaft), everything replicated
+    # three times, short timeouts.
     #
-    # Clients are told the address of the fault proxy. Brokers talk to each other, and tests that want the truth to brokers, on a
-    # listener of their own without it.
+    # Brokers advertise the address of the fault proxy to clients. Brokers connect to each other, and tests that bypass
+    # the proxy connect to brokers, through a listener of their own.
     class NodeProperties
       NETWORK = {"num.network.threads" => 2, "num.io.threads" => 3, "num.replica.fetchers" => 1,
                  "background.threads" => 2}.freeze
@@ -16,11 +16,11 @@ module Penstock
         "transaction.state.log.min.isr" => 2, "share.coordinator.state.topic.replication.factor" => 3,
         "share.coordinator.state.topic.min.isr" => 2
       }.freeze
-      # Each partition of an internal topic costs files and time at a start, so there are few of them; but enough that groups have
-      # different coordinators.
+      # Each partition of an internal topic costs files and start-up time, so there are few of them; but enough that
+      # groups have different coordinators.
       COUNTS = {"num.partitions" => 6, "offsets.topic.num.partitions" => 6, "transaction.state.log.num.partitions" => 6,
                 "share.coordinator.state.topic.num.partitions" => 2}.freeze
-      # How soon a broker that is gone is missed.
+      # How soon the cluster notices that a broker is gone.
       FAILOVER = {"broker.session.timeout.ms" => 6_000, "broker.heartbeat.interval.ms" => 1_000,
                   "replica.lag.time.max.ms" => 10_000, "controlled.shutdown.enable" => true}.freeze
       GROUPS = {
@@ -29,15 +29,16 @@ module Penstock
         "group.consumer.min.session.timeout.ms" => 2_000, "group.consumer.min.heartbeat.interval.ms" => 200,
         "group.consumer.heartbeat.interval.ms" => 1_000
       }.freeze
-      # Nothing is deleted for its age: records of tests say what they like of their time. Indexes are small, as each is a file.
+      # Nothing is deleted for its age, because records of tests may have any timestamp. Indexes are small, as each is a
+      # file.
       STORAGE = {"log.retention.ms" => -1, "log.index.size.max.bytes" => 262_144, "log.segment.bytes" => 104_857_600,
                  "log.cleaner.dedupe.buffer.size" => 4_194_304, "message.max.bytes" => 4_000_000,
                  "replica.fetch.max.bytes" => 4_194_304, "transaction.max.timeout.ms" => 900_000}.freeze
 
       # @param node [Integer]
-      # @param ports [Hash{Symbol => Integer}] client, internal, controller; and public, which clients are told
+      # @param ports [Hash{Symbol => Integer}] client, internal, controller; and public, which is advertised to clients
       # @param voters [Hash{Integer => Integer}] controller port of each node
-      # @param extra [Hash{String => Object}] wins over everything else
+      # @param extra [Hash{String => Object}] overrides everything else
       def initialize(node:, ports:, voters:, data:, extra: {})
         @node = node
         @ports = ports

@@ -4,15 +4,15 @@ require "socket"
 
 module Penstock
   module TestSupport
-    # Ports for servers that go away and come back. They lie below those that the kernel gives to outgoing connections: one of
-    # these could take the port of a broker that is down for a moment.
+    # Ports for servers that stop and start again. They are below those that the kernel gives to outgoing connections:
+    # one of these could take the port of a broker that is down for a moment.
     module ServerPorts
       RANGE = (20_000..29_000)
 
       module_function
 
       # @param count [Integer]
-      # @return [Array<Integer>] consecutive ones that nobody listens on now
+      # @return [Array<Integer>] consecutive ports on which nobody listens now
       def take(count)
         100.times do
           first = rand(RANGE.begin..(RANGE.end - count))

@@ -8,8 +8,8 @@ require_relative "server_ports"
 
 module Penstock
   module TestSupport
-    # What is known of a cluster between two commands: ports, and processes by number and start time. A file in the cluster's
-    # folder, replaced as a whole.
+    # Persists a cluster's state between two commands: ports, and processes by number and start time. A file in the
+    # cluster's folder, replaced as a whole.
     class ClusterState
       NODE_PORTS = %i[client internal controller public].freeze
 
@@ -29,7 +29,7 @@ module Penstock
         nodes = (1..brokers).to_h do |id|
           [id.to_s.to_sym, {ports: NODE_PORTS.zip(ports.shift(NODE_PORTS.size)).to_h, process: nil}]
         end
-        id = SecureRandom.urlsafe_base64(16).sub(/\A-/, "A") # what begins with a dash is taken for an option
+        id = SecureRandom.urlsafe_base64(16).sub(/\A-/, "A") # an id that begins with a dash is taken for an option
         new(folder, {cluster_id: id, home: home, control_port: ports.shift, proxy: nil, nodes: nodes})
       end
 

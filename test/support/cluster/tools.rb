@@ -7,13 +7,15 @@ require "rbconfig"
 
 module Penstock
   module TestSupport
-    # What a test cluster needs besides Kafka's jars: our Java programs and the fault proxy. Both are compiled when they are
-    # first needed and kept in tmp/cluster-tools under a digest of their sources; several processes may ask at the same time.
+    # Builds the tools that a test cluster needs in addition to Kafka's jars: our Java programs and the fault proxy.
+    # Both are compiled when they are first needed and kept in tmp/cluster-tools under a digest of their sources;
+    # several processes may ask at the same time.
     module ClusterTools
       FOLDER = File.expand_path("../../../tmp/cluster-tools", __dir__)
       JAVA = Dir[File.join(__dir__, "*.java")].sort.freeze
       PROXY = Dir[File.join(__dir__, "proxy/*.{c,h}")].sort.freeze
-      # A program that lives for a test run needs no second compiler, no heap of a server and no thread for its collector.
+      # A program that runs as long as a test run needs no second compiler, no server's heap and no threads for its
+      # collector.
       JVM = %w[-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:-UsePerfData -Xshare:auto -Xlog:disable -Xlog:all=error:stderr].freeze
 
       class Error < StandardError; end
@@ -48,7 +50,8 @@ module Penstock
         File.join(folder, "proxy")
       end
 
-      # Classes of a broker as Java's archive: a broker starts in two thirds of the time. Written by a broker that ends in order.
+      # The archive of a broker's classes for Java: a broker starts in two thirds of the time. Written by a broker that
+      # ends in order.
       #
       # @return [String] its path, whether it exists or not
       def archive(home)

@@ -3,7 +3,7 @@
 require_relative "../copiers"
 
 module Penstock
-  # What may happen to processes that copy in transactions. Whoever includes it says `bootstrap_servers` and `unique`.
+  # Faults of processes that copy in transactions. The class that includes it defines `bootstrap_servers` and `unique`.
   module CopiersScenarios
     def teardown
       @copiers&.close
@@ -12,7 +12,7 @@ module Penstock
 
     def copiers(**options) = @copiers = TestSupport::Copiers.new(bootstrap_servers, unique("copy"), **options)
 
-    # Each life of the process ends at one of the points, in one of its first transactions; the last one ends in order.
+    # Each life of the process ends at one of the points, in one of its first transactions; the last life ends in order.
     def killed_at_each_point(rounds:, by: nil)
       copiers(by: by).feed(60)
       TestSupport::Copiers::POINTS.cycle(rounds) do |point|
@@ -22,8 +22,8 @@ module Penstock
       finish(@copiers.start("one"))
     end
 
-    # The process stands still in a transaction for so long that its group and its coordinator give it up, and comes back when
-    # another has done its work.
+    # The process is stopped (SIGSTOP) in a transaction until its group and its coordinator have expelled it, and
+    # continues when another process has done its work.
     def frozen_owner_returns(point, by: nil)
       copiers(by: by).feed(60)
       frozen = @copiers.start("frozen", missed: true, point: point, how: "STOP", after: 8)
@@ -36,7 +36,7 @@ module Penstock
       finish(frozen, other)
     end
 
-    # Others come and go while one copies; who goes is told to, or killed.
+    # Other processes join and leave while one copies; those that leave stop in order or are killed.
     def others_come_and_go(times, by: "key")
       copiers(by: by).feed(100)
       one = @copiers.start("one", missed: true)

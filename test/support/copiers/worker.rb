@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
-# Copies records in transactions, and dies or stands still where it is told to. What it is to do comes in PENSTOCK_COPIERS as
-# JSON: kafka, group, source, target, dead, by (null or "key"), the point at which something happens, how (KILL or STOP), and the
-# number of the transaction in which it does.
+# Copies records in transactions, and dies or stops where its plan sets it. The plan comes in PENSTOCK_COPIERS as JSON:
+# kafka, group, source, target, dead, by (null or "key"), the point at which something happens, how (KILL or STOP), and
+# the number of the transaction in which it happens.
 
 require "penstock"
 require_relative "../planned"
@@ -14,7 +14,7 @@ module Copiers
   @passed = Hash.new(0)
   @lock = Mutex.new
 
-  # Called at each point a transaction comes to.
+  # Called at each point that a transaction reaches.
   def self.at(point)
     return unless PLAN[:point] == point.to_s && @lock.synchronize { @passed[point] += 1 } == PLAN[:after]
 
@@ -22,7 +22,7 @@ module Copiers
     sleep(0.05) # a signal may take a moment
   end
 
-  # The points that user code doesn't come by.
+  # The points that user code doesn't reach.
   module Points
     def send_offsets(...)
       Copiers.at(:before_offsets)
@@ -76,7 +76,7 @@ application.routing.draw do
       (errors.last.is_a?(ArgumentError) && attempt > 1) ? :dispatch : :retry
     end)
     breaker false
-    quarantine false # the others' deaths are not the records' doing
+    quarantine false # the records don't cause the others' deaths
   end
 end
 exit(application.run!)

@@ -12,7 +12,7 @@ module Penstock
         # @param records [Array<Record>]
         # @param eof [Integer, nil]
         # @param error [Array(Integer, String), nil]
-        # @param full [Boolean] whether the lane may hold more
+        # @param full [Boolean] whether the lane may hold more records
         def initialize(lane, records, eof:, error:, full:)
           @topic = lane.topic
           @partition = lane.partition
@@ -45,7 +45,7 @@ module Penstock
         def release! = nil
         def released? = false
 
-        # As the native one: the cursor stands on the record before it is yielded.
+        # As in the native batch, the cursor is set to the record before it is yielded.
         def each_view(klass, owner, first, count)
           index = first
           last = first + count

@@ -5,8 +5,8 @@ require_relative "group"
 module Penstock
   module TestSupport
     module FakeKafka
-      # The protocol of JoinGroup and SyncGroup, eager and cooperative. States as in the broker: :empty, :preparing (members are
-      # asked to join again), :completing (the assignment is on its way), :stable.
+      # The protocol of JoinGroup and SyncGroup, eager and cooperative. States as in the broker: :empty, :preparing
+      # (members are asked to join again), :completing (the assignment is on its way), :stable.
       class ClassicGroup < Group
         INITIAL_DELAY_MS = 30
         private_constant :INITIAL_DELAY_MS
@@ -20,8 +20,8 @@ module Penstock
           @round = 0
         end
 
-        # A JoinGroup has come.
-        # @param member_id [String] empty for a newcomer
+        # A JoinGroup has arrived.
+        # @param member_id [String] empty for a new member
         def join(driver, member_id, topics, owned)
           member = @members[member_id] || came_back(driver, member_id, topics)
           return driver.unknown_member if member.nil? && !member_id.empty?
@@ -35,10 +35,10 @@ module Penstock
           complete_if_all
         end
 
-        # A heartbeat, as far as anything is to be told with it.
+        # Begins a rebalance, of which members learn with their next heartbeat.
         def rebalance = (prepare unless @state == :preparing || @members.empty?)
 
-        # A commit waits behind its own member's JoinGroup.
+        # Commits of a member are answered after its own JoinGroup.
         def refusal(request)
           return @trouble if @trouble
           member = @members[request.member_id]
@@ -49,7 +49,7 @@ module Penstock
 
         private
 
-        # A static member's next life takes the place of the one before.
+        # A static member that has restarted takes the place of its predecessor.
         # @return [Member, nil]
         def came_back(driver, member_id, topics)
           return unless driver.instance_id && member_id.empty?
@@ -59,9 +59,10 @@ module Penstock
           add(driver, topics).tap { |member| member.owned = before.owned }
         end
 
-        # In a group at rest nobody else learns of it. (A broker leaves it at that also where the member died between giving a
-        # partition up and joining again, so that nobody has it until the group changes. Here it changes at once.)
-        # @return [Boolean] whether it has what it had
+        # In a stable group no other member learns of it. (A broker does the same when the member died after it had
+        # revoked a partition and before it joined again, so that nobody has the partition until the group changes. Here
+        # the group changes at once.)
+        # @return [Boolean] whether it keeps its partitions
         def as_it_was?(member)
           return false unless @state == :stable && all_given?
           driver = member.driver
@@ -92,7 +93,7 @@ module Penstock
           end
         end
 
-        # Who hasn't come back in time is out.
+        # Expels members that haven't joined again in time.
         def overdue
           late = @members.values.reject(&:joined)
           late.each { |member| expel(member) }
@@ -123,13 +124,13 @@ module Penstock
           @pins.clear
         end
 
-        # A SyncGroup that meets the next rebalance is told so instead.
+        # A SyncGroup during the next rebalance gets an error instead.
         def assigned(member, keys, round)
           return member.driver.rebalance_in_progress unless round == @round
           member.driver.assigned_by_group(keys)
         end
 
-        # Cooperative: what moves is first taken from its owner, and given with the next generation.
+        # Cooperative: a partition that moves is first revoked from its owner, and assigned in the next generation.
         def assignments
           held = (@style == :eager) ? {} : @members.each_value.to_h { |member| [member, member.owned] }
           target.to_h do |member, keys|

@@ -8,22 +8,22 @@ require_relative "log"
 module Penstock
   module TestSupport
     module FakeKafka
-      # The brokers: topics, groups, and how long it takes to reach them. One thread; everything happens on the timeline.
+      # The brokers: topics, groups, and how long requests to them take. One thread; everything happens on the timeline.
       #
-      # Whoever wants to know what was committed or given to whom says so with `observer` (see {Observer}).
+      # Commits and assignments are reported to `observer` (see {Observer}).
       class Cluster
-        # What a cluster tells about; the simulator's checker overrides it.
+        # Receives what a cluster reports; the simulator's checker overrides it.
         class Observer
-          # A member handed a commit to its client.
+          # A member passed a commit to its client.
           def commit_sent(driver, rows, assigned) = nil
-          # Something goes wrong with a commit on its way, as it was arranged.
+          # An arranged fault affects a commit.
           def commit_fares(driver, fate) = nil
-          # Something goes wrong with a read of committed offsets, as it was arranged.
+          # An arranged fault affects a read of committed offsets.
           def read_fares(driver, fate) = nil
           # An offset was stored.
           # @param before [Group::Commit, nil]
           def stored(group, key, before, commit, request) = nil
-          # A member's loop has got a revocation.
+          # A member's loop has received a revocation.
           def revocation_begins(driver, keys, lost) = nil
           # A member has answered an assignment.
           def taken_over(driver, keys) = nil
@@ -31,13 +31,13 @@ module Penstock
           def given_up(driver, keys, lost) = nil
           # A client is closed, in order, with these partitions.
           def closed(driver, keys) = nil
-          # The group throws a member out.
+          # The group expels a member.
           def expelled(driver) = nil
-          # A static member's next life has joined.
+          # A static member that has restarted has joined.
           def came_back(driver) = nil
-          # Somebody reads what is committed.
+          # A member reads committed offsets.
           def read(key) = nil
-          # An answer to a commit names errors.
+          # The answer to a commit contains errors.
           def refused(driver, rows) = nil
         end
 
@@ -84,7 +84,7 @@ module Penstock
           @groups[id] = ((style == :consumer) ? ConsumerProtocolGroup : ClassicGroup).new(self, id, style, **options)
         end
 
-        # Writes a record; who waits for it is told.
+        # Writes a record; clients that wait for it are woken.
         # @return [Record]
         def produce(topic, partition, payload, **options)
           record = log(topic, partition).append(payload, timestamp: @timeline.now, **options)
@@ -92,7 +92,7 @@ module Penstock
           record
         end
 
-        # A log has changed: clients that fetch from it look again.
+        # A log has changed: clients that fetch from it check again.
         def changed(topic, partition) = @drivers.each { |driver| driver.log_changed(topic, partition) }
 
         # @return [Integer] ms that a message takes

@@ -3,10 +3,10 @@
 module Penstock
   module TestSupport
     module FakeKafka
-      # The way of a client's commits to the coordinator and back, with what may go wrong on it. The next commits' fates are put
-      # in by {#arrange}; without one a commit arrives, is stored and answered.
+      # The path of a client's commits to the coordinator and back, and the faults on it. {#arrange} sets the fates of
+      # the next commits; without one a commit arrives, is stored and answered.
       class CommitPath
-        # A commit as it was handed over, with the generation the client had then.
+        # A commit as the client received it, with the client's generation at that time.
         Request = Struct.new(:driver, :token, :rows, :member_id, :epoch, :sent_at)
 
         REQUEST_TIMEOUT_MS = 800
@@ -28,7 +28,7 @@ module Penstock
         #   or the name of an error
         def arrange(fate) = @fates << fate
 
-        # Nothing gets through until then; commits are kept and sent under the generation of that moment.
+        # Nothing reaches the coordinator until then; commits are kept and sent under the generation of that moment.
         def cut(until_ms) = @cut_until = until_ms
 
         # @return [Integer] ms
@@ -46,14 +46,15 @@ module Penstock
         # @return [Boolean] whether an answer is awaited
         def outstanding? = @outstanding.positive?
 
-        # The answer of JoinGroup has come, a refusal too: what was sent behind it is served now, under the generation it was
-        # sent with. Left there it would never be answered, and an unassign waits for every answer.
+        # The answer of JoinGroup has arrived, also a refusal: commits that were sent after the JoinGroup are served
+        # now, under the generation they were sent with. Otherwise they would never be answered, and an unassign waits
+        # for every answer.
         def behind_join
           waiting, @behind = @behind, []
           waiting.each { |request| travel(request, nil) }
         end
 
-        # A JoinGroup of the eager protocol, and an unassign, wait for outstanding commits.
+        # A JoinGroup of the eager protocol and an unassign wait for outstanding commits.
         def when_idle(&block)
           return yield if @outstanding.zero?
           @idle << block
@@ -82,7 +83,7 @@ module Penstock
           answered ? answer(request, number, errors) : timed_out(request)
         end
 
-        # The client has heard nothing and sends it once more.
+        # The client has received no answer and sends the commit once more.
         def resent(request)
           @cluster.timeline.after(@cluster.latency) { @driver.group.commit(request) }
           arrive(request, @cluster.random.rand(200..2_000))
@@ -92,7 +93,8 @@ module Penstock
           @cluster.timeline.after(REQUEST_TIMEOUT_MS) { answer(request, Cluster.number(:timed_out), {}) }
         end
 
-        # Sent when the coordinator can be reached, as the member that the client is then; given up after a session.
+        # Sent when the coordinator can be reached, with the client's member id and epoch of that time; fails after a
+        # session timeout.
         def park(request)
           @cluster.timeline.at([@cut_until, @cluster.timeline.now + @driver.group.session_ms].min) do
             next answer(request, Cluster.number(:timed_out), {}) if cut_left.positive?
@@ -120,7 +122,7 @@ module Penstock
           waiting.each(&:call)
         end
 
-        # The library itself gives up its membership.
+        # librdkafka itself ends its membership.
         def react(number)
           return if number.zero? || @driver.rebalancing?
           unknown = number == Cluster.number(:unknown_member_id)

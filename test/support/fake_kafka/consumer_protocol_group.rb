@@ -5,8 +5,9 @@ require_relative "group"
 module Penstock
   module TestSupport
     module FakeKafka
-      # KIP-848: the coordinator decides who has what and brings each member there with its heartbeats: first it takes away, and
-      # what was given back goes to its new owner. A member's epoch is that of its last acknowledged assignment.
+      # KIP-848: the coordinator decides the assignment and moves each member towards it with its heartbeats: it first
+      # revokes partitions, and assigns them to their new owner once they are given back. A member's epoch is that of
+      # its last acknowledged assignment.
       class ConsumerProtocolGroup < Group
         attr_reader :epoch
 
@@ -33,7 +34,7 @@ module Penstock
           @members.each_value { |member| heartbeat(member) }
         end
 
-        # The member has given back what was taken from it.
+        # The member has acknowledged the revocation.
         def acknowledge(member_id, owned)
           member = @members[member_id] or return
           return if !member.told || owned.intersect?(member.told)
@@ -65,7 +66,7 @@ module Penstock
           give(member, wanted)
         end
 
-        # Told once; who doesn't give back within the rebalance timeout is fenced.
+        # Sent once; a member that doesn't revoke within the rebalance timeout is fenced.
         def take(member, surplus)
           member.told = surplus
           left = member.owned - surplus

@@ -8,14 +8,14 @@ require_relative "read_path"
 module Penstock
   module TestSupport
     module FakeKafka
-      # A member's client, with the interface of Penstock::Native::Consumer. What librdkafka does on threads of its own
-      # (heartbeats, joining, fetching, sending) happens on the timeline, also while the poll loop is busy; a process that is
-      # stopped or dead (`host`) gets nothing until it runs again.
+      # A member's client, with the interface of Penstock::Native::Consumer. The work that librdkafka does on threads of
+      # its own (heartbeats, joining, fetching, sending) happens on the timeline, also while the poll loop is busy; a
+      # process that is stopped or dead (`host`) receives nothing until it runs again.
       class Driver
         NOBODY = ""
         private_constant :NOBODY
 
-        # Processes that never stop, for who needs no simulated ones.
+        # Processes that never stop, for tests that simulate no processes.
         class Host
           def run_when_awake = yield
         end
@@ -25,13 +25,14 @@ module Penstock
         # @return [String, nil] of a static member
         attr_reader :instance_id
 
-        # @return [Boolean] whether a seek to what retention has taken away goes on at the end of the log (`auto.offset.reset`)
+        # @return [Boolean] whether a seek to an offset that retention has deleted continues at the log's end
+        #   (`auto.offset.reset`)
         attr_accessor :resets_to_end
 
         # @param cluster [Cluster]
         # @param group_id [String]
-        # @param host [#run_when_awake] the process it lives in
-        # @param waiter [#call] waits: driver, ms
+        # @param host [#run_when_awake] the process it runs in
+        # @param waiter [#call] waits; called with the driver and ms
         # @param instance_id [String, nil] makes it a static member (of a classic group)
         def initialize(cluster, group_id, name:, host: Host.new, waiter: Waiter.new(cluster.timeline), instance_id: nil)
           @instance_id = instance_id
@@ -59,7 +60,7 @@ module Penstock
           cluster.opened(self)
         end
 
-        # Lets the timeline go on until there is something to do: for tests without a scheduler.
+        # Runs the timeline until there is something to do: for tests without a scheduler.
         class Waiter
           def initialize(timeline)
             @timeline = timeline
@@ -146,7 +147,7 @@ module Penstock
 
         def fetch_committed(token, keys, timeout_ms: 10_000) = @reads.send_request(token, keys)
 
-        # @return [GroupMetadata] who the member is now
+        # @return [GroupMetadata] the member's current identity
         def group_metadata = GroupMetadata.new(@group.id, @epoch, @member_id, nil)
         GroupMetadata = Struct.new(:group_id, :generation, :member_id, :instance_id)
 
@@ -183,9 +184,9 @@ module Penstock
           nil
         end
 
-        # --- what happens to it
+        # --- broker, network and process
 
-        # The process is gone, without a word to anybody.
+        # The process has ended without leaving the group.
         def forget
           @closed = true
           @assigned = []
@@ -193,18 +194,18 @@ module Penstock
           @cluster.gone(self)
         end
 
-        # Runs what a broker's message does, when the process runs and the network carries.
+        # Runs the effect of a broker's message, when the process runs and the network works.
         def from_broker(&block)
           @host.run_when_awake { yield unless @closed }
         end
 
-        # The same, after the way it takes; what was sent before comes before.
+        # The same, after the network's delay; messages arrive in the order in which they were sent.
         def reply(&block)
           @replied = [@cluster.timeline.now + @cluster.latency + @commits.cut_left, @replied + 1].max
           @cluster.timeline.at(@replied) { from_broker(&block) }
         end
 
-        # Something is sent to the coordinator, in order too.
+        # Sends something to the coordinator, in order too.
         def request(&block)
           @requested = [@cluster.timeline.now + @cluster.latency + @commits.cut_left, @requested + 1].max
           @cluster.timeline.at(@requested, &block)
@@ -213,7 +214,7 @@ module Penstock
         # @return [Boolean] whether a JoinGroup waits for its answer
         def joining? = @joining
 
-        # @return [Boolean] whether a rebalance is under way of which the application doesn't know yet
+        # @return [Boolean] whether a rebalance is in progress that the application doesn't know of yet
         def rebalancing? = @joining || @syncing
 
         def joined(member_id, epoch)
@@ -224,7 +225,7 @@ module Penstock
           @commits.behind_join
         end
 
-        # The heartbeat's answer: everybody joins again.
+        # The answer to the heartbeat: all members join again.
         def rebalance_in_progress
           @syncing = false
           return if @joining || busy?
@@ -233,7 +234,7 @@ module Penstock
           push([:revoke, @assigned.dup, false])
         end
 
-        # @param keys [Array] what the group says is ours now
+        # @param keys [Array] the partitions that the group assigns to us
         def assigned_by_group(keys, epoch = nil)
           @syncing = false
           return @wanted = [keys, epoch] if busy?
@@ -242,7 +243,7 @@ module Penstock
           incremental(@assigned - keys, keys - @assigned)
         end
 
-        # The coordinator doesn't know us any more, or (`outdated`) has gone on without us.
+        # The coordinator no longer knows the member, or (`outdated`) is at a later generation.
         def unknown_member(outdated: false)
           @member_id = NOBODY unless outdated
           @epoch = -1
@@ -274,7 +275,8 @@ module Penstock
 
         def log_changed(topic, partition) = @lanes[[topic, partition]]&.wake
 
-        # With the next answer the streams of lanes that stay begin again a little earlier, as they do with an unpatched library.
+        # With the next answer the streams of the lanes that stay restart at a slightly earlier offset, as with an
+        # unpatched librdkafka.
         def repeat_next_time = @repeat = true
 
         def inspect = "#<Driver>"
@@ -294,8 +296,8 @@ module Penstock
           @commits.when_idle { ask_to_join if round == @round }
         end
 
-        # One JoinGroup at a time: one that is still on its way when the membership is over is forgotten. Its answer would be
-        # taken for that of the next.
+        # One JoinGroup at a time: one that is still in flight when the membership ends is discarded. Otherwise its
+        # answer would be taken for that of the next one.
         def ask_to_join
           member = @member_id
           owned = @assigned.dup
@@ -309,7 +311,7 @@ module Penstock
           keys.each { |key| start(key) }
         end
 
-        # The library reads by itself where the group stands.
+        # librdkafka itself reads the group's committed offset.
         def start(key)
           lane = @lanes[key] or return
           request do
@@ -342,7 +344,7 @@ module Penstock
           push([:revoke, going, true])
         end
 
-        # What follows an answer; a partition is given back when outstanding commits are answered.
+        # Runs what follows an answer; a partition is given back to the group once outstanding commits are answered.
         def go_on
           return if busy?
           after, @after = @after, nil
@@ -353,7 +355,7 @@ module Penstock
 
         def follow(after)
           @unassigning = false
-          after, @after = @after, nil if @after == :lost # thrown out meanwhile
+          after, @after = @after, nil if @after == :lost # expelled meanwhile
           case after
           when :join then join
           when :lost then lose
@@ -368,7 +370,7 @@ module Penstock
           push([:assign, added])
         end
 
-        # KIP-848: the next heartbeat says what we have.
+        # KIP-848: the next heartbeat lists our partitions.
         def acknowledge
           return later unless @group.style == :consumer
           owned = @assigned.dup

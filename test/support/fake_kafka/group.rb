@@ -5,14 +5,14 @@ require_relative "transactions"
 module Penstock
   module TestSupport
     module FakeKafka
-      # A group as its coordinator sees it: members, who was given what, what was committed. Subclasses know how a rebalance goes.
+      # A group as its coordinator sees it: members, assignments, commits. Subclasses implement the rebalance protocol.
       class Group
         include PendingOffsets
 
-        # What stands in the offsets topic.
+        # An entry of the offsets topic.
         Commit = Struct.new(:offset, :metadata, :leader_epoch)
 
-        # One member. `owned`: what it was given and has not given back; `topics`: what it has subscribed to.
+        # One member. `owned`: assigned to it and not yet given back; `topics`: its subscription.
         class Member
           attr_reader :id, :driver, :topics
           attr_accessor :epoch, :owned, :joined, :told
@@ -31,13 +31,13 @@ module Penstock
 
         attr_reader :id, :style, :members, :committed
 
-        # Errors for all who ask or commit: coordinator away, offsets unstable.
+        # Errors for every request: coordinator unavailable, offsets unstable.
         # @return [Symbol, nil]
         attr_accessor :trouble, :unstable
 
-        # @param heartbeat_ms [Integer] between two of a member
-        # @param session_ms [Integer] without one, until it is thrown out
-        # @param rebalance_ms [Integer] how long members may take to give partitions back
+        # @param heartbeat_ms [Integer] between two heartbeats of a member
+        # @param session_ms [Integer] without a heartbeat, until a member is expelled
+        # @param rebalance_ms [Integer] how long members may take to revoke partitions
         def initialize(cluster, id, style, heartbeat_ms: 100, session_ms: 3_000, rebalance_ms: 20_000)
           @cluster = cluster
           @id = id
@@ -53,13 +53,13 @@ module Penstock
 
         attr_reader :session_ms
 
-        # @return [Driver, nil] the member that holds the partition now
+        # @return [Driver, nil] the member that owns the partition now
         def owner(key) = @members.each_value.find { |member| member.owned.include?(key) }&.driver
 
         # --- offsets
 
         # @param request [Driver::CommitRequest]
-        # @return [Array(Integer, Hash)] error of all, and of each partition
+        # @return [Array(Integer, Hash)] error of the whole request, and of each partition
         def commit(request)
           code = refusal(request)
           return [Cluster.number(code), {}] if code
@@ -75,8 +75,8 @@ module Penstock
           [0, errors]
         end
 
-        # @return [Array<Array>] rows as the driver gives them
-        # @param keys [Array<(String, Integer)>] -1 as the partition stands for all of the topic
+        # @return [Array<Array>] rows as the driver returns them
+        # @param keys [Array<(String, Integer)>] partition -1 stands for all partitions of the topic
         def offsets(keys)
           keys = keys.flat_map { |key| key[1].negative? ? @cluster.partitions([key[0]]) : [key] }
           keys.map do |topic, partition|
@@ -87,18 +87,19 @@ module Penstock
           end
         end
 
-        # Deleting a topic deletes what was committed for it.
+        # Deleting a topic deletes its committed offsets.
         def forget(key) = @committed.delete(key)
 
         # --- members
 
-        # A member's client hasn't been heard of for as long as a session may be silent.
+        # A member's client has sent nothing for the session timeout.
         def silent(driver)
           member = member_of(driver) or return
           expel(member)
         end
 
-        # @param driver [Driver] leaves in order; a static member says nothing, and keeps what it has until its session ends
+        # @param driver [Driver] leaves in order; a static member sends nothing, and keeps its partitions until its
+        #   session ends
         def leave(driver)
           member = member_of(driver) or return
           return remove(member) unless driver.instance_id
@@ -133,7 +134,8 @@ module Penstock
           left(member)
         end
 
-        # It learns of it with its next heartbeat, or as the answer of its JoinGroup: a newcomer doesn't know its name yet.
+        # The member learns of it with its next heartbeat, or with the answer to its JoinGroup: a new member doesn't
+        # know its id yet.
         def expel(member)
           driver = member.driver
           joining = member.joined
@@ -142,7 +144,7 @@ module Penstock
           remove(member)
         end
 
-        # Balanced, and as much as possible where it was; pinned partitions where they are pinned.
+        # Balanced, with as few moves as possible; pinned partitions go to the member they are pinned to.
         # @return [Hash{Member => Array}]
         def target
           members = @members.values

@@ -5,10 +5,11 @@ require_relative "batch"
 module Penstock
   module TestSupport
     module FakeKafka
-      # A partition's queue inside a client, with the interface of Penstock::Native::Lane, and what fetches into it.
+      # A partition's queue inside a client, with the interface of Penstock::Native::Lane, and the fetcher that fills
+      # it.
       #
-      # The client fetches while less than `prefetch` waits. An entry that lands in an empty queue gives the lane's only sign
-      # of readiness, as in the library; what waits already gives none.
+      # The client fetches while fewer than `prefetch` records wait. A record that arrives in an empty queue gives the
+      # lane's only readiness signal, as in librdkafka; records that already wait give none.
       class Lane
         NO_OFFSET = -1001
         PREFETCH = 40
@@ -45,7 +46,7 @@ module Penstock
           stop
         end
 
-        # --- what the client does with it
+        # --- called by the client
 
         # The partition is assigned and its position known.
         # @param offset [Integer] logical ones too
@@ -57,7 +58,7 @@ module Penstock
 
         def started? = !@position.nil?
 
-        # No more fetching; what lies in the queue is stale.
+        # Stops fetching; what is in the queue is stale.
         def stop
           @version += 1
           @position = nil
@@ -65,8 +66,8 @@ module Penstock
           @queue.clear
         end
 
-        # As with an assignment nothing was consumed yet: a pause that follows leaves the fetch where it is (librdkafka forgets
-        # `rktp_app_pos`).
+        # As after an assignment nothing was consumed yet: a pause that follows doesn't move the fetch position
+        # (librdkafka forgets `rktp_app_pos`).
         def seek(offset)
           @version += 1
           @queue.clear
@@ -76,8 +77,8 @@ module Penstock
           start(offset)
         end
 
-        # A pause inside the library: what was prefetched is dropped, and the fetch begins where the application was thought
-        # to be, which may be before the last take.
+        # A pause inside librdkafka: prefetched records are dropped, and the fetch restarts where librdkafka assumes the
+        # application to be, which may be before the last take.
         # @param chance [Float] 0 is the last take's beginning, 1 its end
         def repeat(chance)
           return unless started? && @previous_from && @cursor >= 0
@@ -92,7 +93,7 @@ module Penstock
         # The log has grown, or changed otherwise.
         def wake = fetch_soon
 
-        # Something of a partition other than a record.
+        # Queues an event of a partition other than a record.
         # @param error [Array(Integer, String)]
         def fail(error)
           push(error) if started?
@@ -156,11 +157,12 @@ module Penstock
           fetch_soon
         end
 
-        # What was fetched up to here is of a log that is no more: leader epochs tell.
+        # Records up to here were fetched from a log that no longer exists: leader epochs show it.
         def cut_off? = @life != @log.life && @position > @log.cut_at
 
-        # The policy is `earliest`; the library begins there without a word. With `latest` it goes to the end, which is simulated
-        # only where it went back to what it had delivered: elsewhere the policy is to leave records out.
+        # With the policy `earliest` librdkafka restarts at the beginning without an event. With `latest` it goes to the
+        # end, which is simulated only where it restarted at records that it had already delivered: elsewhere that
+        # policy leaves records out on purpose.
         def out_of_range
           @life = @log.life
           @position = gone_back? ? @log.high : @log.low

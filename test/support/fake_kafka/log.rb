@@ -3,10 +3,10 @@
 module Penstock
   module TestSupport
     module FakeKafka
-      # One record as it lies in a partition.
+      # One record as it is stored in a partition.
       Record = Struct.new(:offset, :key, :payload, :timestamp, :leader_epoch, :headers)
 
-      # One partition's log as a consumer may see it: records in offset order, with offsets that no record has (transaction
+      # One partition's log as a consumer may see it: records in offset order, offsets without a record (transaction
       # markers, compaction), a beginning that retention moves, an end that an unclean election moves back.
       class Log
         # @return [Integer] offset of the next record
@@ -15,10 +15,10 @@ module Penstock
         # @return [Integer] lowest offset that is still there
         attr_reader :low
 
-        # @return [Integer] number of the log's life: another one after it was cut or made anew
+        # @return [Integer] number of the log's life: another one after it was truncated or created again
         attr_reader :life
 
-        # @return [Integer] where it was cut when its present life began
+        # @return [Integer] where it was truncated when its present life began
         attr_reader :cut_at
 
         attr_accessor :leader_epoch
@@ -43,7 +43,7 @@ module Penstock
           record
         end
 
-        # Offsets without a record at the end: markers of transactions.
+        # Adds offsets without a record at the end: markers of transactions.
         def gap(count = 1) = @high += count
 
         # @return [Array<Record>] from the offset on
@@ -55,19 +55,19 @@ module Penstock
         # Whether a fetch may begin there.
         def include?(offset) = offset.between?(@low, @high)
 
-        # Retention: what is below is gone.
-        # @return [Array<Record>] what went
+        # Retention: deletes everything below.
+        # @return [Array<Record>] the deleted records
         def trim(offset)
           @low = offset.clamp(@low, @high)
           drop { |record| record.offset < @low }
         end
 
-        # Compaction takes records out of the middle.
-        # @return [Array<Record>] what went
+        # Compaction removes records from the middle.
+        # @return [Array<Record>] the removed records
         def compact(&) = drop(&)
 
         # An unclean election: the end moves back.
-        # @return [Array<Record>] what went
+        # @return [Array<Record>] the lost records
         def truncate(offset)
           @cut_at = @high = offset.clamp(@low, @high)
           @life += 1
@@ -75,8 +75,8 @@ module Penstock
           drop { |record| record.offset >= @high }
         end
 
-        # The topic was deleted and made anew.
-        # @return [Array<Record>] what went
+        # The topic was deleted and created again.
+        # @return [Array<Record>] the lost records
         def recreate
           @low = @high = @cut_at = 0
           @life += 1

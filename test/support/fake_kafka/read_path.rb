@@ -3,8 +3,8 @@
 module Penstock
   module TestSupport
     module FakeKafka
-      # The way of a client's requests for committed offsets to the coordinator and back, with what may go wrong on it. The fates
-      # of the next requests are set by {#arrange}; without one a request is answered.
+      # The path of a client's requests for committed offsets to the coordinator and back, and the faults on it.
+      # {#arrange} sets the fates of the next requests; without one a request is answered.
       class ReadPath
         SILENCE_MS = 1_500
         private_constant :SILENCE_MS
@@ -30,7 +30,7 @@ module Penstock
           true
         end
 
-        # The connection to the coordinator ends: requests under way fail.
+        # The connection to the coordinator ends: requests in flight fail.
         # @return [Boolean] whether there were any
         def reset
           tokens = @open.keys

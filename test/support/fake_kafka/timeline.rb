@@ -3,8 +3,8 @@
 module Penstock
   module TestSupport
     module FakeKafka
-      # What happens next in a simulated world: things to do at a virtual time (ms), run one after another. What is due in the
-      # same millisecond runs in an order drawn from the seed. Nothing here waits; one thread.
+      # The event queue of a simulated world: blocks to run at a virtual time (ms), one after another. Blocks that are
+      # due in the same millisecond run in an order drawn from the seed. Nothing here waits; one thread.
       class Timeline
         TIE_BITS = 10
         SEQUENCE_BITS = 20
@@ -13,7 +13,7 @@ module Penstock
         # @return [Integer] virtual ms
         attr_reader :now
 
-        # @return [Integer] how much has happened
+        # @return [Integer] how many blocks have run
         attr_reader :steps
 
         # @param random [Random]
@@ -27,7 +27,7 @@ module Penstock
         end
 
         # @param time [Integer]
-        # @return [Integer] takes it off again: {#cancel}
+        # @return [Integer] key for {#cancel}
         def at(time, &action)
           time = @now if time < @now
           key = (((time << TIE_BITS) | @random.rand(1 << TIE_BITS)) << SEQUENCE_BITS) | (@sequence += 1)
@@ -39,23 +39,23 @@ module Penstock
         # @param delay_ms [Integer]
         def after(delay_ms, &action) = at(@now + delay_ms, &action)
 
-        # Lets time go by, as far as nothing is to happen before.
+        # Advances the time, as far as nothing is due before.
         # @param time [Integer]
         def pass_to(time)
           ends = [time, next_at].compact.min
           @now = ends if ends > @now
         end
 
-        # @param key [Integer] as {#at} gave it
+        # @param key [Integer] as {#at} returned it
         def cancel(key) = @actions.delete(key)
 
-        # @return [Integer, nil] when something is to happen
+        # @return [Integer, nil] when the next block is due
         def next_at
           @keys.pop while (key = @keys.last) && !@actions.key?(key)
           key && (key >> (TIE_BITS + SEQUENCE_BITS))
         end
 
-        # Lets the next thing happen.
+        # Runs the next block.
         # @return [Boolean] whether there was one
         def step
           time = next_at or return false
@@ -69,7 +69,7 @@ module Penstock
 
         private
 
-        # Latest first; most of what is put in is the next to happen.
+        # Latest first; most new blocks are the next to run.
         def insert(key)
           last = @keys.last
           return @keys << key if last.nil? || key < last

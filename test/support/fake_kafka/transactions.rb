@@ -3,10 +3,10 @@
 module Penstock
   module TestSupport
     module FakeKafka
-      # The coordinator of transactions: who has an id, in which epoch, and what it has open. What is produced is seen when it is
-      # committed, together with the offsets that go along.
+      # The coordinator of transactions: the owner of each id, its epoch, and its open transaction. Messages become
+      # visible when they are committed, together with the transaction's offsets.
       class Transactions
-        # What one id has open. `ended`: how the last one came to its end, which is answered once more.
+        # The state of one id. `ended`: how its last transaction ended, which is answered once more on request.
         class State
           attr_accessor :epoch, :ended, :since
           attr_reader :records, :offsets
@@ -32,11 +32,11 @@ module Penstock
         # @return [Array<Object>] what was committed, in order
         attr_reader :log
 
-        # @return [#transaction_committed, nil] hears of commits, before the offsets count
+        # @return [#transaction_committed, nil] notified of commits, before the offsets count
         attr_accessor :observer
 
         # @param cluster [Cluster]
-        # @param timeout_ms [Integer] what stays open longer is aborted
+        # @param timeout_ms [Integer] a transaction that is open longer is aborted
         def initialize(cluster, timeout_ms: 3_000)
           @cluster = cluster
           @timeout_ms = timeout_ms
@@ -44,7 +44,7 @@ module Penstock
           @log = []
         end
 
-        # Whoever begins with an id ends what its former owner left open.
+        # Aborts what a former owner of the id left open.
         # @return [Integer] its epoch
         def init(id)
           state = @states[id]
@@ -112,12 +112,12 @@ module Penstock
         end
       end
 
-      # A group's offsets that transactions hold. Part of {Group}.
+      # The offsets of a group that transactions hold. Part of {Group}.
       module PendingOffsets
-        # One transaction's offset of one partition; `number`: its place among all writes of offsets.
+        # One transaction's offset of one partition; `number`: its position in the sequence of all offset writes.
         Pending = Struct.new(:id, :key, :commit, :number, :request)
 
-        # Of what is written, the last counts.
+        # Of several writes the last one counts.
         def wrote(key) = (@written ||= {})[key] = next_number
 
         # @return [Array<Pending>]
@@ -144,7 +144,7 @@ module Penstock
           end
         end
 
-        # As a coordinator looks at offsets of a transaction: a member that says it is nobody isn't looked at.
+        # Checks a transaction's offsets as a coordinator does: a request without a member id is not checked.
         # @return [Symbol, nil]
         def transaction_refusal(request)
           return if request.epoch.negative? && request.member_id.empty?

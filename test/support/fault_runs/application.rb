@@ -5,8 +5,8 @@ require_relative "member"
 module Penstock
   module TestSupport
     module FaultRuns
-      # An application of a fault run: what it consumes and how, and the processes that do. Whoever makes it says what differs
-      # from the defaults (programs/consumer.rb lists what there is).
+      # An application of a fault run: what it consumes and how, and its processes. The caller sets what differs from
+      # the defaults (programs/consumer.rb lists the options).
       class Application
         COMMIT_MS = 5_000
         PROTOCOLS = {
@@ -14,7 +14,8 @@ module Penstock
           eager: {"partition.assignment.strategy": "range"},
           consumer: {"group.protocol": "consumer"}
         }.freeze
-        # For cases in which members die: short enough that it is noticed, long enough for a busy machine. Else it is the default.
+        # For cases in which members die: short, so that the group notices it soon, but long enough for a busy machine.
+        # Otherwise the default.
         SHORT_MS = 10_000
 
         attr_reader :name, :group, :topic, :members, :plan
@@ -25,7 +26,7 @@ module Penstock
         # @param protocol [Symbol] of PROTOCOLS
         # @param kafka [Hash] more of librdkafka's properties
         # @param plan [Hash] see programs/consumer.rb
-        # @param short_session [Boolean] whether a member that has died is soon missed
+        # @param short_session [Boolean] whether the group soon notices that a member has died
         def initialize(run, name, topic:, protocol: :cooperative, short_session: false, kafka: {}, **plan)
           @run = run
           @name = name
@@ -37,9 +38,9 @@ module Penstock
           @members = []
         end
 
-        # @return [Member] one process more
+        # @return [Member] one more process
         # @param more [Hash] of its plan
-        # @param place [Integer] of its transactional id; its own number, unless it takes another's place
+        # @param place [Integer] of its transactional id; its own number, unless it takes over another member's
         def start(env: {}, kafka: {}, place: nil, **more)
           member = (@count = @count.to_i + 1)
           (@places ||= {})["#{@name}-#{member}"] = place ||= member
@@ -50,13 +51,13 @@ module Penstock
         end
 
         # @param member [Member] that has ended
-        # @return [Hash] for {#start}, so that another one ends what it has left open
+        # @return [Hash] for {#start}, so that another member ends its open transaction
         def replacing(member) = {place: @places.fetch(member.name)}
 
         # @return [Array<Member>]
         def alive = @members.select(&:alive?)
 
-        # The topics that must be read to their end: its own and those it makes for retries.
+        # The topics that must be read to their end: the application's own and those it creates for retries.
         # @return [Array<String>]
         def topics = [@topic, *retry_topics]
 
@@ -67,7 +68,7 @@ module Penstock
 
         def dead = @plan[:dead]
 
-        # With KIP-848 it is the group's, on the brokers.
+        # With KIP-848 the session timeout is a setting of the group, on the brokers.
         def shorten_session(protocol)
           return @kafka.merge!("session.timeout.ms": SHORT_MS, "heartbeat.interval.ms": 1_000) unless protocol == :consumer
 

@@ -2,9 +2,9 @@
 
 module Penstock
   module TestSupport
-    # Fault runs: faults are put into running systems, and every record is accounted for. See docs/reliability.md.
+    # Fault runs: they cause faults in running systems and account for every record. See docs/reliability.md.
     module FaultRuns
-      # A test file of the tree that is (a part of) a case.
+      # A test file of the repository that is a part of a case.
       TestPart = Struct.new(:file, :only, :broker, :env, keyword_init: true) do
         def name = [file.delete_prefix("test/").delete_suffix("_test.rb"), only].compact.join(" ")
 
@@ -14,14 +14,14 @@ module Penstock
         end
       end
 
-      # A command of the tree that is a part of a case.
+      # A command of the repository that is a part of a case.
       CommandPart = Struct.new(:command, keyword_init: true) do
         def name = command.join(" ")
         def broker = nil
         def env = {}
       end
 
-      # A run on three brokers: what the block does with a {Scene}. Options are those of {Checker}.
+      # A run on three brokers: its block runs in a {Scene}. Options are those of {Checker}.
       RunPart = Struct.new(:name, :options, :block, keyword_init: true)
 
       # A row of the fault matrix.
@@ -30,10 +30,10 @@ module Penstock
         attr_reader :name, :about, :passes
         # @return [Array<TestPart, CommandPart, RunPart>]
         attr_reader :parts
-        # @return [String, nil] why it can't be run
+        # @return [String, nil] why it can't run
         attr_reader :missing
 
-        # @param name [String] as T12
+        # @param name [String] for example T12
         # @param about [String] the fault
         # @param passes [String] when it passes
         # @param missing [String, nil]
@@ -62,7 +62,7 @@ module Penstock
       @cases = {}
 
       class << self
-        # @return [Hash{String => Case}] all there are, in the order of their numbers
+        # @return [Hash{String => Case}] all cases, in the order of their numbers
         def cases
           Dir[File.join(__dir__, "cases/*.rb")].sort.each { |path| require path }
           @cases.sort.to_h

@@ -5,15 +5,15 @@ require_relative "database"
 module Penstock
   module TestSupport
     module FaultRuns
-      # Asks a finished {Database} for what violates the invariants, and for figures. It knows nothing of Penstock: what is
-      # allowed follows from the log, the committed offsets and the faults that were put in.
+      # Finds violations of the invariants in a finished {Database}, and computes figures. It uses nothing of Penstock:
+      # what is allowed follows from the log, the committed offsets and the faults of the run.
       class Checker
         Violation = Struct.new(:check, :application, :what) do
           def to_s = [check.upcase.tr("_", " "), application, what].compact.join(": ")
         end
 
-        # Causes of duplicates that a run allows unless it says otherwise. "during a fault" alone is a coincidence in time, and
-        # "connection reset" or "opened without its ledger" are documented limits: a run must say that it expects them.
+        # Causes of duplicates that a run allows by default. "during a fault" alone is a coincidence in time, and
+        # "connection reset" or "opened without its ledger" are documented limits: a run must list them explicitly.
         ALLOWED = ["retry of its batch", "aborted transaction", "crash", "partition lost", "frozen process", "unit left running",
           "commit failed"].freeze
 
@@ -22,7 +22,7 @@ module Penstock
 
         # @param database [Database]
         # @param allowed [Array<String>] causes of duplicates
-        # @param without [Array<String>] checks that don't hold in this run, by the beginning of their names
+        # @param without [Array<String>] checks that don't apply to this run, by the beginning of their names
         def initialize(database, allowed: ALLOWED, without: [])
           @database = database
           @allowed = allowed
@@ -53,7 +53,8 @@ module Penstock
            **@database.rows("SELECT what, COUNT(*) FROM outcomes GROUP BY what").to_h { |what, count| [what.to_sym, count] }}
         end
 
-        # @return [Hash, nil] the longest time in which a partition of the application stood still with records at hand
+        # @return [Hash, nil] the longest time for which a partition of the application had records available and
+        #   processed none
         def stall(name)
           topic, partition, until_us, us = @database.rows("SELECT topic, partition, until, us FROM stalls " \
             "WHERE application = ? ORDER BY us DESC LIMIT 1", name).first

@@ -1,18 +1,18 @@
--- The invariants. Each view lists what violates one of them: application (NULL: the producers'), and what, in words.
+-- The invariants. Each view lists violations of one of them: application (NULL: the producers'), and a description.
 
--- I1: no record the brokers acknowledged is lost.
+-- I1: no record that the brokers acknowledged is lost.
 CREATE VIEW i1_lost_by_brokers AS
   SELECT NULL AS application, outcomes.uid || ' was acknowledged at ' || intents.topic || '/' || outcomes.partition || ' offset '
     || outcomes.offset || ' and is not there' AS what
   FROM outcomes JOIN intents USING (uid)
     LEFT JOIN log ON log.topic = intents.topic AND log.partition = outcomes.partition AND log.offset = outcomes.offset
   WHERE outcomes.what = 'ack' AND log.uid IS NOT intents.uid
-    -- An idempotent producer that sent a message again learns that it is there, and not where.
+    -- An idempotent producer that sent a message again learns that it is stored, but not where.
     AND NOT (outcomes.offset < 0 AND EXISTS (SELECT 1 FROM log AS found WHERE found.uid = intents.uid AND found.topic = intents.topic
       AND found.partition = outcomes.partition));
 
--- A record that can't be read is done with when its place in the source topic is; any other when it ended somewhere on its way
--- through the retry topics, or lies in the dead letters.
+-- A record that can't be read is done when its position in the source topic is; any other when it ended somewhere in
+-- the source or retry topics, or is among the dead letters.
 CREATE VIEW i1_lost AS
   SELECT applications.name AS application, log.topic || '/' || log.partition || ' offset ' || log.offset || ' (' ||
     COALESCE(log.uid, 'not a record') || ', ' || COALESCE(log.kind, '') || '): ' || CASE
@@ -48,7 +48,7 @@ CREATE VIEW i2_wrong_content AS
   WHERE log.offset IS NULL OR runs.uid IS NOT log.uid OR runs.key IS NOT log.key OR runs.header_uid IS NOT log.header_uid
     OR runs.header_key IS NOT log.header_key OR runs.parsed_header IS NOT log.header_uid;
 
--- I3: order. In the log each key's records are in the order in which they were produced; once each, see I5.
+-- I3: order. In the log each key's records are in the order in which they were produced; for once each, see I5.
 CREATE VIEW i3_order_of_producers AS
   SELECT NULL AS application, topic || '/' || partition || ' offset ' || offset || ': number ' || sequence || ' of ' || key || ' after ' ||
     highest AS what
@@ -67,8 +67,9 @@ CREATE VIEW i3_order AS
           AND done.partition = laned.partition AND done.offset = laned.offset AND done.run IS NOT NULL)
   WHERE began < latest;
 
--- I4: never two of one lane at once. One of the two processes may not know yet that it has lost the partition: it was frozen, lost it
--- (also when another one took its group.instance.id), or left the unit running when its time was over.
+-- I4: never two runs of one lane at the same time. One of the two processes may not know yet that it has lost the
+-- partition: it was frozen, lost it (also when another one took its group.instance.id), or left the unit running when
+-- its time was up.
 CREATE VIEW overlaps AS
   SELECT later.application, later.topic, later.partition, later.offset, later.lane, earlier.offset AS other, later.began AS at,
     MIN(earlier.over, later.over) - later.began AS us, earlier.process = later.process AS same,
@@ -90,7 +91,7 @@ CREATE VIEW i4_overlap AS
     ' still ran ' || CASE same WHEN 1 THEN 'in the same process' ELSE 'in another process that owned the partition' END AS what
   FROM overlaps WHERE same OR NOT (lost OR left_running OR frozen);
 
--- I5: duplicates, each with what allows it. The first run that ended, and one that ended later.
+-- I5: duplicates, each with its cause: the first run that ended, and one that ended later.
 CREATE TABLE duplicates AS
   SELECT again.application, again.topic, again.partition, again.offset, again.began AS at, first.ended AS first_ended,
     first.process AS first_process, again.process AS again_process, first.first AS first_first, first.last AS first_last,
@@ -136,8 +137,8 @@ CREATE VIEW i5_unexplained AS
   SELECT application, topic || '/' || partition || ' offset ' || offset || ' ended again ' || ((at - first_ended) / 1000) || ' ms later' AS what
   FROM duplicates WHERE cause = 'unexplained';
 
--- What was committed before a process got the partition never runs there; but a call of consume that began before, and found out
--- afterwards that the partition was lost, may come to its end.
+-- What was committed before a process got the partition never runs there; but a call of consume that began before, and
+-- found out afterwards that the partition was lost, may end normally.
 CREATE VIEW i5_run_though_committed AS
   SELECT runs.application, runs.topic || '/' || runs.partition || ' offset ' || runs.offset || ' ran in a process that got the ' ||
     'partition after offset ' || adoptions.base || ' was committed' AS what
@@ -152,7 +153,8 @@ CREATE VIEW i5_doubled_by_producers AS
   SELECT NULL AS application, log.uid || ' is ' || COUNT(*) || ' times in ' || log.topic AS what
   FROM log WHERE log.topic IN (SELECT topic FROM applications) AND log.valid GROUP BY log.topic, log.uid HAVING COUNT(*) > 1;
 
--- I6: nothing is committed that isn't done, neither below the offset nor in what is said to be complete beyond it.
+-- I6: nothing is committed that isn't done, neither below the offset nor among the offsets that the metadata marks as
+-- complete beyond it.
 CREATE VIEW i6_committed_too_early AS
   SELECT application, topic || '/' || partition || ': offset ' || offset || ' was committed before it was done' AS what
   FROM (SELECT applications.name AS application, applications.dead_topic, log.topic, log.partition, log.offset, done.at, done.run,
@@ -183,8 +185,9 @@ CREATE VIEW i6_complete_too_early AS
       AND letters.partition = log.partition AND letters.offset = log.offset)
   GROUP BY applications.name, log.topic, log.partition, log.offset;
 
--- I7: what is committed never goes back. A coordinator that has just taken over may read an older offset for some seconds, until it
--- knows how far its log is replicated. That is no commit: nobody committed less, and the offset is there again.
+-- I7: a committed offset never goes back. A coordinator that has just taken over may read an older offset for some
+-- seconds, until it knows how far its log is replicated. That is no commit: nobody committed less, and the offset is
+-- there again.
 CREATE VIEW i7_committed_back AS
   SELECT applications.name AS application, samples.topic || '/' || partition || ': ' || offset || ' was committed after ' || highest
     AS what
@@ -219,7 +222,8 @@ CREATE VIEW i8_order_of_copies AS
         FROM applications JOIN log AS copy ON copy.topic = applications.out_topic)
   WHERE sequence < highest;
 
--- I12: a record that failed for good is in the dead letters, as it was, after its attempts, and before its offset moves (I6).
+-- I12: a record that failed permanently is among the dead letters, unchanged, after its attempts, and before its offset
+-- moves (I6).
 CREATE VIEW i12_letters AS
   SELECT applications.name AS application, source.topic || '/' || source.partition || ' offset ' || source.offset || ': ' || CASE
       WHEN dead.offset IS NULL THEN 'poison without a dead letter'
@@ -241,7 +245,7 @@ CREATE VIEW i12_healthy_dead AS
 -- Figures.
 CREATE VIEW doubled AS SELECT application, cause, COUNT(*) AS count FROM duplicates GROUP BY application, cause;
 
--- How long a partition stood still although a record of it was there.
+-- How long a partition processed nothing although a record of it was available.
 CREATE VIEW stalls AS
   SELECT application, topic, partition, offset, at AS until, at - MAX(there, COALESCE(previous, 0)) AS us
   FROM (SELECT done.application, done.topic, done.partition, done.offset, done.at, (SELECT MIN(outcomes.at) FROM log JOIN outcomes ON outcomes.uid = log.uid AND outcomes.what = 'ack'

@@ -6,8 +6,8 @@ require_relative "journal"
 module Penstock
   module TestSupport
     module FaultRuns
-      # What was done to a run, and when: faults with their beginning and end, signals with the process they went to. Also a
-      # file, a line each, written as it happens. Any thread may write.
+      # Records the actions of a run, and when they happened: faults with their beginning and end, signals with the
+      # process that got them. It also writes them to a file, one line each, as they happen. Any thread may write.
       class Chronicle
         Fault = Struct.new(:kind, :target, :began, :ended)
         Sent = Struct.new(:pid, :name, :at)
@@ -26,10 +26,10 @@ module Penstock
           @lock = Mutex.new
         end
 
-        # A fault that lasts as long as the block, or no time.
+        # A fault that lasts as long as the block, or a moment without one.
         # @param kind [String]
         # @param target [Object]
-        # @return what the block answers
+        # @return the block's value
         def fault(kind, target = nil)
           fault = Fault.new(kind, target.to_s, Journal.now, nil)
           @lock.synchronize { @faults << fault }
@@ -39,7 +39,7 @@ module Penstock
           fault.ended = Journal.now
         end
 
-        # One that goes on until somebody says so.
+        # A fault that lasts until the caller ends it.
         # @return [Fault]
         def begin_fault(kind, target = nil)
           fault(kind, target)
@@ -61,7 +61,7 @@ module Penstock
           @out&.puts(line)
         end
 
-        # @return [Array<Fault>] that overlap a time, with so much before it
+        # @return [Array<Fault>] that overlap a time, extended backwards by that much
         def during(from, till, before_us: 15_000_000)
           @faults.select { |fault| fault.began < till && (fault.ended || till) > from - before_us }
         end

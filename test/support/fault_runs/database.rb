@@ -9,11 +9,11 @@ require_relative "record"
 module Penstock
   module TestSupport
     module FaultRuns
-      # Everything that is known of a fault run, in SQLite: journals of its processes, the log as Kafka's own consumer reads it,
-      # committed offsets as Kafka's admin client sees them. Filled once, then {#finish}ed; {Checker} asks it.
+      # Collects all evidence of a fault run in SQLite: journals of its processes, the log as Kafka's own consumer reads
+      # it, committed offsets as Kafka's admin client reads them. Filled once, then {#finish}ed; {Checker} queries it.
       class Database
         SQL = %w[schema indexes checks].to_h { |name| [name.to_sym, File.read(File.join(__dir__, "#{name}.sql"))] }.freeze
-        # Lines that are a table's row as they are, between their process and their time: the table and how many fields.
+        # Lines whose fields are a row of a table, between the process and the time: the table and the number of fields.
         LINES = {
           "call" => [:calls, 4], "mark" => [:marks, 4], "assign" => [:rebalances, 3], "revoke" => [:rebalances, 3],
           "revoked" => [:rebalances, 3], "commit" => [:commits, 3], "transaction" => [:transactions, 3],
@@ -41,7 +41,7 @@ module Penstock
         end
 
         # @param path [String] a journal
-        # @param ending [String, nil] how its process ended: "exit 0", "signal KILL", "runs"; nil: nobody knows
+        # @param ending [String, nil] how its process ended: "exit 0", "signal KILL", "runs"; nil: unknown
         # @param ended [Integer, nil] when
         # @return [Integer] its id
         def add_journal(path, ending: nil, ended: nil)
@@ -60,7 +60,7 @@ module Penstock
         end
 
         # @param topic [String]
-        # @param path [String] what Reader.java wrote
+        # @param path [String] output of Reader.java
         def add_log(topic, path)
           File.foreach(path, chomp: true) do |line|
             partition, offset, timestamp, key, value, headers = line.split("\t", -1)
@@ -79,7 +79,7 @@ module Penstock
             record ? 1 : 0, *source)
         end
 
-        # @param path [String] what Sampler.java wrote
+        # @param path [String] output of Sampler.java
         def add_samples(path)
           File.foreach(path, chomp: true) do |line|
             before, after, group, topic, partition, offset, metadata = line.split("\t", -1)
@@ -87,7 +87,7 @@ module Penstock
           end
         end
 
-        # @param before [Integer] µs, when it was asked
+        # @param before [Integer] µs, when the request was sent
         # @param after [Integer] µs, when it was answered
         # @param place [Array] group, topic, partition
         def add_sample(before, after, *place, offset, metadata)
@@ -131,7 +131,7 @@ module Penstock
           statement.execute(values.map { |value| (value.is_a?(String) && !value.is_a?(SQLite3::Blob)) ? readable(value) : value })
         end
 
-        # Keys and names are text to SQLite; what isn't UTF-8 stays comparable.
+        # Keys and names are text to SQLite; bytes that aren't UTF-8 stay comparable.
         def readable(text)
           utf8 = text.dup.force_encoding(Encoding::UTF_8)
           utf8.valid_encoding? ? utf8 : text.dup.force_encoding(Encoding::ISO_8859_1).encode(Encoding::UTF_8)
@@ -194,7 +194,7 @@ module Penstock
           statement.execute([line.at, line.fields[1], id])
         end
 
-        # Processes that nobody waited for and that were killed by the run, or reported dead by whoever had forked them.
+        # Processes that nobody waited for and that the run killed, or whose parent reported them dead.
         def end_killed
           @db.execute(<<~SQL)
             UPDATE processes SET ended = (SELECT MAX(at) FROM signals WHERE signals.pid = processes.pid AND signals.name = 'KILL'),

@@ -47,7 +47,7 @@ module Penstock
 
         def empty = FileUtils.rm_f(filler)
 
-        # The broker comes back with what it has.
+        # The broker starts again with its data.
         def unmount
           return unless @mounted
 

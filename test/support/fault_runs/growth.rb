@@ -3,12 +3,12 @@
 module Penstock
   module TestSupport
     module FaultRuns
-      # Whether processes grow: resident memory, descriptors and threads over time, of those that live long enough to say. What a
-      # process takes in its first minutes is warm-up.
+      # Checks whether processes grow: resident memory, descriptors and threads over time, of those that live long
+      # enough to measure. The first minutes of a process are warm-up and don't count.
       class Growth
         WARM_UP_S = 120
         ENOUGH_S = 240
-        # An hour's, each beyond what a young process takes while its heap settles.
+        # Per hour, beyond the growth of a young process while its heap settles.
         LIMITS = {rss: 24 << 20, fds: 10, threads: 6}.freeze
 
         def initialize
@@ -21,7 +21,7 @@ module Penstock
           members.each { |member| member.usage&.then { |usage| @samples[member.name] << [at, usage] } }
         end
 
-        # @return [Hash{String => Hash}] by member: slopes an hour, and what it took at last
+        # @return [Hash{String => Hash}] by member: slopes per hour, and the last values
         def to_h
           @samples.filter_map { |name, samples| [name, describe(samples)] if old?(samples) }.to_h
         end

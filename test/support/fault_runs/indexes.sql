@@ -1,4 +1,4 @@
--- After everything is loaded.
+-- Created after everything is loaded.
 CREATE INDEX intents_of_topics ON intents(topic);
 CREATE INDEX outcomes_of_uids ON outcomes(uid);
 CREATE INDEX log_of_uids ON log(uid);
@@ -13,7 +13,7 @@ CREATE INDEX events_of_processes ON events(process, name, at);
 CREATE INDEX errors_of_processes ON errors(process, type, at);
 CREATE INDEX transactions_of_processes ON transactions(process, topic, partition, at);
 
--- When the group was done with a record: its first run that ended, or what was sent in its place.
+-- When the group had finished with a record: its first run that ended, or the message that was sent in its place.
 CREATE TABLE done AS
   SELECT application, topic, partition, offset, MIN(at) AS at, run -- of the row with the lowest `at`
   FROM (SELECT application, topic, partition, offset, ended AS at, id AS run FROM runs WHERE ended IS NOT NULL
@@ -21,7 +21,7 @@ CREATE TABLE done AS
   GROUP BY application, topic, partition, offset;
 CREATE UNIQUE INDEX done_records ON done(application, topic, partition, offset);
 
--- What was committed when a process was given a partition.
+-- The committed offset when a process was assigned a partition.
 CREATE TABLE adoptions AS
   SELECT rebalances.process, applications.name AS application, rebalances.topic, rebalances.partition, rebalances.at AS began,
     LEAD(rebalances.at, 1, 1 << 62) OVER (PARTITION BY rebalances.process, rebalances.topic, rebalances.partition
@@ -31,7 +31,7 @@ CREATE TABLE adoptions AS
   FROM rebalances JOIN processes ON processes.id = rebalances.process JOIN applications ON applications.name = processes.application
   WHERE rebalances.kind = 'assign';
 
--- Each run with the lane it belongs to: what must not run at the same time, nor out of order.
+-- Each run with the lane it belongs to: runs of a lane must not run at the same time, nor out of order.
 CREATE TABLE laned AS
   SELECT runs.*, applications.lane AS division,
     CASE applications.lane WHEN 'whole' THEN 'partition ' || runs.partition
@@ -44,7 +44,7 @@ CREATE INDEX laned_lanes ON laned(application, lane, offset);
 CREATE INDEX laned_times ON laned(application, lane, began);
 CREATE INDEX laned_ids ON laned(id);
 
--- Runs that began while an earlier one of their lane wasn't over.
+-- Runs that began while an earlier one of their lane had not ended.
 CREATE TABLE overlapping AS
   SELECT id FROM (SELECT id, began, MAX(over) OVER (PARTITION BY application, lane ORDER BY began, id
       ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS latest FROM laned) WHERE began < latest;

@@ -5,11 +5,12 @@ require "zlib"
 module Penstock
   module TestSupport
     module FaultRuns
-      # What a process of a fault run writes down: one file a process, one write(2) an event, each with its checksum and number,
-      # so that nothing of it is lost with the process and a line that is missing or damaged is noticed. Any thread may write. A
-      # process that was forked writes a file of its own.
+      # The events that a process of a fault run records: one file per process, one write(2) per event, each with its
+      # checksum and number, so that nothing is lost with the process and a line that is missing or damaged is noticed.
+      # Any thread may write. A process that was forked writes a file of its own.
       #
-      # A line: checksum, number, monotonic time in µs, kind, fields; with tabs between. {#text} says how fields are written.
+      # A line: checksum, number, monotonic time in µs, kind, fields; with tabs between. {#text} defines how fields are
+      # written.
       class Journal
         ESCAPED = /[\t\n\r%~]|[^\x20-\x7e]/n
 
@@ -46,7 +47,7 @@ module Penstock
 
         # @param folder [String]
         # @param application [String]
-        # @param boot [Array] what the first line of each file says besides application and process id
+        # @param boot [Array] fields of each file's first line in addition to application and process id
         def initialize(folder, application, *boot)
           @folder = folder
           @application = application
@@ -62,7 +63,7 @@ module Penstock
 
         private
 
-        # The lock of before the fork may be held for ever by a thread that isn't here.
+        # A lock from before the fork may be held forever by a thread that doesn't exist in this process.
         def open
           @lock = Mutex.new
           @number = 0

@@ -9,20 +9,20 @@ require_relative "journal"
 module Penstock
   module TestSupport
     module FaultRuns
-      # A process of a fault run, with what it forks: a server, a swarm, a producer. It is started and ended by the run, known
-      # by number and start time; every signal goes to the run's {Chronicle} first, so that an end nobody ordered is told from
-      # others.
+      # A process of a fault run and the processes that it forks: a server, a swarm, a producer. The run starts and ends
+      # it; it is identified by number and start time. Every signal is recorded in the run's {Chronicle} first, so that
+      # an end that nobody ordered can be distinguished from the others.
       class Member
         include Wait
 
         PROGRAMS = File.join(__dir__, "programs")
         MARK = "PENSTOCK_TEST_MEMBER"
-        # The environment of whoever runs the tests is no part of a scenario.
+        # The environment of the test run must not influence a scenario.
         CLEAN = ENV.keys.grep(/\APENSTOCK_/).to_h { |name| [name, nil] }.freeze
-        # How a process ends that was not told to: what librdkafka and Ruby leave in its log.
+        # Lines that librdkafka and Ruby leave in the log of a process that crashes.
         CRASHES = /\[BUG\]|Assertion| assert: |SIGABRT|SIGSEGV|Segmentation fault|double free|corrupted|stack smashing/
 
-        # @return [Array<String>] ends that are in order besides "exit 0"
+        # @return [Array<String>] endings that are allowed in addition to "exit 0"
         attr_reader :expected_ends
         attr_reader :name, :plan, :pid, :log_path, :status, :started_at, :ended_at
 
@@ -61,15 +61,15 @@ module Penstock
           false
         end
 
-        # kill -9; returns when it is gone.
+        # kill -9; returns when it has ended.
         def kill
-          # What it has forked goes with it; when, is needed for their journals.
+          # The processes that it has forked end with it; their journals need the time.
           descendants.each { |process| @chronicle.signal(process.pid, "KILL") }
           signal("KILL")
           await_end(20)
         end
 
-        # In order. What comes after the time is over is a kill, and an end that isn't 0.
+        # Stops it in order. When the time is up it is killed, and then its ending isn't "exit 0".
         # @return [Numeric] seconds it took
         def stop(seconds = 40)
           began = Journal.now
@@ -88,13 +88,13 @@ module Penstock
           @status
         end
 
-        # @param ending [String] as {#ending} says it
+        # @param ending [String] as {#ending} returns it
         def may_end(ending) = @expected_ends << ending
 
-        # The end of what it reads from, which tells a producer to come to its end.
+        # Closes its standard input, which makes a producer finish.
         def hang_up = @cord.close
 
-        # @return [Array<KnownProcess>] what it has forked and what that has forked
+        # @return [Array<KnownProcess>] its children and their descendants
         def descendants = KnownProcess.marked("#{MARK}=#{@mark}").reject { |process| process.pid == @pid }
 
         # @return [Array<Integer>] processes of a swarm's nodes
@@ -103,7 +103,7 @@ module Penstock
             .select { |pid| KnownProcess.started_at(pid) }
         end
 
-        # Whether its program had begun: before, a signal ends it as any Ruby.
+        # Whether its program had begun: before that, a signal ends it like any Ruby.
         def begun? = Dir[File.join(File.dirname(@log_path), "*-#{@pid}.journal")].any?
 
         # @return [String, nil] how it ended: "exit 0", "signal KILL"; nil: it runs
@@ -113,7 +113,7 @@ module Penstock
           @status.signaled? ? "signal #{Signal.signame(@status.termsig)}" : "exit #{@status.exitstatus}"
         end
 
-        # @return [Array<String>] lines of its log that tell of a crash
+        # @return [Array<String>] lines of its log that indicate a crash
         def crashes = log.lines.grep(CRASHES)
 
         def log = File.exist?(@log_path) ? File.read(@log_path).scrub : ""
@@ -127,8 +127,8 @@ module Penstock
           nil
         end
 
-        # Ends everything of it that is left.
-        # @return [Array<Integer>] what was left although its process had ended
+        # Ends all remaining processes of the member.
+        # @return [Array<Integer>] processes that remained although the member itself had ended
         def close
           hang_up
           left = alive? ? [] : descendants.map(&:pid)

@@ -3,7 +3,7 @@
 module Penstock
   module TestSupport
     module FaultRuns
-      # Puts faults into a {Run}, and writes down which, when and for how long. What it has begun it can end.
+      # Causes faults in a {Run}, and records which, when and for how long. It can end every fault that it has begun.
       class Nemesis
         # @param run [Run]
         def initialize(run)
@@ -22,7 +22,7 @@ module Penstock
           over("broker frozen", id)
         end
 
-        # @return when it is back
+        # @return when it has started again
         def start_broker(id)
           cluster.start_node(id)
           over("broker killed", id)
@@ -66,9 +66,9 @@ module Penstock
           count
         end
 
-        # For as long as the block.
+        # Lasts as long as the block.
         # @param what [Symbol] a rule of {FaultProxy}
-        # @return [Integer] how many frames it met
+        # @return [Integer] how many frames it affected
         def rule(what, *arguments, **options)
           name = proxy.public_send(what, *arguments, **options)
           fault("#{what.name} #{arguments.join(" ")}", options.map { |pair| pair.join(" ") }.join(", ")) { yield name }
@@ -106,7 +106,7 @@ module Penstock
 
         def stop_member(member) = fault("member stops", member.name) { member.stop }
 
-        # Ends all that goes on.
+        # Ends all faults that are still active.
         def end_all
           proxy.clear
           cluster.nodes.each_key { |id| proxy.link(id, latency: 0, rate: 0) }
@@ -114,7 +114,7 @@ module Penstock
           @lock.synchronize { @open.dup }.each { |fault| over(fault.kind, fault.target) }
         end
 
-        # Its own waits in other threads are the run's to end.
+        # The run ends its own waits in other threads.
         def close = nil
 
         def fault(kind, target = nil, &) = @run.chronicle.fault(kind, target, &)

@@ -6,7 +6,7 @@ require "penstock/producer"
 module Penstock
   module TestSupport
     module FaultRuns
-      # Records that nobody expects, what becomes of them on their way through a consumer and into dead letters, and records of
+      # Unusual records, what becomes of them on their way through a consumer and into dead letters, and records of
       # every size. Made for a {Scene}.
       class OddRecords
         VALUES = [nil, "", "x", "\0", "\xff\xfe\x00\x80".b, "ä€😀", "\u202e\e[31m\r\n\t", "a" * 300_000, "null", "{}",
@@ -16,7 +16,7 @@ module Penstock
           (1..100).to_h { |n| ["n#{n}", n.to_s] }].freeze
         KEYS = [nil, "k", "\xff\x00".b, "k" * 10_000, "\u0000", " "].freeze
 
-        # What becomes of records of certain sizes, where the topic takes 100,000 bytes and the producer 1,000,000.
+        # The outcomes for records of certain sizes, where the topic accepts 100,000 bytes and the producer 1,000,000.
         SIZES = {1_000 => "delivered", 90_000 => "delivered", 150_000 => "msg_size_too_large", 990_000 => "msg_size_too_large",
                  1_100_000 => "MessageInvalidError", 50_000_000 => "MessageInvalidError"}.freeze
 
@@ -43,7 +43,7 @@ module Penstock
             texts.size
           end
 
-          # @return [Hash{Integer => String}] what became of records of these sizes
+          # @return [Hash{Integer => String}] the outcomes for records of these sizes
           def produce_sizes(run, topic)
             producer(run.bootstrap_servers) do |one|
               SIZES.keys.to_h { |bytes| [bytes, outcome(one, topic, bytes)] }
@@ -71,7 +71,7 @@ module Penstock
           @topics = %w[source out dead].to_h { |name| [name, @run.topic("odd-#{name}", partitions: 2)] }
         end
 
-        # Every third record fails, and goes to the dead letters; the others are sent on as they are.
+        # Every third record fails, and is dead-lettered; the others are forwarded unchanged.
         # @return [Application]
         def consumers
           @scene.consumers("odd", topic: @topics["source"], rate: 0, work: "pipe", raw: true, mode: "message",
@@ -88,7 +88,7 @@ module Penstock
 
         def arrived? = %w[out dead].sum { |name| read(name).size } >= count
 
-        # Of a letter's headers those that say where it comes from are ours, whatever the record had under these names.
+        # Of a letter's headers those that name its origin are ours, even if the record had headers with these names.
         PROVENANCE = /\A(?:source_|penstock_)/
 
         # @return [String, nil]
@@ -120,7 +120,7 @@ module Penstock
 
         def own(row) = row[:headers].reject { |pair| pair.split(",").first.delete_prefix("=").unpack1("m").match?(PROVENANCE) }
 
-        # What was read is compared as it was written down: base64, null apart from empty.
+        # The output of the reader is compared in its written form: base64, with null distinct from empty.
         def compare(name, rows, found)
           left = found.dup
           missing = rows.reject do |row|

@@ -3,11 +3,12 @@
 module Penstock
   module TestSupport
     module FaultRuns
-      # Faults in a random order: which, on whom and for how long follows from the seed; when, nearly. One fault begins every few
-      # seconds while others still last, but never more than one broker is away for longer than a moment, so that what has two
-      # replicas goes on. Used by one thread: {#turn} begins what is due and ends what is over.
+      # Causes faults in a random order: the seed determines which, on what and for how long; and, nearly, when. One
+      # fault begins every few seconds while others still last, but never is more than one broker away for longer than a
+      # moment, so that partitions with two replicas stay available. Used by one thread: {#turn} begins faults that are
+      # due and ends those whose time is up.
       class RandomNemesis
-        # A fault that goes on: what it takes away, and how it is ended.
+        # An active fault: what it makes unavailable, and how it is ended.
         Lasting = Struct.new(:kind, :resource, :ends, :undo)
 
         # How often each kind is drawn, in relation to the others.
@@ -19,8 +20,7 @@ module Penstock
         DROPPED = %i[find_coordinator offset_fetch offset_commit join_group sync_group heartbeat leave_group metadata fetch
           produce init_producer_id add_partitions_to_txn add_offsets_to_txn txn_offset_commit end_txn
           consumer_group_heartbeat].freeze
-        # Doubled, a response of these would be answers to a question nobody asked: what comes with the wrong number is thrown
-        # away.
+        # If a response of these is doubled, clients discard the copy because no request has its correlation id.
         DOUBLED = %i[heartbeat metadata find_coordinator offset_commit].freeze
 
         # @param scene [Scene]
@@ -48,7 +48,7 @@ module Penstock
           send(kind)
         end
 
-        # What still lasts is ended.
+        # Ends the faults that still last.
         def finish = @lasting.dup.each { |one| undo(one) }
 
         private
@@ -74,7 +74,7 @@ module Penstock
           one.undo.call
         end
 
-        # The number is drawn in any case, so that the schedule stays the seed's.
+        # The number is drawn in any case, so that the schedule depends on the seed only.
         def pick(list)
           number = @random.rand(1 << 20)
           list[number % list.size] unless list.empty?
@@ -82,12 +82,12 @@ module Penstock
 
         def broker = @random.rand(1..3)
 
-        # Two brokers away at once would stop everything.
+        # Two brokers away at the same time would stop everything.
         def broker_busy? = @lasting.any? { |one| one.resource == :broker } || cluster.states.values.uniq != [:running]
 
         def application = pick(@scene.run.applications)
 
-        # A draw that can't be had now is a draw all the same: the schedule stays the seed's.
+        # A fault that can't be caused now is drawn all the same: the schedule depends on the seed only.
         def with_broker(seconds)
           id, time = broker, @random.rand(seconds)
           yield id, time unless broker_busy?

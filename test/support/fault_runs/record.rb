@@ -5,8 +5,8 @@ require "zlib"
 module Penstock
   module TestSupport
     module FaultRuns
-      # A record of a fault run. Its payload says which record it is, and so do its headers: what a consumer is given as key,
-      # headers and payload of a record can be compared with each other and with what is in the log.
+      # A record of a fault run. Both its payload and its headers contain its number, so that the key, headers and
+      # payload that a consumer gets can be compared with each other and with the log.
       #
       # kind: "ok"; "flaky:N" fails the first N times it is tried; "poison" fails always; "slow:MS" takes that long;
       # "kill:N" kills its process the first N times.
@@ -16,7 +16,7 @@ module Penstock
           new(uid, key, sequence, kind, checksum(uid, key, sequence, kind)).message(bytes)
         end
 
-        # @return [Record, nil] nil where it is none
+        # @return [Record, nil] nil if the payload is no such record
         def self.parse(payload)
           uid, key, sequence, kind, sum, = payload.to_s.split(" ", 6)
           return unless sum && sum == checksum(uid, key, Integer(sequence, exception: false), kind)

@@ -5,7 +5,7 @@ require "json"
 module Penstock
   module TestSupport
     module FaultRuns
-      # What came of a run: whether it passed, what was wrong, and figures. Written as JSON, from which the table of
+      # The result of a run: whether it passed, what was wrong, and figures. Written as JSON, from which the table of
       # docs/reliability.md is made.
       class Result
         SHOWN = 4
@@ -15,7 +15,7 @@ module Penstock
 
         # @param run [Run]
         # @param checker [Checker]
-        # @param problems [Array<Checker::Violation>] what was found beside it
+        # @param problems [Array<Checker::Violation>] found in addition to the checker's
         def initialize(run, checker, problems)
           @run = run
           @checker = checker

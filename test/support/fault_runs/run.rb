@@ -10,29 +10,29 @@ require_relative "result"
 module Penstock
   module TestSupport
     module FaultRuns
-      # One fault run on a {KafkaCluster}: topics, a producer, applications, faults; then everything heals, what is left is worked
-      # off, all is stopped in order, and what was written down is checked. A case (cases.rb) says which. Used by one thread; its
-      # folder stays when something is wrong.
+      # One fault run on a {KafkaCluster}: topics, a producer, applications, faults; then all faults end, the rest is
+      # consumed, everything is stopped in order, and the journals are checked. A case (cases.rb) defines it. Used by
+      # one thread; its folder stays when something is wrong.
       class Run
         include Wait
 
         class Error < StandardError; end
 
-        # How long a backlog may stay as it is, and how many times as long it may take in all.
+        # How long a backlog may stay unchanged, and how many times as long it may take in all.
         DRAIN_SECONDS = 60
         LONGEST_DRAIN = 10
         SAMPLE_MS = 200
 
-        # @return [Integer] monotonic µs: all members had partitions; the faults were over
+        # @return [Integer] monotonic µs: when all members had partitions; when the faults had ended
         attr_accessor :settled_at
         attr_reader :finishing_at, :id, :cluster, :folder, :chronicle, :applications, :nemesis, :random, :measured
 
         # @param name [String] of the case
         # @param cluster [KafkaCluster]
         # @param seed [Integer]
-        # @param folder [String] it is made
+        # @param folder [String] it is created
         # @param out [IO, nil] where people see what happens
-        # @param time [Float] by which phases are longer or shorter than they are written
+        # @param time [Float] factor for the length of phases
         def initialize(name, cluster:, seed:, folder:, out: nil, time: 1.0)
           @cluster = cluster
           @folder = folder
@@ -83,14 +83,14 @@ module Penstock
         end
 
         # @param application [Application]
-        # @return [Application] with so many members, all of which have partitions
+        # @return [Application] with that many members, all of which have partitions
         def join(application, count, **more)
           count.times { application.start(**more) }
           await_members(application, count)
           application
         end
 
-        # Waits until a group has so many members with partitions, as its coordinator sees it.
+        # Waits until a group has that many members with partitions, as its coordinator sees it.
         def await_members(application, count, seconds: 60)
           seen = nil
           wait_until(seconds, "#{count} members of #{application.group}", state: -> { [seen, application.members.map(&:tail)] },
@@ -104,7 +104,7 @@ module Penstock
           end
         end
 
-        # A member that ends instead of joining need not be waited for.
+        # A member that ends instead of joining isn't waited for.
         def raise_on_early_end(application)
           ended = application.members.reject(&:alive?)
           return unless ended.any? && ended.size == application.members.size
@@ -113,7 +113,7 @@ module Penstock
           raise Error, "all members of #{application.name} have ended (#{ends}):\n#{ended.last.tail(8)}"
         end
 
-        # Committed offsets are looked at from here on.
+        # Committed offsets are sampled from here on.
         def sample
           @samples = File.join(folder, "samples")
           FileUtils.touch(@samples)
@@ -121,16 +121,17 @@ module Penstock
         end
 
         # Lets time pass.
-        # @param seconds [Numeric] as written; a run may be told to take more or less of it
+        # @param seconds [Numeric] before scaling; a run may scale it
         def pass(seconds) = Wait.observe_for(seconds * @time)
 
         # A number of rounds, scaled like time.
         def rounds(count) = [(count * @time).round, 1].max
 
-        # Something that must hold in the end besides the invariants. The block gets the {Checker} and answers a problem, or nil.
+        # A condition that must hold in the end in addition to the invariants. The block gets the {Checker} and returns
+        # a problem, or nil.
         def expect(name, &block) = @expectations << [name, block]
 
-        # The faults are over: brokers are healed, producers come to their end, members go on until all is consumed.
+        # Ends the faults: brokers are healed, producers finish, members continue until everything is consumed.
         # @param stop [Boolean] whether members are stopped
         def finish(stop: true, drain: DRAIN_SECONDS, heal: true)
           @finishing_at = Journal.now
@@ -166,7 +167,7 @@ module Penstock
         def producers = @producers.dup
 
         # Reads the log with Kafka's own consumer.
-        # @return [String] path of what Reader.java wrote
+        # @return [String] path of Reader.java's output
         def read(topic, isolation: "read_committed")
           path = File.join(folder, "log-#{topic}")
           agent.call(:read, topic: topic, isolation: isolation, path: path, seconds: 180)
@@ -181,7 +182,7 @@ module Penstock
           [id, *("a".."zz").map { |more| "#{id}#{more}" }].find { |candidate| !taken.include?(candidate) }
         end
 
-        # Leaders and coordinators move back to their brokers.
+        # Moves leaders and coordinators back to their brokers.
         def heal_cluster
           nemesis.end_all
           nemesis.fault("brokers heal") { cluster.heal }
@@ -192,9 +193,9 @@ module Penstock
           @producers.each { |producer| producer.await_end(150) }
         end
 
-        # A busy machine needs long for a backlog: what counts is that it gets smaller.
-        # @param seconds [Numeric] how long it may stay as it is
-        # @return [Array<String>] what isn't consumed
+        # A busy machine needs long for a backlog: it only has to become smaller.
+        # @param seconds [Numeric] how long it may stay unchanged
+        # @return [Array<String>] partitions that aren't consumed
         def await_drained(seconds)
           limit = Journal.now + (seconds * LONGEST_DRAIN * 1_000_000)
           left = lagging
@@ -207,7 +208,7 @@ module Penstock
           left
         end
 
-        # Stacks of all threads go to their logs, and what partitions did last to files.
+        # Writes stacks of all threads to the members' logs, and the last actions of partitions to files.
         def ask_what_they_do
           applications.flat_map(&:alive).each { |member| member.signal("TTIN") }
           Wait.observe_for(2)
@@ -230,7 +231,7 @@ module Penstock
           end
         end
 
-        # What members that have nothing to do compute, as a share of a core.
+        # The CPU share of members that have nothing to do, as a share of a core.
         def measure_idle
           pids = applications.flat_map(&:alive).map(&:pid)
           before = pids.to_h { |pid| [pid, cpu(pid)] }
@@ -270,7 +271,7 @@ module Penstock
           applications.flat_map { |one| [*one.topics, one.dead, one.plan[:out]] }.compact.uniq
         end
 
-        # What is wrong apart from what journals and log say.
+        # Problems other than those in journals and log.
         def problems(checker)
           [
             *crashes, *endings,

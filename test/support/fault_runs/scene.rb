@@ -5,11 +5,11 @@ require_relative "run"
 module Penstock
   module TestSupport
     module FaultRuns
-      # What the block of a {RunPart} is evaluated in: a {Run} and the usual ways to fill it.
+      # The object in which the block of a {RunPart} is evaluated: a {Run} and the usual ways to fill it.
       class Scene
         include Wait
 
-        # Raised where a case can't be run.
+        # Raised when a case can't be run.
         class Skip < StandardError; end
 
         # Shares of a thousand.
@@ -32,7 +32,7 @@ module Penstock
 
         # An application in order, by key or by message, with a topic and members of its own.
         # @param members [Integer]
-        # @param rate [Integer] records a second
+        # @param rate [Integer] records per second
         # @param kinds [Hash] of records
         # @return [Application]
         def consumers(name, members: 2, rate: RATE, kinds: {}, partitions: 6, **plan)
@@ -44,20 +44,21 @@ module Penstock
           made
         end
 
-        # One with failures: dead letters after the second retry.
+        # An application with failures: dead letters after the second retry.
         def failing(name, **plan)
           dead = run.topic("#{name}-dead", partitions: 1)
           consumers(name, kinds: TROUBLE, failing: true, dead: dead, offsets: "marks", **plan)
         end
 
-        # One that copies in transactions.
+        # An application that copies in transactions.
         def copiers(name, **plan)
           out = run.topic("#{name}-out")
           kafka = {"transaction.timeout.ms": 10_000, "message.timeout.ms": 9_000, **plan.delete(:kafka).to_h}
           consumers(name, work: "copy", out: out, transactional: true, offsets: "marks", max_messages: 20, kafka: kafka, **plan)
         end
 
-        # Producers begin, members join, committed offsets are watched; returns when all members have partitions and records flow.
+        # Producers begin, members join, committed offsets are sampled; returns when all members have partitions and
+        # records flow.
         # @param settle [Numeric] seconds
         def begin_all(settle: 3, **feed)
           run.sample
@@ -68,13 +69,13 @@ module Penstock
           pass(settle)
         end
 
-        # @param count [Integer] of members; a swarm is one, with as many as it has nodes
+        # @param count [Integer] of members; a swarm counts as one, with as many as it has nodes
         def await_work(application, count)
           nodes = application.plan[:nodes].to_i
           run.await_members(application, nodes.positive? ? nodes * count : count)
         end
 
-        # Flips bits of responses, cuts them, lies about their length, each for a third of the time.
+        # Flips bits of responses, truncates them, changes their length, each for a third of the time.
         # @return [Integer] how many were damaged
         def damage(api, seconds)
           each = {api: api, side: :response, permille: 30}
@@ -86,10 +87,10 @@ module Penstock
         # The case can't be run here.
         def skip_run(why) = raise(Skip, why)
 
-        # Everything heals and is worked off; members stop.
+        # Ends all faults and waits until everything is consumed; members stop.
         def finish(...) = run.finish(...)
 
-        # A partition may stand still no longer, a busy machine being given more.
+        # A partition may process nothing for at most that long; a busy machine is given more.
         # @param seconds [Numeric]
         def expect_stall(seconds, *applications)
           expect("i9_stall") do |checker|

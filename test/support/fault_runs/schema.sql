@@ -1,4 +1,4 @@
--- What a fault run leaves behind: what it was to do, what its processes wrote down, and what Kafka's own client says.
+-- The evidence of a fault run: what it was to do, what its processes recorded, and what Kafka's own client reads.
 -- Times are microseconds of the machine's monotonic clock, which is the same for all processes.
 
 CREATE TABLE applications(name TEXT PRIMARY KEY, consumer_group TEXT, topic TEXT, lane TEXT, offsets TEXT, failing INTEGER,
@@ -26,10 +26,10 @@ CREATE TABLE errors(process INTEGER, type TEXT, class TEXT, message TEXT, at INT
 CREATE TABLE log(topic TEXT, partition INTEGER, offset INTEGER, timestamp INTEGER, key TEXT, value BLOB, headers TEXT, uid TEXT,
   sequence INTEGER, kind TEXT, header_uid TEXT, header_key TEXT, valid INTEGER, source_topic TEXT, source_partition INTEGER,
   source_offset INTEGER, source_attempts INTEGER, PRIMARY KEY(topic, partition, offset)) WITHOUT ROWID;
--- What groups had committed: seen between `before` and `after`, by Kafka's admin client.
+-- Committed offsets of groups: seen between `before` and `after`, by Kafka's admin client.
 CREATE TABLE samples(id INTEGER PRIMARY KEY, consumer_group TEXT, topic TEXT, partition INTEGER, offset INTEGER, metadata TEXT,
   before INTEGER, after INTEGER);
--- What the metadata of a sample says is complete beyond its offset.
+-- Offsets beyond a sample's offset that its metadata marks as complete.
 CREATE TABLE completed(sample INTEGER, first INTEGER, next INTEGER);
 CREATE TABLE signals(pid INTEGER, name TEXT, at INTEGER);
 CREATE TABLE faults(kind TEXT, target TEXT, began INTEGER, ended INTEGER);

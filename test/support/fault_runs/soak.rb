@@ -6,15 +6,15 @@ require_relative "random_nemesis"
 module Penstock
   module TestSupport
     module FaultRuns
-      # All kinds of work at once under all faults in a random order. Called in a {Scene}.
+      # All kinds of work at the same time under all faults in a random order. Called in a {Scene}.
       class Soak
-        # Some groups notice a dead member soon, the others have the default session.
+        # Some groups notice a dead member soon, the others have the default session timeout.
         SHORT = {short_session: true}.freeze
 
         # @param scene [Scene]
         # @param seconds [Numeric]
         # @param seed [Integer]
-        # @param rate [Integer] records a second and application
+        # @param rate [Integer] records per second and application
         def initialize(scene, seconds:, seed:, rate: 50)
           @scene = scene
           @seconds = seconds

@@ -11,22 +11,22 @@ require_relative "scene"
 module Penstock
   module TestSupport
     module FaultRuns
-      # Runs cases one after another: runs on a cluster that is started when the first one needs it, tests and commands in
-      # processes of their own. Each part leaves a file of JSON in tmp/ledger; one that failed leaves its journals there, too,
-      # and the command that repeats it. Whoever makes it closes it.
+      # Runs cases one after another: runs on a cluster that is started when the first one needs it, tests and commands
+      # in processes of their own. Each part leaves a JSON file in tmp/ledger; one that failed also leaves its journals
+      # there, and the command that repeats it. The caller closes it.
       class Suite
         FOLDER = File.expand_path("../../../tmp/ledger", __dir__)
         LIMIT_SECONDS = 3_600
-        # What brokers that don't start, or don't find together again, raise.
+        # Errors of brokers that don't start, or don't form a cluster again.
         NO_CLUSTER = [KafkaCluster::Error, ClusterTools::Error, ClusterAgent::Error, Wait::TimeoutError].freeze
 
-        # What became of a part.
+        # The outcome of a part.
         Outcome = Struct.new(:name, :part, :round, :seed, :state, :seconds, :details, :text, keyword_init: true)
 
         # @param out [IO]
-        # @param keep [Boolean] whether journals stay also where nothing is wrong
+        # @param keep [Boolean] whether journals of passed parts stay, too
         # @param time [Float] of {Run}
-        # @param cluster [KafkaCluster, nil] a running one, which is left alone
+        # @param cluster [KafkaCluster, nil] a running one, which is not stopped
         def initialize(out: $stdout, keep: false, time: 1.0, cluster: nil, folder: FOLDER)
           @out = out
           @keep = keep
@@ -96,7 +96,7 @@ module Penstock
           judged(one, part, seed, folder)
         end
 
-        # A cluster of the suite that doesn't heal is replaced, so that one case doesn't fail those that follow.
+        # A cluster of the suite that doesn't heal is replaced, so that one case doesn't make the following ones fail.
         def heal
           cluster.heal
         rescue *NO_CLUSTER
@@ -129,7 +129,7 @@ module Penstock
           run&.close
         end
 
-        # What brokers and the proxy have to say belongs to the journals of a run that failed.
+        # The logs of brokers and proxy belong to the journals of a run that failed.
         def keep_logs(folder)
           cluster.nodes.each { |id, node| FileUtils.cp(node.log_path, File.join(folder, "broker-#{id}.log")) }
           FileUtils.cp(File.join(cluster.folder, "proxy.log"), folder)

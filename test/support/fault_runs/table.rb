@@ -5,7 +5,7 @@ require "json"
 module Penstock
   module TestSupport
     module FaultRuns
-      # A table in Markdown of what came of the last runs of all cases, from the files that {Suite} writes.
+      # A Markdown table of the last results of all cases, from the files that {Suite} writes.
       class Table
         HEAD = ["| case | fault | passes when | part | rounds passed | records | longest stall | processed again, and why |",
           "| --- | --- | --- | --- | --- | --- | --- | --- |"].freeze

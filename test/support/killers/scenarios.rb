@@ -7,15 +7,15 @@ require_relative "../delivering"
 require_relative "../killers"
 
 module Penstock
-  # Records that take the process with them: found, put away, and nobody else with them. On both brokers.
+  # Records that kill the process are found and quarantined, and no other record with them. On both brokers.
   module KillersScenarios
     include TestSupport::Delivering
 
-    # Two uncounted lives, three counted ones, and the one that puts the record away.
+    # Two lives that aren't counted, three counted ones, and the one in which the record is quarantined.
     LIVES = 6
 
     WAYS = {"SIGKILL" => "KILL", "exit!" => "exit!", "a segmentation fault" => "SEGV",
-            "a payload nobody can look at" => "deserialize"}.freeze
+            "a payload that can't be deserialized" => "deserialize"}.freeze
 
     def self.add_to(tests)
       add_killers(tests)
@@ -31,19 +31,19 @@ module Penstock
         end
       end
 
-      tests.test "where keys run side by side the one that kills is found, and no other with it" do
+      tests.test "where keys run in parallel the record that kills is found, and no other is quarantined" do
         quarantined("KILL", by: "key")
       end
     end
 
     def self.add_stuck(tests)
-      tests.test "a loop that nothing ends within its time limit ends the process, and is quarantined" do
+      tests.test "an endless loop that outlasts its time limit ends the process, and its record is quarantined" do
         quarantined("stuck", time_limit: 300)
       end
     end
 
     def self.add_others(tests)
-      tests.test "without dead letters a route that says quarantine skips it" do
+      tests.test "without dead letters a route with quarantine skips the record" do
         @killers = killers(payloads(10, 4 => "KILL"), dead: nil)
         @killers.run(LIVES) { @killers.offsets("K") == [4] && served?(10, but: [4]) }
         assert_equal 5, @killers.offsets("S").count(4)
@@ -63,7 +63,7 @@ module Penstock
     end
 
     def self.add_many(tests)
-      tests.test "ten kills in a row without a record that kills quarantine nobody" do
+      tests.test "ten kills in a row that no record causes quarantine no record" do
         count = 400
         @killers = killers(payloads(count), work_ms: 10)
         10.times { |round| kill_after(round) }

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# A consumer that does what its records say, the worst included. What it is to do comes in PENSTOCK_KILLERS as JSON.
+# A consumer that does what its records contain, including the worst. Its plan comes in PENSTOCK_KILLERS as JSON.
 
 require "penstock"
 require_relative "../planned"
@@ -11,10 +11,10 @@ module Killers
   PLAN = plan("PENSTOCK_KILLERS")
   JOURNAL = journal(PLAN.fetch(:journal))
 
-  # kind, partition, offset and what else there is to say
+  # kind, partition, offset and details
   def self.write(kind, partition, offset, more = 0) = super
 
-  # A payload that can't be looked at without dying.
+  # A payload that can't be read without killing the process.
   class Deserializer
     def call(message)
       ::Process.kill(:KILL, ::Process.pid) && sleep if message.raw_payload == "deserialize"

@@ -3,13 +3,14 @@
 module Penstock
   module TestSupport
     module Ledger
-      # Reads what worker processes wrote. A last line without its newline is one that a kill cut off.
+      # Reads the journals of worker processes. A last line without its newline was cut off by a kill.
       class Journal
         Entry = Struct.new(:kind, :topic, :partition, :offset, :more, :at, :process) do
           def lane = [topic, partition]
         end
 
-        # One process's file, read as it grows: whoever waits for a line looks many times, and a line is parsed once.
+        # The file of one process, read as it grows: a test that waits for a line reads it many times, and each line is
+        # parsed once.
         class Reading
           def initialize(path)
             @path = path
@@ -17,7 +18,7 @@ module Penstock
             @entries = []
           end
 
-          # @return [Array<Entry>] of what is there now; the array grows with later calls
+          # @return [Array<Entry>] the present entries; the array grows with later calls
           def entries
             return @entries unless File.exist?(@path)
             text = File.open(@path) { |file| file.seek(@position) && file.read }
@@ -48,8 +49,8 @@ module Penstock
 
         def of(kind) = @entries.select { |entry| entry.kind == kind }
 
-        # @param produced [Hash{Array(String, Integer) => Integer}] number of records a partition
-        # @return [Array] records no process ended
+        # @param produced [Hash{Array(String, Integer) => Integer}] number of records per partition
+        # @return [Array] records that no process ended
         def lost(produced)
           ended = of("E").group_by(&:lane).transform_values { |list| list.map(&:offset).uniq }
           produced.flat_map { |lane, count| ((0...count).to_a - ended.fetch(lane, [])).map { |offset| [*lane, offset] } }
@@ -61,7 +62,7 @@ module Penstock
           of("E").select { |entry| seen[[entry.lane, entry.offset]].tap { seen[[entry.lane, entry.offset]] = true } }
         end
 
-        # @return [Hash{String => Integer}] records ended again, by the process that had ended them last before
+        # @return [Hash{String => Integer}] records that ended again, by the process that had ended them last before
         def doubled_by_process
           last = {}
           of("E").each_with_object(Hash.new(0)) do |entry, counts|
@@ -84,7 +85,7 @@ module Penstock
           end
         end
 
-        # @return [Array] pairs of the same partition that ran at the same time in two processes
+        # @return [Array] pairs of units of the same partition that ran at the same time in two processes
         def overlaps
           running = Hash.new { |hash, lane| hash[lane] = {} }
           @entries.filter_map do |entry|

@@ -5,11 +5,11 @@ require_relative "scenario"
 module Penstock
   module TestSupport
     module Ledger
-      # One process consumes six partitions; another joins in mid-batch, while a long unit runs on a partition that it gets, and
-      # leaves again. Used by the tests and by `bin/bench rebalance`.
+      # One process consumes six partitions. Another one joins in mid-batch, while a long unit runs on a partition that
+      # moves to it, and leaves again. Used by the tests and by `bin/bench rebalance`.
       class Rebalance
         PARTITIONS = 6
-        # librdkafka's settings, and how long the unit takes: eager has five seconds to drain everything.
+        # librdkafka's settings, and how long the unit takes: with eager there are five seconds to drain everything.
         PROTOCOLS = {
           "eager" => [{"partition.assignment.strategy": "range"}, 3_000],
           "cooperative" => [{"partition.assignment.strategy": "cooperative-sticky"}, 5_000],
@@ -26,8 +26,8 @@ module Penstock
           @kafka, @unit_ms = PROTOCOLS.fetch(protocol)
         end
 
-        # Partitions 0 and 5 get a unit that takes long; whatever the assignor, one of them moves. The second process has booted
-        # by then, and joins while they run.
+        # Partitions 0 and 5 get a unit that takes long; with any assignor one of them moves. The second process has
+        # booted by then, and joins while they run.
         def run
           begin_logs
           @first = start
@@ -45,7 +45,7 @@ module Penstock
           self
         end
 
-        # @return [Boolean] whether a partition was taken away while its long unit ran
+        # @return [Boolean] whether a partition was revoked while its long unit ran
         def overlapped?
           runs = @first.entries.select { |entry| entry.kind == "L" }
           taken.any? do |partition|
@@ -55,17 +55,17 @@ module Penstock
           end
         end
 
-        # @return [Array<Integer>] partitions the second one got
+        # @return [Array<Integer>] partitions assigned to the second process
         def taken = @second.entries.select { |entry| entry.kind == "A" }.map(&:partition)
 
-        # @return [Array<Integer>] partitions that stay, but those whose units are long
+        # @return [Array<Integer>] partitions that stay, except those with long units
         def staying = (0...PARTITIONS).to_a - taken - [0, PARTITIONS - 1]
 
         # @return [Hash{Integer => Integer}] the longest time without an end on each partition that stays, in ms
         def gaps = staying.to_h { |partition| [partition, pauses(partition).map { |from, to| to - from }.max.round] }
 
-        # @return [Integer] the longest of those pauses that begin half a second and more after anything the group did: what the
-        #   machine makes of it
+        # @return [Integer] the longest of those pauses that begin at least half a second after any rebalance event: the
+        #   pauses that the machine itself causes
         def calm_gap
           happened = [@first, @second].flat_map(&:entries).select { |entry| %w[P A R G X].include?(entry.kind) }.map(&:at)
           calm = staying.flat_map { |partition| pauses(partition) }.reject do |from, to|
@@ -81,8 +81,9 @@ module Penstock
           @scenario.start(kafka: kafka, max_messages: 10, concurrency: PARTITIONS, **plan)
         end
 
-        # Once a log has index.interval.bytes (4,096), the broker makes the first entry of its index: 55 ms a partition on some
-        # file systems, one after the other, in which it answers nobody. That comes before the round, not in it.
+        # Once a log has index.interval.bytes (4,096), the broker writes the first entry of its index: 55 ms per
+        # partition on some file systems, one after the other, and it answers no request meanwhile. That should happen
+        # before the round, not in it.
         def begin_logs
           @scenario.produce(PARTITIONS * 50, bytes: 100)
           @scenario.produce(PARTITIONS)
@@ -102,7 +103,7 @@ module Penstock
           Wait.wait_until(40, "first has all again") { owned(@first).size == PARTITIONS }
         end
 
-        # While the second process is there.
+        # Runs while the second process is a member.
         def pauses(partition)
           from, to = @second.entries.first.at, @second.entries.last.at
           ends = @first.entries.select { |entry| entry.kind == "E" && entry.partition == partition }.map(&:at)

@@ -12,7 +12,7 @@ require_relative "journal"
 module Penstock
   module TestSupport
     module Ledger
-      # A topic, the processes that consume it, and what they wrote down. Ends only processes it started, by pid.
+      # A topic, the processes that consume it, and their journals. Ends only processes that it started, by pid.
       class Scenario
         include Wait
 
@@ -24,7 +24,8 @@ module Penstock
 
         attr_reader :topics, :workers, :produced, :dir
 
-        # @return [Float] the longest time between two rounds of {#feeding}: no gap is known more exactly than that
+        # @return [Float] the longest time between two rounds of {#feeding}: gaps can't be measured more exactly than
+        #   that
         attr_reader :longest_pause_ms
 
         # @param bootstrap [String]
@@ -45,7 +46,7 @@ module Penstock
         end
 
         # Sends records, the same number to each partition.
-        # @param count [Integer] for a topic
+        # @param count [Integer] per topic
         def produce(count, topic: @topics.first, bytes: 100)
           with_producer do |producer|
             count.times { |index| send_one(producer, topic, index % @partitions, "x" * bytes) }
@@ -61,7 +62,7 @@ module Penstock
           end
         end
 
-        # Sends to every partition in turn on a thread of its own, until the block ends.
+        # Sends to every partition in turn on a thread of its own, while the block runs.
         # @param every_s [Float] pause between rounds
         def feeding(every_s)
           stop = false
@@ -112,7 +113,7 @@ module Penstock
           @ended.size
         end
 
-        # Waits until a process wrote a line that the block likes.
+        # Waits until a process has written a line for which the block is true.
         def wait_for(worker, kind, timeout = 20, &block)
           wait_until(timeout, "#{kind} of #{worker.name}", state: -> { tail(worker) }) do
             worker.entries.find { |entry| entry.kind == kind && (block.nil? || yield(entry)) }
@@ -129,7 +130,7 @@ module Penstock
             every: 0.1) { ended >= total }
         end
 
-        # What a worker logged last.
+        # The last lines that a worker has logged.
         def tail(worker) = File.exist?(worker.log_path) ? File.readlines(worker.log_path).last(15).join : nil
 
         def close

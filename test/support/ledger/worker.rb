@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# A consumer process that writes down what it does, one file a process. What it is to do comes in PENSTOCK_LEDGER as JSON.
+# A consumer process that records what it does, one file per process. Its plan comes in PENSTOCK_LEDGER as JSON.
 
 require "penstock"
 require_relative "../planned"
@@ -11,14 +11,14 @@ module Ledger
   PLAN = plan("PENSTOCK_LEDGER")
   JOURNAL = journal(PLAN.fetch(:journal))
 
-  # kind, topic, partition, offset, attempt, monotonic ms. B and E: begin and end of a record; L: one that takes long begins
+  # kind, topic, partition, offset, attempt, monotonic ms. B and E: begin and end of a record; L: a long one begins
   def self.write(kind, topic = "-", partition = -1, *rest)
     offset, more = rest[0] || -1, rest[1] || 0
     now = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC, :float_millisecond).round(3)
     super(kind, topic, partition, offset, more, now)
   end
 
-  # Works on each record for as long as its payload says, else the plan.
+  # Works on each record for as long as its payload sets, or else the plan.
   class Consumer < Penstock::BaseConsumer
     def consume
       messages.each do |message|
@@ -33,7 +33,7 @@ module Ledger
 
     private
 
-    # A payload may say "idle:MS" or "burn:MS"; any other takes what the plan says.
+    # A payload may be "idle:MS" or "burn:MS"; any other takes as long as the plan sets.
     def work(message)
       kind, ms = message.raw_payload.split(":")
       return burn(Integer(ms)) if kind == "burn"
@@ -96,7 +96,7 @@ monitor.subscribe("offsets.committed") { |event|
   }
 }
 Ledger.write("P", "-", ::Process.pid)
-# Booted, it waits for a file where it is to come into the middle of something.
+# Once booted, it waits for a file if it is to join in the middle of something.
 sleep(0.005) until Ledger::PLAN[:gate].nil? || File.exist?(Ledger::PLAN[:gate])
 code = Ledger::App.run!
 Ledger.write("X", "-", code)

@@ -7,11 +7,11 @@ require_relative "mutant"
 module Penstock
   module TestSupport
     module Mutants
-      # bin/test mutants: puts each defect of test/mutants into a copy of the tree and runs what ought to show it, within the
-      # seeds that a minute has room for on a machine of its own. A defect that nothing shows means that the checker is blind
-      # there.
+      # bin/test mutants: applies each defect of test/mutants to a copy of the tree and runs what should detect it, with
+      # as many seeds as take a minute on an idle machine. A defect that nothing detects means that the checker doesn't
+      # see it.
       class Command
-        TREE = File.expand_path("tmp/mutants/#{::Process.pid}") # of its own: two may run at once
+        TREE = File.expand_path("tmp/mutants/#{::Process.pid}") # of its own: two may run at the same time
         SEEDS = 2_000
         # The same seeds each time, so that the table can be compared.
         FROM = 1
@@ -34,18 +34,18 @@ module Penstock
 
         private
 
-        # What shows defects must be green without one.
+        # The tests that detect defects must be green without one.
         # @return [Boolean]
         def sound?
           copy
           @mutants.map(&:shown_by).uniq.all? do |what|
             code, output = run(what, ["--seeds", "20"])
-            puts "without a defect #{what} is red already:\n#{output}" unless code.zero?
+            puts "without a defect #{what} fails already:\n#{output}" unless code.zero?
             code.zero?
           end
         end
 
-        # @return [Boolean] whether it was red
+        # @return [Boolean] whether it failed
         def show(mutant)
           copy
           mutant.apply(TREE)
@@ -66,7 +66,7 @@ module Penstock
           "red by #{what} after #{seed.to_i - FROM + 1} seeds"
         end
 
-        # Without what bundler says of this tree.
+        # Without Bundler's settings for this tree.
         # @return [Array(Integer, String)] exit code and output
         def run(what, budget)
           words = (what == "sim") ? [*SIM, *budget] : [RbConfig.ruby, "-Itest", "-Ilib", what]
@@ -74,7 +74,7 @@ module Penstock
           [status.exitstatus || 1, output]
         end
 
-        # What is tracked of lib/ and test/, as it lies here, with the built extensions.
+        # The tracked files of lib/ and test/, as they are in the working tree, with the built extensions.
         def copy
           FileUtils.rm_rf(TREE)
           listing = Open3.capture2("git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "lib", "test").first

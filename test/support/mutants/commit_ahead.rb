@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# A defect put into a server on purpose, by `ruby -r`: it commits offsets that lie ahead of what was processed. Whoever
-# takes over after a crash begins behind records that nobody has processed.
+# A deliberate defect, loaded into a server by `ruby -r`: it commits offsets ahead of what was processed. After a crash
+# the next owner begins after records that nobody has processed.
 if ARGV.first == "server"
   $LOAD_PATH.unshift File.expand_path("../../../lib", __dir__)
   require "penstock/native/consumer"

@@ -5,7 +5,8 @@ require "open3"
 module Penstock
   module TestSupport
     module Mutants
-      # A defect on purpose: a patch of a few lines against lib/ or ext/, whose head says what it is and what shows it:
+      # A deliberate defect: a patch of a few lines against lib/ or ext/, whose first lines describe it and name what
+      # detects it:
       #
       #     # Commits what was polled instead of what was processed.
       #     # breaks: I6 I1
@@ -33,7 +34,7 @@ module Penstock
         def shown_by = head("shown by")
 
         # @param tree [String] folder of a copy
-        # @raise [Error] it is too long, or doesn't fit
+        # @raise [Error] if the patch is too long, or doesn't apply
         def apply(tree)
           raise Error, "#{name} changes #{changed} lines, #{MOST_LINES} are allowed" if changed > MOST_LINES
           output, status = Open3.capture2e("patch", "-p1", "--no-backup-if-mismatch", "-i", File.expand_path(@path), chdir: tree)

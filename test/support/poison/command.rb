@@ -9,13 +9,13 @@ require_relative "row"
 module Penstock
   module TestSupport
     module Poison
-      # bin/poison: runs an application next to bad records and through an outage on a real broker, and prints one row a run.
-      # Starts a broker where none is named, and stops it at the end.
+      # bin/poison: runs an application with bad records and through an outage on a real broker, and prints one row per
+      # run. Starts a broker if none is set, and stops it at the end.
       class Command
         USAGE = <<~TEXT
           Usage: bin/poison [--records N] [--limit MS] [--outage SECONDS] [--bad PERCENT,…] [--modes order,key,retry,retry_by_key] [--rounds N]
 
-          Runs an application with dead letters in which a share of the records is bad, and one whose database is away for a
+          Runs an application with dead letters in which a share of the records is bad, and one whose database is unavailable for a
           while. Each row is checked: every good record is done, every bad one is a dead letter after exactly its attempts, holds
           end within the limit, an outage leaves no dead letter (in order at most the first nine,
           with errors that are not those of connecting). A rate is compared with that of a run without bad records just
@@ -23,9 +23,10 @@ module Penstock
           KAFKA_BOOTSTRAP_SERVERS.
         TEXT
         PARTITIONS = 6
-        # Records of a run, and its time limit. In order each bad record holds up its partition, so runs are shorter.
+        # Records of a run, and its time limit. In order each bad record delays its partition, so these runs are
+        # shorter.
         RECORDS = {key: 12_000, retry_by_key: 12_000, retry: 12_000, order: 3_000}.freeze
-        # From here on a breaker can't tell bad records from an outage.
+        # From this percentage on a breaker can't distinguish bad records from an outage.
         MOST = 50
         LIMIT_SECONDS = 240
         OUTAGE_ERRORS = [Errno::ECONNREFUSED, IOError].freeze
@@ -78,13 +79,13 @@ module Penstock
           end
         end
 
-        # Both runs follow each other, for the machine may have other things to do at other times.
+        # Both runs follow each other directly, because the machine's load may change.
         def pair(mode, percent)
           alone = run(mode, 0) if percent < MOST
           Row.new(mode, percent, run(mode, percent), alone, @options[:limit])
         end
 
-        # The rate of an outage says nothing, so all run at the same time.
+        # The rate during an outage isn't compared, so all of them run at the same time.
         def outages
           runs = @options[:modes].product(OUTAGE_ERRORS).map { |mode, error| [mode, error, topic] }.map do |mode, error, name|
             Thread.new { Row.new(mode, error, through_outage(mode, error, name), nil, nil) }

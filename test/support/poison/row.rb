@@ -5,21 +5,22 @@ require_relative "../poison"
 module Penstock
   module TestSupport
     module Poison
-      # One row of the table that bin/poison prints: a run, what it is compared with, and whether it kept the rules.
+      # One row of the table that bin/poison prints: a run, the run it is compared with, and whether it kept the rules.
       class Row
         WIDTHS = [44, 11, 8, 16, 10, 8, 14, 5, 30].freeze
         # How records are processed, in the order of the table.
         NAMES = {key: "by key", retry_by_key: "retry topics, by key", retry: "retry topics", order: "in order"}.freeze
         HEADING = ["run", "good done", "good/s", "of rate alone", "letters", "attempts", "held, longest", "load", "rules"]
           .zip(WIDTHS).map { |text, width| text.ljust(width) }.join(" ").freeze
-        # Part of its rate that good records keep next to bad ones; where bad records can't be told from an outage, none.
+        # Share of their rate that good records keep next to bad ones; none where bad records can't be distinguished
+        # from an outage.
         LEAST_SHARE = 0.8
-        # In order: what bad records may take, as a multiple of the time for which their retries wait.
+        # In order: the time that bad records may take, as a multiple of the time for which their retries wait.
         MOST_COST = 1.3
-        # Dead letters of an outage that begins with errors of no known class, in order: with fewer than ten partitions the first
-        # failures can't be told from bad records (docs/errors.md, "What it can't know").
+        # Dead letters of an outage that begins with errors of no known class, in order: with fewer than ten partitions
+        # the first failures can't be distinguished from bad records (docs/errors.md, "What it can't know").
         FIRST_FAILURES = 9
-        # How much longer than its limit a hold may last until a busy loop sees it.
+        # How much longer than its limit a hold may last until a busy loop notices it.
         TOLERANCE_MS = 1_000
         private_constant :LEAST_SHARE, :MOST_COST, :FIRST_FAILURES, :TOLERANCE_MS
 
@@ -42,7 +43,7 @@ module Penstock
         # @return [Boolean] whether it kept all rules
         def right? = broken.empty?
 
-        # @return [Boolean] whether nothing but its rate speaks against it
+        # @return [Boolean] whether it broke no rule except that of the rate
         def only_slow? = broken == ["too slow"]
 
         def to_s
@@ -58,10 +59,10 @@ module Penstock
         def rate = (outage? || @result.good.zero?) ? "–" : @result.rate.round
         def outage? = @what.is_a?(Class)
 
-        # A share that is below the one at which breakers open: neither held nor slowed down.
+        # A share below the one at which breakers open: neither held nor slowed down.
         def few? = !outage? && @what < 50
 
-        # What the machine had to do besides: on a busy one each wait takes longer.
+        # The load of the machine: on a busy one each wait takes longer.
         def load = @load || "–"
 
         def attempts = @result.runs.values.minmax.compact.uniq
@@ -72,7 +73,7 @@ module Penstock
           (@mode == :order && few?) ? "#{rate} (#{cost.round(2)} ×)" : rate
         end
 
-        # @return [Float] what bad records took in order, as a multiple of the time for which their retries wait
+        # @return [Float] time that bad records took in order, as a multiple of the time for which their retries wait
         def cost
           expected = @alone.seconds * @result.good / @alone.good
           (@result.seconds - expected) / @result.retries_s(Command::PARTITIONS)

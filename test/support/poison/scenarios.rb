@@ -4,16 +4,16 @@ require "penstock/admin"
 require_relative "../poison"
 
 module Penstock
-  # Bad records and outages, with figures. A class that includes it has `kafka`, `create_topic`, `unique`, and `scale`: how long a
-  # run is, and what its figures have to come to.
+  # Bad records and outages, with measurements. A class that includes it has `kafka`, `create_topic`, `unique`, and
+  # `scale`: how long a run is, and the limits for its measurements.
   module PoisonScenarios
     Poison = TestSupport::Poison
 
-    # `records` of a run; `share` of their rate that good records keep next to bad ones, at least; `limit_ms` of a hold; how long
-    # an outage lasts; how often a rate is measured, of which the best counts.
+    # `records` of a run; `share` of their rate that good records keep next to bad ones, at least; `limit_ms` of a hold;
+    # how long an outage lasts; how often a rate is measured, of which the best counts.
     Scale = Struct.new(:records, :share, :limit_ms, :outage_s, :rounds)
 
-    # What fails is spread as evenly as chance would, the same each time.
+    # Records that fail are spread as evenly as chance would spread them, the same each time.
     def self.bad(percent) = ->(number) { ((number * 7_919) + 13) % 100 < percent }
 
     def self.add_to(tests)
@@ -39,7 +39,7 @@ module Penstock
     end
 
     def self.add_order(tests)
-      tests.test "in order a bad record costs its own retries and nothing else" do
+      tests.test "in order a bad record costs only its own retries" do
         count = scale.records / 5
         alone = poison(:order, 0, count: count)
         run = poison(:order, 5, count: count)
@@ -69,7 +69,7 @@ module Penstock
     def self.add_outages(tests)
       errors = {"an error of an outage" => Errno::ECONNREFUSED, "another error" => IOError}
       errors.each do |what, error|
-        tests.test "an outage with #{what}: nothing is dead-lettered, and everything is done afterwards" do
+        tests.test "during an outage with #{what} no record is dead-lettered, and all are processed afterwards" do
           %i[key retry].each { |mode| outage(mode, error) }
         end
       end
@@ -79,7 +79,7 @@ module Penstock
 
     def partitions = 6
 
-    # A machine that is busy with others takes its time between two attempts.
+    # On a busy machine the time between two attempts is longer.
     def most_cost = (scale.share > 0.5) ? 1.3 : 4
 
     # @return [TestSupport::Poison::Result]

@@ -7,8 +7,8 @@ require_relative "../child"
 module Penstock
   module TestSupport
     module Runner
-      # Runs the suite on another Debian's Ruby: a small system made by debootstrap in tmp/chroot/SUITE, with a copy of
-      # the tracked files. The system, its gems and its librdkafka are kept for the next run.
+      # Runs the suite with the Ruby of another Debian release: a small system made by debootstrap in tmp/chroot/SUITE,
+      # with a copy of the tracked files. The system, its gems and its librdkafka are kept for the next run.
       class Chroot
         class Error < StandardError; end
 
@@ -18,7 +18,7 @@ module Penstock
           procps ruby ruby-bundler ruby-dev zlib1g-dev
         ].freeze
         DEFAULT_KINDS = %w[unit native].freeze
-        # What a machine behind a proxy or a mirror needs to reach its gem source, if it has it.
+        # Files that a machine with a proxy or a mirror needs to reach its gem source, if it has them.
         MACHINE_FILES = %w[
           /etc/resolv.conf /etc/hosts /etc/gemrc /root/.gemrc /etc/ssl/certs/ca-certificates.crt
         ].freeze
@@ -62,7 +62,7 @@ module Penstock
           sh("apt-get", "install", "-y", "-qq", "--no-install-recommends", "debootstrap")
         end
 
-        # The mirror this machine itself installs from.
+        # The mirror from which this machine itself installs.
         def mirror
           uris = `apt-get indextargets --format '$(REPO_URI)' 2>/dev/null`.lines(chomp: true)
           uris.grep_v(/security|updates/).find { |uri| uri.include?("debian") } ||
@@ -81,7 +81,7 @@ module Penstock
           end
         end
 
-        # Tracked and new files as they are in the work tree; what was built here stays here.
+        # Tracked and new files as they are in the working tree, without what was built here.
         def copy_tree
           tree = File.join(@root, "penstock")
           FileUtils.mkdir_p(tree)
@@ -113,7 +113,7 @@ module Penstock
           %w[dev sys proc].each { |folder| system("umount", File.join(@root, folder), err: File::NULL) }
         end
 
-        # Bundler's and Ruby's settings of this process are for the Ruby out here.
+        # Bundler's and Ruby's settings of this process apply to the Ruby outside.
         def run_tests(words)
           source = Gem.sources.first.uri.to_s
           command = "cd /penstock && gem sources --clear-all >/dev/null && gem sources --add #{source} >/dev/null; " \

@@ -5,13 +5,14 @@ require_relative "../kafka_server"
 module Penstock
   module TestSupport
     module Runner
-      # The real Kafka of a test run: the one somebody names, or one started at first use and stopped at the end.
+      # The real Kafka of a test run: the one that the environment names, or one started at first use and stopped at the
+      # end.
       class Kafka
         def initialize(out)
           @out = out
         end
 
-        # @return [String, nil] nil when none can be had here
+        # @return [String, nil] nil when there can't be one here
         def bootstrap_servers
           given || (@server || start)&.bootstrap_servers
         end

@@ -3,7 +3,7 @@
 module Penstock
   module TestSupport
     module Runner
-      # The kinds of tests, in the order they run: the quick and telling ones first.
+      # The kinds of tests, in the order in which they run: those that are quick and find most come first.
       #
       # `broker`: :needed (skipped without Kafka), :used (runs without it too), :cluster (starts three of its own, skipped where
       # that is not possible), nil.
@@ -19,30 +19,30 @@ module Penstock
           (per_file ? chosen.map { |file| [file] } : [chosen]).map { |files| Part.new(self, files) }
         end
 
-        # Whether it is given the one broker of the run.
+        # Whether it gets the one broker of the run.
         def shared_broker?
           %i[needed used].include?(broker)
         end
 
-        # How many tests lie in files that can't be run here.
+        # How many tests are in files that can't be run here.
         def count(chosen = files)
           chosen.sum { |file| File.foreach(file).count { |line| line.match?(/\A\s*test[ (]["'%]/) } }
         end
       end
 
-      # What one process runs.
+      # The part of a kind that one process runs.
       Part = Struct.new(:kind, :files) do
         def name
           kind.per_file ? files.first.delete_prefix("test/").delete_suffix("_test.rb") : kind.name
         end
 
-        # Measures what others would disturb.
+        # Whether it measures something that other tests would disturb.
         def alone?
           ALONE.include?(name)
         end
 
-        # Where it stands among those that run side by side: what takes longest begins first, so that no core waits for it
-        # at the end.
+        # Its position among those that run at the same time: what takes longest begins first, so that no core waits for
+        # it at the end.
         def rank
           [LONGEST.index(name) || LONGEST.size, KINDS.index(kind)]
         end

@@ -8,14 +8,14 @@ require_relative "../fault_runs/table"
 module Penstock
   module TestSupport
     module Runner
-      # bin/ledger: cases of the fault matrix by their names.
+      # bin/ledger: runs cases of the fault matrix by their names.
       class Ledger
         USAGE = <<~TEXT
           Usage: bin/ledger NAME… | all | short [--seed N] [--rounds N] [--part NAME] [--time FACTOR] [--keep]
                  bin/ledger soak [--minutes N] [--seed N] [--rate N] [--keep]
                  bin/ledger --list | table [--write]
 
-          Puts faults into running systems and checks what became of every record. NAME is a case, such as T01 (--list has them);
+          Puts faults into running systems and checks the result for every record. NAME is a case, such as T01 (--list has them);
           "all" runs every case (about two hours), "short" what bin/test runs (four minutes), "soak" all kinds of work at once under
           random faults. "table" prints the last results as Markdown.
 

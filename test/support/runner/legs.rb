@@ -8,8 +8,8 @@ require_relative "valgrind_report"
 module Penstock
   module TestSupport
     module Runner
-      # The ways a suite can be run: plainly, or with a tool that watches memory. A leg builds the extensions its own
-      # way into tmp/legs/NAME, never over the ones in lib/.
+      # The ways in which a suite can be run: plainly, or with a tool that checks memory. A leg builds the extensions
+      # its own way into tmp/legs/NAME, never over the ones in lib/.
       class Leg
         class BuildError < StandardError; end
 
@@ -17,9 +17,9 @@ module Penstock
         TIME_FACTOR = 1
         # How often a handle is opened and closed to show that nothing grows.
         LIFECYCLE_ROUNDS = 1_000
-        # How many parts run side by side on a core.
+        # How many parts run at the same time per core.
         PER_CORE = 2
-        # librdkafka with sanitizers takes minutes of two idle cores, and the machine may have other things to do.
+        # librdkafka with sanitizers takes minutes of two idle cores, and the machine may have other work to do.
         BUILD_SECONDS = 1_800
 
         def self.for(name)
@@ -52,7 +52,7 @@ module Penstock
           self.class::PER_CORE * Etc.nprocessors
         end
 
-        # @return [Array<String>] what the tool found, one text a finding
+        # @return [Array<String>] the tool's findings, one text each
         def findings
           []
         end
@@ -98,9 +98,9 @@ module Penstock
           FileUtils.rm_f(Dir["#{reports}*"])
         end
 
-        # Ruby keeps much at exit on purpose, so leaks are valgrind's matter here; and each Ruby thread has a signal
-        # stack that isn't the sanitizer's to unmap. Freed memory is kept back for 8 MB only, or the tests of growth would
-        # measure that. Options of the user's own win.
+        # Ruby keeps much at exit on purpose, so leaks are left to valgrind; and each Ruby thread has a signal stack
+        # that isn't the sanitizer's to unmap. Freed memory is kept back for 8 MB only, or the tests of growth would
+        # measure that. The user's own options override these.
         OPTIONS = "detect_leaks=0:use_sigaltstack=0:quarantine_size_mb=8:allocator_release_to_os_interval_ms=100:" \
           "abort_on_error=0:exitcode=99"
 
@@ -127,22 +127,22 @@ module Penstock
           File.expand_path("tmp/legs/asan/report")
         end
 
-        # The sanitizer's own library has to be the first that is loaded, and Ruby isn't linked with it.
+        # The sanitizer's own library must be loaded first, and Ruby isn't linked with it.
         def library(name)
           `#{ENV.fetch("CC", RbConfig::CONFIG["CC"]).split.first} -print-file-name=#{name}`.strip
         end
       end
 
-      # valgrind's memcheck; findings that don't come from our code are Ruby's and left out.
+      # valgrind's memcheck; findings that don't come from our code are Ruby's and are left out.
       class ValgrindLeg < Leg
         TIME_FACTOR = 20
         PER_CORE = 1
         LIFECYCLE_ROUNDS = 30
-        # At a process's end the C library would free its own, under locks of its own: in a forked child one of them may
-        # be held for ever by a thread of the parent that was looking up a host.
+        # At a process's end the C library would free its own memory, under locks of its own: in a forked child one of
+        # them may be held forever by a thread of the parent that was looking up a host.
         NO_FREERES = %w[--run-libc-freeres=no --run-cxx-freeres=no].freeze
-        # Stacks of fibers lie side by side, half a megabyte each: a step that large is a change of stacks. Taken for a call or a
-        # return it would make what lies on them uninitialised.
+        # Stacks of fibers are adjacent, half a megabyte each: a step that large is a change of stacks. If valgrind took
+        # it for a call or a return, it would mark their contents as uninitialised.
         FIBERS = "--max-stackframe=100000"
 
         def prepare

@@ -11,8 +11,8 @@ require_relative "tally"
 module Penstock
   module TestSupport
     module Runner
-      # Runs the chosen kinds, each part in an OS process of its own, and adds up what they report. Most of what tests do is
-      # wait, so more of them run at once than there are cores; what measures time runs behind them, alone.
+      # Runs the chosen kinds, each part in an OS process of its own, and adds up their results. Tests mostly wait, so
+      # more of them run at the same time than there are cores; those that measure time run alone, after the others.
       class Run
         RESULTS = File.expand_path("tmp/results")
 
@@ -43,7 +43,7 @@ module Penstock
 
         private
 
-        # Another run may be under way in the same tree; what ended runs left is removed.
+        # Another run may use the same tree at the same time; the remains of ended runs are removed.
         def make_folder
           Dir.children(FileUtils.mkdir_p(RESULTS).first).each do |name|
             FileUtils.rm_rf(File.join(RESULTS, name)) unless File.exist?("/proc/#{name}")
@@ -75,7 +75,7 @@ module Penstock
         def obstacle(kind)
           case kind.broker
           when :needed then @kafka.obstacle && "no real Kafka: set KAFKA_HOME or KAFKA_BOOTSTRAP_SERVERS"
-          when :cluster then KafkaCluster.obstacle&.then { |why| "no three brokers, for which KAFKA_HOME is needed: #{why}" }
+          when :cluster then KafkaCluster.obstacle&.then { |why| "no three brokers (they need KAFKA_HOME): #{why}" }
           end
         end
 
@@ -97,7 +97,7 @@ module Penstock
           done(part, Child.run(command(part.files), **limits(part)))
         end
 
-        # What it prints is shown when it has ended, so that they don't talk at once.
+        # Its output is shown when it has ended, so that outputs don't mix.
         def run_aside(part)
           log = result_of(part).sub(/json\z/, "log")
           child = Child.run(command(part.files), **limits(part), out: log, err: %i[child out])

@@ -5,7 +5,7 @@ require "json"
 module Penstock
   module TestSupport
     module Runner
-      # Adds up what the processes of a run report, and prints the closing lines.
+      # Adds up the results of a run's processes, and prints the closing lines.
       class Tally
         SLOWEST = 15
         NEEDS_KAFKA = "need a real Kafka: set KAFKA_HOME or KAFKA_BOOTSTRAP_SERVERS"
@@ -19,7 +19,7 @@ module Penstock
         end
 
         # @param child [Child::Result] how the process ended
-        # @param path [String] the result file that it should have written
+        # @param path [String] the result file that the process should have written
         def add(name, child, path)
           unless File.exist?(path)
             note(name, child.seconds)
@@ -32,7 +32,7 @@ module Penstock
           @passed += counts["passed"]
           @failed.concat(counts["failed"])
           counts["skipped"].each { |reason, count| @skipped[reason] += count }
-          # All tests passed, yet the process ended badly: a crash at exit counts.
+          # All tests passed, yet the process ended badly: a crash at exit counts as a failure.
           @failed << "#{name}: #{child}" if counts["failed"].empty? && !child.success?
         end
 

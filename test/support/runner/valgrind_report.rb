@@ -5,13 +5,13 @@ require "rexml/document"
 module Penstock
   module TestSupport
     module Runner
-      # Reads one XML file of memcheck. Ruby's conservative collector reads stacks and freed slots all the time, and frees
-      # little at exit: a finding counts only when the code that erred, or that asked for the memory, is ours, that is,
+      # Reads one XML file of memcheck. Ruby's conservative collector reads stacks and freed slots all the time, and
+      # frees little at exit. So a finding counts only when the code that erred, or that asked for the memory, is ours:
       # when the innermost frame outside the C library and the tool belongs to our extensions (librdkafka included).
       class ValgrindReport
         OURS = /penstock_(?:core|kafka)\.so\z/
         MENTIONED = /penstock_(?:core|kafka)\.so</
-        # Where memory is copied, compared or written on behalf of a caller.
+        # Functions in which memory is copied, compared or written on behalf of a caller.
         TRANSPARENT = %r{/(?:libc|libpthread|ld-linux|vgpreload)[^/]*\z}
 
         def initialize(path)
@@ -25,8 +25,8 @@ module Penstock
 
         private
 
-        # One after another, and only those in whose stacks we are: all files together are a gigabyte of what Ruby does. A
-        # process that was killed leaves its file without an end.
+        # One after another, and only those in whose stacks our code is: all files together are a gigabyte of Ruby's own
+        # findings. A process that was killed leaves its file without an end.
         def errors
           File.foreach(@path, "</error>").filter_map do |text|
             next unless text.match?(MENTIONED) && text.end_with?("</error>")

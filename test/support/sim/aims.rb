@@ -3,8 +3,8 @@
 module Penstock
   module TestSupport
     module Sim
-      # What a plan needs to bring a situation about, by the coverage's name of it. A run that has little of the machine ends
-      # before chance has brought each about often enough: then plans are drawn that aim at what is missing.
+      # The settings with which a plan causes a situation, by the coverage's name of it. A run with little CPU time ends
+      # before chance has caused each often enough: then plans are drawn that aim at what is missing.
       module Aims
         SLOW = {slow_percent: 6, drain_ms: 700}.freeze
         KEYED = {mode: :key, keys: 20, max_messages: 3}.freeze
@@ -16,10 +16,10 @@ module Penstock
         QUICK = {quick: true, mode: :whole, manual: false, breaker: nil, batch: nil, expire_ms: nil, delay_ms: nil, throttle: nil,
                  budget: nil, max_messages: 1, records: 120, burst_ms: 1_500, slow_percent: 2, fail_percent: 12,
                  poison_percent: 5, topics: 1, partitions: 3, run_on: nil, tiers: nil, time_limit: nil}.freeze
-        # Records that always fail, consumers that forget and marks that come late are drawn only for plans that fit them. What a
-        # plan aims at may not.
+        # Records that always fail, consumers that forget, and late marks are drawn only for plans that fit them. A plan
+        # that an aim has changed may not fit.
         PLAIN = {bad_every: nil, bad_keys: false, calm: false, forgets: nil, late: false}.freeze
-        # What the plan says, and the faults that come first: a kind and its value each, so often.
+        # The plan's values, and its first faults: their kind, value and number.
         PLANS = {
           "rebalance with units running" => [SLOW, [:shuffle, nil], 3],
           "lost with units running" => [SLOW, [:ambush, :job], 3],
@@ -33,13 +33,13 @@ module Penstock
           "crash with suspects" => [{killer: 3, budget: nil, partitions: 3, commit_interval_ms: 200, **LETTERS},
             [:crash, 100], 3],
           "unit of several calls" => [QUICK, nil, 0],
-          "unit of several calls: failed behind others" => [QUICK, nil, 0],
+          "unit of several calls: failed after others" => [QUICK, nil, 0],
           "unit of several calls: called back" => [QUICK, nil, 0],
           "retention passed the lane" => [SLOW, [:retention, 99], 3],
           **["pool: died with units", "pool: died with what it had not begun", "pool: called back", "pool: reply lost",
             "pool: reply lost + revoke", "pool: reply with marks + revoke", "pool: reply after an interrupt",
             "pool: killed out of reach", "out of time"].to_h { |row| [row, [POOL, [:ambush, :reply], 3]] },
-          "pool: wish behind its unit" => [POOL, [:hold, 700], 3],
+          "pool: request after its unit" => [POOL, [:hold, 700], 3],
           "fibers: several at once" => [FIBERS, [:shuffle, nil], 1],
           "fibers: interrupted in a revocation" => [FIBERS, [:shuffle, nil], 3]
         }.freeze

@@ -10,9 +10,9 @@ require_relative "checking/accessors"
 module Penstock
   module TestSupport
     module Sim
-      # Settings and routes of a plan, made by the real builders and shared by all runs that are configured alike.
+      # Settings and routes of a plan, made by the real builders and shared by all runs with the same configuration.
       class Application
-        # The user's consumer: asks the world what it does.
+        # The user's consumer: the world's script determines what it does.
         class Consumer < BaseConsumer
           def consume = World.current.script.consume(self)
           def enhance_dlq_message(_letter, message) = World.current.script.enhance(message)
@@ -22,13 +22,14 @@ module Penstock
           def shutdown = World.current.script.hook(self, :shutdown)
         end
 
-        # The same where processes of a pool run it: they know no partition that could go.
+        # The same where processes of a pool run it: they have no partition that could be revoked.
         class Visitor < BaseConsumer
           def consume = World.current.script.consume(self)
           def eofed = World.current.script.hook(self, :eofed)
         end
 
-        # The user's filter: asks the world what it takes out, and whether it has the partition wait or go on elsewhere.
+        # The user's filter: the world's script determines what it removes, and whether it makes the partition wait or
+        # resume at another offset.
         class Filter < Processing::Filters::Base
           attr_reader :action, :timeout
 
@@ -51,7 +52,7 @@ module Penstock
             @known[plan.configuration] ||= new(plan)
           end
 
-          # @return [Config::Settings] shared by all plans that say the same
+          # @return [Config::Settings] shared by all plans with equal values
           def settings(plan)
             (@settings ||= {})[[plan.workers, plan.max_messages, plan.drain_ms]] ||= yield
           end
@@ -69,10 +70,10 @@ module Penstock
                          "max.poll.interval.ms" => "300000"}.freeze
         end
 
-        # @return [Array<String>] that somebody writes to
+        # @return [Array<String>] topics that somebody writes to
         def self.topics(plan) = Array.new(plan.topics) { |index| "t#{index}" }
 
-        # @return [Array<String>] where a topic's failed records go one after another
+        # @return [Array<String>] the topics that a topic's failed records go to, one after another
         def self.retry_topics(plan, name) = Array.new(plan.tiers.to_a.size) { |index| "#{name}.retry.#{index + 1}" }
 
         private
@@ -106,7 +107,7 @@ module Penstock
           end
         end
 
-        # What a plan's route says.
+        # The options of a plan's route.
         def say(route, plan)
           route.deserializers(**Checking::Accessors::DESERIALIZERS)
           route.manual_offset_management true if plan.manual

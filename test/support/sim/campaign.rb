@@ -7,18 +7,18 @@ require_relative "world"
 module Penstock
   module TestSupport
     module Sim
-      # Runs many seeds, one after another, until a number or a time is reached or one fails; every so often a seed is run a
-      # second time, and its trace must be the same. Sums up what was covered.
+      # Runs many seeds, one after another, until a number or a time is reached or one fails. Every so often a seed is
+      # run a second time, and its trace must be the same. Sums up the coverage.
       #
-      # A run by time goes on with plans that aim at what has not come up often enough: how much of the machine it had must not
-      # decide whether it proves something.
+      # A run that is limited by time continues with plans that aim at what has not occurred often enough: how much CPU
+      # time it had must not decide whether it proves something.
       class Campaign
         TWICE_EVERY = 50
-        # A run leaves no more than a few megabytes behind. Left to itself the collector looks through everything once a seed,
-        # which is a sixth of the time.
+        # A run leaves no more than a few megabytes. By default the collector would scan everything once per seed, which
+        # is a sixth of the time.
         COLLECT_EVERY = 8
         COLLECT_ALL_EVERY = 64
-        # From none to enough of everything it takes half of that.
+        # Reaching enough of every situation takes half of that.
         MOST_AIMED = 1_000
         FAILED = File.expand_path("../../../tmp/sim", __dir__)
         private_constant :TWICE_EVERY, :COLLECT_EVERY, :COLLECT_ALL_EVERY, :MOST_AIMED, :FAILED
@@ -41,7 +41,7 @@ module Penstock
           @steps = 0
         end
 
-        # @return [String, nil] what failed, with the way to see it again
+        # @return [String, nil] what failed, with the command that repeats it
         def call
           @began = now
           GC.disable
@@ -93,7 +93,7 @@ module Penstock
           again = World.new(plan)
           again.run
           return if again.digest == first.digest && again.timeline.steps == first.timeline.steps
-          "seed #{plan.seed}: two runs differ: something in it doesn't come from the seed"
+          "seed #{plan.seed}: two runs differ: something in the run doesn't depend on the seed only"
         end
 
         def failed(plan, violation)
@@ -103,7 +103,7 @@ module Penstock
           File.write(path, small.to_json)
           <<~TEXT
             seed #{plan.seed}: #{violation}
-              again:    bin/test sim --seeds 1 --from #{plan.seed}#{" (but for what it aimed at)" if @aimed.positive?}
+              again:    bin/test sim --seeds 1 --from #{plan.seed}#{" (without what it aimed at)" if @aimed.positive?}
               smaller:  bin/test sim --plan #{path.delete_prefix("#{Dir.pwd}/")} --trace
               #{small.to_s.gsub("\n", "\n  ")}
           TEXT

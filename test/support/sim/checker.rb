@@ -16,11 +16,12 @@ require_relative "truth"
 module Penstock
   module TestSupport
     module Sim
-      # Knows the truth (logs, executions, commits) and looks at every event whether an invariant of delivery still holds:
+      # Knows the truth (logs, executions, commits) and checks at every event whether the invariants of delivery still
+      # hold:
       #
       # I1 no loss · I2 nothing invented · I3 order · I4 no overlap · I5 nothing done runs again without a cause · I6 committed
-      # is complete · I7 committed goes back only by a seek or a reset · I9 progress after faults (asked by the world) · I10 an
-      # end in time · I8 copies made in transactions · I12 dead letters. What speaks against one ends the run.
+      # is complete · I7 committed goes back only by a seek or a reset · I9 progress after faults (checked by the world)
+      # · I10 an end in time · I8 copies made in transactions · I12 dead letters. A violation ends the run.
       class Checker < FakeKafka::Cluster::Observer
         include Checking::Accessors
         include Checking::Admission
@@ -33,13 +34,13 @@ module Penstock
         include Checking::Pools
         include Checking::Retries
 
-        # Events of the loop that are looked at.
+        # Events of the loop that are checked.
         EVENTS = %w[error.occurred consumer.offset_reset offsets.unavailable client.reset offsets.metadata_reduced
           offsets.metadata_ignored rebalance.unit_left_running consumer.discontinuity consumer.consuming.seek
           dead_letter_queue.dispatched retry_topic.dispatched consumer.skipped filtering.dropped filtering.seek
           filtering.throttled breaker.opened breaker.closed consumer.suspected offsets.reopened consumer.redelivery].freeze
-        # Those that only show that something came up.
-        TOLD = {"client.reset" => "connection opened anew", "rebalance.unit_left_running" => "revocation over its drain",
+        # Events that only show that a situation occurred.
+        TOLD = {"client.reset" => "connection reopened", "rebalance.unit_left_running" => "revocation outlasted its drain",
                 "filtering.throttled" => "held by admission",
                 "offsets.reopened" => "transaction: read again",
                 "consumer.suspected" => "suspects"}.freeze
@@ -82,8 +83,8 @@ module Penstock
           @violation ||= Violation.new(invariant, "at #{@world.timeline.now} ms: #{text}")
         end
 
-        # @param filtered [Boolean] whether the users' filter takes it out
-        # @param origin [Truth, nil] what failed, of what came to a retry topic
+        # @param filtered [Boolean] whether the users' filter removes it
+        # @param origin [Truth, nil] the record that failed, for a record of a retry topic
         def produced(place, record, filtered: false, origin: nil)
           truth = Truth.new(@truths.size, place, record, origin)
           truth.filtered = truth.exempt = filtered
@@ -98,7 +99,7 @@ module Penstock
           records.each { |record| truth_in(record.payload, record.headers).exempt = true }
         end
 
-        # The log was cut: what stands below the old end from now on may be skipped by what was committed before.
+        # The log was truncated: from now on records below the old end may be skipped because of earlier commits.
         def cut(place, old_end)
           @cuts ||= {}
           @cuts[place] = [@cuts[place] || 0, old_end].max
@@ -107,7 +108,7 @@ module Penstock
           @checked[place] = 0
         end
 
-        # Nobody can read any more what was complete beyond the committed offsets.
+        # The offsets that were complete beyond the committed ones can't be read any more.
         def damaged
           @of_place.each_key { |place| excuse(place, committed(place), 1) }
         end
@@ -127,12 +128,12 @@ module Penstock
           when "filtering.seek" then went_elsewhere(payload)
           when "breaker.opened" then breaker_opened(instance, payload)
           when "breaker.closed" then breaker_closed(instance, payload)
-          when "consumer.redelivery" then @coverage.hit("come again: #{(@plan.mode == :whole) ? "in order" : "by key"}")
+          when "consumer.redelivery" then @coverage.hit("redelivered: #{(@plan.mode == :whole) ? "in order" : "by key"}")
           else @coverage.hit(TOLD[name]) if TOLD.key?(name)
           end
         end
 
-        # The run is over.
+        # The run has ended.
         def over
           open = uncopied
           fail("I8", open) if open
@@ -140,7 +141,7 @@ module Penstock
           fail("I12", inexact) if inexact
         end
 
-        # A connection has come to its end.
+        # A connection has ended.
         def ended(connection)
           instance = connection.instance
           return if instance.dead?
@@ -148,8 +149,8 @@ module Penstock
           fail("I10", "#{connection.name} ended #{late} ms after its deadline") if late > 1_000
         end
 
-        # Nothing is left to be done.
-        # @return [String, nil] what is
+        # Checks that everything is processed and committed.
+        # @return [String, nil] what is left
         def unfinished
           open = @truths.find { |truth| truth.open? && !truth.paused && !cut_below?(truth.place, truth.offset) }
           return "record #{open.uid} at #{open.place.join("/")}/#{open.offset} has not been processed" if open
@@ -171,7 +172,7 @@ module Penstock
 
         def truth_in(payload, headers) = @truths.fetch((headers&.[](Truth::NUMBER) || payload).to_i)
 
-        # Its user left it incomplete, and for its owner it still is, whoever else has done it.
+        # Its user left it incomplete, and for its owner it still is, even if another owner has done it.
         def left?(truth, owner) = truth.paused && (truth.redo || !truth.done || !truth.done_by.equal?(owner))
 
         def committed(key) = @world.group.committed[key]&.offset || 0
@@ -184,13 +185,14 @@ module Penstock
             "#{instance.name}: the loop failed: #{error.class}: #{error.message}\n#{error.backtrace&.first(8)&.join("\n")}")
         end
 
-        # A take may hold records from before and after the log was cut; else nothing may be missing between two.
+        # A take may hold records from before and after the log was truncated; otherwise nothing may be missing between
+        # two takes.
         def discontinuity(instance, payload)
           return if @cuts&.key?(payload.values_at(:topic, :partition))
           fail("I1", "#{instance.name}: a take that does not follow: #{payload}")
         end
 
-        # The broker takes less than the map needs: what doesn't fit is left out and may run again.
+        # The broker accepts less metadata than the map needs: offsets that don't fit are left out and may run again.
         def reduced(instance, payload)
           @coverage.hit("metadata too large")
           @reduced[[instance.driver, payload.values_at(:topic, :partition)]] = true

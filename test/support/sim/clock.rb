@@ -10,7 +10,7 @@ module Penstock
         EPOCH_MS = 1_700_000_000_000
         private_constant :EPOCH_MS
 
-        # @return [Integer] how far the wall clock has been moved
+        # @return [Integer] how far the wall clock was moved
         attr_reader :jumped_ms
 
         # @param timeline [FakeKafka::Timeline]
@@ -29,13 +29,13 @@ module Penstock
         def monotonic_us = @timeline.now * 1_000
         def wall_ms = true_ms + @jumped_ms
 
-        # What producers' clocks say, which nobody moves.
+        # The clock of producers, which no fault moves.
         def true_ms = EPOCH_MS + @timeline.now
 
-        # As late as the wall clock may have been taken for.
+        # The latest time that any wall clock may have shown.
         def latest_ms = true_ms + @farthest_ms
 
-        # Whoever was handed no clock and asks the machine's gets the world's while there is one.
+        # Code that was given no clock and asks the machine's gets the world's while there is one.
         module Everywhere
           %i[monotonic_ms monotonic_us wall_ms].each do |name|
             define_method(name) { (instance_of?(Penstock::Clock) && World.current&.clock&.public_send(name)) || super() }

@@ -30,10 +30,10 @@ module Penstock
             options.on("--seeds N", Integer, "how many seeds") { |seeds| @seeds = seeds }
             options.on("--seconds N", Float, "or for how long") { |seconds| @seconds = seconds }
             options.on("--from S", Integer, "the first seed") { |seed| @from = seed }
-            options.on("--plan FILE", "one plan, as it was kept") { |path| @plan = Plan.parse(File.read(path)) }
-            options.on("--quick", "a failing plan isn't made smaller") { @quick = true }
-            options.on("--twice", "each seed is run again, and must come to the same (else 1 in 50)") { @twice = true }
-            options.on("--trace", "tells every step") { @trace = true }
+            options.on("--plan FILE", "run one plan that was saved") { |path| @plan = Plan.parse(File.read(path)) }
+            options.on("--quick", "don't make a failing plan smaller") { @quick = true }
+            options.on("--twice", "run each seed twice and compare (else 1 in 50)") { @twice = true }
+            options.on("--trace", "print every step") { @trace = true }
           end
         end
 
@@ -41,7 +41,7 @@ module Penstock
           plan = @plan || Plan.draw(@from)
           world = World.new(plan, traced: @trace)
           violation = world.run
-          puts plan, world.lines, violation || "#{world.timeline.steps} events, nothing broken"
+          puts plan, world.lines, violation || "#{world.timeline.steps} events, no violation"
           violation ? 1 : 0
         end
 
@@ -52,7 +52,7 @@ module Penstock
           puts campaign, problem
           return 1 if problem
           missing = campaign.coverage.missing(campaign.seeds)
-          missing = [] if @seeds && @seeds < 1_000 # few, and wished so
+          missing = [] if @seeds && @seeds < 1_000 # few seeds, on purpose
           puts "too seldom: #{missing.join(", ")}" unless missing.empty?
           missing.empty? ? 0 : 1
         end

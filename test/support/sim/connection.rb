@@ -7,8 +7,8 @@ require_relative "fibers"
 module Penstock
   module TestSupport
     module Sim
-      # One connection of a simulated process: a real poll loop, in a fiber, on a client of FakeKafka. Ends when it is told to
-      # stop, by itself or with its process.
+      # One connection of a simulated process: a real poll loop, in a fiber, on a client of FakeKafka. Ends when it is
+      # stopped, by itself or with its process.
       class Connection
         attr_reader :instance, :loop, :sleeper, :driver, :deadline
 
@@ -20,13 +20,13 @@ module Penstock
           @world = instance.world
           @number = group.connection
           @loop = Runtime::PollLoop.new(group, host, method(:connect))
-          @loop.instance_variable_set(:@longest_wait, 10_000) # idle turns tell nothing here
+          @loop.instance_variable_set(:@longest_wait, 10_000) # idle turns prove nothing here
           @sleeper = Sleeper.new(instance, self) { run }
           @loop.mailbox.sleeper = @sleeper
           @sleeper.begin_after(0)
         end
 
-        # @return [Integer, nil] of several
+        # @return [Integer, nil] its number, if there are several
         attr_reader :number
 
         def name = [@instance.name, *@number].join("/")

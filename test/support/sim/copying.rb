@@ -3,7 +3,8 @@
 module Penstock
   module TestSupport
     module Sim
-      # Users' code that copies each record in a transaction: one a record, or one a call. Some abort. Part of {Script}.
+      # Users' code that copies each record in a transaction: one per record, or one per call. Some abort. Part of
+      # {Script}.
       module Copying
         private
 

@@ -3,32 +3,32 @@
 module Penstock
   module TestSupport
     module Sim
-      # How often the situations came up that the simulator is there for. A required one that came up less than a hundred times
-      # in a run of many seeds makes the run red: it would prove nothing.
+      # Counts how often each situation occurred for which the simulator exists. A required situation that occurred less
+      # than a hundred times in a run of many seeds fails the run: it would prove nothing.
       class Coverage
-        # Those that a run of a minute must have reached so often that it says something about them.
+        # Situations that must occur often even in a run of a minute.
         OFTEN = [
           "rebalance with units running", "lost with units running", "late outcome", "commit reply lost", "park + revoke",
           "dead letter pending + revoke", "adoption with map", "pressure stop", "seek with units running", "crash with suspects"
         ].freeze
         RARELY = [
           "rebalance: eager", "rebalance: cooperative", "rebalance: KIP-848",
-          "revocation over its drain", "commit refused", "commit late", "commit stored after the hand-over",
+          "revocation outlasted its drain", "commit refused", "commit late", "commit stored after the hand-over",
           "retry pending + revoke", "open breaker + revoke", "preparing + revoke", "dead letter", "dead letter: failed",
-          "dead letter: queue full", "retry topic", "retry topic behind another", "end of the retry topics",
+          "dead letter: queue full", "retry topic", "retry topic after another", "end of the retry topics",
           "record skipped", "quarantined", "breaker opened: share", "breaker opened: outage",
           "breaker closed: success", "breaker closed: limit", "bad record given up", "crash with a suspect alone",
           "dropped: filtered", "dropped: expired",
           "held by admission", "filter sought",
           "adoption with attempts", "metadata too large", "unstable offsets", "crash with units running",
           "process stopped past its session", "stop with units running", "stop during a rebalance", "unit interrupted",
-          "connection opened anew", "connection taken away", "waits for another connection",
+          "connection reopened", "connection closed by scaling", "waits for another connection",
           "seek with units waiting", "repeats after a rebalance", "log cut",
           "retention passed the lane", "gap at the end", "compaction", "manual mode", "mark with acknowledgement",
           "rejoin as another member", "static member came back", "unit of several calls",
-          "unit of several calls: failed behind others", "unit of several calls: called back", "mark behind its unit",
+          "unit of several calls: failed after others", "unit of several calls: called back", "mark after its unit",
           "coordinator moved", "offsets read: reset", "offsets read: silent", "offsets read: late", "offsets read: twice",
-          "what was gathered is lost", "come again: in order", "come again: by key",
+          "gathered records lost", "redelivered: in order", "redelivered: by key",
           "trouble in a transaction", "transaction: end not known",
           "transaction: read again", "transaction: no longer ours", "transaction committed after the hand-over"
         ].freeze
@@ -36,11 +36,11 @@ module Penstock
         ELSEWHERE = [
           "out of time", "pool: died with units", "pool: died with what it had not begun", "pool: called back",
           "pool: reply lost", "pool: reply lost + revoke", "pool: reply with marks + revoke", "pool: reply after an interrupt",
-          "pool: killed out of reach", "pool: wish behind its unit", "fibers: several at once",
+          "pool: killed out of reach", "pool: request after its unit", "fibers: several at once",
           "fibers: interrupted in a revocation"
         ].freeze
         REQUIRED = (OFTEN + RARELY + ELSEWHERE).freeze
-        # Hits; of the rare ones in so many seeds, of fewer as many fewer.
+        # Required hits; for the rare situations per that many seeds, and proportionally fewer for fewer seeds.
         LEAST = 100
         SEEDS = 10_000
         ENOUGH = 1_000
@@ -58,8 +58,8 @@ module Penstock
           other.counts.each { |row, count| @counts[row] += count }
         end
 
-        # @param seeds [Integer] how many were run; of few nothing is said about rare situations
-        # @return [Array<String>] required rows that came up too seldom
+        # @param seeds [Integer] how many were run; with few of them rare situations aren't checked
+        # @return [Array<String>] required rows that occurred too seldom
         def missing(seeds)
           least = (seeds < ENOUGH) ? 0 : [LEAST * seeds / SEEDS, LEAST].min
           OFTEN.select { |row| @counts[row] < LEAST } + RARELY.select { |row| @counts[row] < least } +
@@ -67,7 +67,7 @@ module Penstock
         end
 
         # @param seeds [Integer] as {#missing}
-        # @return [String, nil] of the required ones that came up too seldom, the one that came up least
+        # @return [String, nil] of the required rows that occurred too seldom, the one that occurred least
         def scarcest(seeds) = missing(seeds).min_by { |row| @counts[row] }
 
         def to_s

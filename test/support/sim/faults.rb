@@ -3,7 +3,8 @@
 module Penstock
   module TestSupport
     module Sim
-      # Does to the world what a plan says: each fault has a method of its name. What lasts is over when the world heals.
+      # Applies a plan's faults to the world: each fault has a method of its name. Faults with a duration end when the
+      # world heals.
       class Faults
         # @param world [World]
         def initialize(world)
@@ -23,7 +24,7 @@ module Penstock
           __send__(fault.kind, @world.instance(fault.who), fault)
         end
 
-        # Ends what is still wrong.
+        # Ends the active faults.
         def heal
           @ended = true
           @group.trouble = @group.unstable = nil
@@ -33,8 +34,8 @@ module Penstock
           @world.instances.each { |instance| go_on(instance) if instance.paused? }
         end
 
-        # Something is under way that an ambush was laid for.
-        # @param what [Symbol] :letter (a dead letter that takes its time), :failure (of a record), :job and :seek (a long unit)
+        # Called when a situation occurs that an ambush waits for.
+        # @param what [Symbol] :letter (a late dead letter), :failure (of a record), :job and :seek (a long unit)
         # @param instance [Instance]
         def sprung(what, instance)
           trap = @traps.index(what)
@@ -43,7 +44,7 @@ module Penstock
           afterwards(@random.rand(20)) { strike(what, instance) }
         end
 
-        # The process dies by itself.
+        # The process dies.
         # @param instance [Instance]
         def kill(instance)
           @world.checker.crashed(instance)
@@ -63,7 +64,7 @@ module Penstock
           end
         end
 
-        # What happens to whoever is in the middle of one.
+        # Faults that hit a process in the middle of a transaction.
         def trouble_in_transaction(instance)
           @coverage.hit("trouble in a transaction")
           case @random.rand(4)
@@ -74,7 +75,7 @@ module Penstock
           end
         end
 
-        # Runs the block later, unless everything was healed before.
+        # Runs the block later, unless the world has healed before.
         def afterwards(delay_ms, &block)
           @timeline.after(delay_ms) { yield unless @ended }
         end
@@ -123,14 +124,14 @@ module Penstock
 
         def shuffle(_instance, _fault) = @group.shuffle
 
-        # Connections come and go.
+        # A connection opens or closes.
         def connections(instance, fault)
           return unless instance && !instance.stopping?
           return instance.connect if fault.value == :more
-          @coverage.hit("connection taken away") if instance.disconnect(@world.plan.shutdown_ms)
+          @coverage.hit("connection closed by scaling") if instance.disconnect(@world.plan.shutdown_ms)
         end
 
-        # The group changes the next time that something is under way.
+        # The group changes the next time that the given situation occurs.
         def ambush(_instance, fault) = @traps << fault.value
 
         # --- the network and the coordinator
@@ -147,8 +148,9 @@ module Penstock
           driver.commits.arrange(outdated ? :stale_member_epoch : fault.value)
         end
 
-        # The coordinator's broker dies, or stops answering, and another takes its place, which knows all that was committed.
-        # Members keep their sessions: they begin anew there. What was asked when it died fails, at once or late.
+        # The coordinator's broker dies, or stops answering, and another takes its place, which knows all committed
+        # offsets. Members keep their sessions and reconnect to it. Requests that were open when it died fail, at once
+        # or late.
         def coordinator(_instance, fault)
           @coverage.hit("coordinator moved")
           @world.instances.flat_map(&:drivers).each do |driver|
@@ -158,7 +160,7 @@ module Penstock
           @group.shuffle if fault.value.even?
         end
 
-        # The next request for committed offsets, which a rebalance brings about.
+        # The next request for committed offsets, which a rebalance causes.
         def read(instance, fault)
           driver = instance&.driver or return
           driver.reads.arrange(fault.value)
@@ -182,13 +184,13 @@ module Penstock
           afterwards(fault.value) { @group.trouble = nil }
         end
 
-        # What the users' code needs is away.
+        # A dependency of the users' code becomes unavailable.
         def outage(_instance, fault)
           @world.outage = true
           afterwards(fault.value) { @world.outage = false }
         end
 
-        # Somebody ends what open breakers hold.
+        # A user closes open breakers by hand.
         def release(instance, _fault)
           return unless instance&.running? && !instance.paused?
           held = instance.host.breakers.all.reject(&:closed?)
@@ -244,7 +246,7 @@ module Penstock
           @cluster.changed(*place)
         end
 
-        # Somebody else has written the metadata, or it was cut.
+        # Somebody else has written the metadata, or it was truncated.
         def damage(_instance, fault)
           @coverage.hit("metadata damaged")
           @world.checker.damaged
@@ -280,7 +282,7 @@ module Penstock
           outside { consumer.seek(target) }
         end
 
-        # Its process may have gone.
+        # Its process may have ended.
         def outside
           yield
         rescue SystemCallError, IOError
@@ -303,10 +305,10 @@ module Penstock
           used[fault.at % used.size]&.consumer unless used.empty?
         end
 
-        # In a process of the pool: a thread that some unit left there, which may have ended.
+        # In a process of the pool: a thread that some unit left there, whose unit may have ended.
         def visitor(instance, fault)
           there = instance.host.processes.members.flat_map(&:consumers)
-          @coverage.hit("pool: wish behind its unit") if there.any?
+          @coverage.hit("pool: request after its unit") if there.any?
           there[fault.at % there.size] if there.any?
         end
 

@@ -5,8 +5,8 @@ require "penstock/runtime/mailbox"
 module Penstock
   module TestSupport
     module Sim
-      # A fiber that sleeps on the timeline instead of a thread that sleeps: a poll loop, or a worker with its unit. It can be
-      # woken before its time; after its process has died it never goes on.
+      # A fiber that sleeps on the timeline where a thread would sleep: a poll loop, or a worker with its unit. It can
+      # be woken early; after its process has died it never resumes.
       class Sleeper
         # @return [Instance] the process
         attr_reader :instance
@@ -34,7 +34,7 @@ module Penstock
 
         def begin_after(delay_ms) = due_at(@timeline.now + delay_ms)
 
-        # Not before others, but now.
+        # Not before others, but at this time.
         def begin_now = @instance.run_when_awake(&@awake)
 
         # Called by the fiber itself.
@@ -43,7 +43,7 @@ module Penstock
           Fiber.yield
         end
 
-        # Called by others: it goes on at that time if it would not go on before.
+        # Called by others: it resumes at that time unless it would resume earlier.
         def wake_at(time)
           due_at(time) if @key && time < @due
         end
@@ -55,7 +55,7 @@ module Penstock
         def asleep? = !@key.nil? && @born
         def ended? = !@fiber.alive?
 
-        # An exception from outside, as Thread#raise.
+        # An exception from outside, like Thread#raise.
         def raise_in(error)
           @timeline.cancel(@key) if @key
           @key = nil

@@ -3,10 +3,10 @@
 module Penstock
   module TestSupport
     module Sim
-      # Users' code that gathers records over calls, marks them when it has written so many at once, and loses what it held with
-      # an error of any call: all of it, or only what it was about to write. Part of {Script}.
+      # Users' code that gathers records over several calls, marks them once it has written that many, and loses what it
+      # held on an error of any call: everything, or only what it was about to write. Part of {Script}.
       module Forgetting
-        # What is held: the unit it came with, its truth, its message.
+        # A held record: the unit it came with, its truth, its message.
         Row = Struct.new(:work, :truth, :message)
         private_constant :Row
 
@@ -21,7 +21,7 @@ module Penstock
           write(consumer, held.shift(at_once(consumer)), work) while held.size >= at_once(consumer)
         end
 
-        # When the partition goes, or now and then: what is left.
+        # Writes the rest, when the partition is revoked, or now and then.
         def write_rest(consumer)
           write(consumer, held(consumer).shift(held(consumer).size)) unless held(consumer).empty?
         end
@@ -38,13 +38,13 @@ module Penstock
           end
         end
 
-        # An error behind the last record of a call is that record's.
+        # An error after the last record of a call is that record's.
         def write_fails(rows, work)
           return if @world.healed?
           truth = rows.first.truth
           return if chance(truth.uid, truth.writes += 1, :write) % 100 >= 12
           work.truths.last.failures += 1 if work
-          @world.coverage.hit("what was gathered is lost")
+          @world.coverage.hit("gathered records lost")
           raise Script::Failure, "records #{rows.map { |row| row.truth.uid }} can't be written"
         end
 

@@ -15,14 +15,14 @@ require_relative "producers"
 module Penstock
   module TestSupport
     module Sim
-      # One life of one simulated process: the real poll loops, one a {Connection}, with everything behind them.
-      # It may be told to stop, be stopped by the system for a while, or die; what it had in memory is then gone.
+      # One life of one simulated process: the real poll loops, one per {Connection}, with everything that they use. It
+      # may be stopped in order, be frozen by the system for a while, or die; its memory is then lost.
       class Instance
         MONITOR = Instrumentation::Monitor.new
         LOGGER = Logger.new(nil)
         private_constant :LOGGER
 
-        # Everything real but the threads.
+        # Everything is real except the threads.
         class Host < Runtime::Host
           def initialize(instance, application)
             super(settings: application.settings, monitor: MONITOR, logger: LOGGER, clock: instance.world.clock,
@@ -44,12 +44,12 @@ module Penstock
           # Nothing is written to disk.
           def dump_flight(_reason, _loops) = nil
 
-          # @return [Pools::Processes, nil] what runs users' code, if it isn't this process
+          # @return [Pools::Processes, nil] the pool that runs users' code, if it isn't this process
           attr_reader :processes
 
           private
 
-          # Nothing is forked, no thread is born.
+          # Nothing is forked, and no thread is started.
           def place(...) = nil
 
           def put_elsewhere(instance, topics)
@@ -70,7 +70,7 @@ module Penstock
           end
         end
 
-        # Events of the loop go to the checker at once.
+        # Events of the loop are passed to the checker at once.
         class Reporter
           def initialize(instance)
             @instance = instance
@@ -81,11 +81,11 @@ module Penstock
           def dropped = 0
         end
 
-        # @return [Integer] which process of the plan it is a life of
+        # @return [Integer] number of the plan's process of which it is a life
         attr_reader :slot
         # @return [Integer] number of the life
         attr_reader :number
-        # @return [Integer] how long it was stopped by the system
+        # @return [Integer] how long it was frozen by the system
         attr_reader :stood_ms
         # The loops' threads get no turn until then.
         attr_accessor :slow_until
@@ -114,7 +114,7 @@ module Penstock
         def running? = !@dead && !ended?
         def stopping? = @stopping || false
 
-        # @return [Connection] whose loop has its turn; outside of loops any that is open
+        # @return [Connection] whose loop is running; outside of loops any that is open
         def connection
           connection = @world.running&.connection
           return connection if connection&.instance.equal?(self)
@@ -123,10 +123,10 @@ module Penstock
           open.empty? ? @connections.last : open[@world.random.rand(open.size)]
         end
 
-        # @return [FakeKafka::Driver, nil] of that one
+        # @return [FakeKafka::Driver, nil] of that connection
         def driver = connection.driver
 
-        # @return [Array<FakeKafka::Driver>] of all
+        # @return [Array<FakeKafka::Driver>] of all connections
         def drivers = @connections.filter_map(&:driver)
 
         # @return [Array<Processing::Unit>]
@@ -135,7 +135,7 @@ module Penstock
         # @return [Array<Processing::Lane>] of the open connections
         def lanes = (@connections.size == 1) ? @connections.first.lanes : @connections.flat_map(&:lanes)
 
-        # --- what is done to it
+        # --- faults and requests
 
         def stop(total_ms)
           @stopping = true
@@ -144,13 +144,13 @@ module Penstock
           @connections.each { |connection| connection.stop(deadline) unless connection.ended? }
         end
 
-        # One more connection.
+        # Opens one more connection.
         def connect
           number = (0..).find { |index| @connections.none? { |connection| connection.number == index && !connection.ended? } }
           @connections << Connection.new(self, @group.on_connection(number), @host)
         end
 
-        # One less, if more than one is left.
+        # Closes one, if more than one is left.
         # @return [Boolean]
         def disconnect(total_ms)
           staying = @connections.reject { |connection| connection.ended? || connection.stopping? }
@@ -159,7 +159,7 @@ module Penstock
           true
         end
 
-        # User code had an error that concerns the whole process.
+        # User code raised an error that concerns the whole process.
         def critical(_error) = stop(@world.plan.shutdown_ms)
 
         def crash
@@ -181,17 +181,17 @@ module Penstock
           waiting.each { |block| block.call unless @dead } # one of them may kill it
         end
 
-        # The connection fails: the next look at its events raises.
+        # The connection fails: the next check of its events raises.
         def break_connection = driver&.push([:error, -150, "_FATAL", "simulated", true])
 
-        # @yield what happens inside the process: now, when it goes on, or never
+        # @yield what happens inside the process: now, when it resumes, or never
         def run_when_awake(&block)
           return if @dead
           @paused ? @deferred << block : yield
         end
 
         # A thread of its own.
-        # @yieldparam nap [#call] waits so many milliseconds
+        # @yieldparam nap [#call] waits that many milliseconds
         def aside
           sleeper = Sleeper.new(self) { yield ->(delay_ms) { sleeper.sleep_until(@world.timeline.now + delay_ms) } }
           sleeper.begin_after(0)

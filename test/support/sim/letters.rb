@@ -5,10 +5,11 @@ require "penstock/errors"
 module Penstock
   module TestSupport
     module Sim
-      # The producer of a simulated process, as far as dead letters need one. A message's arrival and its acknowledgement are
-      # moments of their own on the timeline; by the plan either may be late, fail, or not come before everybody has given up.
+      # The producer of a simulated process, as far as dead letters need one. A message's arrival and its
+      # acknowledgement are separate moments on the timeline; depending on the plan either may be late, fail, or come
+      # after all deadlines.
       class Letters
-        # What the loop looks at.
+        # The part of a delivery report that the loop reads.
         class Handle
           Result = Struct.new(:error)
 
@@ -63,7 +64,8 @@ module Penstock
           end
         end
 
-        # To a topic that is read. What is late waits in the process, and dies with it; what isn't answered has arrived.
+        # For a topic that is consumed. A late message waits in the process, and is lost with it; an unanswered one has
+        # arrived.
         def travel_on(handle, truth, message, fate)
           way_ms = @world.cluster.latency
           case fate

@@ -6,15 +6,15 @@ require_relative "aims"
 module Penstock
   module TestSupport
     module Sim
-      # What one simulated run consists of, drawn from a number: shape of the group, load, and the faults with their times. A
-      # plain value, so that a failing one can be made smaller and kept.
+      # The description of one simulated run, drawn from a number: shape of the group, load, and the faults with their
+      # times. A plain value, so that a failing one can be made smaller and saved.
       class Plan
-        # One thing that goes wrong, or that somebody does.
+        # One fault, or one action of a user.
         Fault = Struct.new(:at, :kind, :who, :value) do
           def to_s = "#{at} ms #{kind} #{who}#{" #{value}" if value}"
         end
 
-        # What may happen, and how often beside the others.
+        # The possible faults, and how often each is drawn in relation to the others.
         FAULTS = {
           crash: 6, pause: 6, stop: 5, join: 3, shuffle: 8, cut: 4, commit: 10, metadata_limit: 1, unstable: 3, loading: 3,
           slow_loop: 4, repeat: 3, retention: 3, truncate: 1, recreate: 1, compact: 2, wall_jump: 1, connection: 2, seek: 3,
@@ -29,34 +29,36 @@ module Penstock
 
         NUMBERS = %i[seed members partitions topics workers records horizon_ms commit_interval_ms max_messages drain_ms
           keys fail_percent poison_percent slow_percent mark_percent seek_percent shutdown_ms].freeze
-        # What a route may say besides. `letters`: failures before a record is given up; `letter_topic` false: then it is skipped;
-        # `killer`: number of the record that kills its process; `budget`: bytes of a commit's metadata; `batch`: records that
-        # units wait for; `calls`: `eofed` and `tick`; `burst_ms`: records come that often; `tiers`: delays of retry topics, at
-        # whose end `letter_topic` is; `connections`: how many a process has at first; `run_on`: :processes or :fibers;
-        # `pool_trouble`: how often its processes die, or can't be reached; `quick`: units are over at once, nearly all of them;
-        # `late`: a thread of the user's marks some of what units leave, when they are long over; `forgets`: consumers gather over
-        # calls, and an error loses "all" they held, or "some" of it; `to_end`: an offset that is sought and that retention has
-        # taken away has the library go on at the end of the log.
+        # More options of the route and the application. `letters`: failures before a record is dead-lettered;
+        # `letter_topic` false: it is skipped instead; `killer`: number of the record that kills its process; `budget`:
+        # bytes of a commit's metadata; `batch`: records that units wait for; `calls`: `eofed` and `tick`; `burst_ms`:
+        # interval at which records arrive; `tiers`: delays of retry topics, after which `letter_topic` follows;
+        # `connections`: how many a process has at first; `run_on`: :processes or :fibers; `pool_trouble`: how often its
+        # processes die, or can't be reached; `quick`: nearly all units end at once; `late`: a thread of the user's
+        # marks some of the records that units leave, long after these have ended; `forgets`: consumers gather over
+        # calls, and an error loses "all" they held, or "some" of it; `to_end`: after a seek to an offset that retention
+        # has deleted, librdkafka continues at the end of the log.
         FEATURES = {letters: nil, letter_topic: "dead", letter_trouble: 0, at_once: false, breaker: nil, killer: nil,
                     filter: nil, partitioner: false, expire_ms: nil, delay_ms: nil, throttle: nil, budget: nil, batch: nil,
                     calls: false, interruptible: false, burst_ms: 1, transactions: false, transaction_trouble: 0,
                     static: false, isolate: true, tiers: nil, connections: nil, run_on: nil, pool_trouble: 0,
                     time_limit: nil, quick: false, late: false, bad_every: nil, bad_keys: false, outage_share: 100,
                     outage_error: :refused, hold_limit: nil, calm: false, forgets: nil, to_end: false}.freeze
-        # `bad_every`: one record in so many fails always, with `bad_keys` all of one key in so many; `outage_share`: percent of
-        # the records that an outage concerns; `outage_error`: :refused (an error of an outage) or :down (any other);
-        # `hold_limit`: most ms of a breaker's hold; `calm`: nothing but these goes wrong, so that everything has to be exact.
-        # What makes it right that a record is copied twice, or that nobody knows what was.
+        # `bad_every`: one record in that many always fails, with `bad_keys` all records of one key in that many;
+        # `outage_share`: percent of the records that an outage concerns; `outage_error`: :refused (an error of an
+        # outage) or :down (any other); `hold_limit`: longest hold of a breaker in ms; `calm`: there are no other
+        # faults, so that everything has to be exact. UNFAIR: faults that excuse a record's second copy, or the loss of
+        # knowledge about it.
         UNFAIR = %i[seek truncate recreate damage metadata_limit].freeze
         attr_reader :style, :mode, :manual, :faults, *NUMBERS, *FEATURES.keys
 
-        # @param aim [String, nil] a row of the coverage that it is to bring about
+        # @param aim [String, nil] a row of the coverage that the plan should cause
         def self.draw(seed, aim: nil)
           values = Draw.new(seed).values
           new(**(aim ? Aims.take(values, aim) : values))
         end
 
-        # @param text [String] as {#to_json} gives it
+        # @param text [String] as {#to_json} returns it
         def self.parse(text)
           hash = JSON.parse(text, symbolize_names: true)
           hash.delete(:why)
@@ -73,7 +75,7 @@ module Penstock
           values.each { |name, value| instance_variable_set(:"@#{name}", value) }
         end
 
-        # @return [Plan] the same but for these
+        # @return [Plan] the same except for these values
         def with(**changes) = Plan.new(**@values, faults: @faults, **changes)
 
         # @return [Array] equal for plans whose applications are configured alike
@@ -107,11 +109,11 @@ module Penstock
 
           private
 
-          # What goes together.
+          # Adjusts values that depend on each other.
           def fit(values)
             values[:batch] = nil if values[:max_messages] < values[:batch].to_i
             transacted(values) if values[:transactions]
-            # Counts of crashes stand in the metadata too; and only what runs side by side needs it for more.
+            # Counts of crashes are stored in the metadata too; and only parallel processing needs it for more.
             values[:budget] = nil if values[:killer] || values[:mode] == :whole
             values.merge!(partitions: 3, records: 50, burst_ms: 600, keys: 20, slow_percent: 6) if values[:budget]
             trap = trap(values) and lay(trap, values)
@@ -125,16 +127,16 @@ module Penstock
             values
           end
 
-          # Records that fail always, and what they need that is away: how a breaker tells the one from the other.
+          # Records that always fail, and dependencies that are unavailable: how a breaker distinguishes them.
           def failing_often(values)
             return poisoned(values) if one_of(*[false] * 5, true)
             away(values) if one_of(*[false] * 4, true)
             values.merge!(outage_share: one_of(100, 100, 40, 70), outage_error: one_of(:refused, :refused, :down),
               hold_limit: one_of(nil, 300, 1_500), bad_every: one_of(nil, nil, nil, 5, 20))
-            values[:hold_limit] ||= 1_500 if values[:bad_every] # what a partition is to go on with may be a bad record
+            values[:hold_limit] ||= 1_500 if values[:bad_every] # the partition's next record may be a bad one
           end
 
-          # Of many records some are bad, spread evenly, and nothing else happens; or the group changes besides.
+          # Of many records some are bad, spread evenly, and nothing else happens; or the group changes as well.
           def poisoned(values)
             calm = one_of(true, true, false)
             faults = calm ? [] : Array.new(3) { Fault.new(@random.rand(300..2_500), :shuffle, 0, nil) }
@@ -155,8 +157,8 @@ module Penstock
               faults: [*outages, *values[:faults].first(2)].sort_by(&:at))
           end
 
-          # In processes of a pool a consumer is made for each call: there is nothing to be lost. And who waits for more records
-          # before marking any must be given more.
+          # In processes of a pool each call has a new consumer, so nothing can be lost. And a consumer that waits for
+          # more records before it marks any must receive more.
           def forgetful(values)
             return if values[:late] || values[:transactions] || values[:run_on] == :processes
             values[:forgets] = one_of(nil, "all", "all", "some")
@@ -164,7 +166,7 @@ module Penstock
             gone_to_the_end(values) if values[:forgets] && values[:mode] == :whole
           end
 
-          # Nobody else goes back: a user who seeks to what is gone gets what the policy says.
+          # Nothing else goes back: a user who seeks to a deleted offset gets what the policy sets.
           def gone_to_the_end(values)
             return unless one_of(true, false)
             values[:to_end] = true
@@ -174,7 +176,7 @@ module Penstock
             values[:faults] = [*values[:faults], *more].sort_by(&:at)
           end
 
-          # Nobody goes back: whether a mark comes before that or behind it, nobody could say.
+          # Nothing goes back: it would be undefined whether a mark comes before or after that.
           def marked_late(values)
             return unless one_of(true, false)
             values[:late] = true
@@ -189,7 +191,7 @@ module Penstock
 
           def goes_back?(fault) = UNFAIR.include?(fault.kind) || fault.value == :seek
 
-          # A unit has several calls where little is to be decided between two of them, and much is at hand.
+          # A unit has several calls where little is decided between two of them, and many records are available.
           def quickly(values)
             return unless one_of(*[nil] * 24, true)
             values.merge!(**Aims::QUICK, max_messages: one_of(1, 1, 2))
@@ -219,7 +221,7 @@ module Penstock
             values[:faults][0] = Fault.new(values[:faults][0].at, :ambush, 0, trap)
           end
 
-          # Failed records go on to other topics: some of them as far as it goes.
+          # Failed records go to other topics, some of them through all.
           def retried(values)
             tiers = one_of(nil, nil, nil, [100], [50, 250]) or return
             killer = one_of(*[nil] * 5, @random.rand(20))
@@ -229,7 +231,7 @@ module Penstock
             lay(:letter, values) if values[:letter_trouble].positive?
           end
 
-          # Several connections a process, some of which come or go.
+          # Several connections per process, some of which open or close.
           def multiplexed(values)
             count = one_of(*[nil] * 8, 1, 2) or return
             changes = Array.new(4) { |index| Fault.new(@random.rand(300..(@horizon - 300)), *change(index)) }
@@ -238,7 +240,8 @@ module Penstock
               partitions: [values[:partitions], 5].min, faults: (values[:faults] + changes).sort_by(&:at))
           end
 
-          # A partition that moves to another connection of its process, with a unit that outlasts the drain, has to wait.
+          # A partition that moves to another connection of its process, with a unit that outlasts the drain, has to
+          # wait.
           def change(index)
             return [:ambush, 0, :shuffle] if index < 2
             [:connections, @random.rand(MULTIPLEXED), one_of(:more, :less)]
@@ -251,7 +254,7 @@ module Penstock
             values[:faults].each { |fault| fault.kind, fault.value = :ambush, :transaction if goes_back?(fault) }
           end
 
-          # What comes up too seldom by itself.
+          # Situations that occur too seldom by chance.
           def trap(values)
             return (:letter if values[:letter_topic] && values[:letter_trouble].positive?) if values[:letters]
             :failure if values[:mode] != :whole && one_of(true, false)
@@ -270,7 +273,7 @@ module Penstock
              mark_percent: one_of(0, 10, 40), seek_percent: one_of(0, 0, 0, 4)}
           end
 
-          # What becomes of records that fail, or kill.
+          # Options for records that fail, or kill.
           def failing
             letters = one_of(nil, nil, 0, 0, 0, 1, 2)
             {letters: letters, letter_topic: one_of("dead", "dead", "dead", false), letter_trouble: one_of(0, 40, 80),
@@ -310,7 +313,7 @@ module Penstock
             when :slow_loop then @random.rand(50..800)
             when :crash, :stop then one_of(nil, 100, 500, 2_000)
             when :truncate, :compact, :seek, :damage then @random.rand(1..99)
-            # Most of the log: of what was read already nobody misses anything.
+            # Most of the log: nobody notices the loss of records that were already read.
             when :retention then @random.rand(50..100)
             when :wall_jump then @random.rand(-100_000..100_000)
             end

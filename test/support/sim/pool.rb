@@ -6,9 +6,9 @@ require "penstock/execution/executor"
 module Penstock
   module TestSupport
     module Sim
-      # The workers of a simulated process, a Penstock::Execution::Executor: fibers that take units from the
-      # real run queue and run them with the real unit runner. A unit's start, its end and the arrival of its outcome are
-      # moments of their own on the timeline.
+      # The workers of a simulated process, a Penstock::Execution::Executor: fibers that take units from the real run
+      # queue and run them with the real unit runner. A unit's start, its end and the arrival of its outcome are
+      # separate moments on the timeline.
       class Pool
         include Execution::Executor
 
@@ -28,7 +28,7 @@ module Penstock
           @looking = false
         end
 
-        # Something runnable waits.
+        # A runnable unit waits.
         def grow(count = 1)
           return if @looking || !count.positive?
           @looking = true
@@ -78,7 +78,8 @@ module Penstock
           sleeper.begin_after(0)
         end
 
-        # As the real one: quick units that were taken together may be taken away again between two of them, and before the first.
+        # As in the real one: quick units that were taken together may be revoked between two of them, and before the
+        # first.
         def run_all(sleeper, slot, units, ended)
           while (unit = units.shift)
             outcome = run(sleeper, slot, unit)
@@ -108,11 +109,11 @@ module Penstock
         def stretched(unit, outcome)
           coverage = @world.coverage
           coverage.hit("unit of several calls") if unit.stretch.calls > 1
-          coverage.hit("unit of several calls: failed behind others") if unit.stretch.calls > 1 && outcome.error
+          coverage.hit("unit of several calls: failed after others") if unit.stretch.calls > 1 && outcome.error
           coverage.hit("unit of several calls: called back") if unit.rest && outcome.plain?
         end
 
-        # The outcome is on its way for a moment: other threads may come in between.
+        # The outcome is in transit for a moment: other threads may run in between.
         def finished(slot, unit, outcome)
           @queue.finished(slot, unit, !outcome.smooth?)
           @world.timeline.after(@world.quickly) { @instance.run_when_awake { slot.mailbox.post(outcome) } }

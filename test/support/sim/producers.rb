@@ -8,10 +8,10 @@ require_relative "transactional_client"
 module Penstock
   module TestSupport
     module Sim
-      # The transactional producers of a simulated process: the real transactions on a simulated client. A pool, as users' code
-      # has one: who is in a transaction has a producer for itself.
+      # The transactional producers of a simulated process: the real transactions on a simulated client. A pool, as
+      # users' code has one: each transaction has a producer for itself.
       class Producers
-        # One of them, as far as consumers need one.
+        # One producer, as far as consumers need one.
         class Producer
           WAIT_MS = 700
           private_constant :WAIT_MS
@@ -59,7 +59,7 @@ module Penstock
           end
         end
 
-        # Who waits for a transaction of another sleeps on the timeline.
+        # A transaction that waits for another one sleeps on the timeline.
         module LockWaiting
           LOOK_MS = 5
           private_constant :LOOK_MS

@@ -5,8 +5,8 @@ require "penstock/processing/lane"
 module Penstock
   module TestSupport
     module Sim
-      # Lanes of a plan with little room in its commits' metadata have that little from the beginning; and it is told when a lane
-      # takes nothing more because of it.
+      # Gives lanes of a plan with a metadata budget that budget from the beginning, and counts when a lane takes no
+      # more records because of it.
       module Room
         def initialize(**)
           super

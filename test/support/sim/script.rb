@@ -7,15 +7,15 @@ require_relative "forgetting"
 module Penstock
   module TestSupport
     module Sim
-      # What the users' code does with its records, by the plan's seed: it takes its time, fails, marks, seeks, pauses, leaves
-      # early. What a record does to it depends on the record and the attempt alone, so that a smaller plan behaves alike.
+      # The users' code: depending on the plan's seed it takes time, fails, marks, seeks, pauses, leaves early. The
+      # effect of a record depends on the record and the attempt only, so that a smaller plan behaves alike.
       class Script
         include Copying
         include Forgetting
 
         class Failure < StandardError; end
 
-        # What records need is away, and it says so in no error that is known for that.
+        # A dependency is unavailable, and the error's class isn't known as that of an outage.
         class Down < StandardError; end
 
         # Messages that a consumer keeps.
@@ -34,7 +34,7 @@ module Penstock
         def consume(consumer)
           sleeper = on_worker
           sleeper.users do
-            nap(0) if @plan.quick && @world.random.rand(4).zero? # whatever happens between two calls
+            nap(0) if @plan.quick && @world.random.rand(4).zero? # time for events between two calls
             run_unit(sleeper, consumer)
           end
         end
@@ -74,7 +74,7 @@ module Penstock
           @checker.read_as_written(message, "enhance_dlq_message")
         end
 
-        # Runs in a filter: whether it lets the record pass. Takes its time, and fails now and then.
+        # Runs in a filter: whether it lets the record pass. Takes time, and fails now and then.
         def keep?(message)
           on_worker
           truth = @checker.read_as_written(message, "filter")
@@ -86,7 +86,7 @@ module Penstock
           !truth.filtered
         end
 
-        # Whether a record fails whenever it runs: one in so many, or all of one key in so many.
+        # Whether a record fails whenever it runs: one in that many, or all of one key in that many.
         # @param truth [Truth]
         def bad?(truth)
           return false if @plan.bad_every.nil?
@@ -95,10 +95,10 @@ module Penstock
           number % @plan.bad_every == 2
         end
 
-        # One in five records is none that the filter lets pass.
+        # The filter removes one record in five.
         def drops?(uid) = !@plan.filter.nil? && chance(uid, :drop) % 5 == 0
 
-        # Whether the partition is to wait, or to go on elsewhere, at one of these.
+        # Whether the partition should wait, or resume at another offset, at one of these.
         # @return [Array(Symbol, Message, Integer), nil]
         def turn(messages)
           return if @world.healed?
@@ -127,7 +127,7 @@ module Penstock
         def kept(consumer) = consumer.instance_variable_get(:@kept) || consumer.instance_variable_set(:@kept, {})
 
         # Users' code never runs on a poll loop.
-        # @return [Sleeper] whose code it is
+        # @return [Sleeper] that runs the code
         def on_worker
           sleeper = @world.running
           @checker.fail("I11", "users' code runs on a poll loop") if sleeper.nil? || sleeper.loop?
@@ -138,7 +138,7 @@ module Penstock
           raise Failure, "filter, record #{truth.uid}" if (truth.filter_tries += 1) <= 2
         end
 
-        # Three numbers in one: when to sleep, how long, and what to wish for.
+        # Three numbers in one: when to sleep, how long, and what to request.
         def chance(*parts) = Zlib.crc32(parts.join(":"), @salt)
 
         def run(consumer, work, chance)
@@ -190,7 +190,7 @@ module Penstock
           failing(work, truth, away ? away_error : Failure)
         end
 
-        # What is away meanwhile fails first.
+        # An unavailable dependency fails first.
         def fail_always(work, truth)
           truth.origin.tries += 1
           failing(work, truth, away?(truth) ? away_error : Failure)
@@ -218,20 +218,20 @@ module Penstock
           @checker.waited(work, truth, consumer.mark_as_consumed!(message))
         end
 
-        # By a thread of the user's, which says nothing to anybody.
+        # By a thread of the user's, which nobody knows of.
         def mark_later(consumer, work, truth, message)
           work.instance.aside do |nap|
             nap.call(50 + (chance(truth.uid, :later) % 3_000))
             answer = consumer.mark_as_consumed(message)
-            @world.coverage.hit("mark behind its unit") if answer
+            @world.coverage.hit("mark after its unit") if answer
             @checker.marked(work, truth, answer)
           end
         end
 
-        # With manual offsets some units are left unmarked: a mark that follows stands for them too.
+        # With manual offsets some units are left unmarked: a mark that follows covers them too.
         def gathers?(truth) = @plan.mode == :whole && !@world.healed? && chance(truth.uid, :gather) % 4 == 0
 
-        # A loop of the user's that looks whether it should end: it marks what it did and asks for the rest again.
+        # A loop of the user's that checks whether it should end: it marks what it did and asks for the rest again.
         def leave_early?(consumer, chance)
           return false unless (chance >> 4) % 3 == 0 && consumer.stopping?
           @plan.mark_percent.positive? && !@plan.manual
@@ -255,7 +255,7 @@ module Penstock
           consumer.seek(target)
         end
 
-        # What lies behind the record runs again after the pause.
+        # Records after this one run again after the pause.
         def pause_at(consumer, work, truth, timeout_ms)
           return if truth.waited_for
           truth.waited_for = true

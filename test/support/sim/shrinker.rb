@@ -5,13 +5,13 @@ require_relative "world"
 module Penstock
   module TestSupport
     module Sim
-      # Makes a failing plan smaller while the same invariant still breaks: faults are left out one by one, then records, members
-      # and wishes become fewer. What is left tells more.
+      # Makes a failing plan smaller while the same invariant still breaks: leaves out faults one by one, then reduces
+      # records, members and requests. A small plan is easier to understand.
       class Shrinker
         RUNS = 150
         private_constant :RUNS
 
-        # @param plan [Plan] fails
+        # @param plan [Plan] that fails
         # @param violation [Checker::Violation]
         def initialize(plan, violation)
           @plan = plan

@@ -5,19 +5,20 @@ require "penstock/errors"
 module Penstock
   module TestSupport
     module Sim
-      # The client of a simulated transactional producer, with as much of Penstock::Native::Producer's interface as transactions
-      # need. Questions to the coordinator take their time; by the plan one is lost, its answer is lost, or it comes late. As in
-      # the driver, a call that isn't answered in time goes on: the same call again waits for its answer.
+      # The client of a simulated transactional producer, with the part of Penstock::Native::Producer's interface that
+      # transactions need. Requests to the coordinator take time; depending on the plan one is lost, its answer is lost,
+      # or it comes late. As in the driver, a call that isn't answered in time stays open: the same call again waits for
+      # its answer.
       class TransactionalClient
         FATES = %i[lost unanswered unanswered late].freeze
         LATE_MS = (300..2_500)
-        # After so long librdkafka asks once more, by itself.
+        # After this time librdkafka itself sends the request again.
         AGAIN_MS = 1_000
-        # What it answers itself as long as a coordinator says so.
+        # Errors of a coordinator that librdkafka retries itself.
         ASKED_AGAIN = %i[coordinator_load_in_progress not_coordinator rebalance_in_progress].freeze
         private_constant :AGAIN_MS, :ASKED_AGAIN, :FATES, :LATE_MS
 
-        # One question: made once, answered once.
+        # One request: made once, answered once.
         Call = Struct.new(:name, :answered, :error, :sleeper)
 
         attr_reader :queue_size, :fatal_error
@@ -45,7 +46,7 @@ module Penstock
           @serial += 1
         end
 
-        # Queued and delivered later.
+        # Queued, and delivered later.
         def produce(record)
           raise error(@fatal_error, fatal: true) if @fatal_error
           @queue_size += 1
@@ -61,7 +62,7 @@ module Penstock
         def send_offsets_to_transaction(rows, group, timeout_ms)
           request = FakeKafka::CommitPath::Request.new(@instance.driver, nil, rows, group.member_id, group.generation,
             @world.timeline.now)
-          serial = @serial # a coordinator looks whether what comes late still belongs to what is open (KIP-890)
+          serial = @serial # a coordinator checks whether a late request still belongs to the open transaction (KIP-890)
           ask(:offsets, timeout_ms) do
             (serial == @serial) ? @coordinator.offsets(@id, @epoch, @world.group, request) : :invalid_txn_state
           end
@@ -88,7 +89,7 @@ module Penstock
           @delivered += 1
         end
 
-        # @yieldreturn [Symbol, nil] what the coordinator says: an error
+        # @yieldreturn [Symbol, nil] the coordinator's error
         def ask(name, timeout_ms, &question)
           raise error(@fatal_error, fatal: true) if @fatal_error
           call = (@call if @call&.name == name) || begin_call(name, &question)
@@ -138,7 +139,7 @@ module Penstock
           end
         end
 
-        # What a commit has done is done, whether somebody hears of it or not.
+        # A commit that was made stays, whether its answer arrives or not.
         def unanswered(name, &arrive)
           @world.coverage.hit("transaction: answer lost")
           @world.timeline.after(@world.cluster.latency) { @coordinator.end(@id, @epoch, :commit) } if name == :commit

@@ -3,50 +3,51 @@
 module Penstock
   module TestSupport
     module Sim
-      # What really happened to one record.
+      # Everything that really happened to one record.
       class Truth
-        # The header of records in retry topics that tells their number: their payload is the first one's.
+        # The header with the number of a record in a retry topic: its payload is that of the first record.
         NUMBER = "number"
 
-        # Its number in the run: also its payload, but for what came to a retry topic.
+        # Its number in the run: also its payload, except in retry topics.
         attr_reader :uid
-        # The record that was written at first; how many retry topics it has come to since.
+        # The record that was written at first; how many retry topics it has passed since.
         attr_reader :origin, :tier
         # Topic and partition; the record as it was written.
         attr_reader :place, :record
-        # User code has gone past it without an error; it counts as complete (automatic offsets: its unit ended well; manual: it
-        # was marked); it is gone from the log.
+        # User code has passed it without an error; it counts as complete (automatic offsets: its unit ended
+        # successfully; manual: it was marked); it is gone from the log.
         attr_accessor :ran, :done, :exempt
-        # How often it may run again although it is done; how often user code has begun it; whose client it was done with and
-        # when; when it failed last and has not run since.
-        # `redo`: it runs again, with a licence, until it is done once more.
+        # How often it may run again although it is done; how often user code has begun it; whose client completed it
+        # and when; when it failed last and has not run since. `redo`: it runs again, with a licence, until it is done
+        # once more.
         attr_accessor :redo
-        # Its unit asked for a pause and didn't mark it, or nothing marks it as long as nothing follows.
+        # Its unit asked for a pause and didn't mark it, or nothing marks it unless another record follows.
         attr_accessor :paused
         attr_accessor :licences, :done_by, :done_at, :failed_at
         attr_writer :tries
-        # How often it failed; how often it may have been taken for what killed its process; its dead letter
-        # was offered to a producer (by whom), and is acknowledged.
+        # How often it failed; how often it may have been taken for the one that killed its process; its dead letter was
+        # offered to a producer (by whom), and is acknowledged.
         attr_accessor :failures, :deaths, :sent, :buried
-        # What the wall clock said when it failed.
+        # The wall clock's times when it failed.
         attr_reader :failed_walls
-        # The process with which its first attempt failed, and which row of errors of an outage that was in; nil where it has
-        # failed otherwise.
+        # The process in which its first attempt failed, and the number of the sequence of outage errors that this was
+        # in; nil where it has failed otherwise.
         attr_reader :refused_in
         # It is tried alone, as one that may kill; when that ended.
         attr_accessor :trial, :tried_until
-        # When it was written; and what its users must read of it.
+        # When it was written; the values that its users must read.
         attr_accessor :arrived_at, :written
-        # A filter takes it out; filters have failed so often at it, and one has had the partition wait for it.
+        # A filter removes it; how often filters have failed at it; a filter has made the partition wait for it.
         attr_accessor :filtered, :filter_tries, :turned
-        # How often a committed transaction has its copy.
+        # How many committed transactions contain its copy.
         attr_accessor :copies
         # Its unit has asked for a pause at it.
         attr_accessor :waited_for
-        # Which consumer that gathers got it last; it was written by one; how often it was the first of what was to be written.
+        # Which gathering consumer got it last; one has written it; how often it was the first of the records to be
+        # written.
         attr_accessor :holder, :kept, :writes
 
-        # @param from [Truth, nil] what failed, of what came to a retry topic
+        # @param from [Truth, nil] the record that failed, for a record of a retry topic
         def initialize(uid, place, record, from = nil)
           @uid = uid
           @origin = from ? from.origin : self
@@ -65,7 +66,7 @@ module Penstock
         # @return [Integer] in all topics
         def tries = @origin.equal?(self) ? @tries : @origin.tries
 
-        # It is among what failed.
+        # It is among the failed records.
         def failed_now(world)
           @failed_at = world.timeline.now
           @failed_walls << world.clock.wall_ms
@@ -73,7 +74,7 @@ module Penstock
 
         # @param refused [Boolean] with an error of an outage
         # @param first [Boolean] whether it is the first attempt, as far as its process knows
-        # @param place [Array(Instance, Integer)] the process, and its row of such errors
+        # @param place [Array(Instance, Integer)] the process, and its sequence of such errors
         def failed_with(refused, first, place)
           @refused_in = refused ? place : nil if first
           @refused_in = nil unless refused && place.first.equal?(@refused_in&.first)
@@ -84,11 +85,11 @@ module Penstock
         def inspect = "#<Truth #{@uid} #{@place.join("/")}/#{offset}>"
       end
 
-      # A unit that runs: its process, client and records. `flow`: user code has asked for another flow.
+      # A running unit: its process, client and records. `flow`: user code has asked for another flow.
       class Work
         attr_reader :instance, :place, :truths, :driver, :consumer
         attr_accessor :flow, :begun_at, :begun_step
-        # Where its user wants to go on after a pause.
+        # Where its user resumes after a pause.
         # @return [Truth, nil]
         attr_accessor :goes_on_at
 
@@ -109,11 +110,11 @@ module Penstock
 
         def connection = @driver.waiter
 
-        # @return [Processing::Lane] whose consumer it is
+        # @return [Processing::Lane] the lane of its consumer
         attr_reader :lane
 
         attr_reader :member
-        # @return [Truth, nil] the record that it stands on
+        # @return [Truth, nil] the record it is at
         attr_accessor :at
 
         def offsets = "#{@truths.first.offset}..#{@truths.last.offset}"

@@ -15,35 +15,37 @@ require_relative "script"
 module Penstock
   module TestSupport
     module Sim
-      # One simulated run of a plan: brokers, processes, users' code and faults on one timeline. Goes on until the faults have
-      # healed and everything is processed and committed, then stops all processes in order; ends early when an invariant breaks.
+      # One simulated run of a plan: brokers, processes, users' code and faults on one timeline. Runs until the faults
+      # have ended and everything is processed and committed, then stops all processes in order; ends early when an
+      # invariant breaks.
       class World
         GROUP = "group"
-        # Things that may happen before a run counts as one that doesn't come to rest.
+        # Events after which a run counts as one that never becomes idle.
         STEPS = 40_000
         HEALING_MS = 120_000
         THROTTLE_MS = 400
-        # By then every process is in its group.
+        # By then every process has joined its group.
         SETTLED_MS = 2_500
-        # So often a record may kill its process before it is put away.
+        # How often a record may kill its process before it is quarantined.
         CRASHES = 2
-        # Retry topics may have fewer partitions than what they are for.
+        # Retry topics may have fewer partitions than their source.
         RETRY_PARTITIONS = 2
-        # What may become of a process of a pool: it dies before its unit begins, in it, behind it, in the middle of its answer;
-        # it can't be reached; it answers late, or is about to and dies.
+        # The possible fates of a process of a pool: it dies before its unit begins, in it, after it, in the middle of
+        # its answer; it can't be reached; it answers late, or dies just before it answers.
         POOL_FATES = %i[early killed killed unreported unsent cut hung hung hung late late lost lost].freeze
         private_constant :STEPS, :HEALING_MS, :RETRY_PARTITIONS, :POOL_FATES, :SETTLED_MS
 
         class << self
-          # @return [World, nil] the one that runs
+          # @return [World, nil] the running one
           attr_accessor :current
         end
 
         attr_reader :plan, :timeline, :clock, :cluster, :group, :checker, :script, :coverage, :instances, :digest, :random
         attr_reader :faults
-        # @return [Boolean] whether what the users' code needs is away
+        # @return [Boolean] whether a dependency of the users' code is unavailable
         attr_writer :outage
-        # @return [Hash{Execution::Processes::ChildLane => Processing::Lane}] whose lanes those of pools' processes stand for
+        # @return [Hash{Execution::Processes::ChildLane => Processing::Lane}] the parent's lane of each lane in a pool's
+        #   process
         attr_reader :origins
         # @return [Sleeper, nil] whose code runs now
         attr_accessor :running
@@ -90,40 +92,40 @@ module Penstock
 
         def outage? = @outage || false
 
-        # @return [Symbol, nil] how the next dead letter fares; nil: well
+        # @return [Symbol, nil] the fate of the next dead letter; nil: no fault
         def letter_fate(fates)
           roll = @random.rand(100)
           fates[roll % fates.size] if roll < @plan.letter_trouble && !@healed
         end
 
-        # @return [Symbol, nil] how a question to the coordinator of transactions fares; nil: well
+        # @return [Symbol, nil] the fate of a request to the coordinator of transactions; nil: no fault
         def transaction_fate(fates)
           return if !@plan.transactions || @healed
           fates[@random.rand(fates.size)] if @random.rand(100) < @plan.transaction_trouble
         end
 
-        # @return [Symbol, nil] what becomes of a process of a pool with its next unit; nil: nothing
+        # @return [Symbol, nil] the fate of a pool's process with its next unit; nil: no fault
         def pool_fate
           return if @healed || @random.rand(100) >= @plan.pool_trouble
           POOL_FATES[@random.rand(POOL_FATES.size)]
         end
 
-        # @return [Integer] of a new process of a pool
+        # @return [Integer] pid of a new process of a pool
         def next_pid = @pids += 1
 
-        # @return [Processing::Lane] whose consumer it is
+        # @return [Processing::Lane] the consumer's lane
         def lane_of(consumer)
           lane = consumer.instance_variable_get(:@penstock_context).lane
           @origins.fetch(lane, lane)
         end
 
-        # @return [Integer] ms that what happens at once takes
+        # @return [Integer] ms that an immediate action takes
         def quickly
           roll = @random.rand(16)
           (roll < 10) ? 0 : roll - 9
         end
 
-        # What happened, as numbers: two runs of a plan must give the same.
+        # The events of a run as numbers: two runs of a plan must give the same.
         def trace(kind, *numbers)
           digest = @digest
           numbers.each { |number| digest = ((digest * 1_000_003) ^ number ^ @timeline.now) & 0xff_ffff_ffff }
@@ -133,7 +135,8 @@ module Penstock
 
         def places = @places ||= @cluster.partitions(@cluster.topics.keys)
 
-        # A failed record arrives at the topic where it is tried again, by its producer's partitioner.
+        # A failed record arrives at the topic where it is tried again, in the partition that its producer's partitioner
+        # chooses.
         # @param message [Hash] as the producer was given it
         # @param truth [Truth] of the record that failed
         def moved_on(message, truth)
@@ -152,17 +155,17 @@ module Penstock
           @instances << Instance.new(self, slot, @lives, @application)
         end
 
-        # User code has killed its process, somewhere in the middle: who watches over it starts another.
+        # User code has killed its process, somewhere in the middle: the service manager starts another.
         def killed(work)
           @coverage.hit("killed by a record")
           work.member&.die(11)
           instance = work.instance
           @faults.kill(instance)
           @timeline.after(200) { start(instance.slot) unless @stopped || instance(instance.slot) }
-          Fiber.yield # for good
+          Fiber.yield # never resumes
         end
 
-        # @return [Instance, nil] the one that lives in this place
+        # @return [Instance, nil] the living one of this slot
         def instance(slot) = @instances.reverse_each.find { |instance| instance.slot == slot && instance.running? }
 
         # @return [Connection, nil] nil for a client that it has replaced
@@ -170,7 +173,7 @@ module Penstock
 
         def running_instances = @instances.select(&:running?)
 
-        # Whether units wait behind this one.
+        # Whether units wait after this one.
         def waits?(work) = work.instance.host.queue.snapshot[:ready].positive?
 
         def inspect = "#<World>"
@@ -196,7 +199,7 @@ module Penstock
           @timeline.at(@plan.horizon_ms) { heal }
         end
 
-        # In calm plans the group is there before its records are.
+        # In calm plans the group is complete before its records are written.
         def moment
           first = @plan.calm ? SETTLED_MS : 0
           time = @random.rand(@plan.horizon_ms - first)
@@ -226,10 +229,10 @@ module Penstock
 
         def turn
           return if @timeline.steps < STEPS && @timeline.step
-          @checker.fail("I9", "no rest after #{@timeline.steps} steps: #{@checker.unfinished}")
+          @checker.fail("I9", "not idle after #{@timeline.steps} steps: #{@checker.unfinished}")
         end
 
-        # Everything works again; whoever is down comes back.
+        # Ends all faults; processes that are down are started again.
         def heal
           @faults.heal
           @healed = true

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# A supervisor over nodes without Kafka, which do what the plan says: forked, from a mold, or threads of one process.
+# A supervisor with nodes without Kafka that follow the plan: forked, from a mold, or threads of one process.
 
 require "logger"
 require "penstock"
@@ -22,12 +22,12 @@ module SwarmContainer
   SPAWNERS = {forked: Penstock::Swarm::NodeSpawner, mold: Penstock::Swarm::MoldNodeSpawner,
               threads: Penstock::TestSupport::SwarmRun::ThreadedNodeSpawner}.freeze
 
-  # When who is late is killed.
+  # A policy that soon kills nodes that are late.
   class Hasty < Penstock::Swarm::Policy
     def node_shutdown_timeout = PLAN.fetch(:patience, 30_000)
   end
 
-  # What a supervisor and its nodes need of an application.
+  # The parts of an application that a supervisor and its nodes need.
   class Application
     attr_reader :config, :monitor, :lifecycle, :logger, :health
 
@@ -69,7 +69,7 @@ module SwarmContainer
       end
     end
 
-    # One for each time the node is spawned, the last for all that follow.
+    # One entry for each time the node is spawned; the last one for all later times.
     def behaviour
       plan = PLAN.fetch(:behaviour, {})[:"#{@index}"] || ["obeys"]
       count = File.readlines(PLAN.fetch(:journal)).count("began #{@index}\n")

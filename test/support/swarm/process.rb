@@ -9,15 +9,15 @@ require_relative "../wait"
 module Penstock
   module TestSupport
     module SwarmRun
-      # A swarm in processes of its own, all of which carry a mark in their environment: what is left of it is found by that,
-      # never by name. Ends only what it started.
+      # A swarm in processes of its own, all of which have a marker in their environment: remaining processes are found
+      # by that, never by name. Ends only what it started.
       class Process
         include Wait
 
         PROGRAM = File.expand_path("program.rb", __dir__)
 
-        # What is closed between the two looks isn't open.
-        # @return [Array<String>] what a process has open, as the kernel names it
+        # A file that is closed between the two looks isn't open.
+        # @return [Array<String>] the open files of a process, as the kernel names them
         def self.open_files(pid)
           Dir.glob("/proc/#{pid}/fd/*").filter_map do |path|
             File.readlink(path)
@@ -40,7 +40,7 @@ module Penstock
           @mark = "#{::Process.pid}-#{rand(1 << 60)}"
           @log, @journal = File.join(@own, "log"), plan.fetch(:journal, File.join(@own, "journal"))
           plan = {**plan, journal: @journal}
-          # Its other end closes with this process, whatever ends it: a run that is given up leaves no swarm behind.
+          # Its other end closes with this process, however it ends: an aborted run leaves no swarm.
           input, @cord = IO.pipe
           @pid = ::Process.spawn({"PENSTOCK_SWARM_TEST" => JSON.generate(plan), "PENSTOCK_MARK" => @mark, **env}, RbConfig.ruby,
             *$LOAD_PATH.first(6).map { |path| "-I#{path}" }, program, %i[out err] => [@log, "a"], :pgroup => true, :in => input)
@@ -48,10 +48,10 @@ module Penstock
           input&.close
         end
 
-        # Read while it is written: its last line, and the last character of that, may be there in part.
+        # Read while it is written: its last line, and the last character of that, may be incomplete.
         def log = File.exist?(@log) ? File.read(@log).scrub : ""
 
-        # @return [Array<Array<String>>] what consumers and listeners wrote, whole lines only
+        # @return [Array<Array<String>>] what consumers and listeners wrote, complete lines only
         def journal = File.exist?(@journal) ? File.read(@journal).scrub.lines.grep(/\n\z/).map(&:split) : []
 
         # @return [Array<Integer>] process ids of a node, the living one last
@@ -66,10 +66,10 @@ module Penstock
         # @return [Array<Integer>]
         def children_of(parent) = pids.select { |pid| stat(pid)[1].to_i == parent }
 
-        # @return [Array<Integer>] numbers of what it has open
+        # @return [Array<Integer>] numbers of its open file descriptors
         def descriptors(pid) = Dir.children("/proc/#{pid}/fd").map(&:to_i).sort
 
-        # @return [Integer] of the node as it is now
+        # @return [Integer] pid of the node's present process
         def node(number) = pids_of(number).last
 
         def signal(name, pid = @pid) = ::Process.kill(name, pid)
@@ -79,7 +79,7 @@ module Penstock
 
         def await_log(pattern, times = 1) = await(pattern.inspect) { log.scan(pattern).size >= times }
 
-        # All nodes are in their groups.
+        # Waits until all nodes are in their groups.
         def await_members(count = 2)
           await("#{count} members") { journal.count { |word, *| word == "member" } >= count }
         end
@@ -90,7 +90,7 @@ module Penstock
           @status.exitstatus
         end
 
-        # @return [Array<Integer>] processes that carry the mark and aren't waiting to be waited for
+        # @return [Array<Integer>] processes with the marker that aren't zombies
         def left
           Dir.glob("/proc/[0-9]*/environ").filter_map do |path|
             Integer(path.split("/")[2]) if File.binread(path).include?(@mark)
@@ -101,7 +101,7 @@ module Penstock
 
         def await_nobody(deadline = 40) = await("end of all processes", deadline) { ended && left.empty? }
 
-        # Kills what is left.
+        # Kills the remaining processes.
         def close
           left.each do |pid|
             signal(:KILL, pid)

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# A swarm whose consumers do what their records say. What else it is to do comes in PENSTOCK_SWARM_TEST as JSON.
+# A swarm whose consumers do what their records contain. Its plan comes in PENSTOCK_SWARM_TEST as JSON.
 
 require "logger"
 require "penstock"
@@ -12,7 +12,7 @@ module SwarmTest
   PLAN = plan("PENSTOCK_SWARM_TEST")
   JOURNAL = journal(PLAN.fetch(:journal))
 
-  # Done by the mold where there is one, else by the supervisor; what goes wrong in it is the plan's.
+  # Run by the mold if there is one, else by the supervisor; the plan sets what fails in it.
   def self.warm_up
     write("warm", ::Process.pid, ::Process.ppid)
     exit!(8) if PLAN[:warm_up] == "dies"
@@ -53,7 +53,7 @@ module SwarmTest
       SwarmTest.write("produced", Penstock.app.node, producer.idempotent?)
     end
 
-    # More than there is, where a test has set a limit.
+    # Allocates more memory than the test's limit allows.
     def eat = File.read("/proc/self/cgroup").include?("penstock") && Array.new(512) { "x" * (1 << 20) }
 
     def act(payload)
@@ -64,7 +64,7 @@ module SwarmTest
       when "eat" then eat
       when "ruby" then loop { nil.to_a }
       when "leaves" then ::Process.wait(fork { leave_behind && exit!(0) })
-      # Numbers of ten million digits: calls of many seconds, with Ruby's lock held.
+      # Numbers of ten million digits: calls of many seconds that hold Ruby's lock.
       when "c" then loop { (7**12_000_000).to_s }
       when "stubborn" then Thread.handle_interrupt(Exception => :never) { loop { sleep(1) } }
       end

@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
-# Process 1 of a pid namespace, where a number that is free again can be given out on order. Prints what came to the innocent
-# process that got it: "KIND: sent [whether each was], received [names], alive". ARGV: the plan of a swarm as JSON (see
-# program.rb).
+# Process 1 of a pid namespace, where a number that is free again can be given out on order. Prints the signals that
+# arrived at the innocent process that got it: "KIND: sent [whether each was], received [names], alive". ARGV: the plan
+# of a swarm as JSON (see program.rb).
 
 require "json"
 require "rbconfig"
@@ -16,8 +16,8 @@ module RecycledPids
 
   CAUGHT = %w[TERM INT QUIT HUP USR1 USR2 TSTP TTIN CONT WINCH].freeze
 
-  # A process with a certain number that writes down each signal it gets. Nobody's child who is tested: its parent is a process
-  # between.
+  # A process with a certain number that records each signal it gets. It is no child of the tested process: its parent
+  # is a process in between.
   class Innocent
     include Penstock::TestSupport::Wait
 
@@ -28,9 +28,9 @@ module RecycledPids
       wait_until(20, "process #{pid}") { File.exist?(@received) }
     end
 
-    # @return [String] what it got up to now
+    # @return [String] the signals it has received so far
     def words
-      Process.kill(:WINCH, @parent) # passed on: behind all that was sent before
+      Process.kill(:WINCH, @parent) # passed on after everything that was sent before
       wait_until(20, "the last signal, or the end") { received.include?("WINCH") || ended? }
       "received #{received - ["WINCH"]}, #{ended? ? "dead" : "alive"}"
     end
@@ -48,7 +48,7 @@ module RecycledPids
 
     def spawn(pid)
       child = nil
-      Signal.trap("WINCH") { Process.kill(:WINCH, pid) } # comes only once that is the child's
+      Signal.trap("WINCH") { Process.kill(:WINCH, pid) } # reaches the child only once it has the pid
       Signal.trap("TERM") { exit!(0) }
       20.times do
         File.write("/proc/sys/kernel/ns_last_pid", (pid - 1).to_s)
@@ -63,7 +63,7 @@ module RecycledPids
       sleep
     end
 
-    # Ends with its parent, for which it looks.
+    # Ends with its parent, which it polls.
     def live
       parent = Process.ppid
       CAUGHT.each { |name| Signal.trap(name) { File.write(@received, "#{name}\n", mode: "a") } }
@@ -80,7 +80,7 @@ module RecycledPids
     innocent.finish
   end
 
-  # A node's handle that outlives its process; waited for by it, or by somebody else.
+  # A node's handle that outlives its process, which it or another caller has waited for.
   def handle(kind, waited_by)
     reader, writer = IO.pipe
     pid = fork { sleep }
@@ -94,7 +94,8 @@ module RecycledPids
     handle.close
   end
 
-  # A whole swarm: the number of a node that died is somebody else's by the time the supervisor passes signals on.
+  # A whole swarm: the number of a node that died belongs to another process by the time the supervisor passes signals
+  # on.
   def swarm(kind, plan)
     log = File.join(Dir.mktmpdir, "log")
     plan = JSON.generate({**plan, journal: File.join(File.dirname(log), "journal")})
@@ -120,16 +121,16 @@ module RecycledPids
     [input, cord].each(&:close)
   end
 
-  # Threads take numbers too: meanwhile nobody of a group makes any.
+  # Threads take numbers too: meanwhile the threads of a group must not create any.
   def still(group)
     Process.kill(:STOP, -group)
-    wait_until(20, "a group that stands still") { states(group).all?("T") }
+    wait_until(20, "a group that is stopped") { states(group).all?("T") }
     yield
   ensure
     Process.kill(:CONT, -group)
   end
 
-  # @return [Array<String>] of the group's processes
+  # @return [Array<String>] states of the group's processes
   def states(group)
     Dir.glob("/proc/[0-9]*/stat").filter_map do |path|
       state, _parent, of = File.read(path)[/\) (.*)/, 1].split

@@ -54,7 +54,7 @@ module Penstock
 
         def close = [@reader, @writer, @end].each(&:close)
 
-        # What it waits for, as a node's signals have it.
+        # Waits for the next signal, like a node's signals.
         def wait = @signals.pop
 
         private

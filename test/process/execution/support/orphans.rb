@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# An application with a pool of one process, whose consumer is given in the environment; prints the mold's process id, and
-# the consumer prints its own. It waits to be killed.
+# An application with a pool of one process, whose consumer comes from the environment. It prints the mold's process id,
+# the consumer prints its own, and it waits to be killed.
 require "minitest"
 require "penstock/execution/processes/child_context"
 require "penstock/execution/processes/pool"
@@ -24,7 +24,7 @@ class Program
     puts @executor.instance_variable_get(:@mold).pid
     place = lane
     push(place, unit(place, [0]))
-    $stdin.read # until the test has gone, should it not kill us
+    $stdin.read # until the test has ended, if it doesn't kill us
   end
 
   def executor(middleware, size)

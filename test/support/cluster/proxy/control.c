@@ -1,4 +1,4 @@
-/* The control connection: a command a line, an answer a line ("ok …" or "error …"). */
+/* The control connection: one command per line, one answer per line ("ok …" or "error …"). */
 #define _GNU_SOURCE
 #include "proxy.h"
 

@@ -76,7 +76,7 @@ static void choose_flips(struct flow *flow, const struct rule *rule, uint64_t fr
   while (flow->flips < count) flow->flip_at[flow->flips++] = from + next_random() % (frame - from);
 }
 
-/* A fault of one frame, before any of its bytes is forwarded. Answers false when the connection is gone. */
+/* A fault of one frame, before any of its bytes is forwarded. Returns false when the connection has ended. */
 static bool apply(struct connection *connection, enum side side, const struct rule *rule, int16_t api, uint64_t frame) {
   struct flow *flow = &connection->flow[side];
 
@@ -99,7 +99,7 @@ static bool apply(struct connection *connection, enum side side, const struct ru
   return true;
 }
 
-/* Forwards bytes of the frame, with what its rule does to them. Answers false when the connection is gone. */
+/* Forwards bytes of the frame, changed as its rule requires. Returns false when the connection has ended. */
 static bool forward(struct connection *connection, enum side side, uint8_t *bytes, size_t size) {
   struct flow *flow = &connection->flow[side];
 
@@ -126,7 +126,7 @@ static void frame_ended(struct flow *flow) {
   flow->head_have = 0;
 }
 
-/* The head is complete: what is it, and what happens to it? */
+/* The head is complete: identifies the frame and chooses its fault. */
 static bool frame_begins(struct connection *connection, enum side side) {
   struct flow *flow = &connection->flow[side];
   uint64_t frame = (uint64_t)int32_at(flow->head) + 4;
@@ -151,7 +151,7 @@ static bool frame_begins(struct connection *connection, enum side side) {
   return true;
 }
 
-/* How much of the frame must be there before it is known, as far as can be told from what is. */
+/* How many bytes of the frame are needed to identify it, as far as the bytes that have arrived show. */
 static bool head_complete(struct flow *flow, enum side side) {
   size_t need = side == REQUEST ? REQUEST_HEAD : RESPONSE_HEAD;
 

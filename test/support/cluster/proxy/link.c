@@ -1,4 +1,4 @@
-/* Links: a port that clients know and the broker behind it. Connections: two sockets and the two directions between them. */
+/* Links: a port that clients know and the broker to which it forwards. Connections: two sockets and the two directions between them. */
 #define _GNU_SOURCE
 #include "proxy.h"
 
@@ -70,7 +70,7 @@ static int broker_connect(const struct link *link, bool wait) {
   return fd;
 }
 
-/* On the loopback a connection is made, or refused, at once. */
+/* On the loopback a connection is accepted, or refused, at once. */
 void link_probe(struct link *link) {
   int fd = broker_connect(link, true);
 
@@ -159,7 +159,7 @@ void connection_end(struct connection *connection, bool reset) {
   ended = connection;
 }
 
-/* Events of this turn may still name what has ended in it. */
+/* Events of this turn may still refer to what has ended in it. */
 void connections_sweep(void) {
   while (ended) {
     struct connection *connection = ended;
@@ -207,7 +207,7 @@ void connection_update(struct connection *connection) {
   }
 }
 
-/* When all of an ended direction is written its end is passed on. */
+/* When everything of an ended direction is written its end is passed on. */
 static void write_out(struct connection *connection, enum side side) {
   struct flow *flow = &connection->flow[side];
   int end = side == REQUEST ? 1 : 0;

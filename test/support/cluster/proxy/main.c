@@ -1,5 +1,5 @@
-/* proxy CONTROL_PORT NUMBER:PORT:TARGET…: listens on 127.0.0.1 at each PORT and forwards to TARGET. Faults are written to standard
- * output, a line each: monotonic time in µs, rule, link, client id, action, API key. Ends by a signal. */
+/* proxy CONTROL_PORT NUMBER:PORT:TARGET…: listens on 127.0.0.1 at each PORT and forwards to TARGET. Writes a line for each fault to
+ * standard output: monotonic time in µs, rule, link, client id, action, API key. Ends by a signal. */
 #define _GNU_SOURCE
 #include "proxy.h"
 

@@ -1,8 +1,8 @@
-/* A proxy in front of the brokers of a test cluster. One thread, one epoll: it accepts what clients connect, connects to the
- * broker behind the port, and copies frames of Kafka's protocol in both directions. Rules, set over a control connection while it
- * runs, delay, drop, cut, corrupt or double single requests and responses; links (one a broker) can be taken down, frozen or slowed.
+/* A proxy in front of the brokers of a test cluster. One thread, one epoll: it accepts clients' connections, connects to the
+ * broker of the port, and copies frames of Kafka's protocol in both directions. Rules, set over a control connection while it
+ * runs, delay, drop, cut, corrupt or double single requests and responses; links (one per broker) can be taken down, frozen or slowed.
  *
- * main.c: the loop. link.c: listeners and connections. flow.c: frames of one direction. queue.c: what waits to be written.
+ * main.c: the loop. link.c: listeners and connections. flow.c: frames of one direction. queue.c: data waiting to be written.
  * rules.c: which frame gets which fault. control.c: the commands. */
 #ifndef PROXY_H
 #define PROXY_H
@@ -15,15 +15,15 @@
 #define RULES_MAX 64
 #define NAME_MAX_BYTES 64
 #define READ_BYTES (128 * 1024)
-/* What may wait in one direction of a connection; beyond it the proxy stops reading, as a full socket buffer would. */
+/* Bytes that may wait in one direction of a connection; above it the proxy stops reading, as a full socket buffer would. */
 #define QUEUE_BYTES (512 * 1024)
 #define HEAD_MAX 96
 #define FLIPS_MAX 16
 
 enum side { REQUEST = 0, RESPONSE = 1 };
 enum source_kind { LISTENER, CLIENT_END, BROKER_END, CONTROL_LISTENER, CONTROL };
-/* OPEN: listens. WAITING: the broker refuses; the port is closed until it answers. DOWN: closed until told otherwise.
- * FROZEN: connections are open and nothing moves. SWALLOW: everything is read and thrown away. */
+/* OPEN: listens. WAITING: the broker refuses; the port is closed until it answers. DOWN: closed until the mode is changed.
+ * FROZEN: connections are open and no data pass. SWALLOW: everything is read and discarded. */
 enum link_mode { OPEN, WAITING, DOWN, FROZEN, SWALLOW };
 enum action { DELAY, DROP, RESET, CLOSE, CORRUPT, LIE, MUTE, TWICE };
 
@@ -130,7 +130,7 @@ void connections_sweep(void);
 int64_t connections_next_due(void);
 void connections_flush_due(void);
 
-/* flow.c: answers false when the connection was ended by a fault */
+/* flow.c: returns false when a fault ended the connection */
 bool flow_take(struct connection *connection, enum side side, const uint8_t *bytes, size_t size);
 
 /* queue.c */

@@ -1,4 +1,4 @@
-/* What waits to be written in one direction: chunks in their order, each with the time before which it must not be written. */
+/* Data waiting to be written in one direction: chunks in their order, each with the time before which it must not be written. */
 #include "proxy.h"
 
 #include <errno.h>

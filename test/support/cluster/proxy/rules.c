@@ -1,4 +1,4 @@
-/* Rules: which frame gets which fault. The first rule that fits and is not used up wins. */
+/* Rules: which frame gets which fault. The first rule that matches and isn't used up applies. */
 #include "proxy.h"
 
 #include <stdlib.h>

@@ -4,7 +4,8 @@
 module Penstock
   module TestSupport
     module FaultRuns
-      # Duplicates that a broker's death may cause: the last commits went to a coordinator that is gone, or the group was lost.
+      # Duplicates that a broker's death may cause: the last commits went to a coordinator that is gone, or the group
+      # was lost.
       WITH_BROKERS = ["retry of its batch", "aborted transaction", "partition lost", "commit failed"].freeze
 
       define "T12", "leaders are killed; brokers are restarted in turn",

@@ -2,7 +2,7 @@
 
 require_relative "../full_disk"
 
-# Faults of machines, supervisors and surroundings. Most need no group and are tests of their own.
+# Faults of machines, supervisors and the environment. Most need no group and are tests of their own.
 module Penstock
   module TestSupport
     module FaultRuns

@@ -7,7 +7,7 @@ module Penstock
       # Where members die or freeze.
       WITH_DEATHS = ["retry of its batch", "aborted transaction", "crash", "partition lost", "frozen process",
         "unit left running"].freeze
-      # Where everybody ends in order.
+      # Where all members end in order.
       IN_ORDER = ["retry of its batch", "aborted transaction"].freeze
       PROTOCOL_NAMES = {cooperative: "cooperative", eager: "eager", consumer: "KIP-848"}.freeze
 

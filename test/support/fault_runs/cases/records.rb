@@ -2,7 +2,7 @@
 
 require_relative "../odd_records"
 
-# Faults of records: poison, odd bytes, too large ones, responses that were damaged, topics that change.
+# Faults of records: poison, odd bytes, too large ones, damaged responses, topics that change.
 module Penstock
   module TestSupport
     module FaultRuns
@@ -101,7 +101,8 @@ module Penstock
 
       define "T23", "responses with flipped bits, cut short, or with wrong lengths",
         passes: "no crash, and nothing wrong is accepted where checksums are checked (check.crcs)" do |t23|
-        # A flipped bit outside of the records, which no checksum covers, may say that the offset is out of range.
+        # A flipped bit outside of the records, which no checksum covers, may change the error code to "offset out of
+        # range".
         damaged = [*WITH_DEATHS, "commit failed", "connection reset", "during a fault"]
         t23.run "damaged fetch responses", allowed: damaged do
           kafka = {"check.crcs": true}

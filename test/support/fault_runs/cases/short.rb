@@ -6,7 +6,7 @@ require_relative "../odd_records"
 module Penstock
   module TestSupport
     module FaultRuns
-      # A busy machine may cost a session; what must hold holds all the same.
+      # A busy machine may cost a member its session; every invariant must hold all the same.
       SHORT_SET = [*WITH_DEATHS, "commit failed", "during a fault", "forced stop", "fenced"].freeze
 
       define "S1", "members are killed, frozen, stopped, join; poison (T01, T02, T09, T16, T18, T26 in brief)",

@@ -36,7 +36,7 @@ module Penstock
             pass(16)
             nemesis.thaw_member(frozen)
             pass(5)
-            # Its id may have been given up by the coordinator; then it is fenced, and ends.
+            # The coordinator may have expired its transactional id; then it is fenced, and ends.
             frozen.may_end("exit 1")
             app.start if app.alive.size < 3
           end

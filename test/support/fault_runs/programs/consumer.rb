@@ -1,18 +1,18 @@
 # frozen_string_literal: true
 
-# A member of a fault run: an application that consumes and writes down what it does. What it is to do comes in PENSTOCK_PLAN:
+# A member of a fault run: an application that consumes and records what it does. Its plan comes in PENSTOCK_PLAN:
 #
 #   application, member    names; group, topic, kafka
 #   folder                 of journals
 #   mode                   whole | key | message
 #   offsets                automatic | marks (each record is marked) | manual (nothing else completes it)
-#   work                   copy: to the topic `out`, in transactions; pipe: every third fails, the others are sent on to `out`,
-#                          whatever they are; gather: over several calls; else each record by itself
+#   work                   copy: to the topic `out`, in transactions; pipe: every third fails, the others are forwarded to
+#                          `out` unchanged; gather: over several calls; else each record by itself
 #   pattern                of topics, instead of one
 #   breaker_limit          ms for which an open breaker holds at most
 #   dead, max_retries      dead letters; retries (ms of each tier)
 #   run_on                 threads | fibers | processes
-#   nodes                  a swarm of so many; 0: one server
+#   nodes                  a swarm with that many; 0: one server
 #   work_ms, concurrency, max_messages, shutdown_timeout, settings (more of config), route (more of the route)
 
 require "json"
@@ -36,10 +36,10 @@ module FaultRun
   # @return [Integer] a number for a run of a record, in this process
   def self.next_run = @lock.synchronize { @runs += 1 }
 
-  # What was made of a payload, and the header it was found beside.
+  # The result of deserializing a payload, and the header that came with it.
   Parsed = Struct.new(:record, :header)
 
-  # As users write them: the record's headers decide, too.
+  # As users write them: the record's headers influence the result, too.
   class Deserializer
     def call(message)
       record = Record.parse(message.raw_payload)
@@ -48,10 +48,10 @@ module FaultRun
     end
   end
 
-  # How often a record was tried is not to be had from `attempt` alone in a new process.
+  # In a new process `attempt` alone doesn't show how often a record was tried.
   class Failure < StandardError; end
 
-  # What consumers of every kind of work have in common.
+  # The methods that consumers of every kind of work share.
   module Working
     def self.included(base)
       return if FaultRun::PLAN[:run_on] == "processes"
@@ -78,7 +78,7 @@ module FaultRun
       raise
     end
 
-    # What the deserializer made of it: uid, its sequence, and the header it saw.
+    # The deserializer's result: uid, its sequence, and the header it saw.
     def parsed(message)
       payload = message.payload
       [payload.record.uid, payload.record.sequence, payload.header]
@@ -110,7 +110,7 @@ module FaultRun
     end
   end
 
-  # Runs records one after another, and marks each where the plan says so.
+  # Runs records one after another, and marks each where the plan requires it.
   class Consumer < Penstock::BaseConsumer
     include Working
 
@@ -122,7 +122,7 @@ module FaultRun
     end
   end
 
-  # Gathers records over calls, and marks the last of those that are done with together.
+  # Gathers records over calls, and marks the last of those that are completed together.
   class Gatherer < Penstock::BaseConsumer
     include Working
 
@@ -149,7 +149,7 @@ module FaultRun
     end
   end
 
-  # Copies records, and what it marks is true together with the copies.
+  # Copies records; a mark takes effect together with the copies.
   class Copier < Penstock::BaseConsumer
     include Working
 
@@ -167,7 +167,7 @@ module FaultRun
     end
   end
 
-  # Sends records on as they are, whatever they are.
+  # Forwards records unchanged.
   class Piper < Penstock::BaseConsumer
     def consume
       messages.each do |message|
@@ -181,7 +181,7 @@ module FaultRun
 
   CONSUMERS = {nil => Consumer, "gather" => Gatherer, "copy" => Copier, "pipe" => Piper}.freeze
 
-  # What the route says.
+  # The route's options.
   def self.draw(route)
     route.consumer CONSUMERS.fetch(PLAN[:work])
     route.deserializer Deserializer.new unless PLAN[:raw]
@@ -221,7 +221,7 @@ module FaultRun
     end
   end
 
-  # Which events are written down, and how.
+  # Which events are recorded, and how.
   module Listening
     PARTITIONS = {"rebalance.partitions_assigned" => "assign", "rebalance.partitions_revoke" => "revoke",
                   "rebalance.partitions_revoked" => "revoked"}.freeze

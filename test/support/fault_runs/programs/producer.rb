@@ -1,15 +1,15 @@
 # frozen_string_literal: true
 
-# Produces records of a fault run until it is told to stop (a line, or the end, of standard input), and writes down for each what
-# it intended and what became of it. What it is to do comes in PENSTOCK_PLAN:
+# Produces records of a fault run until a line, or the end, of standard input stops it, and records for each what it
+# intended and what became of it. Its plan comes in PENSTOCK_PLAN:
 #
 #   application, folder, kafka
 #   topics            each: name, rate (a second), keys, kinds ({"poison" => 50}: a share of thousand), poison_at (numbers of
 #                     records that are poison), partitions (nil: by key)
-#   count             at most so many of each topic
+#   count             at most that many of each topic
 #   bytes             of a payload
 #   seed
-#   defaults          true: with no settings of its own but the brokers
+#   defaults          true: with no settings except the brokers
 
 require "json"
 require "logger"
@@ -32,7 +32,7 @@ module FaultRunProducer
     config.wait_timeout_on_queue_full = 60_000
   end
 
-  # Waits for what became of each, in the order in which they were sent.
+  # Waits for the outcome of each record, in the order in which they were sent.
   class Outcomes
     def initialize
       @queue = Thread::SizedQueue.new(50_000)
@@ -63,7 +63,7 @@ module FaultRunProducer
     end
   end
 
-  # One topic's records, as many as its rate has it.
+  # Produces one topic's records at its rate.
   class Feed
     def initialize(topic, outcomes, random)
       @topic = topic

@@ -4,10 +4,10 @@ module Penstock
   module TestSupport
     module Sim
       module Checking
-        # What is let in, and when: I2 (nothing that was filtered out, nothing before its time, nothing beyond a limit runs), I1
-        # (nothing is dropped that isn't too old). Part of {Checker}.
+        # Checks which records are admitted, and when: I2 (no record runs that was filtered out, that isn't due yet, or
+        # that is beyond a limit), I1 (nothing is dropped that isn't too old). Part of {Checker}.
         module Admission
-          # The loop says that it has dropped records.
+          # The loop reports that it has dropped records.
           def dropped(payload)
             @coverage.hit("dropped: #{payload[:reason]}")
             return unless payload[:reason] == "expired"
@@ -20,8 +20,8 @@ module Penstock
             old.each { |truth| truth.exempt = true }
           end
 
-          # A filter goes on elsewhere: as with a user's seek what lies before counts as done, also what a pause left. With manual
-          # offsets nothing counts that isn't marked.
+          # A filter resumes at another offset: as with a user's seek, records before it count as done, also those that
+          # a pause left. With manual offsets only marked records count.
           def went_elsewhere(payload)
             @coverage.hit("filter sought")
             (@stepped_over ||= {})[payload.values_at(:topic, :partition)] = payload[:message].offset
@@ -47,7 +47,8 @@ module Penstock
             fail("I2", "#{truth.inspect} runs #{age} ms after it was written") if age < @plan.delay_ms
           end
 
-          # Within an assignment, what has begun is less than what could be let in since. A unit of one before may go on.
+          # Within an assignment, at most as many records have begun as could be admitted since. A unit of an earlier
+          # assignment may continue.
           def beyond(work, truth)
             place = [work.driver, work.place]
             return if work.begun_at < @taken_at[place]

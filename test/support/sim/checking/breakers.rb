@@ -4,30 +4,30 @@ module Penstock
   module TestSupport
     module Sim
       module Checking
-        # Outages and bad records: I12 (in an outage nothing is given up; bad records are, after exactly their attempts, and are
-        # not taken for an outage), I9 (nothing is held for longer than it may be). Looks at what records did, not at what the
-        # breaker knows. Part of {Checker}.
+        # Checks outages and bad records: I12 (in an outage no record is dead-lettered; bad records are, after exactly
+        # their attempts, and are not taken for an outage), I9 (nothing is held for longer than allowed). Based on what
+        # happened to records, not on the breaker's own data. Part of {Checker}.
         module Breakers
-          # A hold's end may take that much longer: the loop was slow.
+          # A hold may end that much later: the loop was slow.
           SLACK_MS = 1_500
-          # Units that begin together may be put in another order than their records.
+          # Units that begin together may be in another order than their records.
           WINDOWS = 3
-          # Letters in a row that nobody could keep back: those before the breaker opens, twice, for of what ends in the same
-          # moment as a success nobody knows whether it came before.
+          # Letters in a row that can't be prevented: those before the breaker opens; twice, because nobody knows
+          # whether a failure came before a success that ended at the same moment.
           UNKNOWING = 2 * (Routing::Features::Breaker::OUTAGE_AFTER - 1)
           private_constant :SLACK_MS, :WINDOWS, :UNKNOWING
 
-          # What one process has seen of a topic and its retry topics. `begun`: fresh records in the order in which they began,
-          # `failed` those that failed, `row`: number of the row of errors of an outage that no success has ended, `given_up`:
-          # records of such a row, `spent`: the hold was ended without a success, `opening`: which it is, `refused_at`: the last
-          # error of an outage.
+          # The events of a topic and its retry topics in one process. `begun`: fresh records in the order in which they
+          # began, `failed`: those that failed, `row`: number of the sequence of outage errors that no success has
+          # ended, `given_up`: records of such a sequence, `spent`: the hold was ended without a success, `opening`: its
+          # number, `refused_at`: the last error of an outage.
           Seen = Struct.new(:begun, :failed, :row, :given_up, :spent, :opening, :refused_at)
 
           # A record of a unit begins.
           def fresh_begins(work, truth)
             return unless fresh?(work, truth)
             begun = seen(work.instance, truth).begun
-            begun.delete(truth.uid) # behind a seek it comes again
+            begun.delete(truth.uid) # after a seek it runs again
             begun << truth.uid
           end
 
@@ -39,7 +39,7 @@ module Penstock
             seen.refused_at = @world.timeline.now if refused
           end
 
-          # A unit failed, with whatever, maybe before its first record.
+          # A unit failed with any error, maybe before its first record.
           def fresh_failed(work)
             truth = work.at || work.truths.last
             return unless fresh?(work, truth)
@@ -59,7 +59,7 @@ module Penstock
             seen.spent = false
           end
 
-          # Somebody is about to end what a breaker holds.
+          # A user is about to end an open breaker's hold.
           def released(instance, topics)
             @coverage.hit("breaker closed by hand")
             seen_of(instance, topics.first).spent = true
@@ -98,12 +98,12 @@ module Penstock
           # Its first attempt, as far as its process knows.
           def fresh?(work, truth) = truth.tier.zero? && work.consumer.attempt == 1
 
-          # Nothing fails in this plan but records that always do, and those are few.
+          # In this plan nothing fails except records that always do, and those are few.
           def bad_alone? = @plan.bad_every.to_i >= 5 && @plan.faults.none? { |fault| fault.kind == :outage } && only_bad?
 
           def only_bad? = @plan.fail_percent.zero? && @plan.poison_percent.zero? && @plan.breaker.nil? && !@plan.killer
 
-          # Within a few windows enough of them failed. Of a process of a pool that died no record says so.
+          # Within a few windows enough of them failed. If a process of a pool died, no record shows it.
           def justified?(seen, payload)
             return true if @plan.run_on == :processes
             failed = seen.begun.map { |uid| seen.failed[uid] }
@@ -116,7 +116,7 @@ module Penstock
               "fresh ones #{seen.failed.size} failed: #{payload}")
           end
 
-          # Errors of an outage hold for as long as they come.
+          # Errors of an outage extend the hold as long as they occur.
           def ends_in_time(instance, seen, limit_ms)
             opening, stood, began = seen.opening, instance.stood_ms, @world.timeline.now
             @world.timeline.after(limit_ms + SLACK_MS) do
@@ -126,7 +126,7 @@ module Penstock
             end
           end
 
-          # A letter of a record that failed in an outage: the first ones nobody could tell from bad records.
+          # A letter of a record that failed in an outage: the first ones can't be distinguished from bad records.
           def in_outage(instance, truth)
             seen = seen(instance, truth)
             return if seen.spent || truth.tier.positive? || unsure?(instance)
@@ -138,20 +138,20 @@ module Penstock
             fail("I12", "#{instance.name} gives up #{truth.inspect} in an outage, #{given_up.size} in a row: #{given_up.keys}")
           end
 
-          # In which order outcomes come to the loops nobody knows there.
+          # With these the order in which outcomes reach the loops is unknown.
           def unsure?(instance) = instance.connections.size > 1 || !@plan.run_on.nil?
 
-          # The count of attempts that a dead letter tells.
+          # The count of attempts in a dead letter.
           def attempts_of(truth, message)
             told = message[:headers]["source_attempts"].to_i
             return if @plan.tiers || !@plan.isolate || told == @plan.letters + 1
             return if @plan.run_on == :processes && told > @plan.letters
-            fail("I12", "the dead letter of #{truth.inspect} tells #{told} attempts, it has #{@plan.letters + 1}")
+            fail("I12", "the dead letter of #{truth.inspect} contains #{told} attempts instead of #{@plan.letters + 1}")
           end
 
-          # @return [String, nil] a bad record that was not given up after exactly its attempts
+          # @return [String, nil] a bad record that was not dead-lettered after exactly its attempts
           def inexact_end
-            return unless @plan.calm && @plan.letters # without letters nothing is given up
+            return unless @plan.calm && @plan.letters # only with letters
             bad = @truths.select { |truth| @world.script.bad?(truth) && !truth.exempt }
             bad.each { @coverage.hit("bad record given up") }
             bad.lazy.filter_map { |truth| inexact_way(truth) }.first

@@ -6,14 +6,14 @@ module Penstock
   module TestSupport
     module Sim
       module Checking
-        # What is committed: I6 (it is complete), I7 (it goes back only for a reason, and only from who has the partition).
-        # Part of {Checker}.
+        # Checks commits: I6 (what is committed is complete), I7 (it goes back only for a reason, and only the owner of
+        # the partition commits). Part of {Checker}.
         module Commits
           def commit_sent(driver, rows, assigned)
             rows.each do |row|
               @said_at[[driver, row.first(2)]] = @world.timeline.now
               next if assigned.include?(row.first(2))
-              fail("I7", "#{driver.name} commits #{row.first(2).join("/")} at #{row[2]}, which it has given up")
+              fail("I7", "#{driver.name} commits #{row.first(2).join("/")} at #{row[2]} after it was revoked")
             end
           end
 
@@ -64,10 +64,10 @@ module Penstock
           def not_done(driver, key, offset, truth)
             commits = "#{driver.name} commits #{key.join("/")} at #{offset}"
             return fail("I12", "#{commits} before the dead letter of #{truth.offset} has arrived") if truth.sent.any?
-            fail("I6", "#{commits}, but #{truth.offset} is not done")
+            fail("I6", "#{commits}, but #{truth.offset} is not complete")
           end
 
-          # What the metadata says is complete is, too.
+          # Offsets that the metadata marks as complete are complete, too.
           def complete_in(key, commit)
             @maps[key] = nil
             return if commit.metadata.nil? || commit.metadata.empty?
@@ -77,7 +77,7 @@ module Penstock
               open = @of_place[key].find do |truth|
                 truth.open? && truth.offset.between?(from, to - 1) && !cut_below?(key, truth.offset)
               end
-              fail("I6", "#{key.join("/")}: the commit's metadata says that #{open.offset} is done") if open
+              fail("I6", "#{key.join("/")}: the commit's metadata marks #{open.offset} as complete, but it isn't") if open
             end
           end
 

@@ -4,8 +4,8 @@ module Penstock
   module TestSupport
     module Sim
       module Checking
-        # What transactions have made visible: I8 (each record's copy is there once, in its order, and exactly when the record is
-        # done). Part of {Checker}.
+        # Checks what transactions have made visible: I8 (each record is copied once, in its order, and exactly when the
+        # record is done). Part of {Checker}.
         module Copies
           # A record's copy is about to be produced.
           def copied(work, truth) = (@copying ||= {})[truth.uid] = work

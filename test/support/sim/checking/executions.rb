@@ -6,15 +6,15 @@ module Penstock
   module TestSupport
     module Sim
       module Checking
-        # What users' code does: I2 (nothing invented), I3 (order), I4 (no overlap), I5 (nothing done runs again without a
-        # licence). Part of {Checker}.
+        # Checks what users' code does: I2 (nothing invented), I3 (order), I4 (no overlap), I5 (nothing done runs again
+        # without a licence). Part of {Checker}.
         module Executions
-          # A worker begins a unit: of a partition that is there, in the life in which it was handed out.
+          # A worker begins a unit: of an assigned partition, in the incarnation in which it was handed out.
           def unit_begun(instance, unit)
             return unless unit.consume?
-            fail("I4", "#{instance.name} begins #{unit.messages.inspect}, which it has given up") unless
+            fail("I4", "#{instance.name} begins #{unit.messages.inspect} of a partition that was revoked") unless
               Work.driver_of(unit.lane).assigned.include?(unit.lane.key)
-            fail("I5", "#{instance.name} begins #{unit.messages.inspect}, which is called back") if
+            fail("I5", "#{instance.name} begins #{unit.messages.inspect} although it was called back") if
               unit.incarnation < unit.lane.incarnation
           end
 
@@ -28,7 +28,7 @@ module Penstock
             end
             other ||= beside(work.lane) if work.lane.suspects&.alone?
             other ||= @calls.find { |_consumer, lane| lane.equal?(work.lane) }&.first
-            fail("I4", "#{work.inspect} begins beside #{other.inspect}") if other
+            fail("I4", "#{work.inspect} begins while #{other.inspect} runs") if other
             work.begun_at = @world.timeline.now
             work.begun_step = @world.timeline.steps
             @busy << work
@@ -63,7 +63,8 @@ module Penstock
           # A consumer that gathers has written these.
           def wrote(truths) = truths.each { |truth| truth.kept = true }
 
-          # It has failed, and may have lost what it held: all that isn't done comes again, if the partition is still its own.
+          # It has failed, and may have lost the records it held: all that aren't done run again, if the partition is
+          # still its own.
           def forgotten(truths, consumer)
             lane = @world.lane_of(consumer)
             return unless @world.group.owner(lane.key).equal?(Work.driver_of(lane))
@@ -71,7 +72,8 @@ module Penstock
             truths.each { |truth| truth.paused = false if truth.ran && (!truth.done || truth.redo) }
           end
 
-          # A mark that waits for its acknowledgement counts from its beginning; without an answer nobody knows.
+          # A mark that waits for its acknowledgement counts from its beginning; without an answer its effect is
+          # unknown.
           def waited(work, truth, answer)
             return @coverage.hit("mark with acknowledgement") if answer
             covered(work, truth).each { |other| other.licences += 1 if other.done_by.equal?(work.driver) }
@@ -101,19 +103,19 @@ module Penstock
             late_perhaps(work)
           end
 
-          # Something else than `consume` is called: nothing of the lane runs beside it.
-          # @return [Array] to be given back
+          # A method other than `consume` is called: nothing of the lane runs at the same time.
+          # @return [Array] to be passed to {#call_ended}
           def call_begins(consumer, name)
             @coverage.hit("call of #{name}")
             lane = @world.lane_of(consumer)
             other = beside(lane)
-            fail("I4", "#{name} of #{lane.key.join("/")} is called beside #{other.inspect}") if other
+            fail("I4", "#{name} of #{lane.key.join("/")} is called while #{other.inspect} runs") if other
             [consumer, lane].tap { |call| @calls << call }
           end
 
           def call_ended(call) = @calls.delete_if { |other| other.equal?(call) }
 
-          # Somebody asks the consumer for another flow: where a unit of it runs, it is the unit's wish.
+          # User code asks the consumer for another flow: if a unit of it runs, the request belongs to the unit.
           def asked(consumer, flow)
             work = @busy.find { |each| each.consumer.equal?(consumer) }
             return unless work
@@ -121,7 +123,7 @@ module Penstock
             work.goes_on_at = nil
           end
 
-          # Within the log, so that what happens is the seek's doing.
+          # Within the log, so that only the seek itself has an effect.
           def seekable(work, target)
             log = @world.cluster.log(*work.place)
             target.clamp(log.low, log.high)
@@ -135,7 +137,7 @@ module Penstock
             sought(work.place, target)
           end
 
-          # What the user steps over counts as done, what is sought again may run again.
+          # Records that the user skips count as done, records that are sought again may run again.
           def sought(place, target)
             @back[place] = [@back[place], target].compact.min
             @of_place[place].each do |truth|
@@ -145,10 +147,10 @@ module Penstock
             end
           end
 
-          # @param from [Truth, nil] where it wants to go on
+          # @param from [Truth, nil] where it resumes
           def pauses(work, from = nil)
             work.flow = :pause
-            # Who gathers may mark them before they run again.
+            # A consumer that gathers may mark them before they run again.
             work.truths.each { |truth| truth.licences += 1 } if @plan.forgets
             work.goes_on_at = from or return
             again = work.truths.select { |truth| truth.uid >= from.uid }
@@ -157,17 +159,17 @@ module Penstock
 
           private
 
-          # The failure counts for the first record that isn't complete, whichever failed. What another owner has done meanwhile
-          # isn't complete for this one.
+          # The failure counts for the first record that isn't complete, regardless of which one failed. Records that
+          # another owner has completed meanwhile aren't complete for this one.
           def blame_first(work)
             first = work.truths.find { |truth| !truth.done || truth.redo || !known?(work, truth) }
             first.failures += 1 if first
           end
 
-          # @return [Work, nil] what runs of the lane
+          # @return [Work, nil] the running unit of the lane
           def beside(lane) = @busy.find { |running| running.lane.equal?(lane) }
 
-          # What must run in order with it: its partition, its key, nothing.
+          # The records that must run in order with it: its partition's, its key's, or none.
           def sequence(truth)
             case @plan.mode
             when :whole then @of_key[truth.place]
@@ -175,8 +177,8 @@ module Penstock
             end
           end
 
-          # Of a unit that another connection has begun since it lost the partition, which it doesn't know yet, nobody knows; be
-          # it in the same millisecond.
+          # A unit that another connection began after it lost the partition, without knowing that yet, can't be known,
+          # even in the same millisecond.
           def known_of?(running, work)
             running.connection.equal?(work.connection) || running.begun_step <= @taken_step[[work.driver, work.place]]
           end
@@ -190,7 +192,7 @@ module Penstock
             end
           end
 
-          # No mark passes what its consumer has lost.
+          # No mark passes a record that its consumer has lost.
           def forgets_nothing(work, truth)
             lost = covered(work, truth).find { |other| !other.kept && other.open? && !cut_below?(other.place, other.offset) }
             return unless lost
@@ -198,7 +200,7 @@ module Penstock
               "written: a consumer has lost it with an error")
           end
 
-          # What a mark says is complete.
+          # The records that a mark completes.
           def covered(work, truth)
             case @plan.mode
             when :whole then @of_place[truth.place].take_while { |other| other.uid <= truth.uid }
@@ -207,7 +209,7 @@ module Penstock
             end
           end
 
-          # All that lies before it in its sequence has run.
+          # All records before it in its sequence have run.
           def in_order(truth)
             all = sequence(truth) or return
             index = @order[all.first.uid]
@@ -225,7 +227,7 @@ module Penstock
             fail("I5", "#{work.instance.name} runs #{truth.place.join("/")}/#{truth.offset} again, which is done")
           end
 
-          # Begun in an assignment that was lost, and still at it when the partition has come back.
+          # Begun in an assignment that was lost, and still running when the partition was assigned again.
           def left_over?(work) = work.begun_step < @taken_step[[work.driver, work.place]]
 
           def done(work, truth)
@@ -237,25 +239,27 @@ module Penstock
             truth.licences += 1 unless here && @world.group.owner(work.place).equal?(work.driver) && !outdated?(work, truth)
           end
 
-          # A mark that follows stands for them; where none does they stay incomplete, as their user wished.
+          # A mark that follows completes them too; without one they stay incomplete, as their user wanted.
           def left_unmarked(work)
             excuse_others(work)
             work.truths.each { |truth| truth.paused = true if !truth.done || truth.redo }
           end
 
-          # What wasn't marked isn't complete. Divided whole a pause goes on behind the unit, so it is complete with what follows.
+          # An unmarked record isn't complete. In the mode :whole a pause resumes after the unit, so the unit completes
+          # with what follows.
           def flow_changed(work)
             work.truths.each { |truth| truth.paused = true } if @plan.mode == :whole && work.flow == :pause
             passed(work) if work.goes_on_at && work.flow == :pause && @plan.mode != :whole && !@plan.manual
             excuse_others(work)
           end
 
-          # Where keys run side by side what lies before the record that a pause names is complete.
+          # Where keys run in parallel, records before the one that a pause names are complete.
           def passed(work)
             work.truths.each { |truth| done(work, truth) if truth.uid < work.goes_on_at.uid && (!truth.done || truth.redo) }
           end
 
-          # What somebody else has done meanwhile this client doesn't know; nor what it did itself in an assignment before.
+          # This client doesn't know what another owner has completed meanwhile, nor what it did itself in an earlier
+          # assignment.
           def excuse_others(work)
             work.truths.each { |truth| truth.redo = true if truth.done && !known?(work, truth) }
           end

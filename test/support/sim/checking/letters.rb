@@ -4,17 +4,17 @@ module Penstock
   module TestSupport
     module Sim
       module Checking
-        # Records that are given up: I12 (a dead letter is exact, for a record that failed often enough, and acknowledged before
-        # its record counts as complete). Part of {Checker}.
+        # Checks records that are dead-lettered or skipped: I12 (a dead letter is exact, for a record that failed often
+        # enough, and acknowledged before its record counts as complete). Part of {Checker}.
         module Letters
-          # A commit takes no longer, unless something keeps it.
+          # A commit takes at most that long, unless something delays it.
           COMMITTED_MS = 100
           TOLD_MS = 300
           DELAY_MS = 4_000
           DELAYS = %i[commit cut slow_network slow_loop pause loading connection shuffle].freeze
           private_constant :COMMITTED_MS, :DELAY_MS, :TOLD_MS, :DELAYS
 
-          # A dead letter is handed to the producer, which may take it or not.
+          # A dead letter is handed to the producer, which may accept it or not.
           # @return [Truth] its record
           def letter_offered(instance, message)
             truth = truth_in(message[:payload], message[:headers])
@@ -39,15 +39,15 @@ module Penstock
 
           def letter_acknowledged(truth) = truth.buried = true
 
-          # The loop says that a letter has arrived: from here on its record is complete.
+          # The loop reports that a letter has arrived: from now on its record is complete.
           def letter_settled(instance, payload)
             @coverage.hit("dead letter")
             truth = read_as_written(payload[:message], "event of a dead letter")
             return put_away(instance, truth) if truth.buried
-            fail("I12", "#{instance.name} counts #{truth.inspect} as complete, its dead letter isn't acknowledged")
+            fail("I12", "#{instance.name} counts #{truth.inspect} as complete before its dead letter was acknowledged")
           end
 
-          # Given up without a letter.
+          # Skipped: there is no letter.
           def skipped(instance, payload)
             @coverage.hit("record skipped")
             truth = at(payload.values_at(:topic, :partition), payload[:offset])
@@ -55,14 +55,15 @@ module Penstock
             put_away(instance, truth)
           end
 
-          # The last one there. A unit may still end that began before its log was cut: then it is the one that failed.
+          # The last one at this offset. A unit that began before its log was truncated may still end: then it is the
+          # one that failed.
           def at(place, offset)
             there = @of_place[place].reverse.select { |truth| truth.offset == offset }
             there.find { |truth| truth.failures > @plan.letters.to_i } || there.first
           end
 
-          # What is committed says of these that they are tried alone.
-          # @param before [Hash{Integer => Integer}] crashes by offset, as the commit before has them
+          # The commit declares that these records are tried alone.
+          # @param before [Hash{Integer => Integer}] crashes by offset, as the previous commit had them
           def tried(place, driver, before, crashes)
             crashes.each do |offset, count|
               next unless count > before.fetch(offset, 0)
@@ -72,8 +73,8 @@ module Penstock
             end
           end
 
-          # A record that may kill runs when the commit says so, that is known to the group; whoever has the partition next would
-          # not suspect it otherwise.
+          # A record that may kill runs only after a commit has declared it, so that the group knows it; otherwise the
+          # next owner of the partition would not suspect it.
           def announced(work, truth)
             suspects = work.lane.suspects
             return if suspects.nil? || @plan.run_on == :processes || @plan.budget || !suspects.suspect?(truth.offset)
@@ -81,10 +82,11 @@ module Penstock
             return if @maps[work.place].nil? || @maps[work.place].crashes.key?(truth.offset)
             return if @straggler[work.place] || @reduced[[work.driver, work.place]]
             return unless @world.group.owner(work.place).equal?(work.driver)
-            fail("I12", "#{work.inspect}: #{truth.offset} begins, which may kill, and no commit says so")
+            fail("I12", "#{work.inspect}: #{truth.offset} begins although it may kill and no commit declares it")
           end
 
-          # They have ended, well or not, and that is committed soon. What an owner before still runs ends nobody else's trial.
+          # They have ended, successfully or not, and that is committed soon. Units of an earlier owner end no later
+          # trial.
           def trial_over(work)
             work.truths.each do |truth|
               next unless truth.trial.equal?(work.driver)
@@ -94,8 +96,8 @@ module Penstock
             end
           end
 
-          # Its process died, or its partition was lost: that counts for what was tried, or was so lately that the commit which
-          # says otherwise may still be under way.
+          # Its process died, or its partition was lost: that counts for records that were being tried, or were so
+          # recently that the commit with their end may still be in flight.
           def died(place)
             @of_place[place].each do |truth|
               truth.deaths += 1 if truth.trial || lately?(truth)
@@ -111,7 +113,7 @@ module Penstock
             driver = work.driver
             return if driver.commits.outstanding? || @trouble[[driver, work.place]] || truth.trial
             return unless driver.assigned.include?(work.place)
-            fail("I12", "#{work.inspect} has ended #{TOLD_MS} ms ago, the commit still says that #{truth.offset} may kill")
+            fail("I12", "#{work.inspect} has ended #{TOLD_MS} ms ago, the commit still declares that #{truth.offset} may kill")
           end
 
           def put_away(instance, truth)
@@ -122,14 +124,14 @@ module Penstock
             truth.licences += 1 unless @world.group.owner(truth.place).equal?(instance.driver)
           end
 
-          # What has arrived is sent again only where its record has failed again.
+          # A letter that has arrived is sent again only if its record has failed again.
           def once_more(instance, truth)
             return unless truth.done && !truth.redo && truth.done_by.equal?(instance.driver)
             return if truth.done_at < @taken_at[[instance.driver, truth.place]] || truth.failed_at.nil?
             fail("I5", "the letter of #{truth.inspect} is sent again") if truth.failed_at < truth.done_at
           end
 
-          # @return [String, nil] what isn't as it was
+          # @return [String, nil] the field that differs
           def inexact(truth, message)
             record = truth.record
             expected = {payload: record.payload, key: record.key, timestamp: record.timestamp,
@@ -143,18 +145,19 @@ module Penstock
             {**first.record.headers.to_h, **origin}.find { |name, value| message[:headers][name] != value }&.first
           end
 
-          # What failed alone may be given up; what fails with all others is kept.
+          # A record that fails alone may be dead-lettered; records that fail together with all others are kept.
           def deserved(instance, truth, quarantined)
             @coverage.hit("quarantined") if quarantined
             breaker = instance.connection.breaker(truth.place) unless quarantined
             outage = breaker && !breaker.closed?
-            return fail("I12", "#{instance.name} gives #{truth.inspect} up while the breaker is open") if outage
+            return fail("I12", "#{instance.name} gave up #{truth.inspect} while the breaker is open") if outage
             enough = quarantined ? counted(truth, :deaths) >= quarantine_after : counted(truth, :failures) > @plan.letters.to_i
             return if enough
             fail("I12", "#{truth.inspect} is given up after #{truth.failures} failures and #{truth.deaths} deaths")
           end
 
-          # Commits count by offset, and whoever hasn't read the new log yet says of it what was true of the one before.
+          # Commits count by offset, so an owner that hasn't read the new log yet declares for it what was true of the
+          # old one.
           def counted(truth, what)
             return truth.public_send(what) unless cut_below?(truth.place, truth.offset)
             @of_place[truth.place].sum { |each| (each.offset == truth.offset) ? each.public_send(what) : 0 }

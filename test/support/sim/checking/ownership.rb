@@ -4,8 +4,9 @@ module Penstock
   module TestSupport
     module Sim
       module Checking
-        # Who has which partition: I4 (nothing runs beyond what was given up, but what outlasted the drain), I5 (what is done
-        # is committed when a partition is given up in order; else it gets a licence to run again). Part of {Checker}.
+        # Checks who owns which partition: I4 (nothing runs after its partition was revoked, except what outlasted the
+        # drain), I5 (what is done is committed when a partition is revoked in order; otherwise it gets a licence to run
+        # again). Part of {Checker}.
         module Ownership
           STYLES = {eager: "eager", cooperative: "cooperative", consumer: "KIP-848"}.freeze
           OUTCOME_MS = 50
@@ -45,7 +46,8 @@ module Penstock
             connection = @world.connection_of(driver) or return
             orderly = connection.loop.finished? && !connection.loop.forced
             keys.each do |key|
-              # A stop waits for letters as long as it may. One that arrives behind its last commit goes out again elsewhere.
+              # A stop waits for letters until its deadline. A letter that arrives after its last commit is sent again
+              # elsewhere.
               next excuse(key, committed(key), 1) if orderly && letter_too_late?(driver, key)
               handed_over(connection, driver, key, !orderly || driver.commits.outstanding?)
             end
@@ -69,14 +71,14 @@ module Penstock
 
           private
 
-          # What this client did in an assignment before it doesn't know in this one, be it of the same millisecond.
+          # The client doesn't know in this assignment what it did in an earlier one, even in the same millisecond.
           def begins(driver, key)
             @taken_at[[driver, key]] = @world.timeline.now
             @taken_step[[driver, key]] = @world.timeline.steps
             @of_place[key].each { |truth| truth.done_by = nil if truth.done_by.equal?(driver) }
           end
 
-          # Not in order: nobody could say how far it was.
+          # Not in order: nobody could commit its progress.
           def gone_otherwise(key)
             died(key)
             excuse(key, committed(key), 1)
@@ -87,7 +89,7 @@ module Penstock
             @of_place[key].any? { |truth| truth.sent.any? && truth.done_by.equal?(driver) && truth.done_at >= said }
           end
 
-          # What waits in lanes that are taken away.
+          # Covers what waits in revoked lanes.
           def waiting(connection, keys)
             lanes = connection.lanes.select { |lane| keys.include?(lane.key) }
             @coverage.hit("park + revoke") if lanes.any? { |lane| lane.rolling? && lane.division.to_h[:parked].positive? }
@@ -96,15 +98,16 @@ module Penstock
             @coverage.hit("preparing + revoke") if lanes.any? { |lane| lane.intake.preparing }
           end
 
-          # The drain was over before everything had ended: what was done well before is committed all the same.
+          # The drain ended before everything had ended: records that were completed some time before are committed all
+          # the same.
           def given_up_late(connection, driver, key, running)
             left = first_left(driver, key, committed(key)) { |truth| truth.done_at < early(driver) }
             return gone_otherwise(key) if left.nil? || hampered?(connection, driver, key)
-            fail("I5", "#{connection.name} gives up #{key.join("/")} when the drain is over#{" and a unit runs" if running}, " \
-              "committed at #{committed(key)}, but #{left.offset} is done since #{left.done_at} ms")
+            fail("I5", "#{connection.name} returns #{key.join("/")} after its drain#{" while a unit runs" if running}, ~" \
+              "committed at #{committed(key)}, but #{left.offset} was done at #{left.done_at} ms")
           end
 
-          # When the early commit is due, less the way of an outcome to the loop.
+          # When the early commit is due, minus the time that an outcome takes to reach the loop.
           def early(driver) = @revoked_at.fetch(driver, 0) + (@plan.drain_ms * 3 / 4) - OUTCOME_MS
 
           # Its commit can't have been sent, or answered, in time.
@@ -120,17 +123,17 @@ module Penstock
             end
           end
 
-          # In order: what is done is committed; else it may run again.
+          # In order: what is done is committed; otherwise it may run again.
           def handed_over(connection, driver, key, forced)
             from = committed(key)
             return gone_otherwise(key) if forced
-            return excuse(key, from, 1) if @reduced[[driver, key]] # also what a former owner's map said isn't known any more
+            return excuse(key, from, 1) if @reduced[[driver, key]] # offsets from a former owner's map are lost as well
             left = first_left(driver, key, from) or return
             return excuse(key, from, 1) if @plan.budget || refused?(driver) || @back.key?(key)
-            fail("I5", "#{connection.name} gives up #{key.join("/")} in order, committed at #{from}, but #{left.offset} is done")
+            fail("I5", "#{connection.name} returns #{key.join("/")} in order, committed at #{from}, but #{left.offset} is done")
           end
 
-          # A generation that one commit of it doesn't meet, none does.
+          # If one commit carries a wrong generation, all of that client do.
           def refused?(driver) = @trouble.any? { |(other, _key), _| other.equal?(driver) }
 
           # With this client, in the assignment that ends.
@@ -140,7 +143,7 @@ module Penstock
 
           def orphaned_units(connection, driver, key, work)
             return if over_drain?(driver, connection)
-            fail("I4", "#{connection.name} gives up #{key.join("/")} while #{work.offsets} runs and there is time")
+            fail("I4", "#{connection.name} returns #{key.join("/")} while #{work.offsets} runs and the drain has time left")
           end
 
           def over_drain?(driver, connection)
@@ -148,7 +151,7 @@ module Penstock
             @world.timeline.now - @revoked_at.fetch(driver, 0) >= patience
           end
 
-          # Everything that is done above the committed offset may run again, as often as this is said.
+          # Everything that is done above the committed offset may run that many times more.
           def excuse(place, from, times)
             running = running(place)
             @of_place[place].each do |truth|
@@ -157,7 +160,7 @@ module Penstock
             end
           end
 
-          # What runs, and what a worker has taken and is about to begin.
+          # Running records, and those that a worker has taken and is about to begin.
           def running(place)
             units = @world.running_instances.flat_map(&:units).select { |unit| unit.consume? && unit.lane.key == place }
             @busy.select { |work| work.place == place }.flat_map(&:truths) |

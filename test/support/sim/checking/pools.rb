@@ -4,8 +4,9 @@ module Penstock
   module TestSupport
     module Sim
       module Checking
-        # Users' code in processes of a pool: what their deaths excuse, and what they don't. A death is one record's failure; what
-        # else its process had been sent, or done without having said so, runs again without being blamed. Part of {Checker}.
+        # Checks users' code in processes of a pool: which effects their deaths excuse. A death is one record's failure;
+        # the other units of its process, unstarted or finished without a report, run again without being blamed. Part
+        # of {Checker}.
         module Pools
           # Users' code ends with its process, at once.
           def member_died(member)
@@ -14,7 +15,7 @@ module Penstock
             late_perhaps(work)
           end
 
-          # The parent has seen it.
+          # The parent has noticed it.
           def child_died(instance, pid)
             driver = instance.host.processes.driver_of(pid) or return
             state = driver.instance_variable_get(:@child).state
@@ -27,7 +28,7 @@ module Penstock
             entries.each { |entry| unheard(entry.unit, entry.equal?(culprit) ? known_through(entry, state) : -1) }
           end
 
-          # Units that failed are heard of later than they failed.
+          # The parent learns of failed units later than they failed.
           def failure_heard(unit)
             wall = @world.clock.wall_ms
             unit.messages.each { |message| truth_of(message).failed_walls << wall } if @plan.tiers
@@ -35,13 +36,14 @@ module Penstock
 
           private
 
-          # Deaths are counted when they are heard of; nothing is tried alone here.
+          # Deaths are counted when the parent learns of them; nothing is tried alone here.
           def died_often(truth, count)
             return if count <= counted(truth, :deaths)
-            fail("I12", "a commit says that #{truth.inspect} has killed #{count} times, it were #{truth.deaths}")
+            fail("I12", "a commit says that #{truth.inspect} has killed #{count} times instead of #{truth.deaths}")
           end
 
-          # The record that it stood on has killed, and failed; where failures aren't kept apart the first has that isn't marked.
+          # The record it was at has killed, and failed; where failures aren't isolated, the first unmarked record has
+          # failed.
           def blame(entry, state)
             unit = entry.unit
             offset = state&.offset || unit.messages.blamed_offset
@@ -54,15 +56,15 @@ module Penstock
             (first || culprit).failures += 1
           end
 
-          # What the shared_status says is marked the parent knows, if it is still the parent's.
+          # The parent knows what the shared_status shows as marked, if the partition is still the parent's.
           def known_through(entry, state)
             unit = entry.unit
             current = unit.lane.owned? && unit.incarnation == unit.lane.incarnation
             (current && state&.through) || -1
           end
 
-          # Marked in a process that hasn't heard yet that its lane has begun anew: it was answered true, and doesn't count. The
-          # unit's own records ran as that happened, so they have their licence.
+          # Marked in a process that doesn't know yet that its lane has a new incarnation: the call returned true, and
+          # doesn't count. The unit's own records were running at that time, so they have their licence.
           def outdated?(work, truth)
             return false if work.member.nil? || work.truths.include?(truth)
             child_lane = work.consumer.instance_variable_get(:@penstock_context).lane
@@ -70,7 +72,7 @@ module Penstock
             !entry.nil? && entry.unit.incarnation < entry.lane.incarnation
           end
 
-          # What ended without its parent's knowledge runs again.
+          # Records that ended without the parent's knowledge run again.
           def unheard(unit, known)
             done = said_done(unit).select { |truth| truth.done && truth.offset >= known }
             return if done.empty?
@@ -83,7 +85,8 @@ module Penstock
             end
           end
 
-          # A mark of the unit's may have stood for what was handed out before it, too: after an error that comes again.
+          # A mark of the unit may have covered records that were handed out before it, too: after an error these run
+          # again.
           def said_done(unit)
             own = truths_of(unit)
             return own unless @plan.manual && @plan.mode == :whole
@@ -93,7 +96,7 @@ module Penstock
 
           def truths_of(unit) = unit.messages.map { |message| truth_of(message) }
 
-          # Its limit is a failure of the record that it stands on.
+          # Exceeding the limit is a failure of the record it was at.
           def out_of_time(work)
             @coverage.hit("out of time")
             (work.at || work.truths.last).failures += 1

@@ -9,8 +9,8 @@ module Penstock
   module TestSupport
     module Sim
       module Pools
-        # `run_on :fibers` in a simulated process: the real pool, reactors and gates. What the async gem does, tasks, waiting and
-        # raising at who waits, is done by sleepers on the timeline.
+        # `run_on :fibers` in a simulated process: the real pool, reactors and gates. Sleepers on the timeline replace
+        # the async gem: tasks, waiting, and raising in a waiting task.
         class Fibers < Execution::Fibers::Pool
           def self.load = nil
 
@@ -22,7 +22,7 @@ module Penstock
             @lookout = Nobody
           end
 
-          # What looks for reactors that stand still: no code does that here.
+          # The monitor for reactors that are blocked: no code blocks one here.
           module Nobody
             def self.start(_threads) = nil
             def self.wake = nil
@@ -121,7 +121,7 @@ module Penstock
             end
           end
 
-          # A condition: all who wait go on.
+          # A condition: all waiting tasks resume.
           class Bell < Queue::Bell
             def wait = sleep
             def signal = broadcast_to_all

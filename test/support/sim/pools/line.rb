@@ -4,8 +4,8 @@ module Penstock
   module TestSupport
     module Sim
       module Pools
-        # One end of a socket between a simulated process and a process of its pool. What was written arrives, in order, also
-        # when the writer has died meanwhile; whoever waits for it sleeps on the timeline.
+        # One end of a socket between a simulated process and a process of its pool. Frames arrive in order, also when
+        # the writer has died meanwhile; the reader sleeps on the timeline.
         class Line
           FOR_EVER_MS = 1_000_000_000
           # Its writer has died in the middle of a frame.
@@ -24,7 +24,7 @@ module Penstock
 
           # @return [Line] the other end
           attr_accessor :peer
-          # Called when something has come.
+          # The block is called when something has arrived.
           attr_writer :heard
 
           def initialize(world)

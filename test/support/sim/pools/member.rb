@@ -7,11 +7,11 @@ module Penstock
   module TestSupport
     module Sim
       module Pools
-        # A process of a simulated pool: the real {Execution::Processes::Child}, whose two threads are fibers on the timeline.
-        # It lives beside its parent: a parent that is stopped by the system doesn't stop it. It dies by the plan's dice, by a
-        # record that kills, by its parent, or with it.
+        # A process of a simulated pool: the real {Execution::Processes::Child}, whose two threads are fibers on the
+        # timeline. It is independent of its parent: a parent that is frozen by the system doesn't freeze it. It dies by
+        # chance according to the plan, by a record that kills, by its parent, or with it.
         class Member
-          # The real one but for its threads, and the moments at which it may die.
+          # The real one except for its threads, and the moments at which it may die.
           class Child < Execution::Processes::Child
             def initialize(member, child_context, line, file)
               super(child_context, line, file)
@@ -90,7 +90,7 @@ module Penstock
               @turn.forget_late
             end
 
-            # In place of its thread.
+            # Replaces its thread.
             def raise(error)
               unit = @running
               @member.world.timeline.after(@member.world.quickly) do
@@ -103,7 +103,8 @@ module Penstock
             def rouse = (@turn.wake_at(@member.world.timeline.now) if @waits)
           end
 
-          # A thread of it. What is raised at it takes effect in users' code only, and there only where that can be reached.
+          # A thread of it. An exception raised in it takes effect in users' code only, and there only where that can be
+          # interrupted.
           class Turn < Sleeper
             def initialize(member, &)
               super
@@ -146,7 +147,7 @@ module Penstock
             end
           end
 
-          # Consumers that somebody outside of their unit may still ask for something.
+          # Consumers that somebody may still use outside of their unit.
           KEPT = 3
           private_constant :KEPT
 
@@ -158,7 +159,7 @@ module Penstock
           # @return [Execution::Processes::ChildDriver]
           attr_accessor :driver
 
-          # @param instance [Instance] whose pool it is of
+          # @param instance [Instance] to whose pool it belongs
           # @param line [Line] its end
           # @param child_context [Execution::Processes::ChildContext]
           def initialize(instance, pid, line, child_context)
@@ -180,7 +181,7 @@ module Penstock
 
           def thread(&) = Turn.new(self, &).begin_after(@world.quickly)
 
-          # What becomes of its next unit.
+          # Draws the fate of its next unit.
           def fate = @fate = @world.pool_fate
 
           # Users' code runs: perhaps it ends the process, or can't be reached for a while.
@@ -193,17 +194,17 @@ module Penstock
             end
           end
 
-          # A unit of its parent's.
+          # It has begun a unit of its parent's.
           def began(order, lane) = @world.origins[lane] = @driver.in_flight[order.id].lane
 
-          # One is about to be told of.
+          # It is about to report a unit's outcome.
           def ended(context)
             @consumers = [*@consumers.last(KEPT), context.consumer]
             marked = context.marks.through >= 0 && !@world.origins.fetch(context.lane).marks.owned?
             @world.coverage.hit("pool: reply with marks + revoke") if marked
           end
 
-          # Its answer takes its time, in which the group may change.
+          # Its answer takes time, in which the group may change.
           def waver
             @world.faults.sprung(:reply, @instance)
             doze
@@ -220,10 +221,10 @@ module Penstock
             @status = [signal, code]
             @world.checker.member_died(self)
             vanish
-            Fiber.yield if @world.running.is_a?(Turn) && @world.running.member.equal?(self) # for good
+            Fiber.yield if @world.running.is_a?(Turn) && @world.running.member.equal?(self) # never resumes
           end
 
-          # With its parent.
+          # Ends it with its parent.
           def vanish
             @status ||= [9, nil]
             @line.close

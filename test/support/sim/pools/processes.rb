@@ -12,13 +12,13 @@ module Penstock
   module TestSupport
     module Sim
       module Pools
-        # `run_on :processes` in a simulated process: the real pool with its drivers, in-flight lists, status files, frames and
-        # replies. The child it forks is a {Member}, and the socket to it a {Line}.
+        # `run_on :processes` in a simulated process: the real pool with its drivers, in-flight lists, status files,
+        # frames and replies. The child it forks is a {Member}, and the socket to it a {Line}.
         class Processes < Execution::Processes::Pool
           # @param host [Instance::Host]
           # @param instance [Instance]
           # @param topics [Array<Routing::Topic>]
-          # @param runner [Execution::UnitRunner] of what isn't for a child
+          # @param runner [Execution::UnitRunner] for units that don't run in a child
           def self.build(instance, topics, queue, runner, most)
             child_context = Execution::Processes::ChildContext.new(topics: topics, monitor: monitor(instance),
               middleware: Execution::MiddlewareStack.new, clock: instance.world.clock, critical: [], producer: -> {},
@@ -29,7 +29,7 @@ module Penstock
 
           def self.monitor(instance)
             Instrumentation::Monitor.new.tap do |monitor|
-              monitor.subscribe("error.occurred") { nil } # is carried home by children
+              monitor.subscribe("error.occurred") { nil } # children send it to their parent
               monitor.subscribe("process_pool.child_died") { |event| instance.world.checker.child_died(instance, event[:pid]) }
             end
           end
@@ -39,7 +39,7 @@ module Penstock
             super(**options)
           end
 
-          # What isn't for a child, and what follows from a failure in one.
+          # Runs units that don't run in a child, and failures' consequences for one that does.
           class Local
             def initialize(instance, runner)
               @checker = instance.world.checker
@@ -54,7 +54,7 @@ module Penstock
             end
           end
 
-          # What forks.
+          # Forks children.
           class Mold
             STATUS_MS = 5
             private_constant :STATUS_MS
@@ -119,7 +119,7 @@ module Penstock
           # @return [Array<Member>]
           def members = @mold.members.values.reject(&:dead?)
 
-          # The whole process is dead, and they with it.
+          # The whole process is dead, and its children with it.
           def crash = @mold.members.each_value(&:vanish)
 
           private

@@ -6,9 +6,9 @@ module Penstock
   module TestSupport
     module Sim
       module Pools
-        # The real run queue; whoever waits for a unit sleeps on the timeline.
+        # The real run queue; a worker that waits for a unit sleeps on the timeline.
         class Queue < Execution::RunQueue
-          # Those who wait.
+          # The waiting workers.
           class Bell
             FOR_EVER_MS = 1_000_000_000
             private_constant :FOR_EVER_MS

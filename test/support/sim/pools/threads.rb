@@ -8,7 +8,7 @@ module Penstock
       module Pools
         # Threads of a simulated process, as fibers on the timeline.
         class Threads
-          # As much of a Thread as an executor looks at.
+          # The part of Thread that an executor uses.
           Turn = Struct.new(:sleeper) do
             def alive? = !sleeper.ended?
             def join(_timeout_s = nil) = nil
