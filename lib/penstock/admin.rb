@@ -7,23 +7,23 @@ require_relative "admin/offsets"
 require_relative "admin/groups"
 
 module Penstock
-  # Plain commands for a cluster: topics, offsets, groups. Each does one thing, waits until it is done *and visible*, and
-  # raises what Kafka answered.
+  # Runs administration commands on a cluster: topics, offsets, groups. Each does one thing, waits until it is done *and
+  # visible*, and raises Kafka's error.
   #
   #     Penstock::Admin.create_topic("orders", partitions: 6, replication_factor: 3)
   #
   #     Penstock::Admin.open("bootstrap.servers": "other:9092") { |admin| admin.topics }
   #
-  # An object connects with its first call and stays connected until {#close}; any thread may use it. The same commands
-  # called on the class connect to the application's cluster, for that one call. It neither joins groups nor commits nor
-  # creates topics by asking for them. With an embedded broker it does what that one can do.
+  # An instance connects on its first call and stays connected until {#close}; any thread may use it. The same commands called
+  # on the class connect to the application's cluster, for that one call. Admin never joins groups, commits offsets, or creates
+  # topics by requesting their metadata. With an embedded broker, only what that broker supports is available.
   class Admin
     include Compat::Karafka::Admin
 
-    # Every call ends within this time unless told otherwise.
+    # Default time limit of a call.
     TIMEOUT_MS = 30_000
 
-    # What is said beside a cluster's properties.
+    # Options that aren't properties of the cluster.
     OPTIONS = %i[timeout_ms token_provider visible_ms pause_ms].freeze
     private_constant :OPTIONS
 
@@ -36,16 +36,17 @@ module Penstock
     class << self
       include Compat::Karafka::Admin
 
-      # Where the class's commands go: librdkafka's properties, or something that answers them when called. The
-      # application sets it.
+      # Where commands called on the class connect: librdkafka's properties, or a callable that returns them. The application
+      # sets it.
       # @api private
       attr_writer :kafka
 
-      # How they go there, as {#initialize} takes it, or something that answers that when called. The application sets it.
+      # Options for these connections, as for {#initialize}, or a callable that returns them. The application sets it.
       # @api private
       attr_writer :options
 
-      # What answers groups and their topics when called with whether inactive ones are left out. The application sets it.
+      # Callable that returns groups and their topics; its argument is whether to leave out inactive ones. The application sets
+      # it.
       # @api private
       attr_writer :routed
 
@@ -65,7 +66,7 @@ module Penstock
       def open(kafka = {}, **options)
         more, bare = options.partition { |name, _value| OPTIONS.include?(name) }.map(&:to_h)
         kafka = kafka.merge(bare)
-        raise ArgumentError, "which cluster? Penstock::Admin.open(\"bootstrap.servers\": \"…\") { |admin| … }" if kafka.empty?
+        raise ArgumentError, "no cluster: use Penstock::Admin.open(\"bootstrap.servers\": \"…\") { |admin| … }" if kafka.empty?
 
         admin = new(kafka: kafka, **more)
         yield admin
@@ -79,10 +80,10 @@ module Penstock
         end
       end
 
-      # As {Admin#read_lags_with_offsets}; without groups of all that the application's routes name, but for patterns.
+      # See {Admin#read_lags_with_offsets}; without groups, those of all topics in the application's routes, except patterns.
       #
       # @param groups [Hash{String=>Array<String>, nil}] with braces or without
-      # @param active_topics_only [Boolean] false: also of topics that aren't consumed
+      # @param active_topics_only [Boolean] false: also topics that aren't consumed
       # @return [Hash{String=>Hash{String=>Hash{Integer=>Hash}}}]
       def read_lags_with_offsets(groups = {}, active_topics_only: true, **bare)
         groups = groups.merge(bare)
@@ -96,16 +97,16 @@ module Penstock
 
       def application_kafka
         kafka = @kafka.respond_to?(:call) ? @kafka.call : @kafka
-        kafka || raise(ConfigurationError, "Penstock::Admin doesn't know which cluster is meant: define an application " \
+        kafka || raise(ConfigurationError, "Penstock::Admin has no cluster: define an application " \
                                            "first, or use Penstock::Admin.open(\"bootstrap.servers\": \"…\")")
       end
     end
 
-    # @param kafka [Hash{Symbol, String => Object}] librdkafka's properties; those of consumers and producers only are
-    #   left out
+    # @param kafka [Hash{Symbol, String => Object}] librdkafka's properties; those only for consumers and producers are
+    #   ignored
     # @param timeout_ms [Integer] for each call
-    # @param more [Hash] `token_provider:` [#on_oauthbearer_token_refresh, nil] asked once, before the first call; `visible_ms:`
-    #   how long what was changed may take to be seen; `pause_ms:` between two looks
+    # @param more [Hash] `token_provider:` [#on_oauthbearer_token_refresh, nil] called once, before the first request;
+    #   `visible_ms:` most time for a change to become visible; `pause_ms:` between two checks
     def initialize(kafka:, timeout_ms: TIMEOUT_MS, **more)
       @session = Session.new(kafka, timeout_ms: timeout_ms, **more)
       @topics = Topics.new(@session)
@@ -116,36 +117,36 @@ module Penstock
     # Creates a topic and returns when all its partitions have leaders.
     #
     # @param name [String]
-    # @param partitions [Integer, nil] nil: what the broker gives
-    # @param replication_factor [Integer, nil] nil: what the broker gives
+    # @param partitions [Integer, nil] nil: the broker's default
+    # @param replication_factor [Integer, nil] nil: the broker's default
     # @param config [Hash] of the topic (`"retention.ms" => 60_000`)
-    # @param positional [Array] the same three by position
+    # @param positional [Array] the same three as positional arguments
     # @return [void]
     # @raise [KafkaError] `:topic_already_exists`, `:invalid_replication_factor`, `:policy_violation`, …
-    # @raise [WaitTimeoutError] it was created but isn't visible yet
+    # @raise [WaitTimeoutError] the topic was created but isn't visible yet
     def create_topic(name, *positional, partitions: nil, replication_factor: nil, config: {})
       raise ArgumentError, "create_topic takes name, partitions, replication_factor, config" if positional.size > 3
 
       @topics.create(name, positional[0] || partitions, positional[1] || replication_factor, positional[2] || config)
     end
 
-    # Deletes a topic with everything in it and returns when it is gone.
+    # Deletes a topic with all its records and returns when it is gone.
     #
     # @raise [KafkaError] `:unknown_topic_or_part`
-    # @raise [WaitTimeoutError] it was deleted but is visible still
+    # @raise [WaitTimeoutError] the topic was deleted but is still visible
     def delete_topic(name)
       @topics.delete(name)
     end
 
-    # Adds partitions and returns when they have leaders. Records of a key go to other partitions from then on.
+    # Adds partitions and returns when they have leaders. From then on, keys may map to other partitions.
     #
-    # @param total [Integer] how many it has afterwards
-    # @raise [KafkaError] `:invalid_partitions` when it has as many or more
+    # @param total [Integer] the new number of partitions
+    # @raise [KafkaError] `:invalid_partitions` when the topic already has as many or more
     def create_partitions(name, total)
       @topics.create_partitions(name, total)
     end
 
-    # @param internal [Boolean] also those whose name begins with two underscores
+    # @param internal [Boolean] also topics whose name begins with two underscores
     # @return [Hash{String=>Integer}] topics and their number of partitions, sorted
     def topics(internal: false)
       @topics.list(internal: internal)
@@ -163,7 +164,7 @@ module Penstock
       @topics.cluster
     end
 
-    # First offset and end of partitions.
+    # Returns the first offset and the end offset of partitions.
     #
     # @overload read_watermark_offsets(name, partition)
     #   @return [(Integer, Integer)]
@@ -178,7 +179,7 @@ module Penstock
     end
 
     # @param topics [Hash{String=>Array<Hash>}] each `partition:` and `offset:` (`:earliest`, `:latest`, `:max_timestamp`,
-    #   a Time or milliseconds); each partition once a call
+    # a Time or milliseconds); each partition at most once
     # @param isolation_level [:read_committed, :read_uncommitted]
     # @return [Array<Hash>] `topic`, `partition`, `offset` (-1: none), `timestamp`, `leader_epoch`
     def read_partition_offsets(topics, isolation_level: :read_uncommitted)
@@ -192,7 +193,7 @@ module Penstock
     end
 
     # @param group [String]
-    # @param topics [Hash{String=>Array<Integer>}, nil] nil: whatever the group has committed
+    # @param topics [Hash{String=>Array<Integer>}, nil] nil: everything that the group has committed
     # @return [Array<Hash>] `topic`, `partition`, `offset` (nil: none), `metadata` (binary), `leader_epoch`
     def read_committed_offsets(group, topics = nil)
       @groups.committed(group, topics)
@@ -205,7 +206,7 @@ module Penstock
       @groups.lags(groups)
     end
 
-    # How far a group is behind, a row a partition.
+    # Returns a group's lag, one row per partition.
     #
     # @param group [String]
     # @param topics [Array<String>, nil] nil: those with commits
@@ -225,7 +226,7 @@ module Penstock
       @groups.info(group)
     end
 
-    # Disconnects. Calls that wait in other threads raise {HandleClosedError}. Closing twice is fine.
+    # Disconnects. Calls that wait in other threads raise {HandleClosedError}. May be called more than once.
     def close
       @session.close
     end

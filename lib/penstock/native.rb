@@ -3,7 +3,7 @@
 require_relative "errors"
 
 module Penstock
-  # The driver: librdkafka behind handles of our own. Nothing here knows of routes, units or consumers of the user's.
+  # The driver: librdkafka wrapped in Penstock's own handles. Nothing here knows routes, units or the user's consumers.
   #
   # This file loads the extension and what belongs to every handle (errors, fork); each class is in a file of its own
   # under `native/`, which requires this one.

@@ -12,7 +12,7 @@ class OutboxEntryTest < Penstock::TestCase
       headers: {"penstock-outbox-id" => "1", 2 => "x", "\xFF" => "y"}}, RULES)
 
     assert_equal 8, problems.size
-    [":label", ":handle", ":topic", ":payload has 11", ":key", "outbox's own", "header 2", "valid text"].each do |part|
+    [":label", ":handle", ":topic", ":payload has 11", ":key", "reserved for the outbox", "header 2", "valid text"].each do |part|
       assert problems.any? { |problem| problem.include?(part) }, part
     end
   end
