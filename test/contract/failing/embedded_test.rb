@@ -82,7 +82,7 @@ module Penstock
       !running.errors.empty? && running.errors.pop[:type] == "dead_letter_queue.dispatch.error"
     end
 
-    # 0 if there is no commit yet.
+    # A negative offset means that there is no commit yet.
     def committed_offset(topic)
       offset = committed(topic)
       (offset.negative? || offset.zero?) ? nil : offset

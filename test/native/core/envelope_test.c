@@ -106,8 +106,8 @@ static void damage_never_counts(void) {
   }
 }
 
-/* Random sections with a valid checksum: whatever lengths they contain, reading
- * stays inside them, and valid ones can be walked. */
+/* Random sections with a valid checksum: reading stays inside them, for any
+ * lengths in them, and valid ones can be walked. */
 static void claims_are_checked(void) {
   uint8_t binary[PK_HEAD_BYTES + 64 + PK_CHECKSUM_BYTES] = {0};
   char text[256] = PK_PREFIX;

@@ -33,7 +33,7 @@ class ProducerTopicPropertiesTest < Penstock::TestCase
     sender = connected_api(kafka: {"enable.idempotence": false})
     sender.produce_sync(thing)
     error = assert_raises(Penstock::VariantInvalidError) { sender.with(topic_config: {acks: 0}).produce_sync(thing) }
-    assert_match(/things is in use with other properties.*producer of their own/, error.message)
+    assert_match(/things is in use with other properties.*separate producer/, error.message)
 
     cluster.create_topic("others", 1)
     sender.with(topic_config: {acks: 0}).produce_sync(topic: "others", payload: "x")
