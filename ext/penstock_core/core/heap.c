@@ -16,8 +16,7 @@
 #include <stdint.h>
 #include <unistd.h>
 
-/* Below the size that malloc maps separately, so that this threshold doesn't
- * change. */
+/* Below malloc's mmap threshold, so that the threshold doesn't change. */
 #define LARGEST (120 * 1024)
 #define PAGE 4096
 #define SMALLEST 24

@@ -80,7 +80,7 @@ static void pk_chunk_free(pk_chunk_t *chunk) {
 }
 
 /* Bytes of a new chunk for a request of at most PK_CHUNK_DATA: as many as were
- * announced, or twice the current size (headers aren't in the estimate). */
+ * announced, or as many as are allocated already (headers aren't in the estimate). */
 static size_t pk_chunk_size(const pk_arena_t *arena, size_t size) {
   size_t wanted = arena->expected ? arena->expected : arena->bytes;
 

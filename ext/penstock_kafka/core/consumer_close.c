@@ -72,11 +72,11 @@ static void pk_consumer_await_queries(pk_consumer_t *consumer) {
   pthread_mutex_unlock(&consumer->handle.lock);
 }
 
-/* a limit for a revocation without an answer: so it always happens on the
- * reaper's thread, which first serves what is left at the deadline. The closing
- * thread watches it for a while.
- * the reaper's thread, which first serves what is left at the deadline. The
- * closing thread watches it for a while. */
+/* librdkafka's destruction waits for the answers of commits and of leaving, up to
+ * socket.timeout.ms if a broker doesn't answer, with all flags, and without a limit
+ * for a revocation without an answer: so it always happens on the reaper's thread,
+ * which first serves what is left at the deadline. The closing thread watches it
+ * for a while. */
 static void pk_consumer_destroy_client(void *arg) {
   pk_consumer_t *consumer = arg;
 

@@ -16,7 +16,7 @@ module Penstock
       def call(words)
         rows = ids(words)
         boot
-        say "#{Outbox.discard(rows)} of #{rows.size} rows are gone"
+        say "#{Outbox.discard(rows)} of #{rows.size} rows deleted"
       end
     end
   end
