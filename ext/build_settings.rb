@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# Shared by the two extconf.rb: which sources are compiled, how strictly, and with which checks switched on.
-# Switches are environment variables, so that `gem install`, `rake compile` and `bundle install` all pass them on:
+# Settings of both extconf.rb: which sources to compile, with which warnings and which checks. Switches are environment
+# variables, so that `gem install`, `rake compile` and `bundle install` all pass them on:
 #   PENSTOCK_PEDANTIC=1     warnings are errors, debug symbols, librdkafka's own assertions
 #   PENSTOCK_ASAN=1         AddressSanitizer and UndefinedBehaviorSanitizer, in librdkafka too
 #   PENSTOCK_NO_EVENTFD=1   wake through pipes, as systems without eventfd and futex do
@@ -16,7 +16,7 @@ module BuildSettings
     !["", "0"].include?(ENV.fetch("PENSTOCK_#{switch}", ""))
   end
 
-  # What the compiler gets for librdkafka and for our own code alike.
+  # Compiler flags for librdkafka and for our own code.
   def common_cflags
     flags = ["-fPIC", "-fvisibility=hidden"]
     flags << "-g -O1 #{SANITIZERS}" if on?("ASAN")
@@ -24,8 +24,8 @@ module BuildSettings
     flags
   end
 
-  # librdkafka shifts negative numbers when it encodes them and sorts empty lists that have no array: both are defined
-  # by the compilers it is built with, if not by the C standard.
+  # librdkafka shifts negative numbers when it encodes them and sorts empty lists that have no array: the compilers it is built
+  # with define both, although the C standard doesn't.
   def librdkafka_cflags
     on?("ASAN") ? [*common_cflags, "-fno-sanitize=shift,nonnull-attribute"] : common_cflags
   end
@@ -39,12 +39,12 @@ module BuildSettings
     $LDFLAGS << " #{SANITIZERS}" if on?("ASAN")
   end
 
-  # Users load other librdkafka bindings beside us: none of our symbols may be seen by them, nor theirs be used by us.
+  # Users load other librdkafka bindings in the same process: they must not see our symbols, nor we theirs.
   def apply_private_linking
     $DLDFLAGS << " -Wl,--exclude-libs,ALL -Wl,-Bsymbolic" unless RUBY_PLATFORM.include?("darwin")
   end
 
-  # mkmf names objects by base name; ours live in folders (conf.c beside core/conf.c), so each keeps its own.
+  # mkmf names objects by base name; our sources are in folders (conf.c and core/conf.c), so each object keeps its path.
   # A shared source is given relative to its folder, see append_shared_folder.
   def apply_sources(folder, shared: [], shared_folder: nil)
     names = Dir.chdir(folder) { Dir["*.c", "core/*.c"].sort } + shared
@@ -56,20 +56,20 @@ module BuildSettings
     FileUtils.mkdir_p("core")
   end
 
-  # For C files only. In mkmf's own VPATH, make would also take the other extension's time stamps for this one's where both are
-  # built in their source folders, as `gem install` does: the folder to install into would then never be made.
+  # For C files only. With mkmf's own VPATH, make would also use the other extension's timestamps for this one where both are
+  # built in their source folders, as `gem install` does: the target folder would then never be created.
   def append_shared_folder(shared_folder)
     File.write("Makefile", "\nvpath %.c $(srcdir)/#{shared_folder}\n", mode: "a")
   end
 
-  # mkmf looks for headers in the top folder only, and builds nothing anew when flags change.
+  # mkmf only looks for headers in the top folder, and doesn't rebuild when flags change.
   def append_header_dependencies(folder, *more)
     headers = [folder, *more].flat_map { |path| Dir[File.join(path, "**/*.h")] }.sort
     File.write("Makefile", "\n$(OBJS): Makefile #{headers.join(" ")}\n#{asan_rule}", mode: "a")
   end
 
-  # Ruby raises by a built-in longjmp that the sanitizer doesn't see: the marks around locals of the frames it jumps over
-  # would stay on the stack and be reported later. Only the binding is ever jumped over; the core keeps its marks.
+  # Ruby raises with a built-in longjmp that the sanitizer doesn't see: the marks around locals of the frames it jumps over
+  # would stay on the stack and be reported later. Only frames of the binding are jumped over; the core keeps its marks.
   def asan_rule
     return "" unless on?("ASAN")
 

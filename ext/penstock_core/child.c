@@ -38,7 +38,7 @@ static VALUE child_initialize(VALUE self, VALUE pid) {
   pk_child_t *child = child_of(self);
   int number = NUM2INT(pid);
 
-  if (number <= 0) rb_raise(rb_eArgError, "%d is no child's process id", number);
+  if (number <= 0) rb_raise(rb_eArgError, "%d isn't a process id of a child", number);
   pk_child_close(child);
   pk_child_open(child, number);
   return self;

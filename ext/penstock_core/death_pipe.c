@@ -8,7 +8,7 @@
 static VALUE death_pipe_arm(VALUE self, VALUE fd, VALUE grace_ms) {
   int err = pk_death_pipe_watch(NUM2INT(fd), NUM2INT(grace_ms));
 
-  if (err == EALREADY) rb_raise(rb_eRuntimeError, "this process watches a death pipe already");
+  if (err == EALREADY) rb_raise(rb_eRuntimeError, "this process already watches a death pipe");
   if (err) rb_syserr_fail(err, "watching the death pipe");
   return Qnil;
 }

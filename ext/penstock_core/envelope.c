@@ -1,5 +1,5 @@
-/* Penstock::Native::Envelope.pack and unpack, see core/envelope.h. Rows in, rows
- * out; what they mean to the framework is said in native/envelope.rb. */
+/* Penstock::Native::Envelope.pack and unpack, see core/envelope.h. Rows in,
+ * rows out; native/envelope.rb documents their meaning. */
 #include "penstock_core.h"
 
 #include <string.h>
@@ -25,7 +25,8 @@ static VALUE pair_at(VALUE rows, long index) {
   return pair_of(rb_ary_entry(rows, index));
 }
 
-/* Reading a number may be Ruby, and lengthen the rows: the room is for `count`. */
+/* Converting a number may call Ruby code that lengthens the rows: the space is
+ * for `count`. */
 void pk_fill_ranges(VALUE rows, pk_range_t *ranges, size_t count) {
   for (size_t i = 0; i < count; i++) {
     VALUE row = pair_at(rows, (long)i);
@@ -44,8 +45,8 @@ static void fill_attempts(VALUE rows, pk_attempt_t *attempts, size_t count) {
 
 /* ---- writing ---- */
 
-/* Rows in C, in buffers on the heap that belong to Ruby: whatever raises, they are
- * collected. */
+/* Rows in C, in heap buffers that Ruby owns: they are freed even if something
+ * raises. */
 typedef struct {
   VALUE ranges, attempts, crashes;
 } buffers_t;
@@ -65,7 +66,7 @@ static bool count_range(void *context, int64_t from, int64_t to) {
   return true;
 }
 
-/* A commit of less than the ledger could say keeps what lies above it. */
+/* A commit below the ledger's offset keeps the runs above it. */
 static bool take_range(void *context, int64_t from, int64_t to) {
   taken_t *taken = context;
 
@@ -133,7 +134,7 @@ static VALUE envelope_pack(int argc, VALUE *argv, VALUE self) {
   user = argv[7];
   if (!NIL_P(user)) Check_Type(user, T_STRING);
   envelope.budget = NUM2SIZET(argv[8]);
-  if (!envelope.budget) envelope.budget = 1; /* none at all, where 0 in C means the usual one */
+  if (!envelope.budget) envelope.budget = 1; /* none; 0 in C means the default */
   envelope.unclean = NUM2UINT(rb_ary_entry(pair_of(argv[6]), 0));
   envelope.attempts = counts_of(argv[5], &buffers.attempts, &envelope.attempt_count);
   envelope.crashes = counts_of(rb_ary_entry(argv[6], 1), &buffers.crashes, &envelope.crash_count);

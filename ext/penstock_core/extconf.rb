@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# The part of the native code that needs no librdkafka: ledger codecs, statistics trim, hashing. Builds in seconds.
+# The part of the native code that doesn't need librdkafka: ledger codecs, statistics trim, hashing. Builds in seconds.
 require "mkmf"
 require "fileutils"
 require_relative "../build_settings"

@@ -1,5 +1,6 @@
-/* Penstock::Native::Ledger: see core/ledger.h and native/ledger.rb; what only reads
- * is in ledger_readers.c. One ledger an object; whoever owns the lane calls it, with the GVL. It holds no Ruby objects. */
+/* Penstock::Native::Ledger: see core/ledger.h and native/ledger.rb; read-only
+ * methods are in ledger_readers.c. One ledger per object; the lane's owner
+ * calls it, with the GVL. It holds no Ruby objects. */
 #include "penstock_core.h"
 
 #include "core/envelope.h"
@@ -85,12 +86,12 @@ static void check(pk_ledger_status_t status, const pk_ledger_t *ledger, int64_t 
   }
 }
 
-/* ---- where it stands ---- */
+/* ---- position ----- ---- */
 
 static VALUE ledger_reset(VALUE self, VALUE base) {
   int64_t offset = NIL_P(base) ? -1 : NUM2LL(base);
 
-  if (!NIL_P(base) && offset < 0) rb_raise(rb_eArgError, "no offset is negative: %lld", (long long)offset);
+  if (!NIL_P(base) && offset < 0) rb_raise(rb_eArgError, "an offset can't be negative: %lld", (long long)offset);
   pk_ledger_reset(writing(self), offset);
   return Qnil;
 }
@@ -104,7 +105,7 @@ static VALUE ledger_initialize(int argc, VALUE *argv, VALUE self) {
   return Qnil;
 }
 
-/* What would be committed if more were complete is asked of a copy. */
+/* A copy is used to compute what would be committed if more were complete. */
 static VALUE ledger_initialize_copy(VALUE self, VALUE original) {
   pk_rb_ledger_t *copy, *ledger;
 
@@ -118,10 +119,10 @@ static VALUE ledger_initialize_copy(VALUE self, VALUE original) {
   return self;
 }
 
-/* ---- taking in ---- */
+/* ---- admitting ---- */
 
-/* Positions among the records that are complete already; nil when none is. Asked
- * before anything is changed, for it allocates. */
+/* Positions among the records that are already complete; nil if there are none.
+ * Called before anything is changed, since it allocates. */
 static VALUE positions_of(const pk_ledger_t *ledger, const int64_t *offsets, long count) {
   VALUE found = Qnil;
 
@@ -149,7 +150,7 @@ static VALUE positions_within(const pk_ledger_t *ledger, int64_t from, int64_t t
   return found;
 }
 
-/* A span that won't be admitted anyway is not looked into. */
+/* A span that won't be admitted is not examined. */
 static void check_span(const pk_ledger_t *ledger, int64_t from, int64_t to) {
   if (to < from || (ledger->known && from != ledger->tail)) raise_discontinuity(ledger, from, to);
 }
@@ -168,8 +169,8 @@ static VALUE admit_these(pk_ledger_t *ledger, int64_t from, int64_t to, const in
   return complete;
 }
 
-/* Offsets are read into a buffer of Ruby's first: reading may call anything, and
- * the ledger is looked at again afterwards. */
+/* First copies the offsets into a buffer owned by Ruby: reading them may call
+ * any code, so the ledger is checked again afterwards. */
 static VALUE ledger_admit(int argc, VALUE *argv, VALUE self) {
   pk_ledger_t *ledger = writing(self);
   VALUE first, end, rows, buffer = Qnil, complete;
@@ -221,7 +222,7 @@ static VALUE ledger_restore(VALUE self, VALUE rows) {
   pk_ledger_status_t status;
 
   Check_Type(rows, T_ARRAY);
-  if (!ledger->known) rb_raise(rb_eArgError, "runs can be restored above a base only, and none is known");
+  if (!ledger->known) rb_raise(rb_eArgError, "runs can only be restored above a base, and the base is unknown");
   count = RARRAY_LEN(rows);
   ranges = ALLOCV_N(pk_range_t, buffer, count + 1);
   pk_fill_ranges(rows, ranges, (size_t)count);
@@ -268,7 +269,7 @@ static VALUE ledger_set_budget(VALUE self, VALUE bytes) {
   long budget = NUM2LONG(bytes);
 
   rb_check_frozen(self);
-  if (budget < 0) rb_raise(rb_eArgError, "a budget of %ld bytes", budget);
+  if (budget < 0) rb_raise(rb_eArgError, "the budget can't be negative: %ld bytes", budget);
   data_of(self)->budget = budget > PK_ENVELOPE_MAX ? PK_ENVELOPE_MAX : (size_t)budget;
   return bytes;
 }

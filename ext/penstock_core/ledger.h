@@ -1,4 +1,4 @@
-/* What the parts of the binding need of each other. */
+/* Functions that the parts of the binding share. */
 #ifndef PENSTOCK_LEDGER_H
 #define PENSTOCK_LEDGER_H
 

@@ -1,9 +1,9 @@
-/* What one can ask a Penstock::Native::Ledger. Nothing here changes it. */
+/* The read-only methods of Penstock::Native::Ledger. */
 #include "penstock_core.h"
 
 #include "ledger.h"
 
-/* ---- where it stands ---- */
+/* ---- position ----- ---- */
 
 static VALUE ledger_known_p(VALUE self) {
   return pk_ledger_of(self)->known ? Qtrue : Qfalse;
@@ -47,7 +47,7 @@ static VALUE ledger_version(VALUE self) {
   return ULL2NUM(pk_ledger_of(self)->version);
 }
 
-/* ---- asking ---- */
+/* ---- queries ---- */
 
 static VALUE ledger_complete_p(VALUE self, VALUE offset) {
   return pk_ledger_is_complete(pk_ledger_of(self), NUM2LL(offset)) ? Qtrue : Qfalse;
@@ -85,8 +85,8 @@ static VALUE ledger_incomplete_between(VALUE self, VALUE from, VALUE to) {
   return rows;
 }
 
-/* The walk stands still while Ruby allocates: nothing of Ruby's can reach the
- * ledger meanwhile, but a collection may run, and that moves no cells. */
+/* The walk is paused while Ruby allocates: no Ruby code can reach the ledger
+ * meanwhile, but garbage collection may run, and that moves no cells. */
 typedef struct {
   VALUE rows;
   long left;
@@ -108,7 +108,7 @@ static VALUE ledger_ranges(int argc, VALUE *argv, VALUE self) {
   return into.rows;
 }
 
-/* map_bound(ceiling) → bytes of the envelope, before they become text */
+/* map_bound(ceiling) → bytes of the envelope, before encoding as text */
 static VALUE ledger_map_bound(VALUE self, VALUE ceiling) {
   return SIZET2NUM(pk_ledger_map_bound(pk_ledger_of(self), NUM2SIZET(ceiling)));
 }

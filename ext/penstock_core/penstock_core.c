@@ -1,4 +1,4 @@
-/* The native code that needs no librdkafka. Everything runs with the GVL. */
+/* The native code that doesn't need librdkafka. Everything runs with the GVL. */
 #include "penstock_core.h"
 
 RUBY_FUNC_EXPORTED void Init_penstock_core(void) {

@@ -5,9 +5,9 @@
 
 #include "core/stats_trim.h"
 
-/* wanted: {topic => {partition => true}}. Called between reading and writing, so
- * it must not raise: it only looks things up, the keys being Strings and small
- * Integers. */
+/* wanted: {topic => {partition => true}}. Called between reading and writing,
+ * so it must not raise: it only does lookups, with Strings and small Integers
+ * as keys. */
 static bool wanted_p(void *context, const char *topic, size_t topic_size, int32_t partition) {
   VALUE name = rb_utf8_str_new(topic, (long)topic_size);
   VALUE partitions = rb_hash_lookup((VALUE)context, name);
@@ -15,7 +15,7 @@ static bool wanted_p(void *context, const char *topic, size_t topic_size, int32_
   return RB_TYPE_P(partitions, T_HASH) && RTEST(rb_hash_lookup(partitions, INT2FIX(partition)));
 }
 
-/* The room is a String of Ruby's: whatever happens, it is collected. */
+/* The buffer is a Ruby String: it is freed in any case. */
 static VALUE stats_trim_call(VALUE self, VALUE json, VALUE wanted) {
   VALUE out;
   long size;

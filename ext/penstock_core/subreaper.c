@@ -6,7 +6,7 @@
 static VALUE subreaper_become(VALUE self) {
   int err = pk_subreaper_become();
 
-  if (err) rb_syserr_fail(err, "becoming the parent of orphans");
+  if (err) rb_syserr_fail(err, "can't become the parent of orphaned processes");
   return Qnil;
 }
 

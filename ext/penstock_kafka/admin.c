@@ -1,6 +1,6 @@
 /* Penstock::Native::Admin: a handle for administration. Any thread may call any
  * method at any time; every call takes a timeout in ms and can be interrupted
- * (Thread#kill, Timeout, signals), which leaves the request to itself. */
+ * (Thread#kill, Timeout, signals); the request itself isn't cancelled. */
 #include "admin.h"
 
 #include <stdlib.h>
@@ -12,8 +12,8 @@
 #include "token.h"
 
 #define WHAT "admin"
-#define CLOSE_MS 1000 /* for a metadata request that is out; the reaper waits longer */
-#define GRACE_MS 1000 /* librdkafka's own answer "timed out" tells more than ours */
+#define CLOSE_MS 1000 /* for a metadata request in flight; the reaper waits longer */
+#define GRACE_MS 1000 /* librdkafka's own "timed out" error has more details than ours */
 
 /* -- the object ------------------------------------------------------------- */
 
@@ -46,7 +46,7 @@ static pk_admin_t *admin_get(VALUE self) {
 }
 
 void pk_admin_needs_group(VALUE self) {
-  if (!admin_get(self)->grouped) rb_raise(rb_eRuntimeError, "this request needs a handle that was opened with a group");
+  if (!admin_get(self)->grouped) rb_raise(rb_eRuntimeError, "this request needs a handle opened with a group");
 }
 
 typedef struct {
@@ -75,11 +75,11 @@ static VALUE open_cleanup(VALUE pointer) {
   return Qnil;
 }
 
-/* connect(conf): as a consumer that joins nothing when conf names a group. */
+/* connect(conf): if conf names a group, as a consumer that doesn't join it. */
 static VALUE admin_connect(VALUE self, VALUE hash) {
   open_args args = {NULL, NULL, ""};
 
-  if (DATA_PTR(self)) rb_raise(rb_eRuntimeError, "the admin is open already");
+  if (DATA_PTR(self)) rb_raise(rb_eRuntimeError, "the admin is already open");
   args.conf = pk_conf_from_hash(hash, NULL);
   rb_ensure(open_body, (VALUE)&args, open_cleanup, (VALUE)&args);
   if (!args.admin) pk_raise(RD_KAFKA_RESP_ERR__INVALID_ARG, args.error);
@@ -138,8 +138,8 @@ static VALUE admin_name(VALUE self) {
 
 /* -- one request ------------------------------------------------------------ */
 
-/* A request that timed out says what it waited for; why that never came is told
- * by the connections. Their error is the one to raise. */
+/* The error of a timed-out request only names the request; the reason is in the
+ * errors of the connections. Those are raised. */
 void pk_admin_raise_failed(pk_admin_t *admin, rd_kafka_resp_err_t err, const char *message) {
   char reason[PK_ADMIN_ERROR_BYTES] = "", text[2 * PK_ADMIN_ERROR_BYTES];
   rd_kafka_resp_err_t cause = pk_admin_last_error(admin, reason, sizeof reason);
@@ -185,8 +185,8 @@ static void wait_unblock(void *pointer) {
   rd_kafka_queue_yield(args->call->wait.queue);
 }
 
-/* Until the answer is there. An interrupt ends the wait early; what it raises is
- * raised on the way into the next one. */
+/* Waits until the answer has arrived. An interrupt ends the wait early; its
+ * exception is raised when the next wait begins. */
 static void admin_wait(pk_admin_call_t *call) {
   wait_args args = {call, pk_deadline(call->timeout_ms + GRACE_MS)};
 
@@ -216,7 +216,7 @@ static VALUE admin_body(VALUE pointer) {
 static VALUE admin_cleanup(VALUE pointer) {
   pk_admin_call_t *call = (pk_admin_call_t *)pointer;
 
-  if (pk_inherited(&call->admin->handle)) return Qnil; /* forked in between: it is the parent's */
+  if (pk_inherited(&call->admin->handle)) return Qnil; /* forked in between: it belongs to the parent */
   if (call->event) rd_kafka_event_destroy(call->event);
   if (call->request_options) rd_kafka_AdminOptions_destroy(call->request_options);
   for (size_t i = 0; i < call->count; i++) {
@@ -282,8 +282,8 @@ static VALUE topic_hash(const struct rd_kafka_metadata_topic *topic) {
   return hash;
 }
 
-/* rd_kafka_clusterid and controllerid answer from the cache that this very
- * metadata has filled; with a timeout of 0 they don't wait. */
+/* rd_kafka_clusterid and controllerid return the values cached from this very
+ * metadata; with a timeout of 0 they don't wait. */
 static VALUE metadata_hash(pk_admin_t *admin, const struct rd_kafka_metadata *metadata) {
   VALUE hash = rb_hash_new(), brokers = rb_ary_new(), topics = rb_hash_new();
   char *cluster_id = rd_kafka_clusterid(admin->handle.rk, 0);
@@ -343,7 +343,7 @@ static VALUE admin_metadata(VALUE self, VALUE topic, VALUE timeout) {
   RB_GC_GUARD(name);
   if (!args.job) {
     pk_handle_leave(&args.admin->handle);
-    pk_raise(RD_KAFKA_RESP_ERR__CRIT_SYS_RESOURCE, "no thread for the metadata request");
+    pk_raise(RD_KAFKA_RESP_ERR__CRIT_SYS_RESOURCE, "can't create a thread for the metadata request");
   }
   return rb_ensure(metadata_body, (VALUE)&args, metadata_cleanup, (VALUE)&args);
 }

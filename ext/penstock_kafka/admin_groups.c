@@ -1,5 +1,5 @@
-/* Requests about consumer groups. Every step may raise; pk_admin_run frees what
- * is native. */
+/* Requests about consumer groups. Every step may raise; pk_admin_run frees the
+ * native parts. */
 #include "admin.h"
 
 #include <stdlib.h>
@@ -34,7 +34,7 @@ static void send_committed(pk_admin_call_t *call) {
                                     call->request_options, call->wait.queue);
 }
 
-/* The metadata isn't NUL-terminated: only its size counts. */
+/* The metadata isn't NUL-terminated: only its size is valid. */
 static VALUE committed_row(const rd_kafka_topic_partition_t *partition) {
   return rb_ary_new_from_args(
       6, pk_utf8(partition->topic), INT2NUM(partition->partition), LL2NUM(partition->offset),
@@ -113,7 +113,7 @@ static VALUE admin_list_groups(VALUE self, VALUE timeout_ms) {
 
 /* -- describe --------------------------------------------------------------- */
 
-/* The names stay in Ruby's hands: call->input keeps them alive. */
+/* Ruby owns the names: call->input keeps them alive. */
 static void free_name(void *item) {
   free(item);
 }

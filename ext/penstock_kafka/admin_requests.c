@@ -1,5 +1,5 @@
 /* Requests about topics and offsets: how each is built from Ruby and read back.
- * Every step may raise; pk_admin_run frees what is native. */
+ * Every step may raise; pk_admin_run frees the native parts. */
 #include "admin.h"
 
 #define ERROR_BYTES 512
@@ -18,7 +18,7 @@ static int set_config(VALUE name, VALUE value, VALUE topic) {
   c_name = StringValueCStr(name);
   c_value = StringValueCStr(value);
   if (rd_kafka_NewTopic_set_config((rd_kafka_NewTopic_t *)topic, c_name, c_value)) {
-    rb_raise(rb_eArgError, "config %s is refused", c_name);
+    rb_raise(rb_eArgError, "librdkafka refused config %s", c_name);
   }
   return ST_CONTINUE;
 }
@@ -180,8 +180,7 @@ static void free_list(void *item) {
   rd_kafka_topic_partition_list_destroy(item);
 }
 
-/* Nothing is converted, so no code of the user's runs: what was looked at stays as it
- * is. */
+/* Converts nothing, so no user code runs: a checked value can't change. */
 static void check_row(VALUE row, bool with_offset) {
   VALUE name;
 
@@ -193,7 +192,7 @@ static void check_row(VALUE row, bool with_offset) {
   if (with_offset) NUM2LL(pk_integer(rb_ary_entry(row, 2)));
 }
 
-/* All that can raise comes first, for nobody owns the list yet. */
+/* Everything that can raise comes first, since nothing would free the list yet. */
 rd_kafka_topic_partition_list_t *pk_admin_list(VALUE rows, bool with_offset) {
   long count = RARRAY_LEN(rows);
   rd_kafka_topic_partition_list_t *list;

@@ -1,5 +1,6 @@
-/* Penstock::Native::Batch: records of one take, copied, on their own. Every
- * method runs with the GVL; release! ends it, or the collector. */
+/* Penstock::Native::Batch: copied records of one take, independent of the
+ * consumer. Every method runs with the GVL; it ends with release! or garbage
+ * collection. */
 #include "binding.h"
 
 static ID id_batch, id_index, id_cursor;
@@ -65,7 +66,7 @@ void pk_batch_account(pk_rb_batch_t *batch) {
 
 NORETURN(static void batch_raise_released(const pk_rb_batch_t *batch));
 static void batch_raise_released(const pk_rb_batch_t *batch) {
-  rb_raise(eReleased, "the batch of %" PRIsVALUE "/%d has been released: copy what you keep before the batch ends",
+  rb_raise(eReleased, "the batch of %" PRIsVALUE "/%d has been released: copy the data you need before the batch ends",
            batch->topic, (int)batch->partition);
 }
 
@@ -127,7 +128,7 @@ static VALUE batch_released_p(VALUE self) {
   return pk_batch_of(self)->released ? Qtrue : Qfalse;
 }
 
-/* Frees the records now instead of when the collector finds the time. */
+/* Frees the records now instead of at the next garbage collection. */
 static VALUE batch_release(VALUE self) {
   batch_drop(pk_batch_of(self));
   return Qnil;
@@ -182,8 +183,8 @@ static VALUE batch_payload(VALUE self, VALUE index) {
   return frozen_bytes(pk_record_payload(record), record->payload_size);
 }
 
-/* As payload, flagged as UTF-8 and not looked at: for parsers, which look
- * themselves and would copy anything that is flagged otherwise. */
+/* Like payload, flagged as UTF-8 without validation: for parsers, which
+ * validate it themselves and would copy a string with any other encoding. */
 static VALUE batch_text(VALUE self, VALUE index) {
   const pk_record_t *record = batch_record_at(self, index);
   const char *bytes = pk_record_payload(record);
@@ -205,7 +206,7 @@ static VALUE header_value(const pk_header_t *header) {
   return header->value ? rb_str_freeze(rb_utf8_str_new(header->value, header->value_size)) : Qnil;
 }
 
-/* The second value of a name makes an Array of both; the order is kept. */
+/* A second value for a name makes an Array of both; the order is kept. */
 static void headers_add(VALUE headers, VALUE name, VALUE value) {
   VALUE present = rb_hash_lookup2(headers, name, Qundef);
 
@@ -223,7 +224,7 @@ static int headers_freeze_array(VALUE name, VALUE value, VALUE unused) {
   return ST_CONTINUE;
 }
 
-/* Names are interned: a topic has few of them, and many records. */
+/* Names are interned: a topic has few of them, but many records. */
 static VALUE batch_headers(VALUE self, VALUE index) {
   const pk_record_t *record = batch_record_at(self, index);
   const char *position = NULL;
@@ -244,7 +245,7 @@ static VALUE batch_headers(VALUE self, VALUE index) {
 
 /* ---- many records ---- */
 
-/* The first and the last index + 1 of what a loop covers. */
+/* The first index and the last index + 1 of a loop. */
 static void batch_range(const pk_rb_batch_t *batch, VALUE first, VALUE count, long range[2]) {
   long from = NUM2LONG(first), number = NUM2LONG(count), size = (long)batch->core.count;
 
@@ -256,9 +257,10 @@ static void batch_range(const pk_rb_batch_t *batch, VALUE first, VALUE count, lo
 }
 
 /* Yields a new instance of klass for each record: a plain object that knows its
- * batch and its index; @memo, the third that fits into the object itself, is the
- * view's own and not set. Before each yield the owner's @cursor says which record
- * is being worked on, for whoever rescues an error to blame. */
+ * batch and its index; @memo, the third ivar that fits into the object itself,
+ * belongs to the view and is not set. Before each yield the owner's @cursor is
+ * set to the record being processed, so that a rescued error can be attributed
+ * to it. */
 static VALUE batch_each_view(VALUE self, VALUE klass, VALUE owner, VALUE first, VALUE count) {
   pk_rb_batch_t *batch = pk_batch_of(self);
   rb_alloc_func_t allocate = rb_get_alloc_func(klass);
@@ -308,7 +310,7 @@ static VALUE batch_each_raw(VALUE self, VALUE first, VALUE count) {
   return self;
 }
 
-/* Each record's offset, for a ledger that wants them all. */
+/* Each record's offset, for a ledger that needs all of them. */
 static VALUE batch_offsets(VALUE self) {
   pk_rb_batch_t *batch = pk_batch_of(self);
   VALUE offsets;
@@ -319,8 +321,8 @@ static VALUE batch_offsets(VALUE self) {
   return offsets;
 }
 
-/* True when the offsets follow each other without a gap, as they do unless the
- * topic is compacted or transactional. */
+/* True when the offsets are consecutive, as they are unless the topic is
+ * compacted or transactional. */
 static VALUE batch_contiguous_p(VALUE self) {
   const pk_batch_t *core = &pk_batch_of(self)->core;
 

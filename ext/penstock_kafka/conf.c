@@ -1,5 +1,6 @@
-/* Penstock::Native::Conf: what librdkafka thinks of a configuration, and the one
- * way from a Hash of Strings to an rd_kafka_conf_t that all handles use. */
+/* Penstock::Native::Conf: checks a configuration with librdkafka, and contains
+ * the only conversion from a Hash of Strings to an rd_kafka_conf_t, for all
+ * handles. */
 #include "penstock_kafka.h"
 
 #include <stdio.h>
@@ -20,7 +21,8 @@ static int check_pair(VALUE key, VALUE value, VALUE pairs) {
   return ST_CONTINUE;
 }
 
-/* All that can raise (types, NUL bytes) happens here, before anything native exists. */
+/* Everything that can raise (types, NUL bytes) happens here, before anything
+ * native exists. */
 static VALUE flat_pairs(VALUE hash) {
   VALUE pairs = rb_ary_new();
 
@@ -45,9 +47,9 @@ static rd_kafka_conf_t *build_conf(VALUE pairs, char *error) {
   return conf;
 }
 
-/* A refused property gives NULL and the exception in *error_out, or raises it
- * when error_out is NULL. Keys or values that are no Strings always raise: call
- * this before anything else is held. */
+/* For a refused property, returns NULL and sets *error_out, or raises the
+ * exception if error_out is NULL. Keys or values that aren't Strings always
+ * raise: call this before anything else is allocated. */
 rd_kafka_conf_t *pk_conf_from_hash(VALUE hash, VALUE *error_out) {
   char error[PK_CONF_ERROR_SIZE] = "";
   VALUE pairs = flat_pairs(hash);
@@ -66,7 +68,7 @@ static VALUE message_or_nil(const char *error) {
   return *error ? pk_utf8(error) : Qnil;
 }
 
-/* Conf.check(name, value) → nil or what is wrong with this one property. */
+/* Conf.check(name, value) → nil, or the problem with this one property. */
 static VALUE conf_check(VALUE self, VALUE name, VALUE value) {
   char error[PK_CONF_ERROR_SIZE] = "";
   VALUE own_name = pk_own_text(name), own_value = pk_own_text(value);
@@ -82,7 +84,7 @@ static VALUE conf_check(VALUE self, VALUE name, VALUE value) {
 
 typedef struct {
   rd_kafka_type_t type;
-  rd_kafka_conf_t *conf; /* NULL once the trial has taken it */
+  rd_kafka_conf_t *conf; /* NULL once the trial owns it */
   rd_kafka_resp_err_t result;
   char error[PK_CONF_ERROR_SIZE];
 } trial_args;
@@ -97,7 +99,7 @@ static void *trial_safe(void *pointer) {
 }
 
 /* Not interruptible: the trial ends by itself within milliseconds. An interrupt
- * that is pending before it raises here, and the ensure frees conf. */
+ * that is already pending raises here, and the ensure frees conf. */
 static VALUE trial_body(VALUE pointer) {
   pk_without_gvl(trial_safe, (void *)pointer, NULL, NULL);
   return Qnil;
@@ -110,7 +112,7 @@ static VALUE trial_cleanup(VALUE pointer) {
   return Qnil;
 }
 
-/* Conf.trial(hash, consumer) → nil or what is wrong with the whole. */
+/* Conf.trial(hash, consumer) → nil, or the problem with the combination. */
 static VALUE conf_trial(VALUE self, VALUE hash, VALUE consumer) {
   trial_args args = {RTEST(consumer) ? RD_KAFKA_CONSUMER : RD_KAFKA_PRODUCER, NULL, 0, ""};
 

@@ -1,7 +1,8 @@
 /* Penstock::Native::Consumer: a member of a group. One thread, the poll loop,
- * calls it; wakeup, the cached facts and the queries may come from any. Calls
- * that wait or ask librdkafka's main thread run without the GVL; they enter and
- * leave the handle inside, so that nothing is raised while a call is counted. */
+ * calls it; any thread may call wakeup, the cached values and the queries.
+ * Calls that wait, or use librdkafka's main thread, run without the GVL; they
+ * enter and leave the handle inside, so that nothing raises while a call is
+ * counted. */
 #include "binding.h"
 #include "nogvl.h"
 
@@ -48,10 +49,10 @@ pk_consumer_t *pk_consumer_of(VALUE self) {
 void pk_loop_check(int result, pk_consumer_t *consumer) {
   if (result == 0) return;
   if (result == PK_E_BUSY) {
-    rb_raise(eInternal, "two threads in one consumer: only its poll loop may call this");
+    rb_raise(eInternal, "two threads use this consumer: only its poll loop may call this");
   }
   if (result == PK_E_FORKED || result == PK_E_CLOSED) pk_raise_entry(&consumer->handle, what, result);
-  rb_syserr_fail(result, "a thread of the driver");
+  rb_syserr_fail(result, "can't create a thread of the driver");
 }
 
 VALUE pk_failure_value(const pk_failure_t *failure) {
@@ -60,14 +61,14 @@ VALUE pk_failure_value(const pk_failure_t *failure) {
 
 /* ---- opening ---- */
 
-/* Connects to nothing yet. Private: Consumer.new calls it. */
+/* Doesn't connect yet. Private: Consumer.new calls it. */
 static VALUE consumer_open(VALUE self, VALUE hash) {
   pk_rb_consumer_t *consumer = rb_check_typeddata(self, &pk_consumer_type);
   pk_failure_t failure = {0};
   VALUE error = Qnil;
   rd_kafka_conf_t *conf;
 
-  if (consumer->core) rb_raise(eInternal, "the consumer is open already");
+  if (consumer->core) rb_raise(eInternal, "the consumer is already open");
   conf = pk_conf_from_hash(hash, &error);
   if (!conf) rb_exc_raise(error);
   consumer->core = pk_consumer_new(conf, &failure);
@@ -140,7 +141,7 @@ static VALUE consumer_wait(VALUE self, VALUE timeout_ms) {
   return args.woken ? Qtrue : Qfalse;
 }
 
-/* From any thread and from a signal handler: never blocks, locks nothing. */
+/* Any thread, also a signal handler: never blocks, takes no locks. */
 static VALUE consumer_wakeup(VALUE self) {
   pk_consumer_t *core = pk_consumer_of(self);
 
@@ -167,9 +168,9 @@ static void *close_begin_safe(void *ptr) {
   return args;
 }
 
-/* Starts to leave the group; the loop goes on with wait, poll_event and answer
- * until closing_done?. nil, or [number, message] after a fatal error, which
- * closes nothing by itself: close then. */
+/* Starts to leave the group; the loop continues with wait, poll_event and
+ * answer until closing_done?. nil, or [number, message] after a fatal error,
+ * after which librdkafka doesn't leave by itself: call close then. */
 static VALUE consumer_close_begin(VALUE self) {
   close_args_t args = {.core = pk_consumer_of(self)};
 
@@ -199,9 +200,10 @@ static void close_unblock(void *ptr) {
   pk_consumer_hurry(((close_args_t *)ptr)->core);
 }
 
-/* Idempotent, from any thread, also from at_exit and a trap's thread. Interrupted
- * (Thread#kill, Timeout, a signal) it stops waiting for the group, closes all the
- * same, and the interrupt goes on. In a child it only forgets. */
+/* Idempotent; any thread, also in at_exit and on a trap's thread. If
+ * interrupted (Thread#kill, Timeout, a signal) it stops waiting for the group,
+ * still closes, and then the interrupt takes effect. In a child it only drops
+ * the handle. */
 static VALUE consumer_close(VALUE self, VALUE timeout_ms) {
   pk_rb_consumer_t *consumer = rb_check_typeddata(self, &pk_consumer_type);
   close_args_t args = {.core = consumer->core};
@@ -215,7 +217,7 @@ static VALUE consumer_close(VALUE self, VALUE timeout_ms) {
   return Qnil;
 }
 
-/* For an inherited handle: no thread of it lives here, nothing can be closed. */
+/* For an inherited handle: its threads don't exist here, so it can't be closed. */
 static VALUE consumer_discard(VALUE self) {
   pk_consumer_t *core = pk_consumer_of(self);
 

@@ -1,5 +1,6 @@
-/* Events of a consumer as Arrays, the first element a Symbol. An exception here
- * (no memory) leaks nothing: the consumer owns the event until its next poll. */
+/* Converts events of a consumer to Arrays, the first element a Symbol. An
+ * exception here (no memory) leaks nothing: the consumer owns the event until
+ * its next poll. */
 #include <string.h>
 
 #include "binding.h"
@@ -22,7 +23,8 @@ static VALUE topic_of(const char *topic) {
   return topic ? rb_enc_interned_str_cstr(topic, rb_utf8_encoding()) : Qnil;
 }
 
-/* Whether it is lost is asked now: the flag is cleared once it is unassigned. */
+/* Whether the assignment is lost is read now: the flag is cleared once it is
+ * unassigned. */
 static VALUE rebalance_value(pk_consumer_t *consumer, rd_kafka_event_t *event) {
   VALUE partitions = pk_list_values(rd_kafka_event_topic_partition_list(event));
 
@@ -101,8 +103,9 @@ static VALUE log_value(rd_kafka_event_t *event) {
   return rb_ary_new_from_args(4, symbol("log"), INT2NUM(level), pk_utf8(facility), pk_utf8(text));
 }
 
-/* A record on the consumer queue is one that came before its partition was split
- * off: it is told, so that it can be counted and the lane sought back. */
+/* A record on the consumer queue arrived before its partition had a queue of
+ * its own: it is reported, so that the loop can count it and seek the lane
+ * back. */
 static VALUE stray_value(rd_kafka_event_t *event) {
   const rd_kafka_message_t *message = rd_kafka_event_message_next(event);
 
@@ -126,8 +129,8 @@ static void *stats_safe(void *ptr) {
   return args;
 }
 
-/* The room is a String of Ruby's: whatever happens, it is collected. What the trim
- * doesn't understand is handed on whole. */
+/* The buffer is a Ruby String: it is freed in any case. Statistics that the
+ * trim can't parse are returned unchanged. */
 static VALUE stats_value(pk_consumer_t *consumer, rd_kafka_event_t *event) {
   const char *json = rd_kafka_event_stats(event);
   stats_args_t args = {.consumer = consumer, .json = json, .size = strlen(json)};

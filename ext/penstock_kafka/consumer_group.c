@@ -1,6 +1,6 @@
-/* Consumer: membership, that is everything that asks librdkafka's main thread. It
- * answers without the network, but it may be busy (statistics): so without the
- * GVL, and never given up half-way. */
+/* Consumer: membership, which is everything that uses librdkafka's main thread.
+ * It answers without the network, but may be busy (statistics): so these calls
+ * run without the GVL, and are never abandoned half-way. */
 #include "binding.h"
 #include "group_metadata.h"
 #include "nogvl.h"
@@ -25,7 +25,7 @@ static void *answer_safe(void *ptr) {
 }
 
 /* Answers the oldest rebalance event, with exactly its partitions, or with the
- * list given: [[topic, partition, offset], …]. */
+ * given list: [[topic, partition, offset], …]. */
 static VALUE consumer_answer(int argc, VALUE *argv, VALUE self) {
   answer_args_t args = {.core = pk_consumer_of(self)};
   VALUE list;
@@ -146,7 +146,7 @@ static void *assign_safe(void *ptr) {
 }
 
 /* Adds partitions without a group: [[topic, partition, offset], …]. nil, or
- * [number, message] when librdkafka refuses them. */
+ * [number, message] if librdkafka refuses them. */
 static VALUE consumer_assign(VALUE self, VALUE partitions) {
   assign_args_t args = {.core = pk_consumer_of(self)};
 
@@ -157,9 +157,10 @@ static VALUE consumer_assign(VALUE self, VALUE partitions) {
   return pk_failure_value(&args.failure);
 }
 
-/* ---- facts ----
- * Once the close has begun there are none: librdkafka drops requests that it
- * meets after the end of the group without an answer. */
+/* ---- cached values ----
+ *
+ * Not available once the close has begun: librdkafka drops requests without an
+ * answer after the end of the group. */
 
 typedef struct {
   pk_consumer_t *core;
@@ -210,8 +211,8 @@ static void *group_metadata_safe(void *ptr) {
   return args;
 }
 
-/* The generation of now, for offsets in a transaction: taken on the loop, given to
- * whoever needs it. nil once the close has begun. */
+/* The current generation, for offsets in a transaction: read on the loop,
+ * passed to the code that needs it. nil once the close has begun. */
 static VALUE consumer_group_metadata(VALUE self) {
   facts_args_t args = {.core = pk_consumer_of(self)};
 
@@ -220,8 +221,8 @@ static VALUE consumer_group_metadata(VALUE self) {
   return args.metadata ? pk_group_metadata_wrap(args.metadata) : Qnil;
 }
 
-/* Empty when the broker has thrown the member out: then its lanes are lost, also
- * while assignment_lost? still says no because a revocation is pending. */
+/* Empty if the broker has removed the member: then its lanes are lost, even
+ * while assignment_lost? is still false because a revocation is pending. */
 static VALUE consumer_member_id(VALUE self) {
   facts_args_t args = {.core = pk_consumer_of(self)};
   VALUE id;
@@ -262,7 +263,7 @@ static VALUE consumer_assignment_lost_p(VALUE self) {
   return lost ? Qtrue : Qfalse;
 }
 
-/* What the last fetch said; asks nobody. */
+/* From the last fetch; sends no request. */
 static VALUE consumer_cached_watermarks(VALUE self, VALUE topic, VALUE partition) {
   pk_consumer_t *core = pk_consumer_of(self);
   VALUE name = pk_own_text(topic);
@@ -279,7 +280,7 @@ static VALUE consumer_cached_watermarks(VALUE self, VALUE topic, VALUE partition
 /* ---- OAuth ---- */
 
 /* Token, lifetime as Unix time in ms, principal, extensions. nil, or [number,
- * message] when librdkafka refuses it. */
+ * message] if librdkafka refuses it. */
 static VALUE consumer_set_token(VALUE self, VALUE token, VALUE lifetime_ms, VALUE principal, VALUE extensions) {
   pk_token_t it = pk_token_read(token, lifetime_ms, principal, extensions);
   pk_failure_t failure = {0};

@@ -1,7 +1,7 @@
-/* Lists of partitions: Arrays of Ruby to librdkafka's and back. */
+/* Converts lists of partitions between Ruby Arrays and librdkafka's lists. */
 #include "binding.h"
 
-#define PK_TOPIC_BYTES 249 /* what Kafka allows */
+#define PK_TOPIC_BYTES 249 /* Kafka's limit */
 
 typedef struct {
   const char *topic;
@@ -17,7 +17,7 @@ static VALUE number_at(VALUE row, long index) {
   return NIL_P(value) ? Qnil : pk_integer(value);
 }
 
-/* librdkafka takes a longer name for no topic at all, and goes on with that. */
+/* librdkafka treats a longer name as no topic, and continues with that. */
 static const char *topic_at(VALUE row, long index) {
   VALUE topic = rb_ary_entry(row, index);
 
@@ -26,8 +26,8 @@ static const char *topic_at(VALUE row, long index) {
   return StringValueCStr(topic);
 }
 
-/* Raises for anything that isn't [topic, partition, offset, metadata, epoch], the last
- * three optional; nothing is converted, so no code of the user's runs. */
+/* Raises for anything but [topic, partition, offset, metadata, epoch], the last
+ * three optional; converts nothing, so no user code runs. */
 static void entry_read(VALUE value, pk_entry_t *entry) {
   VALUE offset, epoch;
 
@@ -42,7 +42,7 @@ static void entry_read(VALUE value, pk_entry_t *entry) {
   entry->leader_epoch = NIL_P(epoch) ? PK_NONE : NUM2INT(epoch);
 }
 
-/* librdkafka frees the metadata with its own free: malloc, not Ruby's. */
+/* librdkafka frees the metadata with its own free: so use malloc, not Ruby's. */
 static void entry_add(rd_kafka_topic_partition_list_t *list, const pk_entry_t *entry) {
   rd_kafka_topic_partition_t *partition = rd_kafka_topic_partition_list_add(list, entry->topic, entry->partition);
 
@@ -55,8 +55,8 @@ static void entry_add(rd_kafka_topic_partition_list_t *list, const pk_entry_t *e
   ((char *)partition->metadata)[partition->metadata_size] = '\0';
 }
 
-/* Everything is read once before anything is allocated: the second reading can't
- * raise, for nothing can have changed. */
+/* Reads everything once before it allocates: reading it the second time can't
+ * raise, since nothing can have changed. */
 rd_kafka_topic_partition_list_t *pk_list_from_values(VALUE array) {
   rd_kafka_topic_partition_list_t *list;
   pk_entry_t entry;

@@ -1,4 +1,5 @@
-/* Consumer: the calls of the poll loop's round: events, lanes, takes, offsets. */
+/* Consumer: the calls of one round of the poll loop: events, lanes, takes,
+ * offsets. */
 #include "binding.h"
 #include "core/committed.h"
 #include "nogvl.h"
@@ -14,7 +15,7 @@ static VALUE inside_end(VALUE ptr) {
   return Qnil;
 }
 
-/* Runs body inside the loop, and leaves whatever it raises. */
+/* Runs body inside the loop, and leaves the loop even if body raises. */
 static VALUE inside(VALUE self, VALUE argument, VALUE (*body)(VALUE)) {
   inside_t call = {self, pk_consumer_of(self), argument};
 
@@ -43,7 +44,7 @@ static VALUE lane_body(VALUE ptr) {
   int partition = NUM2INT(rb_ary_entry(call->argument, 1));
   pk_lane_t *lane = pk_consumer_lane(call->core, StringValueCStr(topic), partition);
 
-  if (!lane) pk_raise(RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION, "the partition can't be split off");
+  if (!lane) pk_raise(RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION, "the partition can't get a queue of its own");
   return pk_lane_wrap(call->self, lane);
 }
 
@@ -133,7 +134,7 @@ static void *take_safe(void *ptr) {
 pk_lane_t *pk_own_lane(VALUE consumer, VALUE value) {
   pk_rb_lane_t *lane = pk_lane_of(value);
 
-  if (lane->consumer != consumer) rb_raise(rb_eArgError, "a lane of another consumer");
+  if (lane->consumer != consumer) rb_raise(rb_eArgError, "the lane belongs to another consumer");
   return lane->core;
 }
 
@@ -148,7 +149,8 @@ static void take_entry_read(VALUE self, const VALUE *triple, take_entry_t *entry
   rb_ary_push(batches, batch);
 }
 
-/* Nothing here can raise: Ruby owns the batches, and the Array has its size. */
+/* Nothing here can raise: Ruby owns the batches, and the Array has its final
+ * size. */
 static void take_finish(take_args_t *args, VALUE batches) {
   for (long i = 0; i < args->count; i++) {
     pk_rb_batch_t *batch = args->entries[i].batch;
@@ -161,16 +163,16 @@ static void take_finish(take_args_t *args, VALUE batches) {
   }
 }
 
-/* Flat triples: lane, most records, most bytes. The batches are Ruby's before
- * the first record leaves librdkafka; interrupts are looked at before that, and
- * by the caller when it owns them. */
+/* Flat triples: lane, most records, most bytes. Ruby owns the batches before
+ * the first record leaves librdkafka; interrupts are checked before that, and
+ * by the caller once it has them. */
 static VALUE consumer_take(VALUE self, VALUE triples) {
   take_args_t args = {.core = pk_consumer_of(self)};
   VALUE batches, holder;
 
   Check_Type(triples, T_ARRAY);
-  if (RARRAY_LEN(triples) % 3) rb_raise(rb_eArgError, "lane, most records, most bytes, and so on");
-  triples = rb_ary_dup(triples); /* the caller's may change while the GVL is away */
+  if (RARRAY_LEN(triples) % 3) rb_raise(rb_eArgError, "expected triples of lane, most records, most bytes");
+  triples = rb_ary_dup(triples); /* the caller's Array may change while the GVL is released */
   args.count = RARRAY_LEN(triples) / 3;
   batches = rb_ary_new_capa(args.count);
   args.entries = ALLOCV_N(take_entry_t, holder, args.count ? args.count : 1);

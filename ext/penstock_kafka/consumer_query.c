@@ -1,10 +1,10 @@
-/* Consumer: questions to brokers. From any thread; each waits on a thread of its
- * own (core/query.h), so that who asked can be interrupted. */
+/* Consumer: queries to brokers. Any thread; each waits on a thread of its own
+ * (core/query.h), so that the caller can be interrupted. */
 #include "binding.h"
 #include "core/query.h"
 #include "nogvl.h"
 
-/* ---- asking ---- */
+/* ---- running ---- */
 
 static void *query_safe(void *ptr) {
   pk_query_wait(ptr);
@@ -38,7 +38,7 @@ static VALUE query_end(VALUE ptr) {
   return Qnil;
 }
 
-/* Takes the asker's reference. */
+/* Takes over the caller's reference. */
 static VALUE query_ask(pk_query_t *query, VALUE (*answer)(pk_query_t *)) {
   asking_t asking = {query, answer};
 
@@ -123,7 +123,7 @@ static VALUE times_answer(pk_query_t *query) {
 }
 
 /* [[topic, partition, time in ms], …] becomes [[topic, partition, offset,
- * number], …]: -1 where no record is as young. */
+ * number], …]: -1 where no record is that recent. */
 static VALUE consumer_offsets_for_times(VALUE self, VALUE wanted, VALUE timeout_ms) {
   times_t *it;
   rd_kafka_topic_partition_list_t *list;
@@ -153,7 +153,7 @@ static void metadata_run(pk_query_t *query) {
   rd_kafka_t *rk = query->consumer->handle.rk;
   rd_kafka_topic_t *topic = it->topic ? rd_kafka_topic_new(rk, it->topic, NULL) : NULL;
 
-  if (it->topic && !topic) { /* a name that no topic can have: NULL would ask for others */
+  if (it->topic && !topic) { /* an invalid topic name: NULL would request all topics */
     query->err = rd_kafka_last_error();
     return;
   }
@@ -228,7 +228,7 @@ static VALUE metadata_answer(pk_query_t *query) {
   return hash;
 }
 
-/* All topics for nil. The error of a topic is a number in its entry. */
+/* All topics for nil. A topic's error is a number in its entry. */
 static VALUE consumer_metadata(VALUE self, VALUE topic, VALUE timeout_ms) {
   VALUE name = NIL_P(topic) ? Qnil : pk_own_text(topic);
   metadata_t *it = query_new(sizeof *it, self, timeout_ms);
@@ -252,7 +252,7 @@ static VALUE cluster_id_answer(pk_query_t *query) {
   return pk_utf8(((metadata_t *)query)->cluster_id);
 }
 
-/* nil when no broker said it within the time. */
+/* nil if no broker returned it within the time limit. */
 static VALUE consumer_cluster_id(VALUE self, VALUE timeout_ms) {
   metadata_t *it = query_new(sizeof *it, self, timeout_ms);
 

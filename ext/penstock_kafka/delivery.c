@@ -1,7 +1,8 @@
-/* Penstock::Native::Delivery: the fate of one message, for whoever wants to wait
- * for it. The object is the native delivery itself: the collector drops Ruby's
- * reference, librdkafka's keeps the memory until the report. It keeps its producer
- * alive, whose stripes it waits on. Any thread may wait; so may several. */
+/* Penstock::Native::Delivery: the outcome of one message, which threads can
+ * wait for. The object is the native delivery itself: the garbage collector
+ * drops Ruby's reference, librdkafka's keeps the memory until the report. It
+ * keeps its producer alive, whose stripes it waits on. Any thread may wait,
+ * also several. */
 #include <stdlib.h>
 
 #include "error.h"
@@ -20,8 +21,8 @@ static void delivery_mark(void *pointer) {
   for (int i = 0; i < SLOTS; i++) rb_gc_mark(slot(delivery, i));
 }
 
-/* No lock and no call into librdkafka, in a fork's child neither: it may run at
- * once, in the middle of a collection. */
+/* Takes no lock and doesn't call librdkafka, also in a forked child: it may run
+ * at any time during garbage collection. */
 static void delivery_free(void *pointer) {
   pk_delivery_release(pointer);
 }
@@ -64,7 +65,7 @@ static pk_rproducer_t *delivery_producer(const pk_delivery_t *delivery) {
 
 typedef struct {
   pk_delivery_wait_t wait;
-  pk_producer_t *urgent; /* NULL: the wait may pay linger */
+  pk_producer_t *urgent; /* NULL: the wait may take as long as linger */
   bool wants_turn;       /* see turn.h */
 } wait_args;
 
@@ -78,12 +79,12 @@ static void *wait_safe(void *pointer) {
   return pointer;
 }
 
-/* May run in a signal handler, right on top of wait_safe. */
+/* May run in a signal handler that interrupts wait_safe. */
 static void wait_unblock(void *pointer) {
   pk_delivery_interrupt(&((wait_args *)pointer)->wait);
 }
 
-/* Not pk_without_gvl_async: an interrupt that comes first has its turn in the
+/* Not pk_without_gvl_async: an interrupt that comes first is handled in the
  * caller's loop, where nothing is open. */
 static void wait_crossing(wait_args *args) {
   args->wants_turn = false;
@@ -93,14 +94,14 @@ static void wait_crossing(wait_args *args) {
   pk_delivery_wait_close(&args->wait);
 }
 
-/* What is below 0 is over. */
+/* A timeout below 0 has already passed. */
 static int64_t deadline_of(VALUE timeout_ms) {
   int64_t limit_ms = NIL_P(timeout_ms) ? 0 : NUM2LL(timeout_ms);
 
   return NIL_P(timeout_ms) ? PK_NO_DEADLINE : pk_deadline(limit_ms > 0 ? limit_ms : 0);
 }
 
-/* What its parent's producer promised, nobody will tell the child. */
+/* A child never gets the reports of its parent's producer. */
 static void check_process(const pk_delivery_t *delivery) {
   pk_rproducer_t *producer = delivery_producer(delivery);
 
@@ -126,13 +127,14 @@ VALUE pk_delivery_await(VALUE self, VALUE timeout_ms, bool urgent) {
   return pk_delivery_fate(delivery) == PK_PENDING ? Qfalse : Qtrue;
 }
 
-/* delivery.wait(timeout_ms) → true when the fate is known; nil waits for ever. A
- * message already queued may still wait for linger: see Producer#sync_wait. */
+/* delivery.wait(timeout_ms) → true if the outcome is known; nil waits without a
+ * limit. A message already queued may still wait for linger: see
+ * Producer#sync_wait. */
 static VALUE delivery_wait(VALUE self, VALUE timeout_ms) {
   return pk_delivery_await(self, timeout_ms, false);
 }
 
-/* False when there is nothing to wait for. */
+/* False if there is nothing to wait for. */
 VALUE pk_delivery_watch_by(VALUE self, pk_watched_t *watched, uint64_t number, VALUE timeout_ms, bool urgent) {
   pk_delivery_t *delivery = delivery_get(self);
   int64_t deadline_ms = deadline_of(timeout_ms);
@@ -149,19 +151,19 @@ void pk_delivery_unwatch_by(VALUE self, const pk_watched_t *watched, uint64_t nu
   pk_delivery_unwatch(delivery, watched, number);
 }
 
-/* client → the Native::Producer it was given to. */
+/* client → the Native::Producer to which it was passed. */
 static VALUE delivery_client(VALUE self) {
   return slot(delivery_get(self), SLOT_PRODUCER);
 }
 
-/* -- what it knows ---------------------------------------------------------- */
+/* -- attributes -- ---------------------------------------------------------- */
 
 static VALUE delivery_done_p(VALUE self) {
   return pk_delivery_fate(delivery_get(self)) == PK_PENDING ? Qfalse : Qtrue;
 }
 
-/* True when the producer was closed before a report came: the message may or may
- * not have arrived. */
+/* True if the producer was closed before the report: the message may or may not
+ * have arrived. */
 static VALUE delivery_unknown_p(VALUE self) {
   return pk_delivery_fate(delivery_get(self)) == PK_UNKNOWN ? Qtrue : Qfalse;
 }
@@ -176,7 +178,7 @@ static VALUE delivery_number(VALUE self) {
   return pending(delivery) ? Qnil : INT2NUM(delivery->err);
 }
 
-/* error → KafkaError, or nil while pending and when it was delivered. */
+/* error → KafkaError, or nil while pending and if it was delivered. */
 static VALUE delivery_error(VALUE self) {
   pk_delivery_t *delivery = delivery_get(self);
 
@@ -226,7 +228,7 @@ static VALUE topic_name(const pk_delivery_t *delivery) {
 }
 
 /* row → [label, number, topic, partition, offset, timestamp_ms, persisted], as
- * Producer#take_reports has them; nil while pending. */
+ * in Producer#take_reports; nil while pending. */
 static VALUE delivery_row(VALUE self) {
   pk_delivery_t *delivery = delivery_get(self);
 
@@ -244,8 +246,8 @@ static VALUE delivery_label(VALUE self) {
   return slot(delivery_get(self), SLOT_LABEL);
 }
 
-/* memo, memo = object: a place for what Ruby made of it; an instance variable would
- * live in a table all objects share. */
+/* memo, memo = object: a place for the Ruby report; an instance variable would
+ * be stored in a table that all objects share. */
 static VALUE delivery_memo(VALUE self) {
   return slot(delivery_get(self), SLOT_MEMO);
 }

@@ -1,6 +1,6 @@
-/* Turns librdkafka's errors into exceptions. C never chooses the class: it hands
- * number, name, message and flags to Penstock::Native.kafka_error, so that what a
- * caller can rescue is written in Ruby, once. */
+/* Converts librdkafka's errors to exceptions. C never chooses the class: it
+ * passes number, name, message and flags to Penstock::Native.kafka_error, so
+ * that the exception hierarchy is defined once, in Ruby. */
 #include "error.h"
 
 #include <stdio.h>
@@ -23,8 +23,8 @@ static VALUE build(VALUE argument) {
                     pk_utf8(message), INT2FIX(parts->flags));
 }
 
-/* Never raises: when the exception itself can't be built, what stopped it is
- * the answer. So it may be called while native state is half built. */
+/* Never raises: if the exception itself can't be built, returns the exception
+ * that prevented it. So it may be called while native state is incomplete. */
 static VALUE build_protected(pk_error_parts_t *parts) {
   int state = 0;
   VALUE exception = rb_protect(build, (VALUE)parts, &state);

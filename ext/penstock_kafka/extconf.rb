@@ -5,13 +5,13 @@ require "fileutils"
 require_relative "../build_settings"
 require_relative "recipe"
 
-# Builds the driver over librdkafka. `--use-system-libraries` links the installed one instead of our pinned build.
-# Everything that can go wrong ends with words that say what to do.
+# Builds the driver on librdkafka. `--use-system-libraries` links the installed library instead of our pinned build. Every
+# expected failure ends with a message that explains what to do.
 module KafkaExtension
-  # The sources of penstock_core that the driver needs inside its own event thread.
+  # The sources of penstock_core that the driver needs on its own event thread.
   SHARED_CORE = %w[stats_trim.c].map { |name| "core/#{name}" }.freeze
 
-  # header => [what is lost without it, configure switch, Debian package, Alpine package]
+  # header => [features missing without it, configure switch, Debian package, Alpine package]
   FEATURES = {
     "openssl/ssl.h" => ["TLS, SCRAM and OAuth", "ssl", "libssl-dev", "openssl-dev"],
     "zlib.h" => ["gzip compression", "zlib", "zlib1g-dev", "zlib-dev"],
@@ -58,7 +58,7 @@ module KafkaExtension
       message "WARNING: built without #{lost}; for it install #{debian} (Debian, Ubuntu) or #{alpine} (Alpine)\n"
     end
     options = missing.map { |_, (_, switch, *)| "--disable-#{switch}" }
-    # The sanitizer sees threads that pthread_create starts; the C library's own thrd_create goes past it.
+    # The sanitizer sees threads that pthread_create starts, but not those of the C library's own thrd_create.
     options << "--disable-c11threads" if BuildSettings.on?("ASAN")
     options << (BuildSettings.on?("PEDANTIC") ? "--enable-devel" : "--disable-debug-symbols")
   end
@@ -68,15 +68,15 @@ module KafkaExtension
 
     _, _, debian, alpine = FEATURES["openssl/ssl.h"]
     abort <<~TEXT
-      OpenSSL's headers are missing, and a driver that can't encrypt is not built by accident.
+      OpenSSL's headers are missing, and without them the driver could not use TLS.
       Install #{debian} (Debian, Ubuntu), #{alpine} (Alpine), openssl-devel (Fedora) or openssl (Homebrew),
-      or set PENSTOCK_WITHOUT_SSL=1 if you are sure.
+      or set PENSTOCK_WITHOUT_SSL=1 to build it without TLS.
     TEXT
   end
 
   def use_system_library
     version = pkg_config("rdkafka", "modversion")
-    abort "--use-system-libraries: pkg-config knows no rdkafka. Install librdkafka-dev, or build without it." unless version
+    abort "--use-system-libraries: pkg-config doesn't find rdkafka. Install librdkafka-dev, or build without it." unless version
 
     refuse_version(version.strip)
     pkg_config("rdkafka")

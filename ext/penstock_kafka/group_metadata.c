@@ -1,7 +1,7 @@
-/* Penstock::Native::GroupMetadata: group, generation and member id as they were
- * when the poll loop asked. Immutable memory without a handle behind it: workers
- * give it to a producer, whatever has become of the consumer; the coordinator
- * refuses offsets of a generation that is over. */
+/* Penstock::Native::GroupMetadata: group, generation and member id at the time
+ * when the poll loop read them. Immutable memory without a handle: workers pass
+ * it to a producer, even if the consumer is closed by then; the coordinator
+ * refuses offsets of a generation that has ended. */
 #include "group_metadata.h"
 
 #include <string.h>
@@ -39,7 +39,8 @@ void pk_group_metadata_check(VALUE self) {
   metadata_of(self);
 }
 
-/* librdkafka copies only inside itself: what can be read makes another. */
+/* librdkafka can't copy it through its public API: so create another from its
+ * fields. */
 rd_kafka_consumer_group_metadata_t *pk_group_metadata_copy(VALUE self) {
   const rd_kafka_consumer_group_metadata_t *metadata = metadata_of(self);
 
@@ -56,8 +57,8 @@ VALUE pk_group_metadata_wrap(rd_kafka_consumer_group_metadata_t *metadata) {
   return self;
 }
 
-/* GroupMetadata.for_group(name): of nobody in particular. The coordinator checks
- * neither member nor generation then, so it fences nobody. */
+/* GroupMetadata.for_group(name): without a member. The coordinator then checks
+ * neither member nor generation, so it fences no producer. */
 static VALUE metadata_for_group(VALUE klass, VALUE group_id) {
   return pk_group_metadata_wrap(rd_kafka_consumer_group_metadata_new(StringValueCStr(group_id)));
 }

@@ -5,16 +5,17 @@
 
 #include <rdkafka.h>
 
-/* group_metadata.c: what a group's coordinator wants to know of a member before it
- * takes offsets from a transaction. A value: any thread, also after the consumer. */
+/* group_metadata.c: what a group's coordinator requires of a member before it
+ * accepts offsets in a transaction. A value: any thread, even after the
+ * consumer's end. */
 
 /* Raises for any other object. */
 void pk_group_metadata_check(VALUE self);
 
-/* An own copy, the caller's to destroy; raises as well. */
+/* A copy that the caller destroys; also raises. */
 rd_kafka_consumer_group_metadata_t *pk_group_metadata_copy(VALUE self);
 
-/* Takes the metadata over. */
+/* Takes ownership of the metadata. */
 VALUE pk_group_metadata_wrap(rd_kafka_consumer_group_metadata_t *metadata);
 
 /* consumer_list.c */

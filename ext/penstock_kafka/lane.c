@@ -1,5 +1,5 @@
-/* Penstock::Native::Lane: one assigned partition. Made by Consumer#lane; what
- * fills and empties it are the consumer's calls. */
+/* Penstock::Native::Lane: one assigned partition. Created by Consumer#lane; the
+ * consumer's calls fill and empty it. */
 #include "binding.h"
 
 static VALUE cLane;
@@ -12,7 +12,7 @@ static void lane_mark(void *ptr) {
 }
 
 /* The consumer's list holds a reference of its own while the lane is open, so
- * nothing of librdkafka is freed here, in whichever order the two are swept. */
+ * nothing of librdkafka is freed here, whether the lane or the list is swept first. */
 static void lane_free(void *ptr) {
   pk_rb_lane_t *lane = ptr;
 
@@ -72,7 +72,7 @@ static VALUE lane_closed_p(VALUE self) {
   return pk_lane_of(self)->core->state == PK_LANE_OPEN ? Qfalse : Qtrue;
 }
 
-/* Records and other entries that wait, stale ones included: for metrics, not for
+/* Queued records and other entries, stale ones included: for metrics, not for
  * decisions. */
 static VALUE lane_length(VALUE self) {
   pk_rb_lane_t *lane = pk_lane_of(self);
@@ -85,8 +85,8 @@ static VALUE lane_length(VALUE self) {
   return SIZET2NUM(length);
 }
 
-/* With the GVL: dropping what is stale takes no wait. A closed or inherited
- * consumer has given its lanes back already. */
+/* With the GVL: dropping stale records doesn't block. A closed or inherited
+ * consumer has already released its lanes. */
 static VALUE lane_close(VALUE self) {
   pk_rb_lane_t *lane = pk_lane_of(self);
   pk_consumer_t *consumer = pk_consumer_of(lane->consumer);

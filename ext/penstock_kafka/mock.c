@@ -1,6 +1,7 @@
-/* Penstock::Native::MockCluster: librdkafka's mock cluster with our handle's life
- * cycle. Numbers only here; names for them are Ruby's (native/mock_cluster.rb).
- * Methods may be called from any thread; close waits for calls that are inside. */
+/* Penstock::Native::MockCluster: librdkafka's mock cluster with the life cycle
+ * of our handles. Only numbers here; their names are defined in Ruby
+ * (native/mock_cluster.rb). Methods may be called from any thread; close waits
+ * for calls that are inside. */
 #include "mock_call.h"
 
 #include <string.h>
@@ -14,7 +15,7 @@ static void mock_gc_destroy(void *pointer) {
   pk_mock_free(pointer);
 }
 
-/* The collector may not wait for threads to end, so the reaper does. */
+/* Garbage collection may not wait for threads to end, so the reaper does. */
 static void mock_gc_free(void *pointer) {
   pk_mock_t *mock = pointer;
 
@@ -67,11 +68,12 @@ static void *open_safe(void *pointer) {
   return pointer;
 }
 
-/* listen(brokers): the cluster listens when it returns. Private, called by initialize. */
+/* listen(brokers): the cluster is listening when it returns. Private, called by
+ * initialize. */
 static VALUE mock_listen(VALUE self, VALUE brokers) {
   open_args args = {pk_mock_int(brokers, 1, PK_MOCK_MAX_BROKERS, "brokers"), NULL, ""};
 
-  if (DATA_PTR(self)) rb_raise(rb_eRuntimeError, "the mock cluster is open already");
+  if (DATA_PTR(self)) rb_raise(rb_eRuntimeError, "the mock cluster is already open");
   pk_without_gvl(open_safe, &args, NULL, NULL);
   if (!args.mock) pk_raise(RD_KAFKA_RESP_ERR__FAIL, args.error);
   DATA_PTR(self) = args.mock;
@@ -288,7 +290,7 @@ static rd_kafka_resp_err_t run_group_times(pk_mock_call_t *call) {
   return RD_KAFKA_RESP_ERR_NO_ERROR;
 }
 
-/* Times the broker dictates to KIP-848 members. */
+/* Times that the broker sets for KIP-848 members. */
 static VALUE mock_group_times(VALUE self, VALUE session_timeout_ms, VALUE heartbeat_interval_ms) {
   pk_mock_call_t call = {.run = run_group_times};
 

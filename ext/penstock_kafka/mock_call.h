@@ -10,7 +10,8 @@
 #define PK_MOCK_WHAT "mock cluster"
 #define PK_MOCK_NAME_BYTES 256 /* a topic has at most 249 */
 
-/* One call for the mock's thread: run is made without the GVL, inside the handle. */
+/* One call for the mock's thread: run is called without the GVL, inside the
+ * handle. */
 typedef struct pk_mock_call {
   rd_kafka_resp_err_t (*run)(struct pk_mock_call *);
   pk_mock_t *mock;
@@ -23,13 +24,13 @@ typedef struct pk_mock_call {
   rd_kafka_resp_err_t result;
 } pk_mock_call_t;
 
-/* Makes the call; raises the KafkaError that came of it. */
+/* Makes the call; raises its KafkaError, if any. */
 VALUE pk_mock_run(VALUE self, pk_mock_call_t *call);
 
-/* The open cluster behind the object, or HandleClosedError. */
+/* The open cluster of the object, or HandleClosedError. */
 pk_mock_t *pk_mock_get(VALUE self);
 
-/* Checked arguments: ArgumentError says what was wrong with them. */
+/* Checked arguments: ArgumentError explains what is wrong. */
 int pk_mock_int(VALUE value, int min, int max, const char *what);
 void pk_mock_name(char *target, VALUE string, const char *what);
 

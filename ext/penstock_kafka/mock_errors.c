@@ -1,4 +1,5 @@
-/* Errors a mock cluster is told to answer with, and the requests it has seen. */
+/* Errors that a mock cluster returns for the next requests, and the requests it
+ * has received. */
 #include "mock_call.h"
 
 /* -- injected errors -------------------------------------------------------- */
@@ -44,7 +45,7 @@ static VALUE mock_clear_errors(VALUE self, VALUE api_key) {
   return pk_mock_run(self, &call);
 }
 
-/* -- requests seen ---------------------------------------------------------- */
+/* -- requests --- ---------------------------------------------------------- */
 
 static rd_kafka_resp_err_t run_track(pk_mock_call_t *call) {
   if (call->number) {
@@ -80,7 +81,7 @@ static VALUE requests_array(VALUE pointer) {
   return rows;
 }
 
-/* → [[broker, api_key, timestamp_ms], …] since tracking was switched on. */
+/* → [[broker, api_key, timestamp_ms], …] since tracking was enabled. */
 static VALUE mock_requests(VALUE self) {
   pk_mock_t *mock = pk_mock_get(self);
   request_list_t list = {NULL, 0};

@@ -19,7 +19,7 @@ VALUE pk_own_text(VALUE value) {
 
 VALUE pk_integer(VALUE value) {
   if (RB_INTEGER_TYPE_P(value) || RB_FLOAT_TYPE_P(value)) return value;
-  rb_raise(rb_eTypeError, "an Integer is needed, not %" PRIsVALUE, rb_obj_class(value));
+  rb_raise(rb_eTypeError, "expected an Integer, not %" PRIsVALUE, rb_obj_class(value));
 }
 
 VALUE pk_utf8(const char *string) {
@@ -35,7 +35,7 @@ VALUE pk_binary(const void *bytes, size_t size) {
 }
 
 void pk_raise_closed(const char *what) {
-  rb_raise(eClosed, "the %s is closed: make a new one", what);
+  rb_raise(eClosed, "the %s is closed: create a new one", what);
 }
 
 NORETURN(static void pk_raise_forked(const pk_handle_t *handle, const char *what));
@@ -69,18 +69,18 @@ VALUE pk_state_symbol(const pk_handle_t *handle) {
 }
 
 /* @return [Integer] librdkafka's threads in this process; must be 0 before a
- *   fork. A child inherits the count, not the threads. */
+ * fork. A child inherits the count, but not the threads. */
 static VALUE native_thread_count(VALUE self) {
   return INT2NUM(rd_kafka_thread_cnt());
 }
 
-/* @return [Integer] native handles this process has open */
+/* @return [Integer] number of open native handles in this process */
 static VALUE native_handle_count(VALUE self) {
   return INT2NUM(pk_handles_count());
 }
 
-/* @return [Boolean] this librdkafka has our patches: partitions that stay are
- *   not stopped by a rebalance. Asked of the library, not of the build. */
+/* @return [Boolean] this librdkafka has our patches: a rebalance doesn't stop
+ * the partitions that stay. Checked in the library, not at build time. */
 static VALUE native_patched_p(VALUE self) {
   rd_kafka_conf_t *conf = rd_kafka_conf_new();
   bool patched = pk_consumer_patched(conf);
@@ -112,10 +112,10 @@ static void (*const inits[])(VALUE) = {
     Init_pk_group_metadata, Init_pk_delivery, Init_pk_watched, Init_pk_producer, Init_pk_admin, Init_pk_mock,
 };
 
-/* Ruby's own: declared in no public header. */
+/* Ruby's own, but in no public header. */
 int ruby_native_thread_p(void);
 
-/* What the last line of a crashing process begins with. */
+/* The beginning of the line that a crashing process writes. */
 static VALUE native_identity(VALUE self, VALUE text) {
   pk_crash_identity(StringValueCStr(text));
   return Qnil;

@@ -9,13 +9,14 @@
 
 #include "core/handle.h"
 
-/* What the binding files share. The core (core/) knows no Ruby; a binding file
- * has one Ruby class, keeps its functions static and exports only its Init. */
+/* Shared by the binding files. The core (core/) doesn't use Ruby; a binding
+ * file has one Ruby class, keeps its functions static and exports only its
+ * Init. */
 
 extern VALUE pk_mPenstock; /* Penstock */
 extern VALUE pk_mNative;   /* Penstock::Native */
 
-/* One a file, called once from Init_penstock_kafka. */
+/* One per file, called once by Init_penstock_kafka. */
 void Init_pk_error(VALUE mNative);
 void Init_pk_conf(VALUE mNative);
 void Init_pk_consumer(VALUE mNative);
@@ -28,35 +29,36 @@ void Init_pk_group_metadata(VALUE mNative);
 void Init_pk_admin(VALUE mNative);
 void Init_pk_mock(VALUE mNative);
 
-/* error.c: the error class is chosen in Ruby, from the code. The second takes
- * over (destroys) the error object. */
+/* error.c: Ruby chooses the error class by the code. The second takes over
+ * (destroys) the error object. */
 NORETURN(void pk_raise(rd_kafka_resp_err_t err, const char *message));
 NORETURN(void pk_raise_error(rd_kafka_error_t *error));
 
-/* conf.c: a configuration from a Hash of String => String. NULL with
- * *error_out set to an exception to raise when a property is refused. The
- * caller owns what it gets. */
+/* conf.c: a configuration from a Hash of String => String. NULL with *error_out
+ * set to an exception to raise if a property is refused. The caller owns the
+ * result. */
 rd_kafka_conf_t *pk_conf_from_hash(VALUE hash, VALUE *error_out);
 
 /* Counts a call into the handle or raises ForkedHandleError, HandleClosedError.
- * Whoever entered leaves in every path: nothing may raise in between. */
+ * Every caller that entered must leave in every path: nothing may raise in
+ * between. */
 void pk_enter(pk_handle_t *handle, const char *what);
 void pk_enter_closing(pk_handle_t *handle, const char *what);
 NORETURN(void pk_raise_closed(const char *what));
-/* For what pk_handle_enter answered, PK_E_FORKED or PK_E_CLOSED. */
+/* Raises for PK_E_FORKED or PK_E_CLOSED, returned by pk_handle_enter. */
 NORETURN(void pk_raise_entry(const pk_handle_t *handle, const char *what, int result));
 
 /* Symbol of a handle's state: :open, :closing, :closed, :discarded. */
 VALUE pk_state_symbol(const pk_handle_t *handle);
 
-/* What is asked of a caller's object may be Ruby, which may do anything: change a
- * String or an Array that was read before, close the handle, let other threads run.
- * So an argument is read in one of two ways:
+/* Reading an argument may call Ruby code, which may do anything: change a
+ * String or an Array that was read before, close the handle, let other threads
+ * run. So an argument is read in one of two ways:
  *
- *   pk_own_text   converts it, and answers a frozen String that is nobody else's, free
- *                 of NUL bytes: a pointer into it holds as long as it is kept alive
- *   pk_integer    no conversion: what is no number raises TypeError. Reading it again
- *                 runs no Ruby and answers the same */
+ *   pk_own_text   converts it, and returns a frozen String that only we use, without
+ *                 NUL bytes: a pointer into it is valid as long as it is kept alive
+ *   pk_integer    no conversion: anything but a number raises TypeError. Reading it
+ *                 again runs no Ruby and returns the same */
 VALUE pk_own_text(VALUE value);
 VALUE pk_integer(VALUE value);
 

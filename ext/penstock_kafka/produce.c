@@ -1,12 +1,14 @@
-/* Penstock::Native::Producer, the part that takes messages.
+/* Penstock::Native::Producer, the part that accepts messages.
  *
- * Two ways in. `dispatch` and `dispatch_slice` read message Hashes themselves and
- * take only what is beyond doubt; for everything else they answer nil without
- * having sent anything, and Ruby looks closer, explains or converts. `offer` takes
- * one message in parts and tells what librdkafka says.
+ * There are two ways. `dispatch` and `dispatch_slice` read message Hashes
+ * themselves and only accept messages that are certainly valid; for all others
+ * they return nil without sending anything, and Ruby checks them, reports
+ * errors or converts values. `offer` takes one message in parts and returns
+ * librdkafka's result.
  *
- * A single message is handed over with the GVL held: it is copied and queued, which
- * never waits, and a crossing would cost more. Many are in produce_many.c. */
+ * A single message is passed on with the GVL held: it is copied and queued,
+ * which never blocks, and releasing the GVL would cost more. Many are in
+ * produce_many.c. */
 #include <string.h>
 
 #include "producing.h"
@@ -41,8 +43,8 @@ static int add_headers(VALUE name, VALUE value, VALUE argument) {
   return result->valid ? ST_CONTINUE : ST_STOP;
 }
 
-/* False when a name or value is no String. Nothing in here raises, so nothing
- * native is lost. */
+/* False if a name or value isn't a String. Nothing in here raises, so nothing
+ * native is leaked. */
 bool pk_build_headers(VALUE hash, rd_kafka_headers_t **headers) {
   headers_t result = {NULL, true};
 
@@ -74,7 +76,7 @@ static bool fitting_int(VALUE value, int64_t min, int64_t max, int64_t *into) {
   return *into >= min && *into <= max;
 }
 
-/* One part that a message may have; true when it is there and fine. */
+/* Reads one optional part of a message; true if it is present and valid. */
 static bool read_optional(VALUE message, VALUE name, pk_parts_t *parts) {
   VALUE value = rb_hash_lookup2(message, name, Qundef);
   int64_t number;
@@ -102,9 +104,9 @@ static bool read_optional(VALUE message, VALUE name, pk_parts_t *parts) {
   return value == Qtrue || value == Qfalse;
 }
 
-/* The number of optional parts found is compared with what the Hash has left, so
- * an unknown key, or a part that isn't fine, makes it false. Ordered by how often
- * they are seen: most messages end the search after one. */
+/* The number of optional parts found is compared with the rest of the Hash, so
+ * an unknown key, or an invalid part, makes it false. Ordered by frequency: for
+ * most messages the search ends after one. */
 static bool read_options(VALUE message, size_t left, pk_parts_t *parts) {
   const VALUE names[] = {sym_key, sym_handle, sym_headers, sym_partition, sym_timestamp, sym_label};
 
@@ -129,7 +131,7 @@ bool pk_read_message(pk_rproducer_t *producer, VALUE message, pk_parts_t *parts)
 
 /* -- one message ------------------------------------------------------------ */
 
-/* A label whose report somebody wants is kept by the producer until that report is
+/* The producer keeps a label whose report has a listener until that report is
  * taken; the message's own handle may be gone by then. */
 static uint64_t keep_label(pk_rproducer_t *producer, const pk_parts_t *parts) {
   if (!parts->labelled || !pk_reports_wanted(&producer->core->reports, PK_WANT_DELIVERED | PK_WANT_FAILED)) return 0;
@@ -137,7 +139,7 @@ static uint64_t keep_label(pk_rproducer_t *producer, const pk_parts_t *parts) {
   return producer->last_label;
 }
 
-/* A handle Ruby never sees still carries the label. */
+/* A handle that Ruby never sees still has the label. */
 VALUE pk_parts_delivery(VALUE self, pk_rproducer_t *producer, const pk_parts_t *parts, pk_delivery_t **delivery) {
   VALUE object;
 
@@ -167,7 +169,7 @@ void pk_fill_message(const pk_parts_t *parts, pk_delivery_t *delivery, pk_messag
   message->delivery = delivery;
 }
 
-/* Qundef when the headers are unfit, Qnil with *err set when it was refused. */
+/* Qundef if the headers are invalid, Qnil with *err set if it was refused. */
 static VALUE send_parts(VALUE self, pk_rproducer_t *producer, const pk_parts_t *parts, rd_kafka_resp_err_t *err) {
   pk_message_t message;
   pk_delivery_t *delivery;
@@ -188,21 +190,21 @@ static VALUE send_parts(VALUE self, pk_rproducer_t *producer, const pk_parts_t *
   return parts->handle ? object : Qtrue;
 }
 
-/* The reporter may produce although reports wait: they wait for it. */
+/* The reporter may produce while reports wait, since they wait for it. */
 bool pk_held_back(pk_rproducer_t *producer) {
   return pk_reports_full(&producer->core->reports) && producer->reporter != rb_thread_current();
 }
 
-/* dispatch(message) → Delivery, true (handle: false), or nil: look closer. */
+/* dispatch(message) → Delivery, true (handle: false), or nil: check it in Ruby. */
 static VALUE producer_dispatch(VALUE self, VALUE message) {
   pk_rproducer_t *producer = pk_rproducer_get(self);
   rd_kafka_resp_err_t err;
   pk_parts_t parts;
   VALUE result;
 
-  pk_turn_offer(); /* nothing was looked at yet */
+  pk_turn_offer(); /* nothing was read yet */
   if (!pk_rproducer_usable(producer) || !pk_read_message(producer, message, &parts) || pk_held_back(producer)) return Qnil;
-  if (!pk_rproducer_usable(producer)) return Qnil; /* the eql? of a String of the user's own may be Ruby */
+  if (!pk_rproducer_usable(producer)) return Qnil; /* the eql? of a user's String subclass may be Ruby code */
   result = send_parts(self, producer, &parts, &err);
   RB_GC_GUARD(message);
   return result == Qundef ? Qnil : result;
@@ -212,8 +214,8 @@ static VALUE utf8_frozen(VALUE string) {
   return rb_str_new_frozen(rb_enc_str_new(RSTRING_PTR(string), RSTRING_LEN(string), rb_utf8_encoding()));
 }
 
-/* Entered here, where no Ruby runs any more: what read the arguments may have called
- * some, and another thread may have closed the producer in it. */
+/* Enters the handle here, where no Ruby runs any more: reading the arguments
+ * may have run some, in which another thread may have closed the producer. */
 static pk_topic_t *make_topic(pk_rproducer_t *producer, pk_topic_wish_t *wish, VALUE name) {
   pk_topic_t *topic;
 
@@ -225,7 +227,7 @@ static pk_topic_t *make_topic(pk_rproducer_t *producer, pk_topic_wish_t *wish, V
   return topic;
 }
 
-/* open_topic(name): makes the topic known to `dispatch`. Raises KafkaError. */
+/* open_topic(name): registers the topic for `dispatch`. Raises KafkaError. */
 static VALUE producer_open_topic(VALUE self, VALUE name) {
   pk_rproducer_t *producer = pk_rproducer_get(self);
   pk_topic_wish_t wish = {.count = 0};
@@ -258,9 +260,9 @@ static VALUE pair_strings(VALUE properties) {
 
 #define MAX_TOPIC_PROPERTIES 32
 
-/* open_topic_with(key, name, properties): makes the topic known under another key,
- * with properties beside the client's. Raises KafkaError; `conflict` when it is in
- * use with others. */
+/* open_topic_with(key, name, properties): registers the topic under another
+ * key, with properties in addition to the client's. Raises KafkaError;
+ * `conflict` if it is in use with other properties. */
 static VALUE producer_open_topic_with(VALUE self, VALUE key, VALUE name, VALUE properties) {
   pk_rproducer_t *producer = pk_rproducer_get(self);
   const char *pairs[2 * MAX_TOPIC_PROPERTIES];
@@ -291,7 +293,7 @@ static void read_offer(pk_rproducer_t *producer, VALUE *arguments, pk_parts_t *p
 }
 
 /* offer(topic, payload, key, partition, timestamp_ms, headers, handle, label) →
- * Delivery, true, or nil when the queue is full. Raises KafkaError. */
+ * Delivery, true, or nil if the queue is full. Raises KafkaError. */
 static VALUE producer_offer(int argc, VALUE *argv, VALUE self) {
   pk_rproducer_t *producer = pk_rproducer_get(self);
   rd_kafka_resp_err_t err = RD_KAFKA_RESP_ERR_NO_ERROR;
@@ -301,7 +303,7 @@ static VALUE producer_offer(int argc, VALUE *argv, VALUE self) {
   rb_check_arity(argc, 8, 8);
   pk_rproducer_check(producer);
   read_offer(producer, argv, &parts);
-  pk_rproducer_check(producer); /* a to_str or to_int may have closed it; from here on no Ruby runs */
+  pk_rproducer_check(producer); /* a to_str or to_int may have closed it; no Ruby runs from here on */
   if (pk_held_back(producer)) return Qnil;
   result = send_parts(self, producer, &parts, &err);
   if (result == Qundef) rb_raise(rb_eArgError, "headers must be Strings");
@@ -326,8 +328,8 @@ static const struct {
 };
 
 /* Producer.partition_for(partitioner, key, count) → the partition of a key that
- * isn't empty, so that what the *_random ones do without a key doesn't matter; -1
- * for `random`. */
+ * isn't empty, so the behaviour of the *_random ones without a key doesn't
+ * matter; -1 for `random`. */
 static VALUE producer_partition_for(VALUE klass, VALUE name, VALUE key, VALUE count) {
   VALUE wanted = pk_own_text(name);
   int partitions = NUM2INT(count);

@@ -1,5 +1,6 @@
-/* Penstock::Native::Producer, the part that takes many messages at once: in slices,
- * each copied into memory of its own with the GVL held, then sent without it. */
+/* Penstock::Native::Producer, the part that accepts many messages at once: in
+ * slices, each copied into memory of its own with the GVL held, then sent
+ * without it. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,7 +19,7 @@ static bool plain(pk_rproducer_t *producer, VALUE message) {
   return true;
 }
 
-/* plain_message?(message) → whether dispatch can take it. */
+/* plain_message?(message) → whether dispatch accepts it. */
 static VALUE producer_plain_message_p(VALUE self, VALUE message) {
   pk_rproducer_t *producer = pk_rproducer_get(self);
 
@@ -26,7 +27,7 @@ static VALUE producer_plain_message_p(VALUE self, VALUE message) {
   return plain(producer, message) ? Qtrue : Qfalse;
 }
 
-/* plain?(messages) → whether dispatch_slice can take all of them. */
+/* plain?(messages) → whether dispatch_slice accepts all of them. */
 static VALUE producer_plain_p(VALUE self, VALUE messages) {
   pk_rproducer_t *producer = pk_rproducer_get(self);
 
@@ -38,7 +39,7 @@ static VALUE producer_plain_p(VALUE self, VALUE messages) {
   return Qtrue;
 }
 
-/* A run of messages in memory of its own, with nothing of Ruby's in it. */
+/* A run of messages in memory of its own, without Ruby objects. */
 typedef struct {
   pk_producer_t *producer;
   pk_message_t *messages;
@@ -69,9 +70,9 @@ static const void *copy_bytes(char **end, const void *bytes, size_t size) {
   return start;
 }
 
-/* How many messages from `from` on make a slice: at least one, at most 1,024 and,
- * but for the first, 1 MiB. Makes their deliveries, the only part that allocates
- * in Ruby, and so the only one that can raise. */
+/* How many messages from `from` on make a slice: at least one, at most 1,024
+ * and, except for the first, 1 MiB. Creates their deliveries, the only part
+ * that allocates in Ruby, and so the only one that can raise. */
 static size_t prepare_slice(VALUE self, VALUE messages, long from, bool handles, VALUE objects, pk_parts_t *all,
                             pk_delivery_t **deliveries) {
   pk_rproducer_t *producer = pk_rproducer_get(self);
@@ -91,9 +92,9 @@ static size_t prepare_slice(VALUE self, VALUE messages, long from, bool handles,
   return count;
 }
 
-/* Nothing between here and the end of the slice raises, or runs Ruby. What was read
- * before may be longer by now: reading the next message may have run the eql? of a
- * topic's name, and other threads. So it is measured here. */
+/* Nothing between here and the end of the slice raises, or runs Ruby. Strings
+ * read before may be longer by now: reading the next message may have run the
+ * eql? of a topic's name, and other threads. So sizes are measured here. */
 static void copy_slice(slice_t *slice, const pk_parts_t *all, pk_delivery_t **deliveries, size_t count) {
   size_t bytes = 1;
   char *end;
@@ -113,7 +114,7 @@ static void copy_slice(slice_t *slice, const pk_parts_t *all, pk_delivery_t **de
   }
 }
 
-/* Puts down what wasn't sent. */
+/* Frees messages that weren't sent. */
 static void end_slice(pk_rproducer_t *producer, slice_t *slice, pk_delivery_t **deliveries, size_t prepared) {
   for (size_t i = slice->sent; i < slice->count; i++) {
     if (slice->messages[i].headers) rd_kafka_headers_destroy(slice->messages[i].headers);
@@ -130,9 +131,9 @@ typedef struct {
   pk_delivery_t *deliveries[SLICE_MESSAGES];
 } scratch_t;
 
-/* dispatch_slice(messages, from, handles, accepted) → error number, 0 when all of
- * the slice was accepted. Pushes a Delivery (or true) on `accepted` for each
- * message taken, at most 1,024; the caller goes on from there. */
+/* dispatch_slice(messages, from, handles, accepted) → error number, 0 if all of
+ * the slice was accepted. Adds a Delivery (or true) to `accepted` for each
+ * accepted message, at most 1,024; the caller continues from there. */
 static VALUE producer_dispatch_slice(VALUE self, VALUE messages, VALUE from, VALUE handles, VALUE accepted) {
   pk_rproducer_t *producer = pk_rproducer_get(self);
   long before, first = NUM2LONG(from);

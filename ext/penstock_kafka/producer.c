@@ -1,6 +1,6 @@
-/* Penstock::Native::Producer: how it is opened, and what can be waited for. Any
- * thread may call any method. Messages go in in produce.c and produce_many.c,
- * reports come out in producer_reports.c, the end is in producer_close.c. */
+/* Penstock::Native::Producer: opening it, its state, and its waits. Any thread
+ * may call any method. Messages are accepted in produce.c and produce_many.c,
+ * reports are taken in producer_reports.c, the close is in producer_close.c. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,8 +22,8 @@ static void producer_mark(void *pointer) {
   rb_gc_mark(producer->reporter);
 }
 
-/* A parent's producer is forgotten as it is; one that was left open is ended by
- * the reaper, for ending may take a second and the collector can't wait. */
+/* A parent's producer is left as it is; the reaper ends one that was left open,
+ * since that may take a second and the garbage collector can't wait. */
 static void producer_free(void *pointer) {
   pk_rproducer_t *producer = pointer;
   pk_producer_t *core = producer->core;
@@ -110,12 +110,13 @@ static pk_producer_t *new_core(void) {
   return core;
 }
 
-/* connect(conf, delivery_class, max_payload_bytes, tokens): private, by initialize. */
+/* connect(conf, delivery_class, max_payload_bytes, tokens): private, called by
+ * initialize. */
 static VALUE producer_open(VALUE self, VALUE conf, VALUE delivery_class, VALUE max_payload_bytes, VALUE tokens) {
   pk_rproducer_t *producer = pk_rproducer_get(self);
   open_args args = {.tokens = RTEST(tokens)};
 
-  if (producer->core) rb_raise(rb_eRuntimeError, "the producer is open already");
+  if (producer->core) rb_raise(rb_eRuntimeError, "the producer is already open");
   Check_Type(delivery_class, T_CLASS);
   producer->max_payload_bytes = NUM2SIZET(max_payload_bytes);
   producer->delivery_class = delivery_class;
@@ -146,8 +147,9 @@ static VALUE producer_pid(VALUE self) {
 }
 
 /* -- calls into an open client ----------------------------------------------
- * They leave without the GVL. One that had to have it to leave would keep a close
- * waiting that holds it, as it does when a signal comes just before it lets go. */
+ * They leave without the GVL. If a call needed it to leave, a close that holds
+ * it would wait, as happens when a signal comes just before the GVL is
+ * released. */
 
 typedef struct {
   pk_producer_t *core;
@@ -164,7 +166,8 @@ static void *flush_safe(void *pointer) {
   return pointer;
 }
 
-/* flush(timeout_ms) → whether everything was reported; nil waits for ever. */
+/* flush(timeout_ms) → whether everything was reported; nil waits without a
+ * limit. */
 static VALUE producer_flush(VALUE self, VALUE timeout_ms) {
   call_args args = {.core = core_of(self), .deadline_ms = pk_deadline(NIL_P(timeout_ms) ? -1 : NUM2LL(timeout_ms))};
 
@@ -184,7 +187,7 @@ static void *purge_safe(void *pointer) {
   return pointer;
 }
 
-/* purge: everything queued or in flight is reported as purged, soon. */
+/* purge: everything queued or in flight will be reported as purged. */
 static VALUE producer_purge(VALUE self) {
   call_args args = {.core = core_of(self)};
 
@@ -194,7 +197,8 @@ static VALUE producer_purge(VALUE self) {
   return Qnil;
 }
 
-/* sync_wait(delivery, timeout_ms): Delivery#await, and what is queued leaves at once. */
+/* sync_wait(delivery, timeout_ms): like Delivery#await, but queued messages are
+ * sent at once. */
 static VALUE producer_sync_wait(VALUE self, VALUE delivery, VALUE timeout_ms) {
   return pk_delivery_await(delivery, timeout_ms, true);
 }
@@ -220,7 +224,7 @@ static void room_unblock(void *pointer) {
   pk_producer_interrupt_room(args->core, &args->interrupted);
 }
 
-/* ticket: taken before trying, given to wait_for_room when the queue was full. */
+/* ticket: taken before trying, passed to wait_for_room if the queue was full. */
 static VALUE producer_ticket(VALUE self) {
   pk_rproducer_check(pk_rproducer_get(self));
   return ULL2NUM(pk_producer_ticket(core_of(self)));
@@ -239,7 +243,7 @@ static VALUE producer_wait_for_room(VALUE self, VALUE ticket, VALUE timeout_ms) 
   return args.room ? Qtrue : Qfalse;
 }
 
-/* queue_size: messages queued, in flight, or with a report not yet served. */
+/* queue_size: messages queued, in flight, or with a report not yet processed. */
 static VALUE producer_queue_size(VALUE self) {
   pk_rproducer_check(pk_rproducer_get(self));
   return ULL2NUM(pk_producer_pending(core_of(self)));
@@ -252,7 +256,7 @@ static VALUE producer_counts(VALUE self) {
   return rb_assoc_new(ULL2NUM(atomic_load(&core->delivered)), ULL2NUM(atomic_load(&core->failed)));
 }
 
-/* accepted → how many messages it took since it was opened. */
+/* accepted → number of messages accepted since it was opened. */
 static VALUE producer_accepted(VALUE self) {
   return ULL2NUM(atomic_load(&core_of(self)->accepted));
 }
@@ -293,8 +297,8 @@ static void *partitions_safe(void *pointer) {
   return pointer;
 }
 
-/* query_partitions(topic, timeout_ms) → how many partitions it has, asked of the
- * cluster. Not interruptible: Ruby asks on a thread of its own. */
+/* query_partitions(topic, timeout_ms) → the number of partitions, queried from
+ * the cluster. Not interruptible: Ruby calls it on a thread of its own. */
 static VALUE producer_query_partitions(VALUE self, VALUE topic, VALUE timeout_ms) {
   partitions_args args = {.core = core_of(self), .timeout_ms = NUM2INT(timeout_ms)};
 
@@ -319,7 +323,7 @@ static VALUE producer_fatal_error(VALUE self) {
   return err ? rb_assoc_new(INT2NUM(err), pk_utf8(message)) : Qnil;
 }
 
-/* inject_fatal_error(number, reason): for tests of what a fatal error does. */
+/* inject_fatal_error(number, reason): for tests of fatal errors. */
 static VALUE producer_inject_fatal_error(VALUE self, VALUE number, VALUE reason) {
   pk_producer_t *core = core_of(self);
   int err = NUM2INT(number);

@@ -1,11 +1,12 @@
-/* Penstock::Native::Producer, its end: flushed as long as the deadline allows,
- * purged, every delivery resolved, destroyed. Safe to call twice, from several
- * threads, from at_exit and from a thread a signal handler started; in a fork's
+/* Penstock::Native::Producer, the close: flushed until the deadline, purged,
+ * every delivery resolved, destroyed. Safe to call twice, from several threads,
+ * from at_exit and from a thread that a signal handler started; in a forked
  * child it does nothing. */
 #include "nogvl.h"
 #include "producing.h"
 
-/* For what the collector finds open: ending takes time, which it doesn't have. */
+/* For producers found open during garbage collection, which has no time to end
+ * them. */
 static void reap(void *pointer) {
   pk_producer_t *producer = pointer;
 
@@ -39,8 +40,8 @@ static void *flush_slice_safe(void *pointer) {
   return pointer;
 }
 
-/* Interruptible between slices: whoever can't wait any longer interrupts, and the
- * rest of the close is done all the same. */
+/* Interruptible between slices: the caller stops waiting, and the rest of the
+ * close is still done. */
 static VALUE close_flush(VALUE pointer) {
   close_args *args = (close_args *)pointer;
 
@@ -96,8 +97,8 @@ static VALUE drain_here(VALUE pointer) {
   return Qnil;
 }
 
-/* Calls end by themselves, so an interrupt waits for that: who is interrupted takes
- * the producer for closed all the same, and nobody would come back to end it. */
+/* Calls end by themselves, so an interrupt waits for that: an interrupted
+ * caller considers the producer closed, and no other call would end it. */
 static void finish_here(close_args *args) {
   int interrupted = 0, state;
 
@@ -109,9 +110,10 @@ static void finish_here(close_args *args) {
   if (interrupted) rb_jump_tag(interrupted);
 }
 
-/* Calls are still inside at the deadline: a thread of its own waits for them. It
- * owns the core too, which Ruby's object may be collected before. Where there are no
- * threads any more this one waits, or nobody would ever resolve the deliveries. */
+/* Calls are still inside at the deadline: a thread of its own waits for them.
+ * It also owns the core, since Ruby's object may be collected first. If no
+ * thread can be created this one waits, or the deliveries would never be
+ * resolved. */
 static void finish_late(close_args *args) {
   pk_producer_t *core = args->core;
 
@@ -137,8 +139,9 @@ static void await_other_close(close_args *args) {
   }
 }
 
-/* close(timeout_ms) → the number of deliveries whose outcome stays unknown. Safe to
- * call twice, from several threads, and in a fork's child, where it does nothing. */
+/* close(timeout_ms) → the number of deliveries whose outcome stays unknown.
+ * Safe to call twice, from several threads, and in a forked child, where it
+ * does nothing. */
 static VALUE producer_close(VALUE self, VALUE timeout_ms) {
   pk_producer_t *core = pk_rproducer_get(self)->core;
   close_args args = {.core = core, .deadline_ms = pk_deadline(NIL_P(timeout_ms) ? -1 : NUM2LL(timeout_ms))};
@@ -159,8 +162,8 @@ static VALUE producer_close(VALUE self, VALUE timeout_ms) {
   return INT2NUM(args.result);
 }
 
-/* close_idle → whether it is closed now: only where nothing is queued, in flight or
- * under way in another thread. The look and the refusal are one step. */
+/* close_idle → whether it is closed now: only if nothing is queued, in flight
+ * or in progress in another thread. The check and the refusal are one step. */
 static VALUE producer_close_idle(VALUE self) {
   pk_producer_t *core = pk_rproducer_get(self)->core;
   close_args args = {.core = core};
@@ -170,7 +173,7 @@ static VALUE producer_close_idle(VALUE self) {
   return Qtrue;
 }
 
-/* discard!: forgets it, as a fork's child does with its parent's. */
+/* discard!: drops it, as a forked child does with its parent's. */
 static VALUE producer_discard(VALUE self) {
   pk_producer_t *core = pk_rproducer_get(self)->core;
 

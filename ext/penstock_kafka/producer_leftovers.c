@@ -1,4 +1,5 @@
-/* Penstock::Native::Producer, the part that tells what a close could not deliver. */
+/* Penstock::Native::Producer, the part that reports messages that a close could
+ * not deliver. */
 #include <string.h>
 
 #include "producing.h"
@@ -10,7 +11,8 @@ static pk_leftovers_t *leftovers_of(VALUE self) {
   return &producer->core->leftovers;
 }
 
-/* count_undelivered(keep): from here on what fails is counted, and kept with true. */
+/* count_undelivered(keep): from here on failed messages are counted, and kept
+ * with true. */
 static VALUE producer_count_undelivered(VALUE self, VALUE keep) {
   pk_rproducer_check(pk_rproducer_get(self));
   pk_leftovers_begin(leftovers_of(self), RTEST(keep));
@@ -34,7 +36,7 @@ static VALUE bytes(const void *data, size_t size) {
   return data ? rb_str_new(data, (long)size) : Qnil;
 }
 
-/* Of a name that is there several times the values are an Array. */
+/* If a name occurs several times, its values are an Array. */
 static void add_header(VALUE hash, VALUE name, VALUE value) {
   VALUE before = rb_hash_lookup2(hash, name, Qundef);
 
@@ -69,7 +71,7 @@ static VALUE leftover_array(VALUE pointer) {
                               pk_persisted_symbol(leftover->persisted));
 }
 
-/* take_undelivered → nil, or the oldest of those kept: [topic, payload, key,
+/* take_undelivered → nil, or the oldest one kept: [topic, payload, key,
  * partition, timestamp_ms, headers, number, persisted]. */
 static VALUE producer_take_undelivered(VALUE self) {
   pk_leftovers_t *leftovers = leftovers_of(self);

@@ -1,5 +1,5 @@
-/* Penstock::Native::Producer, the part that hands delivery reports and notices to
- * one Ruby thread, the reporter. */
+/* Penstock::Native::Producer, the part that passes delivery reports and notices
+ * to one Ruby thread, the reporter. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,7 +14,8 @@ static pk_producer_t *core_of(pk_rproducer_t *producer) {
   return producer->core;
 }
 
-/* want(mask): what the event thread keeps from now on; the WANT_ constants. */
+/* want(mask): the kinds of reports that the event thread keeps from now on; the
+ * WANT_ constants. */
 static VALUE producer_want(VALUE self, VALUE mask) {
   atomic_store(&core_of(pk_rproducer_get(self))->reports.wants, NUM2INT(mask));
   return mask;
@@ -61,8 +62,8 @@ static void wait_unblock(void *pointer) {
   pk_reports_interrupt(args->reports, &args->interrupted);
 }
 
-/* wait_for_reports(timeout_ms) → false once closed and empty: there will be none.
- * nil waits for ever. */
+/* wait_for_reports(timeout_ms) → false once closed and empty: no more will
+ * come. nil waits without a limit. */
 static VALUE producer_wait_for_reports(VALUE self, VALUE timeout_ms) {
   pk_producer_t *core = core_of(pk_rproducer_get(self));
   wait_args args = {&core->reports, pk_deadline(NIL_P(timeout_ms) ? -1 : NUM2LL(timeout_ms)), false};
@@ -74,8 +75,8 @@ static VALUE producer_wait_for_reports(VALUE self, VALUE timeout_ms) {
 }
 
 /* take_reports(max) → [[label, number, topic, partition, offset, timestamp_ms,
- * persisted], …], at most 256, oldest first. The caller is the reporter from now
- * on: it may produce although reports wait. */
+ * persisted], …], at most 256, oldest first. The caller is the reporter from
+ * now on: it may produce while reports wait. */
 static VALUE producer_take_reports(VALUE self, VALUE max) {
   pk_rproducer_t *producer = pk_rproducer_get(self);
   pk_producer_t *core = core_of(producer);
@@ -112,7 +113,7 @@ static VALUE notice_array(VALUE pointer) {
 /* poll_event → nil, or the oldest of
  *   [:error, number, name, message, fatal]  [:stats, json]
  *   [:token_refresh, oauth_config]          [:log, level, facility, message]
- * and before them [:forgotten, count] of errors that nobody took in time. */
+ * and before them [:forgotten, count] of errors that weren't taken in time. */
 static VALUE producer_poll_event(VALUE self) {
   pk_producer_t *core = core_of(pk_rproducer_get(self));
   pk_notice_t *notice;

@@ -1,7 +1,8 @@
-/* Penstock::Native::Producer: transactions. One call at a time; each waits without
- * the GVL and can be interrupted. A call that was interrupted goes on: the same
- * method called again waits for its end and answers it, every other one waits for
- * its end first. So nothing is ever begun beside a commit whose end isn't known. */
+/* Penstock::Native::Producer: transactions. One call at a time; each waits
+ * without the GVL and can be interrupted. An interrupted call continues: the
+ * same method called again waits for its end and returns its result, every
+ * other one waits for its end first. So nothing begins while the end of a
+ * commit is unknown. */
 #include "core/transaction.h"
 #include "group_metadata.h"
 #include "nogvl.h"
@@ -19,12 +20,12 @@ static void *wait_safe(void *pointer) {
   return pointer;
 }
 
-/* May run in a signal handler, right on top of wait_safe. */
+/* May run in a signal handler that interrupts wait_safe. */
 static void wait_unblock(void *pointer) {
   pk_txn_wait_interrupt(pointer);
 }
 
-/* Not pk_without_gvl_async: an interrupt that comes first has its turn in the
+/* Not pk_without_gvl_async: an interrupt that comes first is handled in the
  * caller's loop, where nothing is open. */
 static void wait_crossing(pk_txn_call_t *call) {
   pk_txn_wait_t wait;
@@ -49,7 +50,7 @@ static VALUE wait_end(VALUE pointer) {
   return Qnil;
 }
 
-/* Waits for the call under way. Who is interrupted leaves it where it is. */
+/* Waits for the call in progress. An interrupted caller leaves it running. */
 static void await_call(pk_rproducer_t *producer) {
   awaiting_t awaiting = {producer, producer->txn};
 
@@ -57,7 +58,7 @@ static void await_call(pk_rproducer_t *producer) {
   rb_ensure(wait_body, (VALUE)&awaiting, wait_end, (VALUE)&awaiting);
 }
 
-/* The answer of the call that has ended, which is forgotten. */
+/* The result of the call that has ended; the call is removed. */
 static rd_kafka_error_t *take_answer(pk_rproducer_t *producer) {
   pk_txn_call_t *call = producer->txn;
   rd_kafka_error_t *error = call->error;
@@ -79,11 +80,11 @@ static pk_rproducer_t *enter(VALUE self) {
   pk_rproducer_t *producer = pk_rproducer_get(self);
 
   pk_rproducer_check(producer);
-  if (producer->txn_awaited) pk_raise(RD_KAFKA_RESP_ERR__CONFLICT, "another thread is in a call about the transaction");
+  if (producer->txn_awaited) pk_raise(RD_KAFKA_RESP_ERR__CONFLICT, "another thread is in a transaction call");
   return producer;
 }
 
-/* Takes the asker's reference. */
+/* Takes over the caller's reference. */
 static void start(pk_rproducer_t *producer, pk_txn_call_t *call) {
   pk_handle_t *handle = &producer->core->handle;
   int result = pk_txn_call_start(call);
@@ -94,7 +95,7 @@ static void start(pk_rproducer_t *producer, pk_txn_call_t *call) {
   }
   pk_txn_call_unref(call);
   if (result == PK_E_FORKED || result == PK_E_CLOSED) pk_raise_entry(handle, WHAT, result);
-  rb_syserr_fail(result, "a thread of the driver");
+  rb_syserr_fail(result, "can't create a thread of the driver");
 }
 
 static VALUE finish(pk_rproducer_t *producer) {
@@ -109,7 +110,7 @@ static int timeout_of(VALUE timeout_ms) {
   return NIL_P(timeout_ms) ? -1 : NUM2INT(timeout_ms);
 }
 
-/* Begins the call, or resumes the one of its kind that was interrupted. */
+/* Begins the call, or resumes the interrupted one of its kind. */
 static VALUE perform(VALUE self, pk_txn_kind_t kind, VALUE timeout_ms) {
   pk_rproducer_t *producer = enter(self);
   int timeout = timeout_of(timeout_ms);
@@ -119,8 +120,8 @@ static VALUE perform(VALUE self, pk_txn_kind_t kind, VALUE timeout_ms) {
   return finish(producer);
 }
 
-/* init_transactions(timeout_ms): fences who had the same transactional id, and
- * ends what it left open. Before any other. */
+/* init_transactions(timeout_ms): fences earlier producers with the same
+ * transactional id, and ends their open transactions. Before any other call. */
 static VALUE producer_init_transactions(VALUE self, VALUE timeout_ms) {
   return perform(self, PK_TXN_INIT, timeout_ms);
 }
@@ -130,13 +131,13 @@ static VALUE producer_commit_transaction(VALUE self, VALUE timeout_ms) {
   return perform(self, PK_TXN_COMMIT, timeout_ms);
 }
 
-/* abort_transaction(timeout_ms): what is queued is reported as purged. */
+/* abort_transaction(timeout_ms): queued messages are reported as purged. */
 static VALUE producer_abort_transaction(VALUE self, VALUE timeout_ms) {
   return perform(self, PK_TXN_ABORT, timeout_ms);
 }
 
 /* send_offsets_to_transaction([[topic, partition, offset, metadata, epoch], …],
- * group, timeout_ms). Answers when the group's coordinator has them. */
+ * group, timeout_ms). Returns when the group's coordinator has them. */
 static VALUE producer_send_offsets(VALUE self, VALUE offsets, VALUE group, VALUE timeout_ms) {
   pk_rproducer_t *producer = enter(self);
   int timeout = timeout_of(timeout_ms);
@@ -165,7 +166,7 @@ static void *begin_safe(void *pointer) {
   return pointer;
 }
 
-/* begin_transaction: asks no broker. */
+/* begin_transaction: sends no request. */
 static VALUE producer_begin_transaction(VALUE self) {
   pk_rproducer_t *producer = enter(self);
   begin_args args = {.core = producer->core};
@@ -178,8 +179,8 @@ static VALUE producer_begin_transaction(VALUE self) {
   return Qnil;
 }
 
-/* transaction_call → :init, :offsets, :commit or :abort while a call is under way,
- * or has ended behind the back of who was interrupted; else nil. */
+/* transaction_call → :init, :offsets, :commit or :abort while a call is in
+ * progress, or has ended after its caller was interrupted; else nil. */
 static VALUE producer_transaction_call(VALUE self) {
   static const char *const names[] = {"init", "offsets", "commit", "abort"};
   pk_rproducer_t *producer = pk_rproducer_get(self);

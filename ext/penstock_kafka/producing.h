@@ -6,7 +6,7 @@
 #include "core/producer.h"
 #include "core/transaction.h"
 
-/* What the files behind Penstock::Native::Producer and ::Delivery share. */
+/* Shared by the files of Penstock::Native::Producer and ::Delivery. */
 
 typedef struct pk_rproducer {
   pk_producer_t *core;  /* NULL until open */
@@ -17,13 +17,13 @@ typedef struct pk_rproducer {
   uint64_t last_label;
   size_t max_payload_bytes;
   VALUE reporter; /* the thread that takes the reports, or nil */
-  pk_txn_call_t *txn; /* the call about a transaction that is under way, or whose asker was interrupted */
-  bool txn_awaited;   /* somebody waits for it */
+  pk_txn_call_t *txn; /* the transaction call in progress, or whose caller was interrupted */
+  bool txn_awaited;   /* a thread waits for it */
 } pk_rproducer_t;
 
 pk_rproducer_t *pk_rproducer_get(VALUE self);
 
-/* Whether the producer takes messages: open, and not inherited through fork. */
+/* Whether the producer accepts messages: open, and not inherited through fork. */
 static inline bool pk_rproducer_usable(const pk_rproducer_t *producer) {
   return producer->core && atomic_load_explicit(&producer->core->accepting, memory_order_relaxed) &&
          producer->core->generation == pk_fork_generation();
@@ -32,17 +32,17 @@ static inline bool pk_rproducer_usable(const pk_rproducer_t *producer) {
 /* Raises ForkedHandleError or HandleClosedError unless it is usable. */
 void pk_rproducer_check(const pk_rproducer_t *producer);
 
-/* Takes the label out of the producer's keeping; nil for number 0. */
+/* Removes the label from the producer and returns it; nil for number 0. */
 VALUE pk_label_take(pk_rproducer_t *producer, uint64_t number);
 
-/* A new pending delivery; *core is freed with it at the earliest. */
+/* A new pending delivery; *core is valid at least as long as it. */
 VALUE pk_delivery_new(VALUE producer, pk_topic_t *topic, VALUE label, pk_delivery_t **core);
 
 /* delivery.c: waits interruptibly; `urgent` keeps a flush open meanwhile. */
 VALUE pk_delivery_await(VALUE delivery, VALUE timeout_ms, bool urgent);
 
-/* delivery.c: as await, for a fiber, whose wait has a number. In a fork's child
- * unwatch does nothing, for the parent's locks may be held for ever. */
+/* delivery.c: like await, for a fiber, whose wait has a number. In a forked
+ * child unwatch does nothing, because the parent's locks may be held forever. */
 VALUE pk_delivery_watch_by(VALUE delivery, pk_watched_t *watched, uint64_t number, VALUE timeout_ms, bool urgent);
 void pk_delivery_unwatch_by(VALUE delivery, const pk_watched_t *watched, uint64_t number);
 
@@ -61,42 +61,42 @@ typedef struct {
   int64_t timestamp_ms;
 } pk_parts_t;
 
-/* False when a part is missing, unknown or unfit: Ruby looks closer then. Headers
- * are only seen to be a Hash. Raises nothing, allocates nothing. */
+/* False if a part is missing, unknown or invalid: then Ruby checks it. Headers
+ * are only checked to be a Hash. Never raises or allocates. */
 bool pk_read_message(pk_rproducer_t *producer, VALUE message, pk_parts_t *parts);
 
-/* False when a name or value is no String (values may be nil). *headers is NULL
- * when there are none. Raises nothing. */
+/* False if a name or value isn't a String (values may be nil). *headers is NULL
+ * if there are none. Never raises. */
 bool pk_build_headers(VALUE hash, rd_kafka_headers_t **headers);
 
-/* The Delivery of a message, or true with *delivery NULL when none is wanted. */
+/* The Delivery of a message, or true with *delivery NULL if none is wanted. */
 VALUE pk_parts_delivery(VALUE self, pk_rproducer_t *producer, const pk_parts_t *parts, pk_delivery_t **delivery);
 
-/* Points into the Strings of parts; headers are the caller's to set. */
+/* Points into the Strings of parts; the caller sets the headers. */
 void pk_fill_message(const pk_parts_t *parts, pk_delivery_t *delivery, pk_message_t *message);
 size_t pk_size_of(VALUE string);
 
-/* Whether producing has to wait because too many reports do. The reporter itself
- * may produce: they wait for it. */
+/* Whether producing has to wait because too many reports do. The reporter
+ * itself may produce: they wait for it. */
 bool pk_held_back(pk_rproducer_t *producer);
 
 void Init_pk_produce(VALUE cProducer);
 void Init_pk_produce_many(VALUE cProducer);
 
-/* producer_close.c: the end of a producer. */
+/* producer_close.c: ends a producer. */
 void pk_rproducer_reap(pk_producer_t *core);
 void Init_pk_producer_close(VALUE cProducer);
 
 /* producer_transactions.c */
 void Init_pk_producer_transactions(VALUE cProducer);
 
-/* producer_leftovers.c: what a close could not deliver. */
+/* producer_leftovers.c: messages that a close could not deliver. */
 void Init_pk_producer_leftovers(VALUE cProducer);
 
-/* watched.c: closes the descriptors of a fork's parent. With the GVL. */
+/* watched.c: closes the descriptors of a forked child's parent. With the GVL. */
 void pk_watched_forked(void);
 
-/* producer_reports.c: the methods that hand out reports and notices. */
+/* producer_reports.c: the methods that return reports and notices. */
 void Init_pk_producer_reports(VALUE cProducer);
 
 #endif

@@ -5,13 +5,13 @@ require "fileutils"
 require "yaml"
 require_relative "tarball"
 
-# Patches librdkafka's source (see Tarball) and builds a static library, once a combination of source, patches and flags:
-# the result is kept under ports/ and found again by the next build.
+# Patches librdkafka's source (see Tarball) and builds a static library, once per combination of source, patches and flags: the
+# result is kept under ports/ and reused by the next build.
 class Recipe
   PIN = YAML.safe_load_file(File.join(__dir__, "librdkafka.yml"))
   PATCHES = Dir[File.join(__dir__, "patches/*.patch")].sort
   ROOT = File.expand_path("../..", __dir__)
-  # Not the working directory: builds in several folders share one library.
+  # Independent of the working directory: builds in several folders share one library.
   PORTS = ENV.fetch("PENSTOCK_PORTS", File.join(ROOT, "ports"))
 
   class Error < StandardError; end
@@ -25,13 +25,13 @@ class Recipe
   def library
     FileUtils.mkdir_p(PORTS)
     File.open(File.join(PORTS, ".lock"), File::RDWR | File::CREAT) do |lock|
-      lock.flock(File::LOCK_EX) # another build of ours may be making the very same library
+      lock.flock(File::LOCK_EX) # another build may be creating the same library
       cook unless File.exist?(File.join(folder, "lib/librdkafka.a"))
     end
     folder
   end
 
-  # What librdkafka's configure found: the libraries to link with, and the features that are in.
+  # Results of librdkafka's configure: the libraries to link, and the enabled features.
   def libs
     File.read(File.join(folder, "libs")).strip
   end
@@ -63,20 +63,20 @@ class Recipe
     portile.configure_options = configure_arguments
     portile.cook
     keep(portile.source)
-    FileUtils.rm_rf(portile.source) # 40 MB that an installed gem would carry for ever
+    FileUtils.rm_rf(portile.source) # 40 MB that an installed gem would keep otherwise
   end
 
-  # Loaded only when something has to be built: a build that finds its library needs nothing but mkmf.
+  # Loaded only if something has to be built: a build that finds its library needs nothing but mkmf.
   def load_portile
     require "mini_portile2"
     require_relative "portile"
     Portile.new("librdkafka", PIN["version"], PORTS)
   rescue LoadError => error
-    raise Error, "librdkafka has to be built for that, and the gem mini_portile2 isn't here: run bin/setup, " \
+    raise Error, "building librdkafka needs the gem mini_portile2, which isn't installed: run bin/setup, " \
                  "or compile with `bundle exec` (#{error.message})"
   end
 
-  # The folder appears whole or not at all.
+  # The folder appears complete or not at all.
   def keep(source)
     staging = "#{folder}.#{Process.pid}"
     FileUtils.mkdir_p([File.join(staging, "include/librdkafka"), File.join(staging, "lib")])

@@ -6,8 +6,8 @@ require "open-uri"
 require "rubygems/package"
 require "tmpdir"
 
-# Where librdkafka's source comes from: a ladder of places, of which the first that yields the file wins. The pinned
-# SHA-256 decides whether it may be used; a file with another one stops the build, and the next place isn't tried.
+# Finds librdkafka's source: tries several places in order and takes the first one that has the file. The pinned SHA-256
+# decides whether the file may be used; a wrong checksum stops the build without trying the next place.
 class Tarball
   VARIABLE = "PENSTOCK_LIBRDKAFKA_TARBALL"
   PLACES = {upstream_release: "upstream release", rubygem: "gem"}.freeze
@@ -15,7 +15,7 @@ class Tarball
   class Error < StandardError; end
 
   # @param pin [Hash] librdkafka.yml
-  # @param folder [String] where a fetched file is kept
+  # @param folder [String] where a downloaded file is kept
   def initialize(pin, folder:, env: ENV)
     @pin = pin
     @folder = folder
@@ -23,7 +23,7 @@ class Tarball
   end
 
   # @return [String] a file that is the pinned one
-  # @raise [Error] there is none; the message says what to do
+  # @raise [Error] there is none; the message explains what to do
   def path
     return verified(File.expand_path(@given), "given by #{VARIABLE}", "Set #{VARIABLE} to another file") unless @given.empty?
 
@@ -42,7 +42,7 @@ class Tarball
     PLACES.each do |place, name|
       return verified(send(place, dir), "from the #{name}", "Build again")
     rescue Error
-      raise # it arrived, and is not what it should be
+      raise # it was downloaded, but its checksum is wrong
     rescue => error
       failures << "  #{name}: #{error.message.strip.gsub("\n", "\n    ")}"
     end
@@ -62,7 +62,7 @@ class Tarball
     command = [Gem.ruby, "-S", "gem", "fetch", gem["name"], "-v", gem["version"], "--platform", "ruby"]
     output = Dir.chdir(dir) { IO.popen(command, err: %i[child out], &:read) }
     package = File.join(dir, "#{gem["name"]}-#{gem["version"]}.gem")
-    raise IOError, output.strip unless File.exist?(package) # its exit code is 0 when nothing came, too
+    raise IOError, output.strip unless File.exist?(package) # its exit code is also 0 if nothing was downloaded
 
     Gem::Package.new(package).extract_files(dir, gem["file"])
     File.join(dir, gem["file"])

@@ -1,5 +1,5 @@
-/* OAuth tokens: read from Ruby once, handed to a client with nothing of Ruby's in
- * between. With the GVL: librdkafka copies them. */
+/* OAuth tokens: read from Ruby once, then passed to a client without running
+ * Ruby in between. With the GVL: librdkafka copies them. */
 #include "token.h"
 
 /* A name or a value may be a Symbol or a number. */

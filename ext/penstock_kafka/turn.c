@@ -12,7 +12,7 @@
 
 #define EXPECTED_NS 5000000
 
-/* Others have a tenth of the time, and what they left of the last 200 ms. */
+/* Others get a tenth of the time, and what they left of the last 200 ms. */
 #define SHARE 10
 #define SAVED_NS 200000000
 
@@ -41,7 +41,7 @@ void pk_turn_expect(void) {
   atomic_fetch_or(&pk_turns_wanted, EXPECTED);
 }
 
-/* Somebody may be expected anew at the same moment. */
+/* Another thread may be expected again at the same moment. */
 static void expect_nobody(int64_t begun_ns) {
   atomic_fetch_and(&pk_turns_wanted, ~EXPECTED);
   if (atomic_load(&expected_until_ns) >= begun_ns) atomic_fetch_or(&pk_turns_wanted, EXPECTED);
@@ -52,12 +52,12 @@ void pk_turn_give_way(void) {
 
   if (begun_ns > atomic_load(&expected_until_ns)) expect_nobody(begun_ns);
   if (begun_ns < rest_until_ns) return;
-  rb_thread_schedule(); /* what it raises leaves the time unpaid, which hurts nobody */
+  rb_thread_schedule(); /* if it raises, the time isn't counted, which does no harm */
   if (rest_until_ns < begun_ns - SAVED_NS) rest_until_ns = begun_ns - SAVED_NS;
   rest_until_ns += SHARE * (now_ns() - begun_ns);
 }
 
-/* The threads that wanted it are not in the child. */
+/* The threads that wanted it don't exist in the child. */
 static void forked(void) {
   atomic_store(&pk_turns_wanted, 0);
 }

@@ -3,31 +3,31 @@
 
 #include <stdatomic.h>
 
-/* Whose delivery was resolved, and who therefore wants Ruby's lock, comes to its
- * turn although another thread floods. Without this the flooding thread keeps the
- * lock for its whole quantum of 100 ms, again and again: a synchronous caller beside
- * it got a few messages a second.
+/* Gives Ruby's lock to a thread whose delivery was resolved while another
+ * thread dispatches without pause. Without this the dispatching thread keeps
+ * the lock for its whole quantum of 100 ms, again and again: a synchronous
+ * caller in the same process got a few messages a second.
  *
- *   nobody wants it     dispatch costs one relaxed load more
- *   somebody wants it   said without the GVL, when the wait is over and before the
- *                       lock is taken; taken back with the GVL held. Ruby raises
+ *   nobody wants it     dispatch costs one more relaxed load
+ *   a thread wants it   set without the GVL, when the wait has ended and before the
+ *                       lock is taken; cleared with the GVL held. Ruby raises
  *                       nothing between the two
- *   expected            the time in which a fiber is to come on that was just told:
- *                       its thread sleeps in its scheduler's wait, of whose end we
- *                       don't hear
+ *   expected            the time in which a fiber that was just woken should continue:
+ *                       its thread sleeps in its scheduler's wait, whose end isn't
+ *                       visible here
  *
- * Who dispatches gives way at the very beginning, before it has looked at anything:
- * what runs meanwhile may close the producer, and what interrupts (Thread#raise, a
- * signal) is raised right there, while nothing is sent. It gives way for a tenth of
- * the time at most: threads that only compute are in the same queue for the lock,
- * and would take the turns of those who produce. */
+ * The dispatching thread gives way at the very beginning, before it has read
+ * anything: code that runs meanwhile may close the producer, and an interrupt
+ * (Thread#raise, a signal) is raised right there, while nothing is sent. It
+ * gives way for a tenth of the time at most: threads that only compute wait for
+ * the same lock, and would take the turns of those that produce. */
 
 extern _Atomic unsigned pk_turns_wanted;
 
-/* Without the GVL: the wait is over, the lock is what comes next. */
+/* Without the GVL: the wait has ended, taking the lock is next. */
 void pk_turn_want(void);
 
-/* With the GVL held, once for each of the above. */
+/* With the GVL held, once for each pk_turn_want. */
 void pk_turn_taken(void);
 
 /* Any thread, with the GVL or without. */

@@ -1,6 +1,6 @@
-/* Penstock::Native::Watched: which of the deliveries that fibers of one thread wait
- * for are resolved, or not within their time. Used by that thread; its descriptor is
- * for the thread's scheduler. */
+/* Penstock::Native::Watched: lists which of the deliveries that fibers of one
+ * thread wait for are resolved, or have timed out. Used by that thread; its
+ * descriptor is for the thread's scheduler. */
 #include <errno.h>
 
 #include "core/watched.h"
@@ -9,10 +9,10 @@
 
 #define NUMBERS_AT_ONCE 512
 
-/* All of the process, so that a fork's child finds their descriptors; guarded by
- * the GVL. */
+/* All objects of the process, so that a forked child finds their descriptors;
+ * guarded by the GVL. */
 typedef struct watched_object {
-  pk_watched_t *core; /* NULL until it is set up */
+  pk_watched_t *core; /* NULL until it is initialized */
   unsigned generation;
   struct watched_object *prev, *next;
 } watched_object_t;
@@ -36,8 +36,8 @@ static bool inherited(const watched_object_t *object) {
   return object->generation != pk_fork_generation();
 }
 
-/* In a fork's child a lock may be held by a thread that isn't there: what was the
- * parent's is left as it is, but for the descriptor. */
+/* In a forked child a lock may be held by a thread that doesn't exist there:
+ * leaves the parent's memory as it is, and only closes the descriptor. */
 static void let_go(watched_object_t *object) {
   if (!object->core) return;
   strike(object);
@@ -74,7 +74,7 @@ static pk_watched_t *usable(VALUE self) {
   watched_object_t *object = object_of(self);
 
   if (!object->core) pk_raise_closed("list of watched deliveries");
-  if (inherited(object)) rb_raise(rb_path2class("Penstock::ForkedHandleError"), "what another process watches");
+  if (inherited(object)) rb_raise(rb_path2class("Penstock::ForkedHandleError"), "these deliveries are watched by another process");
   return object->core;
 }
 
@@ -82,27 +82,26 @@ static VALUE watched_initialize(VALUE self) {
   watched_object_t *object = object_of(self);
 
   if (object->core) return self;
-  if (!(object->core = pk_watched_new(pk_turn_expect))) rb_sys_fail("a descriptor for fibers that wait");
+  if (!(object->core = pk_watched_new(pk_turn_expect))) rb_sys_fail("can't create a descriptor for waiting fibers");
   object->generation = pk_fork_generation();
   enlist(object);
   return self;
 }
 
-/* fd → descriptor that is readable when take has something to answer. It is this
- * object's: nobody else may read from it or close it. */
+/* fd → descriptor that is readable if take has something to return. It belongs
+ * to this object: other code may not read from it or close it. */
 static VALUE watched_fd(VALUE self) {
   return INT2NUM(pk_watched_fd(usable(self)));
 }
 
-/* close: nobody takes numbers any more. The descriptor goes with the last wait that
- * may still put one in. */
+/* close: numbers aren't taken any more. The descriptor is closed with the last
+ * wait that may still add one. */
 static VALUE watched_close(VALUE self) {
   let_go(object_of(self));
   return Qnil;
 }
 
-/* take(numbers) → numbers, to which those are added that were told since. Never
- * waits. */
+/* take(numbers) → numbers, with those added that have come since. Never blocks. */
 static VALUE watched_take(VALUE self, VALUE numbers) {
   pk_watched_t *core = usable(self);
   uint64_t told[NUMBERS_AT_ONCE];
@@ -115,9 +114,9 @@ static VALUE watched_take(VALUE self, VALUE numbers) {
   return numbers;
 }
 
-/* watch(delivery, number, timeout_ms, urgent) → false when there is nothing to
- * wait for. The number comes out of take, once, when the delivery is resolved or
- * the time is over, unless unwatch is first. nil waits for ever. */
+/* watch(delivery, number, timeout_ms, urgent) → false if there is nothing to
+ * wait for. take returns the number once, when the delivery is resolved or the
+ * timeout has passed, unless unwatch comes first. nil waits without a limit. */
 static VALUE watched_watch(VALUE self, VALUE delivery, VALUE number, VALUE timeout_ms, VALUE urgent) {
   return pk_delivery_watch_by(delivery, usable(self), NUM2ULL(number), timeout_ms, RTEST(urgent));
 }

@@ -7,23 +7,23 @@ require_relative "admin/offsets"
 require_relative "admin/groups"
 
 module Penstock
-  # Administers a cluster: topics, offsets, groups. Each command does one thing, waits until it is done *and visible*, and
-  # raises Kafka's error.
+  # Runs administration commands on a cluster: topics, offsets, groups. Each does one thing, waits until it is done *and
+  # visible*, and raises Kafka's error.
   #
   #     Penstock::Admin.create_topic("orders", partitions: 6, replication_factor: 3)
   #
   #     Penstock::Admin.open("bootstrap.servers": "other:9092") { |admin| admin.topics }
   #
-  # An object connects with its first call and stays connected until {#close}; any thread may use it. The same commands called
-  # on the class connect to the application's cluster, for that one call. It neither joins groups nor commits offsets, and
-  # reading a topic never creates it. With an embedded broker it supports what that broker supports.
+  # An instance connects on its first call and stays connected until {#close}; any thread may use it. The same commands called
+  # on the class connect to the application's cluster, for that one call. Admin never joins groups, commits offsets, or creates
+  # topics by requesting their metadata. With an embedded broker, only what that broker supports is available.
   class Admin
     include Compat::Karafka::Admin
 
-    # Default time limit of each call.
+    # Default time limit of a call.
     TIMEOUT_MS = 30_000
 
-    # Options that are passed together with a cluster's properties.
+    # Options that aren't properties of the cluster.
     OPTIONS = %i[timeout_ms token_provider visible_ms pause_ms].freeze
     private_constant :OPTIONS
 
@@ -36,17 +36,17 @@ module Penstock
     class << self
       include Compat::Karafka::Admin
 
-      # The cluster of the class's commands: librdkafka's properties, or an object that returns them when called. The
-      # application sets it.
+      # Where commands called on the class connect: librdkafka's properties, or a callable that returns them. The application
+      # sets it.
       # @api private
       attr_writer :kafka
 
-      # The options of the class's commands, as {#initialize} takes them, or an object that returns them when called. The
-      # application sets it.
+      # Options for these connections, as for {#initialize}, or a callable that returns them. The application sets it.
       # @api private
       attr_writer :options
 
-      # Returns groups and their topics when called with whether to omit inactive ones. The application sets it.
+      # Callable that returns groups and their topics; its argument is whether to leave out inactive ones. The application sets
+      # it.
       # @api private
       attr_writer :routed
 
@@ -66,7 +66,7 @@ module Penstock
       def open(kafka = {}, **options)
         more, bare = options.partition { |name, _value| OPTIONS.include?(name) }.map(&:to_h)
         kafka = kafka.merge(bare)
-        raise ArgumentError, "which cluster? Penstock::Admin.open(\"bootstrap.servers\": \"…\") { |admin| … }" if kafka.empty?
+        raise ArgumentError, "no cluster: use Penstock::Admin.open(\"bootstrap.servers\": \"…\") { |admin| … }" if kafka.empty?
 
         admin = new(kafka: kafka, **more)
         yield admin
@@ -80,11 +80,10 @@ module Penstock
         end
       end
 
-      # Like {Admin#read_lags_with_offsets}; without an argument, all groups and topics of the application's routes, except
-      # patterns.
+      # See {Admin#read_lags_with_offsets}; without groups, those of all topics in the application's routes, except patterns.
       #
       # @param groups [Hash{String=>Array<String>, nil}] with braces or without
-      # @param active_topics_only [Boolean] false: also of topics that aren't consumed
+      # @param active_topics_only [Boolean] false: also topics that aren't consumed
       # @return [Hash{String=>Hash{String=>Hash{Integer=>Hash}}}]
       def read_lags_with_offsets(groups = {}, active_topics_only: true, **bare)
         groups = groups.merge(bare)
@@ -98,15 +97,16 @@ module Penstock
 
       def application_kafka
         kafka = @kafka.respond_to?(:call) ? @kafka.call : @kafka
-        kafka || raise(ConfigurationError, "Penstock::Admin has no cluster to connect to: define an application " \
+        kafka || raise(ConfigurationError, "Penstock::Admin has no cluster: define an application " \
                                            "first, or use Penstock::Admin.open(\"bootstrap.servers\": \"…\")")
       end
     end
 
-    # @param kafka [Hash{Symbol, String => Object}] librdkafka's properties; those only for consumers and producers are ignored
+    # @param kafka [Hash{Symbol, String => Object}] librdkafka's properties; those only for consumers and producers are
+    #   ignored
     # @param timeout_ms [Integer] for each call
-    # @param more [Hash] `token_provider:` [#on_oauthbearer_token_refresh, nil] called once, before the first call;
-    #   `visible_ms:` how long a change may take to become visible; `pause_ms:` between two checks
+    # @param more [Hash] `token_provider:` [#on_oauthbearer_token_refresh, nil] called once, before the first request;
+    #   `visible_ms:` most time for a change to become visible; `pause_ms:` between two checks
     def initialize(kafka:, timeout_ms: TIMEOUT_MS, **more)
       @session = Session.new(kafka, timeout_ms: timeout_ms, **more)
       @topics = Topics.new(@session)
@@ -120,10 +120,10 @@ module Penstock
     # @param partitions [Integer, nil] nil: the broker's default
     # @param replication_factor [Integer, nil] nil: the broker's default
     # @param config [Hash] of the topic (`"retention.ms" => 60_000`)
-    # @param positional [Array] the same three by position
+    # @param positional [Array] the same three as positional arguments
     # @return [void]
     # @raise [KafkaError] `:topic_already_exists`, `:invalid_replication_factor`, `:policy_violation`, …
-    # @raise [WaitTimeoutError] it was created but isn't visible yet
+    # @raise [WaitTimeoutError] the topic was created but isn't visible yet
     def create_topic(name, *positional, partitions: nil, replication_factor: nil, config: {})
       raise ArgumentError, "create_topic takes name, partitions, replication_factor, config" if positional.size > 3
 
@@ -133,15 +133,15 @@ module Penstock
     # Deletes a topic with all its records and returns when it is gone.
     #
     # @raise [KafkaError] `:unknown_topic_or_part`
-    # @raise [WaitTimeoutError] it was deleted but is still visible
+    # @raise [WaitTimeoutError] the topic was deleted but is still visible
     def delete_topic(name)
       @topics.delete(name)
     end
 
-    # Adds partitions and returns when they have leaders. From then on records of a key may go to other partitions.
+    # Adds partitions and returns when they have leaders. From then on, keys may map to other partitions.
     #
-    # @param total [Integer] number of partitions afterwards
-    # @raise [KafkaError] `:invalid_partitions` when it already has that many or more
+    # @param total [Integer] the new number of partitions
+    # @raise [KafkaError] `:invalid_partitions` when the topic already has as many or more
     def create_partitions(name, total)
       @topics.create_partitions(name, total)
     end
@@ -164,7 +164,7 @@ module Penstock
       @topics.cluster
     end
 
-    # First offset and end of partitions.
+    # Returns the first offset and the end offset of partitions.
     #
     # @overload read_watermark_offsets(name, partition)
     #   @return [(Integer, Integer)]
@@ -178,8 +178,8 @@ module Penstock
       @offsets.watermarks(name_or_topics => [partition]).fetch(name_or_topics).fetch(partition)
     end
 
-    # @param topics [Hash{String=>Array<Hash>}] each `partition:` and `offset:` (`:earliest`, `:latest`, `:max_timestamp`, a
-    #   Time or milliseconds); each partition once per call
+    # @param topics [Hash{String=>Array<Hash>}] each `partition:` and `offset:` (`:earliest`, `:latest`, `:max_timestamp`,
+    # a Time or milliseconds); each partition at most once
     # @param isolation_level [:read_committed, :read_uncommitted]
     # @return [Array<Hash>] `topic`, `partition`, `offset` (-1: none), `timestamp`, `leader_epoch`
     def read_partition_offsets(topics, isolation_level: :read_uncommitted)
@@ -193,7 +193,7 @@ module Penstock
     end
 
     # @param group [String]
-    # @param topics [Hash{String=>Array<Integer>}, nil] nil: all that the group has committed
+    # @param topics [Hash{String=>Array<Integer>}, nil] nil: everything that the group has committed
     # @return [Array<Hash>] `topic`, `partition`, `offset` (nil: none), `metadata` (binary), `leader_epoch`
     def read_committed_offsets(group, topics = nil)
       @groups.committed(group, topics)
@@ -206,7 +206,7 @@ module Penstock
       @groups.lags(groups)
     end
 
-    # The lag of a group, one row per partition.
+    # Returns a group's lag, one row per partition.
     #
     # @param group [String]
     # @param topics [Array<String>, nil] nil: the topics with commits
@@ -226,7 +226,7 @@ module Penstock
       @groups.info(group)
     end
 
-    # Disconnects. Calls that wait in other threads raise {HandleClosedError}. May be called twice.
+    # Disconnects. Calls that wait in other threads raise {HandleClosedError}. May be called more than once.
     def close
       @session.close
     end

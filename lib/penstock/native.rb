@@ -3,7 +3,7 @@
 require_relative "errors"
 
 module Penstock
-  # The driver: wraps librdkafka in our own handles. It doesn't depend on routes, units or the user's consumers.
+  # The driver: librdkafka wrapped in Penstock's own handles. Nothing here knows routes, units or the user's consumers.
   #
   # This file loads the extension and what every handle uses (errors, fork); each class is in a file of its own under `native/`,
   # which requires this one.

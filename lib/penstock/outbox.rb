@@ -8,21 +8,20 @@ require_relative "outbox/settings"
 require_relative "outbox/store"
 
 module Penstock
-  # Sends messages if, and only if, a transaction of the application's database commits: {enqueue} writes them to a table,
-  # within that transaction, and a {Relay} sends them from there, in order per key, at least once.
+  # Sends messages if, and only if, a transaction of the application's database commits: {enqueue} writes them into a table,
+  # within that transaction, and a {Relay} sends them from there, at least once, in order per key.
   #
   #     Order.transaction do
   #       order.save!
   #       Penstock::Outbox.enqueue(topic: "orders", key: order.id.to_s, payload: order.to_json)
   #     end
   #
-  # Needs Active Record, with PostgreSQL or SQLite, and the table of `penstock outbox install`. docs/outbox.md describes how it
-  # behaves.
+  # Needs Active Record, with PostgreSQL or SQLite, and the table that `penstock outbox install` creates. See docs/outbox.md.
   module Outbox
     @lock = Mutex.new
 
     class << self
-      # Changes settings for all later calls; a setting that isn't set has its default. Connects to nothing.
+      # Sets all settings; those that the block doesn't set get their defaults. Doesn't connect.
       #
       # @yieldparam config [Settings]
       # @return [void]
@@ -42,25 +41,25 @@ module Penstock
         @settings || @lock.synchronize { @settings ||= Settings.new.finish! }
       end
 
-      # Writes a message to the table, as part of the current transaction.
+      # Inserts a message into the table, as part of the current transaction.
       #
       # @param message [Hash] `topic`, `payload`, `key`, `headers`, `partition`, `partition_key`, `timestamp`: as {Producer}
       #   takes them
       # @return [Integer] id of its row
-      # @raise [MessageInvalidError] lists every problem of the message; nothing was written
+      # @raise [MessageInvalidError] with everything that is wrong with the message; nothing was written
       # @raise [ConfigurationError] the table doesn't exist
       # @raise [ActiveRecord::ActiveRecordError]
       def enqueue(**message) = writer.enqueue([message]).first
 
-      # Writes messages to the table, all or none.
+      # Inserts messages into the table, all or none.
       #
-      # @param messages [Array<Hash>] as {enqueue} takes one
+      # @param messages [Array<Hash>] as for {enqueue}
       # @return [Array<Integer>] ids of their rows, in the order of the messages
       # @raise (see #enqueue)
       def enqueue_many(messages) = writer.enqueue(messages)
 
-      # @yieldreturn [Producer] creates the relay's producer; by default that of the settings
-      # @return [Relay] a new one, not started
+      # @yieldreturn [Producer] the relay's producer; without a block it is created as the settings specify
+      # @return [Relay] a new one, not started yet
       def relay(&make_producer)
         require_relative "outbox/relay"
         make_producer ||= config.producer || method(:own_producer)
@@ -80,14 +79,15 @@ module Penstock
       # @return [Array<Hash{String => Object}>] rows without their payload, the oldest first
       def rows(state, limit: 100) = database.telling { store.list(state.to_s, limit) }
 
-      # Sends rows that are parked or set aside now. A row that was set aside is sent after the later rows of its key that were
-      # sent without it.
+      # Makes parked rows and rows that were set aside due now. A row that was set aside is sent after the later rows of its
+      # key that weren't held.
       #
       # @param ids [Array<Integer>]
       # @return [Integer] how many there were
       def retry(*ids) = store.retry(ids.flatten)
 
-      # Deletes rows that are parked or set aside: their messages are never sent, and the other rows of their key are sent.
+      # Deletes rows that are parked or set aside: their messages are never sent, and later rows of their keys are no longer
+      # held.
       #
       # @param ids [Array<Integer>]
       # @return [Integer] how many there were
@@ -112,15 +112,15 @@ module Penstock
 
       def store = Store.new(database, config, Clock::SYSTEM)
 
-      # The client itself sends no duplicates, and failed deliveries are known soon.
+      # The client doesn't duplicate messages itself, and undeliverable ones fail soon.
       def own_producer
         application = Penstock.app || raise(ConfigurationError.new([Problem.new("outbox: producer", "no application is defined",
-          "Write `class PenstockApp < Penstock::App`, or set config.producer = -> { … } to create a producer")]))
+          "Write `class PenstockApp < Penstock::App`, or configure a producer: config.producer = -> { … }")]))
         application.separate_producer { |own| own.kafka = own.kafka.except(*REPLACED).merge(properties) }
       end
 
-      # Properties that a relay's producer doesn't take from the application: those with values of its own, and those whose
-      # application values an idempotent producer may refuse.
+      # Properties that a relay's producer doesn't take from the application: those for which it sets its own values, and those
+      # whose value in the application may be incompatible with an idempotent producer.
       REPLACED = %i[transactional.id enable.idempotence linger.ms queue.buffering.max.ms message.timeout.ms delivery.timeout.ms
         topic.metadata.propagation.max.ms acks request.required.acks retries message.send.max.retries
         max.in.flight max.in.flight.requests.per.connection queuing.strategy].freeze

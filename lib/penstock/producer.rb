@@ -30,13 +30,13 @@ module Penstock
   #     producer.close
   #
   # One producer is enough for a process: any number of threads may use it. The first call that needs a client opens it, and
-  # starts its threads. So a producer that was only set up may be inherited by forked children, each of which gets a client of
-  # its own; one that was used raises {ForkedHandleError} in a child. It ends with {#close}; messages that are still queued when
-  # a process ends without it are lost.
+  # starts its threads. So forked children may inherit a producer that was only set up, and each gets a client of its own; one
+  # that was used raises {ForkedHandleError} in a child. It ends with {#close}; messages that are still queued when a process
+  # ends without it are lost.
   #
   # A message is a Hash: `topic` (String or Symbol), `payload` (String or nil), and optionally `key`, `partition`,
-  # `partition_key`, `timestamp` (Time or ms), `headers` (values String, nil or Array of them), `label` (any object, returned
-  # with the report), `handle` (false: no handle is needed, which costs less).
+  # `partition_key`, `timestamp` (Time or ms), `headers` (values String, nil or Array of them), `label` (any object,
+  # returned with the report), `handle` (false: no handle is needed, which is faster).
   #
   # There are three outcomes. A call that raises {MessageInvalidError} or, from `*_async`, {ProduceError} has not sent the
   # message. A delivery error is final. A wait that times out means *unknown*: the message may still arrive.
@@ -58,11 +58,11 @@ module Penstock
       setup(&block) if block
     end
 
-    # Configures it, once. Opens no connection.
+    # Sets the producer up, once. Doesn't connect.
     #
     # @yieldparam config [Settings]
     # @return [void]
-    # @raise [ConfigurationError] lists every problem, or it is configured already
+    # @raise [ConfigurationError] with everything that is wrong, or if it is set up already
     def setup
       raise ConfigurationError, "the producer #{id} is configured already: create another one" unless status.initial?
 
@@ -141,7 +141,7 @@ module Penstock
       @connection.use { |_, client| OffThread.call { client.flush(timeout_ms) } }
     end
 
-    # Discards the buffer and all messages that are queued or in flight: those deliveries end with an error.
+    # Discards the buffer and all messages queued or in flight: their deliveries end with an error.
     #
     # @return [void]
     def purge
@@ -156,18 +156,18 @@ module Penstock
     # -- transactions: messages, and offsets, that become visible together or not at all --
 
     # Runs the block in a transaction and commits it at the end of the block. One transaction runs at a time: other threads and
-    # fibers wait for their turn, also those that only produce. A block inside another's block belongs to that one's transaction.
-    # An error that the block raises aborts the transaction and is raised again, except {AbortTransaction}.
+    # fibers wait for their turn, even if they only produce. A block inside another block joins its transaction. An exception
+    # in the block aborts the transaction and is raised again, except {AbortTransaction}.
     #
     # A producer with a `transactional.id` sends nothing outside of a transaction: a call outside of a block is a transaction of
     # its own, and waits for its commit.
     #
-    # @yieldparam transaction [Transaction] takes messages too, in this block alone
-    # @return [Object, nil] what the block returns; nil when it was left by {AbortTransaction}
+    # @yieldparam transaction [Transaction] also produces messages, in this block only
+    # @return [Object, nil] what the block returns; nil after {AbortTransaction}
     # @raise [ProducerNotTransactionalError] it has no `transactional.id`
     # @raise [EarlyTransactionExitNotAllowedError] the block was left by return, break or throw: it is aborted
-    # @raise [KafkaError] it could not begin, or was not committed; {FencedError} when another producer has taken over the id
-    # @raise [WaitTimeoutError] the commit was not answered: it may be committed or not
+    # @raise [KafkaError] it could not begin, or was not committed; {FencedError} if another producer has taken over the id
+    # @raise [WaitTimeoutError] the commit was not answered: the transaction may be committed or not
     # @raise [ProducerClosedError, ForkedHandleError, ConfigurationError] the producer can't be used
     def transaction(&block)
       @connection.ensure_configured
@@ -185,10 +185,10 @@ module Penstock
       @transactions ? !@transactions.current.nil? : false
     end
 
-    # Makes the offset after a record part of the transaction: the group's offset is committed if, and only if, the messages
-    # are.
+    # Adds the offset after a record to the transaction: it is committed for the group together with the messages, or not at
+    # all.
     #
-    # @param consumer [#group_metadata, Native::GroupMetadata] the one that consumed the record
+    # @param consumer [#group_metadata, Native::GroupMetadata] the consumer of the record
     # @param message [#topic, #partition, #offset]
     # @param offset_metadata [String, nil] stored with the offset
     # @return [void]
@@ -197,7 +197,7 @@ module Penstock
     # @raise [KafkaError] the group's coordinator refused it: the transaction can only be aborted
     def transaction_mark_as_consumed(consumer, message, offset_metadata = nil)
       unless transaction?
-        raise TransactionRequiredError, "offsets are marked inside of a transaction: wrap it in `transaction { … }`"
+        raise TransactionRequiredError, "offsets can only be marked inside a transaction: wrap the call in `transaction { … }`"
       end
 
       row = [*ConsumedOffset.after(message), offset_metadata]
@@ -205,7 +205,7 @@ module Penstock
       @connection.instrument("transaction.marked_as_consumed", message: message, offset_metadata: offset_metadata)
     end
 
-    # Makes offsets, with their metadata, part of the transaction; for callers that keep track of offsets themselves.
+    # Adds offsets, with their metadata, to the transaction; for callers that keep track of offsets themselves.
     #
     # @api private
     # @param rows [Array<Array>] topic, partition, offset, metadata, leader epoch
@@ -216,10 +216,11 @@ module Penstock
 
     # @api private
     # @param transaction [Transaction]
-    # @return [Symbol] its outcome, as far as that can be found out now: see {Transaction#fate}
+    # @return [Symbol] how it ended, as far as that can be found out now: see {Transaction#fate}
     def settle_transaction(transaction) = @transactions.settle(transaction)
 
-    # Ends a transaction that an earlier owner of its id has left open, without waiting for its own first transaction.
+    # Ends transactions that an earlier owner of the id has left open, without waiting for the first transaction of this
+    # producer.
     #
     # @api private
     # @return [void]
@@ -227,15 +228,15 @@ module Penstock
 
     # -- variants --
 
-    # Settings of some messages that differ from the producer's.
+    # Returns a producer with other settings for some messages.
     #
     # @param changes [Hash]
     # @option changes [Integer] :max_wait_timeout ms a synchronous call waits for its report
-    # @option changes [Hash{Symbol => Object}] :topic_config librdkafka's properties of the topics it sends to, of
-    #   {Variant::TOPIC_PROPERTIES}. librdkafka has one configuration per topic and client: a topic that is in use with others
-    #   is refused by the first message, with {VariantInvalidError}
+    # @option changes [Hash{Symbol => Object}] :topic_config librdkafka's properties of the topics it sends to, out of
+    #   {Variant::TOPIC_PROPERTIES}. librdkafka has one configuration per topic and client: if a topic is in use with other
+    #   properties, the first message raises {VariantInvalidError}
     # @return [Variant] shares client and buffer with this producer
-    # @raise [VariantInvalidError] with all that is wrong
+    # @raise [VariantInvalidError] with everything that is wrong
     # @raise [ConfigurationError] the producer isn't set up
     def with(**changes)
       @connection.ensure_configured
@@ -244,35 +245,35 @@ module Penstock
     end
     alias_method :variant, :with
 
-    # @return [Variant] the variant in effect for the calling fiber, in listeners of delivery events too; outside of any variant
-    #   the producer's own settings
+    # @return [Variant] whose settings apply to the calling fiber: the producer's own outside of any variant, and in
+    #   listeners of delivery events
     def current_variant
       @variants.current || (@own_variant ||= Variant.new(self))
     end
 
     # @api private
-    # @param variant [Variant] holds for the block, in this fiber
+    # @param variant [Variant] applies to the block, in this fiber
     def as(variant, &block) = @variants.within(variant, &block)
 
-    # -- producing in two steps, for a thread that must never wait --
+    # -- producing in two steps, for a thread that must never block --
 
     # Does everything that may take time, on any thread: runs middleware, checks the message, looks up the number of partitions
-    # where a `partition_key` needs it, connects.
+    # if a `partition_key` needs it, connects.
     #
     # @param message [Hash] see {Producer}
-    # @return [Hash] what {#dispatch} takes
-    # @raise [MessageInvalidError] it can't be sent
+    # @return [Hash] the message for {#dispatch}
+    # @raise [MessageInvalidError] the message can't be sent
     # @raise [ProducerClosedError, ForkedHandleError, ConfigurationError] the producer can't be used
     def ready(message) = pipeline.prepare(message)
 
-    # Passes a message to the client. Runs neither user code nor listeners; waits only for a new client when the last one was
+    # Passes a message to the client. Runs neither user code nor listeners; waits only for a new client after the last one was
     # replaced. With a transactional producer another thread sends it in a transaction of its own: an open transaction belongs
     # to another caller and may be aborted.
     #
-    # @param message [Hash] returned by {#ready}
-    # @param around [#call, nil] yields in a transaction, which the message then belongs to: called by that thread
-    # @return [Delivery::Handle, TransactionalSender::Handle, nil] nil when the queue is full. Every handle is resolved in the
-    #   end, when the producer is closed at the latest
+    # @param message [Hash] as {#ready} returned it
+    # @param around [#call, nil] called by that thread; yields inside a transaction, which the message then belongs to
+    # @return [Delivery::Handle, TransactionalSender::Handle, nil] nil when the queue is full. Every handle is resolved
+    #   eventually, at the latest when the producer is closed
     # @raise [KafkaError] the client refused it
     # @raise [ProducerClosedError] the producer is closed, or was never connected
     def dispatch(message, around: nil)
@@ -284,11 +285,12 @@ module Penstock
 
     # -- client --
 
-    # @return [Native::Producer, DryClient, Object] the client that receives messages; opened when there is none
+    # @return [Native::Producer, DryClient, Object] the client; opened if there is none
     # @raise [ProducerClosedError, ForkedHandleError, ConfigurationError] the producer can't be used
     def client = @connection.use { |_, client| client }
 
-    # Changes the properties of the first client. Used after a fork, for a producer that the parent created.
+    # Changes the properties of the first client. After a fork, with it a child configures a producer that its parent has
+    # created.
     #
     # @api private
     # @param kafka [Config::KafkaHash] complete
@@ -300,7 +302,7 @@ module Penstock
     alias_method :queue_length, :queue_size
 
     # @param topic [String, Symbol]
-    # @return [Integer] its number of partitions, -1 when that isn't known; cached for 30 s
+    # @return [Integer] number of partitions, -1 if unknown; cached for 30 s
     def partition_count(topic)
       topic = topic.to_s
       @connection.use { |_, client| @counts.fetch(topic) { PartitionCounts.query(client, topic) } }
@@ -312,16 +314,17 @@ module Penstock
     # @return [Boolean]
     def transactional? = config.transactional?
 
-    # @return [(Integer, String), nil] number and text of the error that ended the client permanently
+    # @return [(Integer, String), nil] number and text of the fatal error that has ended the client
     def fatal_error = @connection.fatal_error
 
-    # Closes the client, if no message, call or transaction is under way and the buffer is empty. Settings, middleware and
-    # listeners are kept; the next call connects again.
+    # Closes the client, unless a message, call or transaction is in progress or the buffer has messages. Settings, middleware
+    # and
+    # listeners stay; the next call connects again.
     #
-    # @return [Boolean] whether it was closed
+    # @return [Boolean] whether the client was closed
     def disconnect = @connection.disconnect
 
-    # @return [Boolean] whether {#disconnect} would close it now
+    # @return [Boolean] whether {#disconnect} would close the client now
     def disconnectable? = @connection.disconnectable?
 
     # Sends the buffer, waits for messages that are queued or in flight, then closes the client. Messages that aren't delivered
@@ -329,16 +332,16 @@ module Penstock
     # counted, emitted as `producer.undelivered`, and passed to `config.undelivered`. It takes at most about a second longer
     # than its time limit; afterwards every delivery is resolved.
     #
-    # May be called again, by any thread, by a listener, in `at_exit` and in a signal handler. In a forked child it only forgets
-    # its parent's client. A running transaction may end within the time; no other begins.
+    # May be called again, by any thread, by a listener, in `at_exit` and in a signal handler. In a forked child it only drops
+    # the parent's client. A running transaction may finish within the time limit; no other begins.
     #
-    # @param timeout_ms [Integer] milliseconds, `max_wait_timeout` unless given
-    # @param force [Boolean] for compatibility with Karafka; late messages are discarded in any case
+    # @param timeout_ms [Integer] milliseconds, default `max_wait_timeout`
+    # @param force [Boolean] accepted for compatibility with Karafka; late messages are discarded in any case
     # @return [void]
-    # @raise [ProducerTransactionalCloseAttemptError] inside a transaction of its own
+    # @raise [ProducerTransactionalCloseAttemptError] called inside a transaction of this producer
     def close(timeout_ms: nil, force: false)
       if transaction?
-        raise ProducerTransactionalCloseAttemptError, "the producer #{id} can't be closed inside of its own transaction: " \
+        raise ProducerTransactionalCloseAttemptError, "the producer #{id} can't be closed inside its own transaction: " \
           "close it after the block"
       end
 
@@ -354,7 +357,7 @@ module Penstock
     # @return [Boolean]
     def closed? = status.closed?
 
-    # @return [String] never waits, never connects, shows no secret
+    # @return [String] never blocks, never connects, contains no secrets
     def inspect
       "#<#{self.class} #{id || "not set up"} #{status} buffer_size=#{@buffer.size_or_busy}>"
     end

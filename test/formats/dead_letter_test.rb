@@ -8,7 +8,7 @@ require "penstock/processing/failure/message"
 require "penstock/processing/failure/oversized"
 
 module Penstock
-  # Headers of dead letters, retries and replays as released versions wrote them. They lie in topics for years, and tools read
+  # Headers of dead letters, retries and replays as released versions wrote them. They stay in topics for years, and tools read
   # them. Files are added, never changed.
   class DeadLetterFormatTest < TestCase
     FOLDER = __dir__
@@ -34,7 +34,7 @@ module Penstock
       end
     end
 
-    test "headers that somebody else has damaged are read as far as they go" do
+    test "headers damaged by other code are read as far as possible" do
       assert_nil Failure::Provenance.read({})
       source = Failure::Provenance.read("source_topic" => ["a", "b"], "source_partition" => "x", "source_offset" => nil)
       assert_equal ["b", nil, nil], [source.topic, source.partition, source.offset]
@@ -44,7 +44,7 @@ module Penstock
       assert_nil Failure::Provenance.read(nil)
     end
 
-    test "texts of others are bounded, valid, and cut between characters" do
+    test "texts from elsewhere are limited in size, valid, and cut between characters" do
       text = Failure::Provenance.bounded("ä\xFF" * 400, 500)
 
       assert_operator text.bytesize, :<=, 500
@@ -54,7 +54,7 @@ module Penstock
 
     private
 
-    # A letter that was refused for its size so often.
+    # A letter that was refused for its size this many times.
     def reduced(record, times:)
       letter = Failure::Message.dead_letter(record, topic: "orders.dead", group: "shop", error: ArgumentError.new("no total"),
         attempt: 4, trace_id: "t", now_ms: 1_700_000_009_999)

@@ -6,13 +6,13 @@ require "penstock/native/envelope"
 
 module Penstock
   module Native
-    # Envelopes as released versions wrote them. They lie in clusters for months: what can't be read any more makes a
-    # restarted group forget what was done. Files are added, never changed.
+    # Envelopes as released versions wrote them. They stay in clusters for months: if one can't be read any more, a restarted
+    # group runs completed records again. Files are added, never changed.
     class EnvelopeFormatTest < TestCase
       FOLDER = __dir__
 
       Dir[File.join(FOLDER, "envelope-v*.txt")].each do |file|
-        test "#{File.basename(file)} reads as it was meant, and is written byte by byte the same" do
+        test "#{File.basename(file)} is read as intended, and written again byte by byte" do
           cases = File.foreach(file, chomp: true).reject { |line| line.empty? || line.start_with?("#") }.each_slice(2).to_a
 
           refute_empty cases

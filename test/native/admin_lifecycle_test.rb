@@ -9,10 +9,10 @@ require "penstock/native/stats_trim"
 
 module Penstock
   module Native
-    # Opening and closing admin handles and mock clusters leaves nothing behind: threads, descriptors, memory.
+    # Opening and closing admin handles and mock clusters leaks nothing: threads, descriptors, memory.
     class AdminLifecycleTest < TestCase
       ROUNDS = Integer(ENV.fetch("PENSTOCK_LIFECYCLE_ROUNDS", "1000"))
-      # valgrind keeps what is freed, and finds leaks its own way.
+      # valgrind keeps freed memory, and finds leaks in its own way.
       MEMORY_TOLD = !ENV["PENSTOCK_VALGRIND"]
       IDLE = {"bootstrap.servers" => "127.0.0.1:1", "log_level" => "0"}.freeze
 
@@ -22,7 +22,7 @@ module Penstock
         "mock clusters" => -> { MockCluster.new.close },
         "trials of a configuration" => -> { Conf.validate({"group.id" => "g", "linger.ms" => "x"}, :consumer) }
       }.each do |what, open_and_close|
-        test "#{ROUNDS} #{what}: no more threads, descriptors or handles, hardly more memory" do
+        test "#{ROUNDS} #{what}: no more threads, descriptors or handles, and hardly more memory" do
           (ROUNDS / 5).times { open_and_close.call }
           before = [Native.thread_count, Native.handle_count]
           descriptors = Dir.children("/proc/self/fd").size
@@ -31,14 +31,14 @@ module Penstock
 
           wait_until(5, "the last threads are gone") { Native.thread_count <= before[0] }
           assert_equal before, [Native.thread_count, Native.handle_count]
-          # Those of the rounds before may have been closed meanwhile.
+          # Those of earlier rounds may have been closed meanwhile.
           assert_operator Dir.children("/proc/self/fd").size, :<=, descriptors
           assert_operator resident_kilobytes - memory, :<, 8_192 if MEMORY_TOLD
         end
       end
 
-      # 100,000 of them, where no tool makes each a hundred times as dear.
-      test "[Native leak suite] #{ROUNDS * 100} calls that build and throw away: flat" do
+      # 100,000 calls, unless a tool makes each of them a hundred times slower.
+      test "[Native leak suite] #{ROUNDS * 100} calls that allocate and free: constant memory" do
         calls = [
           -> { Conf.check("linger.ms", "nonsense") }, -> { Native.kafka_error(-185, "_TIMED_OUT", "late", 0) },
           -> { Envelope.decode(Envelope.encode(base: 1, topic: "t", user_metadata: "x"), base: 1, topic: "t") },
@@ -53,13 +53,13 @@ module Penstock
         assert_operator grown, :<, MEMORY_TOLD ? 8_192 : 65_536
       end
 
-      test "admin handles nobody holds are closed by the reaper" do
+      test "admin handles without a reference are closed by the reaper" do
         child = fork do
           threads = Native.thread_count
           Thread.new { 5.times { Admin.new(IDLE) } }.join
           wait_until(10, "the collector found them") do
             GC.start
-            Native.handle_count <= 1 && Native.thread_count - threads <= 4 # one may look alive on the stack
+            Native.handle_count <= 1 && Native.thread_count - threads <= 4 # one may seem referenced from the stack
           end
           exit!(0)
         end

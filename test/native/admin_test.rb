@@ -9,7 +9,7 @@ require "penstock/native/mock_cluster"
 module Penstock
   module Native
     class AdminTest < TestCase
-      # Accepts connections and says nothing: every request waits.
+      # Accepts connections and never answers: every request waits.
       def silent_broker
         server = TCPServer.new("127.0.0.1", 0)
         yield "127.0.0.1:#{server.addr[1]}"
@@ -27,7 +27,7 @@ module Penstock
         cluster&.close
       end
 
-      test "metadata of one topic, of all, and of one that doesn't exist" do
+      test "metadata of one topic, of all topics, and of a missing one" do
         on_mock(topics: {"orders" => 2}) do |admin|
           all = admin.metadata(nil, 5_000)
 
@@ -39,7 +39,7 @@ module Penstock
         end
       end
 
-      test "rows that aren't rows are refused before anything is sent" do
+      test "invalid rows are refused before anything is sent" do
         on_mock do |admin|
           assert_raises(TypeError) { admin.list_offsets(["orders"], 100) }
           assert_raises(TypeError) { admin.list_offsets([[nil, 0, -1]], 100) }
@@ -62,7 +62,7 @@ module Penstock
         end
       end
 
-      test "[Admin offline] a broker that can't be reached is the error, not the timeout" do
+      test "[Admin offline] an unreachable broker is reported as such, not as a timeout" do
         port = TCPServer.open("127.0.0.1", 0) { |server| server.addr[1] }
         admin = Admin.new("bootstrap.servers" => "127.0.0.1:#{port}")
 
@@ -77,7 +77,7 @@ module Penstock
         admin&.close
       end
 
-      test "a wait ends with its time limit" do
+      test "a wait ends at its time limit" do
         silent_broker do |servers|
           admin = Admin.new("bootstrap.servers" => servers)
 
@@ -93,7 +93,7 @@ module Penstock
         "a request" => ->(admin) { admin.delete_topics(["orders"], 60_000) },
         "committed offsets" => ->(admin) { admin.committed_offsets("group", nil, 60_000) }
       }.each do |what, call|
-        test "#{what} that waits is ended by Thread#kill, Timeout, raise and close, each at once" do
+        test "#{what} that waits is ended by Thread#kill, Timeout, raise and close, at once" do
           silent_broker do |servers|
             assert_within(0..1) { waiting(servers, call) { |thread, _admin| thread.kill } }
             assert_within(0..1) { waiting(servers, call) { |thread, _admin| thread.raise(Timeout::Error) } }
@@ -115,12 +115,12 @@ module Penstock
           end
 
           assert_operator gaps.size, :>, 50
-          # A call that kept the lock would show as 0.3 or more, times the same.
+          # A call that kept the lock would show as 0.3 or more, times the same factor.
           assert_operator gaps.max, :<, 0.25 * TestSupport::Wait::TIME_FACTOR
         end
       end
 
-      test "after close every call raises, and state tells" do
+      test "after close every call raises, and state is :closed" do
         on_mock do |admin|
           assert_equal [:open, false, Process.pid], [admin.state, admin.closed?, admin.pid]
           2.times { admin.close }
@@ -132,14 +132,14 @@ module Penstock
         end
       end
 
-      test "a token given to the handle reaches the one that reads a group's offsets" do
+      test "a token set on the handle reaches the handle that reads a group's offsets" do
         silent_broker do |servers|
           admin = Admin.new("bootstrap.servers" => servers, "security.protocol" => "sasl_plaintext",
             "sasl.mechanisms" => "OAUTHBEARER")
           token = {token: "secret", principal_name: "me", extensions: {"cluster" => "a"}}
           assert_raises(KafkaError) { admin.oauthbearer_set_token(**token, lifetime_ms: 1) }
           admin.oauthbearer_set_token(**token, lifetime_ms: (Time.now.to_f * 1_000).to_i + 100)
-          observe_for(0.2) # now it has expired, and whoever gets it refuses it
+          observe_for(0.2) # now it has expired, and a handle that gets it refuses it
           error = assert_raises(KafkaError) { admin.committed_offsets("group", nil, 30_000) }
 
           assert_match(/unexpired token/, error.message)
@@ -148,13 +148,13 @@ module Penstock
         end
       end
 
-      test "a refused property raises, naming it" do
+      test "a refused property raises an error that names it" do
         error = assert_raises(KafkaError) { Admin.new("bootstrap.server" => "localhost:1") }
 
         assert_match(/bootstrap\.server"/, error.message)
       end
 
-      test "a child can't use its parent's handle, may collect it, and the parent goes on" do
+      test "a child can't use its parent's handle, may garbage-collect it, and the parent's handle keeps working" do
         on_mock(topics: {"orders" => 1}) do |admin|
           child = fork do
             raised = begin
@@ -172,7 +172,7 @@ module Penstock
         end
       end
 
-      test "a hundred handles opened and closed leave no thread and no descriptor" do
+      test "a hundred handles opened and closed leak no thread and no descriptor" do
         on_mock(topics: {"orders" => 1}) do |idle, cluster|
           idle.close
           round = lambda do
@@ -181,12 +181,12 @@ module Penstock
             admin.close
           end
           fds = -> { Dir.children("/proc/self/fd").size }
-          10.times { round.call } # librdkafka counts a thread, the mock's too, when it begins to run
+          10.times { round.call } # librdkafka counts a thread, also the mock's, when it begins to run
           threads = Native.thread_count
           before = fds.call
           100.times { round.call }
 
-          # The mock closes its sides of the connections when it gets to it: on a busy machine not at once, and not one by one.
+          # The mock closes its sides of the connections with a delay on a busy machine, and not one by one.
           left = -> { "#{fds.call} descriptors, #{before} before, #{Native.thread_count} threads, #{threads} before" }
           wait_until(20, "no more threads and descriptors than before", state: left) do
             Native.thread_count <= threads && fds.call <= before
@@ -197,7 +197,7 @@ module Penstock
 
       private
 
-      # Under a memory checker everything takes longer.
+      # With a memory checker everything takes longer.
       def assert_within(seconds)
         allowed = seconds.begin..(seconds.end * TestSupport::Wait::TIME_FACTOR)
         started = Process.clock_gettime(Process::CLOCK_MONOTONIC)
@@ -205,7 +205,7 @@ module Penstock
         assert_includes allowed, Process.clock_gettime(Process::CLOCK_MONOTONIC) - started
       end
 
-      # @return [Array<Float>] seconds between the ticks of a thread that ticks each ms while the block runs
+      # @return [Array<Float>] seconds between the ticks of a thread that ticks every ms while the block runs
       def ticking
         times = []
         running = true
@@ -216,7 +216,7 @@ module Penstock
         times.each_cons(2).map { |left, right| right - left }
       end
 
-      # Runs the call on a thread; when it waits, yields, and returns what ended it.
+      # Runs the call on a thread; yields once it waits, and returns the exception that ended it.
       def waiting(servers, call)
         admin = Admin.new("bootstrap.servers" => servers)
         thread = Thread.new { ending_of { call.call(admin) } }

@@ -36,7 +36,7 @@ module Penstock
         one.turn_until(10, "#{count} records") { take_all_at_once(one.consumer, lane, count) }
       end
 
-      # Records may come in two fetches: then once more, from the beginning.
+      # Records may arrive in two fetches: then they are taken again, from the beginning.
       def take_all_at_once(consumer, lane, count)
         batch, = consumer.take([lane, count, 1 << 30])
         return batch if batch && batch.size == count
@@ -59,7 +59,7 @@ module Penstock
         assert_raises(IndexError) { batch.text(3) }
       end
 
-      test "payload and key are frozen bytes, absent and empty are told apart" do
+      test "payload and key are frozen bytes, and nil differs from empty" do
         batch = batch_of(3) do |producer, name|
           producer.produce(name, "päy", "k", partition: 0, handle: false)
           producer.produce(name, nil, "gone", partition: 0, handle: false)
@@ -74,7 +74,7 @@ module Penstock
         assert_equal 9, batch.bytes
       end
 
-      test "headers keep repeated names in order, values without bytes, and are frozen through" do
+      test "headers keep repeated names in order and values without bytes, and are deeply frozen" do
         headers = {"one" => "1", "many" => ["a", nil, ""], "none" => nil}
         batch = batch_of(2) do |producer, name|
           producer.produce(name, "x", partition: 0, headers: headers, handle: false)
@@ -98,14 +98,14 @@ module Penstock
         assert_kind_of Integer, batch.leader_epoch(0)
       end
 
-      test "a record larger than a chunk is whole, between small ones" do
+      test "a record larger than a chunk is complete, between small ones" do
         large = Random.bytes(600_000)
         batch = batch_of_texts("a" * 10, large, "b" * 10)
 
         assert_equal ["a" * 10, large, "b" * 10], batch.raw_payloads(0, 3)
       end
 
-      test "each view knows its batch and its index, and the owner where it stands" do
+      test "each view knows its batch and its index, and the owner its cursor" do
         batch = batch_of_texts("a", "b", "c")
         owner = Owner.new
         seen = []
@@ -123,7 +123,7 @@ module Penstock
         assert_equal 1, owner.cursor
       end
 
-      test "raw payloads come without views" do
+      test "raw payloads can be read without views" do
         batch = batch_of_texts("a", "b", "c")
         seen = []
         batch.each_raw(1, 2) { |payload| seen << payload }
@@ -132,7 +132,7 @@ module Penstock
         assert_equal [0, 1, 2], batch.offsets
       end
 
-      test "records that aren't there are refused" do
+      test "indexes of records that don't exist are refused" do
         batch = batch_of_texts("a")
 
         assert_raises(IndexError) { batch.payload(1) }
@@ -142,7 +142,7 @@ module Penstock
         assert_raises(RangeError) { batch.key(1 << 70) }
       end
 
-      test "a released batch gives its memory back, and says so when it is read" do
+      test "a released batch frees its memory, and raises when it is read" do
         batch = batch_of_texts("a" * 100_000)
         before = ObjectSpace.memsize_of(batch)
         batch.release!
@@ -154,14 +154,14 @@ module Penstock
         assert_raises(ReleasedError) { batch.raw_payloads(0, 1) }
       end
 
-      test "a batch released inside its own loop ends the loop with an error, not with memory that is gone" do
+      test "a batch released inside its own loop ends the loop with an error, and freed memory isn't read" do
         batch = batch_of_texts("a", "b")
 
         assert_raises(ReleasedError) { batch.each_view(View, nil, 0, 2) { batch.release! } }
         assert_kind_of Penstock::Error, assert_raises(ReleasedError) { batch.payload(0) }
       end
 
-      test "it outlives its consumer" do
+      test "a batch outlives its consumer" do
         batch = batch_of_texts("kept")
         @members.each { |member| member.close(500) }
         @members.clear
@@ -170,7 +170,7 @@ module Penstock
         assert_equal "kept", batch.payload(0)
       end
 
-      test "views, context and strings survive collections and moved objects" do
+      test "views, context and strings survive garbage collection and compaction" do
         batch = batch_of(50) do |producer, name|
           50.times { |i|
             producer.produce(name, "payload #{i}" * 3, "k#{i}", partition: 0, headers: {"h" => "v"}, handle: false)
@@ -196,7 +196,7 @@ module Penstock
         GC.stress = false
       end
 
-      test "taking under stress of the collector loses nothing" do
+      test "with GC stress, taking loses nothing" do
         name = topic
         produce(name, Array.new(30) { |i| "record #{i}" })
         one = member(name, takes: false)
@@ -209,8 +209,8 @@ module Penstock
         assert_equal (0...30).to_a, batches.flat_map(&:offsets)
       end
 
-      # With the collector off its count of bytes only grows; left on, it would run for other reasons too.
-      test "the collector is told of the bytes, so batches nobody holds don't pile up" do
+      # With GC disabled its count of bytes only grows; otherwise it would run for other reasons too.
+      test "the garbage collector knows the number of bytes, so unreferenced batches don't pile up" do
         name = topic
         produce(name, Array.new(20) { "x" * 100_000 })
         one = member(name, takes: false)

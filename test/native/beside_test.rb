@@ -5,7 +5,7 @@ require "penstock/native"
 require "penstock/native/mock_cluster"
 require "support/ruby_program"
 
-# Our librdkafka is private: an application may load another binding, with another librdkafka, into the same process.
+# Penstock's librdkafka is private: an application may load another binding, with another librdkafka, into the same process.
 class BesideAnotherBindingTest < Penstock::TestCase
   leaks_checked_per_class "the embedded broker's threads are shared by the tests"
 

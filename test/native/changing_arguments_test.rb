@@ -7,12 +7,12 @@ require "penstock/native/consumer"
 require "penstock/native/core"
 require "support/native_producing"
 
-# Converting an argument runs code of the user's, and lets other threads run: what was read before may be changed by then, and
-# what was an Array of two may have a thousand entries. Most of these ended the process; under the sanitizers all did.
+# Converting an argument runs user code and other threads: values read before may have changed by then, and an Array of two may
+# have a thousand entries. Most of these cases crashed the process; with the sanitizers all did.
 class ChangingArgumentsTest < Penstock::TestCase
   include Penstock::TestSupport::NativeProducing
 
-  # Converts itself, and does something meanwhile.
+  # Converts itself, and runs a block meanwhile.
   class Converted
     def initialize(value, &meanwhile)
       @value = value
@@ -31,7 +31,7 @@ class ChangingArgumentsTest < Penstock::TestCase
     end
   end
 
-  # A topic's name that does something when it is compared.
+  # A topic's name that runs a block when it is compared.
   class Name < String
     attr_writer :meanwhile
 
@@ -41,7 +41,7 @@ class ChangingArgumentsTest < Penstock::TestCase
     end
   end
 
-  # Properties that have their own idea of an Array.
+  # Properties that convert themselves to another Array.
   class Listed < Hash
     def to_a = Class.new { def flatten = 5 }.new
   end
@@ -59,7 +59,7 @@ class ChangingArgumentsTest < Penstock::TestCase
     @admin ||= Penstock::Native::Admin.new({"bootstrap.servers" => address})
   end
 
-  # Long enough to lie outside of the object.
+  # Too long to be embedded in the object.
   def long(text) = text + ("_" * 4_000)
 
   def wreck(text)
@@ -69,7 +69,7 @@ class ChangingArgumentsTest < Penstock::TestCase
     GC.start
   end
 
-  test "topics to subscribe to may convert themselves, and each other" do
+  test "topics to subscribe to may convert themselves, and change each other" do
     topics = ["first", nil]
     topics[1] = Converted.new("second") { topics[0] = 5 }
 
@@ -77,7 +77,7 @@ class ChangingArgumentsTest < Penstock::TestCase
     assert_same consumer, consumer.subscribe([Converted.new("things")])
   end
 
-  test "a row of a list is no object that converts itself" do
+  test "an object that converts itself isn't accepted as a row of a list" do
     rows = [["things", 0, 1], ["things", Converted.new(1) { rows[0] = nil }, 1]]
 
     [-> { consumer.commit(1, rows) }, -> { consumer.assign(rows) }, -> { consumer.offsets_for_times(rows, 10) },
@@ -88,7 +88,7 @@ class ChangingArgumentsTest < Penstock::TestCase
     assert_raises(TypeError) { consumer.commit(1, [[Converted.new("things"), 0]]) }
   end
 
-  test "a name that no topic can have is refused, not handed to librdkafka" do
+  test "an invalid topic name is refused, not passed to librdkafka" do
     assert_nil consumer.assign([["t" * 249, 0]])
     assert_raises(ArgumentError) { consumer.assign([["t" * 600, 0]]) }
     error = assert_raises(Penstock::KafkaError) { consumer.metadata("t" * 600, 100) }
@@ -96,7 +96,7 @@ class ChangingArgumentsTest < Penstock::TestCase
     assert_equal :invalid_arg, error.code
   end
 
-  test "names are those that were given, whatever becomes of them while numbers are read" do
+  test "the given names are used, although they change while numbers are read" do
     [[:cached_watermarks], [:query_watermarks, 1]].each do |question, *timeout|
       name = long("things")
       consumer.public_send(question, name, Converted.new(0) { wreck(name) }, *timeout)
@@ -109,20 +109,20 @@ class ChangingArgumentsTest < Penstock::TestCase
     end
   end
 
-  test "a property is looked at under the name it was given with" do
+  test "a property is checked under the name that was given" do
     name = long("linger")
 
     assert_includes Penstock::Native::Conf.check(name, Converted.new("5") { wreck(name) }), "linger____"
   end
 
-  test "a partitioner is the one that was named" do
+  test "the given partitioner is used" do
     expected = Penstock::Native::Producer.partition_for("murmur2", "k", 7)
     name = String.new("murmur2", capacity: 4_000)
 
     assert_equal expected, Penstock::Native::Producer.partition_for(name, "k", Converted.new(7) { wreck(name) })
   end
 
-  test "a token is what was given, and its extensions are a Hash or flat, or refused" do
+  test "the given token is used; its extensions must be a Hash or a flat Array" do
     [consumer, admin, producer_on(NOBODY)].each do |handle|
       token = long("token")
       give = ->(extensions) { handle.set_token(token, Converted.new(1) { wreck(token) }, "me", extensions) }
@@ -137,7 +137,7 @@ class ChangingArgumentsTest < Penstock::TestCase
     end
   end
 
-  test "a topic's properties are a Hash, its key the one that was given" do
+  test "a topic's properties must be a Hash, and the given key is used" do
     producer = producer_on(NOBODY)
     key = long("other")
     producer.open_topic_with(key, "other", {"acks" => Converted.new("0") { wreck(key) }})
@@ -148,7 +148,7 @@ class ChangingArgumentsTest < Penstock::TestCase
     assert_raises(TypeError) { admin.create_topics([["t", 1, 1, [1, 2]]], 10) }
   end
 
-  test "a payload that grows while the messages behind it are read is copied whole" do
+  test "a payload that grows while later messages are read is copied completely" do
     producer = producer_on(cluster.bootstrap_servers)
     payload = +"x"
     name = Name.new("things").tap { |each| each.meanwhile = -> { payload << ("y" * 500_000) if payload.size == 1 } }
@@ -159,14 +159,14 @@ class ChangingArgumentsTest < Penstock::TestCase
     assert_equal 500_001, payload.size
   end
 
-  test "a producer that was never opened is closed" do
+  test "a producer that was never opened can be closed" do
     never = Penstock::Native::Producer.allocate
 
     assert_raises(Penstock::HandleClosedError) { never.dispatch_slice([], 0, false, []) }
     assert_raises(Penstock::HandleClosedError) { never.plain?([]) }
   end
 
-  test "rows that are added while they are read have no room, and aren't looked at" do
+  test "rows added while the rows are read are ignored" do
     ledger = Penstock::Native::Ledger.new(0)
     runs = [[10, nil]]
     runs[0][1] = Converted.new(20) { 50_000.times { |i| runs << [100 + (4 * i), 102 + (4 * i)] } }
@@ -179,7 +179,7 @@ class ChangingArgumentsTest < Penstock::TestCase
     assert_equal [[[10, 20]], [[10, 1]]], [ranges, attempts]
   end
 
-  test "numbers at the end of what can be counted are refused or taken, not wrapped" do
+  test "numbers at the limits of their range are refused or accepted, never wrapped" do
     largest = (2**63) - 1
     ledger = Penstock::Native::Ledger.new(0)
     ledger.admit(0, 10)

@@ -23,7 +23,7 @@ module Penstock
         super
       end
 
-      # @return [Child] one that has begun
+      # @return [Child] that is running
       def child(&body)
         began, begins = IO.pipe
         pid = fork do
@@ -41,7 +41,7 @@ module Penstock
         began.close
       end
 
-      # valgrind doesn't know the call.
+      # valgrind doesn't support the call.
       def pidfds? = RUBY_PLATFORM.include?("linux") && ENV["PENSTOCK_VALGRIND"].nil?
 
       def assert_ends(child, how)
@@ -51,7 +51,7 @@ module Penstock
       end
 
       {"with pidfds" => nil, "without pidfds" => "1"}.each do |words, switch|
-        test "#{words}: a child gets signals while it lives, and nobody does afterwards" do
+        test "#{words}: a child gets signals while it lives, and no other process does afterwards" do
           ENV["PENSTOCK_NO_PIDFD"] = switch
           child = self.child
 
@@ -63,7 +63,7 @@ module Penstock
         end
       end
 
-      test "its end wakes who waits for it, and leaves no zombie" do
+      test "a child's end wakes the waiting thread, and leaves no zombie" do
         skip "no pidfds here" unless pidfds?
         child = child { exit!(7) }
 
@@ -72,15 +72,15 @@ module Penstock
         refute File.exist?("/proc/#{child.pid}"), "not waited for"
       end
 
-      test "one that somebody else waited for has ended, nobody knows how" do
+      test "a child that other code has waited for has ended, with an unknown result" do
         child = child { exit!(7) }
         ::Process.wait(child.pid)
 
         assert_ends(child, [nil, nil])
       end
 
-      # As a kernel that has the one call and not the other, and a sandbox that allows one of the two. What is called by number is
-      # prctl: no new privileges, then a filter of these instructions: waitid (`number`) of a descriptor (3) fails with `errno`.
+      # Simulates a kernel that has only one of the two calls, or a sandbox that allows only one. The call by number is prctl:
+      # no new privileges, then a filter of these instructions: waitid (`number`) on a descriptor (3) fails with `errno`.
       def refuse_pidfd_waits(errno)
         prctl, number = {"x86_64" => [157, 247], "aarch64" => [167, 95]}.fetch(RUBY_PLATFORM[/\w+/])
         steps = [[0x20, 0, 0, 0], [0x15, 0, 3, number], [0x20, 0, 0, 16], [0x15, 0, 1, 3], [6, 0, 0, 0x50000 | errno],
@@ -91,7 +91,7 @@ module Penstock
         syscall(prctl, 22, 2, [program].pack("P").unpack1("J"))
       end
 
-      # @return [Array] whether it has a descriptor, lives, was sent a signal; how it ended
+      # @return [Array] whether it has a descriptor, is alive, was sent a signal; how it ended
       def child_beside_a_filter(errno)
         refuse_pidfd_waits(errno)
         child = Child.new(pid = fork { exec("tail", "-f", File::NULL, out: File::NULL) })
@@ -102,11 +102,11 @@ module Penstock
       end
 
       [Errno::EINVAL, Errno::EPERM].each do |error|
-        test "where a descriptor can be had but not be waited for (#{error}) a child that lives isn't taken for one that ended" do
+        test "where a descriptor can be opened but not waited for (#{error}) a live child isn't taken for an ended one" do
           skip "no pidfds here" unless pidfds? && RUBY_PLATFORM.match?(/\A(x86_64|aarch64)/)
           reader, writer = IO.pipe
           pid = fork do
-            $VERBOSE = nil # Ruby's word on calls by number
+            $VERBOSE = nil # Ruby's warning about calls by number
             writer.write(child_beside_a_filter(error::Errno).inspect)
           rescue SystemCallError, NotImplementedError
             writer.write("no filter")
@@ -124,14 +124,14 @@ module Penstock
         end
       end
 
-      test "one that was never told of is nobody, and no number stands for a group" do
+      test "an unknown process id isn't signalled, and no number means a process group" do
         assert_equal [nil, nil], Child.allocate.reap
         refute Child.allocate.signal(:TERM)
         assert_raises(ArgumentError) { Child.new(0) }
         assert_raises(ArgumentError) { Child.new(-1) }
       end
 
-      # In a process that computes with Ruby's lock held.
+      # In a process that computes while it holds Ruby's lock.
       {"in Ruby" => -> { loop { nil } }, "in C" => -> { loop { ("a" * 40).match?(/(a|a|b?)*\1c/) } }}.each do |place, spin|
         test "a process that spins #{place} ends 0.3 s after its parent closed the death pipe" do
           reader, writer = IO.pipe
@@ -148,7 +148,7 @@ module Penstock
         end
       end
 
-      test "a process that disarmed it ends by itself" do
+      test "a process that disarmed the death pipe ends normally" do
         reader, writer = IO.pipe
         child = child do
           writer.close

@@ -10,18 +10,18 @@ module Penstock
     class ConfTest < TestCase
       NOT_SETTABLE = %w[builtin.features ssl.ca.certificate.stores].freeze # the second is for Windows
 
-      test "a good configuration has no problems" do
+      test "a valid configuration has no problems" do
         assert_empty Conf.validate({"bootstrap.servers" => "localhost:1", "group.id" => "orders"}, :consumer)
       end
 
-      test "every refused property is named at once, with librdkafka's own words" do
+      test "all refused properties are reported at once, with librdkafka's own text" do
         problems = Conf.validate({"bogus" => "1", "linger.ms" => "soon", "acks" => "all"}, :producer)
 
         assert_equal %w[bogus linger.ms], problems.map(&:first)
         assert_match(/No such configuration property/, problems[0].last)
       end
 
-      test "[setup validation] files that don't exist are all found before anything connects" do
+      test "[setup validation] all missing files are reported before anything connects" do
         problems = Conf.validate(
           {"security.protocol" => "ssl", "ssl.ca.location" => "/nowhere/ca", "ssl.certificate.location" => "/nowhere/crt"},
           :consumer
@@ -30,19 +30,19 @@ module Penstock
         assert_equal %w[ssl.ca.location ssl.certificate.location], problems.map(&:first)
       end
 
-      test "limits that don't fit each other are found, and told once" do
+      test "limits that contradict each other are reported once" do
         problems = Conf.validate({"session.timeout.ms" => "600000", "max.poll.interval.ms" => "1000"}, :consumer)
 
         assert_equal [["max.poll.interval.ms", "`max.poll.interval.ms`must be >= `session.timeout.ms`"]], problems
       end
 
-      test "what librdkafka doesn't blame on a property has none" do
+      test "a problem that librdkafka doesn't attribute to a property has none" do
         problems = Conf.validate({"security.protocol" => "sasl_plaintext", "sasl.mechanisms" => "PLAIN"}, :admin)
 
         assert_equal [[nil, "sasl.username and sasl.password must be set"]], problems
       end
 
-      test "an alias is blamed under the name the user wrote" do
+      test "a problem of an alias has the name that the user wrote" do
         long = "max.in.flight.requests.per.connection"
         problems = %W[max.in.flight #{long}].map do |name|
           Conf.validate({"enable.idempotence" => "true", name => "100"}, :producer).map(&:first)
@@ -51,7 +51,7 @@ module Penstock
         assert_equal [["max.in.flight"], [long]], problems
       end
 
-      test "validating opens nothing: no broker is asked, no thread stays" do
+      test "validating opens nothing: no connection, and no thread remains" do
         server = TCPServer.new("127.0.0.1", 0)
         Conf.validate({"bootstrap.servers" => "127.0.0.1:#{server.addr[1]}", "group.id" => "x"}, :consumer)
 
@@ -66,7 +66,7 @@ module Penstock
         assert_raises(ArgumentError) { Conf.validate({"client.id" => "a\0b"}, :producer) }
       end
 
-      test "the table tells type, default, range, scope and alias of each property" do
+      test "the table has type, default, range, scope and alias of each property" do
         linger = Conf.properties.fetch("linger.ms")
 
         assert_equal [:float, "5", "0 .. 900000", :producer, :global],
@@ -79,7 +79,7 @@ module Penstock
         assert_equal :enum, Conf.properties.fetch("security.protocol").type
       end
 
-      test "every property of the table is accepted by librdkafka itself with its default" do
+      test "librdkafka accepts every property of the table with its default" do
         refused = Conf.properties.values.reject { |property| property.type == :callback || property.default.nil? }
           .filter_map { |property| [property.name, Conf.check(property.name, property.default)] }
           .reject { |name, message| message.nil? || NOT_SETTABLE.include?(name) }
@@ -88,7 +88,7 @@ module Penstock
         assert_empty refused
       end
 
-      test "errors of librdkafka become the class that says what can be done" do
+      test "librdkafka's errors get the class that shows what can be done" do
         timed_out = Native.kafka_error(-185, "_TIMED_OUT", "too late", 0)
         fatal = Native.kafka_error(-150, "_FATAL", "gone", ERROR_FATAL)
         abort = Native.kafka_error(48, "INVALID_TXN_STATE", "abort", ERROR_ABORTABLE)
@@ -100,7 +100,7 @@ module Penstock
         refute_predicate abort, :retriable?
       end
 
-      test "every name in the list of retriable errors is one librdkafka knows" do
+      test "every name in the list of retriable errors is known to librdkafka" do
         assert_empty RETRIABLE_ERRORS - Native.error_numbers.keys
       end
     end

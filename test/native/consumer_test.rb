@@ -9,7 +9,7 @@ module Penstock
     class ConsumerTest < TestCase
       include TestSupport::NativeCluster
 
-      test "[poll_batch eof] what it takes is what was produced, in order, and the end is told" do
+      test "[poll_batch eof] produced records are taken in order, and the end is reported" do
         name = topic(2)
         produce(name, %w[a b c], partition: 0)
         produce(name, %w[d], partition: 1)
@@ -20,7 +20,7 @@ module Penstock
         assert_equal %w[a b c], one.batches[[name, 0]].flat_map { |batch| batch.raw_payloads(0, batch.size) }
       end
 
-      test "a batch says where the lane stood and where it stands" do
+      test "a batch has the lane's cursor before and after the take" do
         name = topic
         produce(name, %w[a b])
         one = member(name)
@@ -33,7 +33,7 @@ module Penstock
         assert_equal 2, one.lanes[[name, 0]].cursor
       end
 
-      test "a commit is answered by an event with its token, and comes back with its metadata, zero bytes included" do
+      test "a commit is answered by an event with its token, and its metadata can be read again, zero bytes included" do
         name = topic
         one = member(name)
         one.await_assignment(1)
@@ -56,7 +56,7 @@ module Penstock
         assert_equal [name, 0, -1001, nil], one.await_event(:committed)[4][0].first(4)
       end
 
-      test "a failed commit is an event with the number of each partition" do
+      test "a failed commit is an event with the error number of each partition" do
         name = topic
         one = member(name)
         one.await_assignment(1)
@@ -67,7 +67,7 @@ module Penstock
         assert_equal Native.error_number(:offset_metadata_too_large), event[3][0][3]
       end
 
-      test "seek starts anew at the offset, and nothing from before it comes" do
+      test "seek starts again at the offset, and no earlier record arrives" do
         name = topic
         produce(name, (0...50).map(&:to_s))
         one = member(name, takes: false)
@@ -96,7 +96,7 @@ module Penstock
         assert_equal [0, 1, 2], one.offsets[[name, 0]]
       end
 
-      test "a take ends near the bytes it was given, and says that there is more" do
+      test "a take ends near its byte limit, and reports that there is more" do
         name = topic
         produce(name, Array.new(40) { "x" * 10_000 })
         one = member(name, takes: false)
@@ -110,7 +110,7 @@ module Penstock
         one.consumer.take([lane, 1_000, 1 << 30])
       end
 
-      test "a take never gives more records than asked for" do
+      test "a take never returns more records than requested" do
         name = topic
         produce(name, Array.new(20, "x"))
         one = member(name, takes: false)
@@ -121,7 +121,7 @@ module Penstock
         assert_equal [7, 7], Array.new(2) { one.consumer.take([lane, 7, 1 << 20])[0].size }
       end
 
-      test "an error of the lane comes with the take that met it" do
+      test "an error of the lane is in the batch of the take that met it" do
         name = topic
         produce(name, %w[a b])
         one = member(name, "auto.offset.reset" => "error")
@@ -132,7 +132,7 @@ module Penstock
         assert_match(/offset/i, message)
       end
 
-      test "wait ends for a wake-up from another thread, once" do
+      test "wait ends once for a wake-up from another thread" do
         one = member
         one.turn(0)
         Thread.new { one.consumer.wakeup }.join
@@ -141,12 +141,12 @@ module Penstock
         refute one.consumer.wait(0)
       end
 
-      test "[GVL suite] wait blocks without the lock of the interpreter and ends at its timeout" do
+      test "[GVL suite] wait blocks without Ruby's lock and ends at its timeout" do
         one = member
         one.turn(0)
         ticks = 0
         ticker = Thread.new { loop { Thread.pass || ticks += 1 } }
-        # On a busy machine the other thread may get no turn once; with the lock kept it would never get one.
+        # On a busy machine the other thread may get no turn once; if the lock were held it would never get one.
         most = Array.new(3) do
           before = ticks
           refute one.consumer.wait((100 * TestSupport::Wait::TIME_FACTOR).ceil)
@@ -158,9 +158,9 @@ module Penstock
         ticker.kill.join
       end
 
-      test "[GVL suite] other threads never stall while a member joins, takes, is asked, is moved and closes" do
-        limit = 0.3 * TestSupport::Wait::TIME_FACTOR # a question that kept the lock would take as long
-        # A call that keeps the lock does so each time, a busy machine doesn't.
+      test "[GVL suite] other threads never stall while a member joins, takes, queries, rebalances and closes" do
+        limit = 0.3 * TestSupport::Wait::TIME_FACTOR # a query that kept the lock would take as long
+        # A call that keeps the lock does so each time, unlike a busy machine.
         assert((1..4).any? { longest_stall { two_members_come_and_go(limit) } < limit })
       end
 
@@ -223,19 +223,19 @@ module Penstock
         assert_raises(ArgumentError) { other.consumer.touch([one.lanes[[name, 0]]]) }
       end
 
-      test "a consumer without a group and one with a property nobody knows are refused" do
+      test "a consumer without a group, or with an unknown property, is refused" do
         assert_match(/group.id/, assert_raises(KafkaError) { Consumer.new({}) }.message)
         assert_match(/nonsense/, assert_raises(KafkaError) { Consumer.new({"nonsense" => "1"}) }.message)
       end
 
-      test "statistics and logs come as events" do
+      test "statistics and logs arrive as events" do
         one = member(topic, "statistics.interval.ms" => "100", "debug" => "cgrp", "log_level" => "7")
 
         assert_operator JSON.parse(one.await_event(:stats)[1]), :key?, "name"
         assert_kind_of String, one.await_event(:log)[3]
       end
 
-      test "[Stats filter] statistics name assigned partitions only" do
+      test "[Stats filter] statistics contain assigned partitions only" do
         one = member(name = topic(2), "statistics.interval.ms" => "100")
         other = member(name)
         one.turn_until { other.turn(0) || (one.lanes.size == 1 && other.lanes.size == 1) }
@@ -245,7 +245,7 @@ module Penstock
         assert_equal one.lanes.keys, topics.flat_map { |topic, about| about["partitions"].keys.map { [topic, _1.to_i] } }
       end
 
-      test "statistics keep what tells of a partition and of a broker, and leave out the client's own matters" do
+      test "statistics keep data of partitions and brokers, and leave out the client's internals" do
         one = member(name = topic, "statistics.interval.ms" => "100")
         one.await_assignment(1)
         one.events.clear
@@ -260,7 +260,7 @@ module Penstock
         refute_includes partition, "desired"
       end
 
-      test "facts of the member are asked for without the network" do
+      test "values of the member are read without network requests" do
         name = topic
         one = member(name)
         one.await_assignment(1)
@@ -273,7 +273,7 @@ module Penstock
         assert_equal [-1001, -1001], one.consumer.cached_watermarks("nowhere", 0)
       end
 
-      test "brokers are asked for watermarks, times, metadata and the cluster's id" do
+      test "watermarks, times, metadata and the cluster's id are queried from brokers" do
         name = topic(2)
         produce(name, %w[a b c])
         one = member
@@ -286,7 +286,7 @@ module Penstock
         assert_equal 1, metadata[:brokers].size
       end
 
-      test "a query that nobody answers raises at its timeout" do
+      test "a query without an answer raises at its timeout" do
         consumer = Consumer.new(TestSupport::NativeMember::PROPERTIES.merge("bootstrap.servers" => "127.0.0.1:1"))
 
         assert_raises(KafkaError) { consumer.metadata(nil, 200) }
@@ -311,7 +311,7 @@ module Penstock
         "sasl.mechanisms" => "OAUTHBEARER", "log_level" => "0"
       }.freeze
 
-      test "a token is asked for by an event; a good one is taken, a bad one refused with a reason" do
+      test "a token is requested by an event; a valid one is accepted, an invalid one refused with a reason" do
         one = Consumer.new(TestSupport::NativeMember::PROPERTIES.merge(OAUTH, "sasl.oauthbearer.config" => "scope=a"))
         event = wait_until(5) { one.poll_event&.then { |found| found if found.first == :token_refresh } }
         hour_ms = 3_600_000
@@ -324,7 +324,7 @@ module Penstock
         one&.close(500)
       end
 
-      test "tokens that librdkafka makes itself are nobody's business" do
+      test "tokens that librdkafka fetches itself cause no event" do
         own = {"enable.sasl.oauthbearer.unsecure.jwt" => "true", "sasl.oauthbearer.config" => "principal=me"}
         one = Consumer.new(TestSupport::NativeMember::PROPERTIES.merge(OAUTH, own))
         events = []
@@ -335,7 +335,7 @@ module Penstock
         one&.close(500)
       end
 
-      test "it says where it was opened, and nothing of its configuration" do
+      test "inspect shows where it was opened, but no configuration" do
         one = Consumer.new(TestSupport::NativeMember::PROPERTIES.merge("sasl.password" => "secret"))
 
         assert_equal __FILE__, one.opened_at.first.path

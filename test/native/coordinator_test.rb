@@ -7,7 +7,7 @@ require "support/ruby_program"
 
 module Penstock
   module Native
-    # What becomes of requests to a group's coordinator when its broker dies.
+    # Requests to a group's coordinator when its broker dies.
     class CoordinatorTest < TestCase
       leaks_checked_per_class "the cluster's sockets come and go with their clients"
 

@@ -6,21 +6,20 @@ require "rbconfig"
 require "tmpdir"
 
 module Penstock
-  # The C unit tests of the part without librdkafka: plain programs, built with the sanitizers where the compiler has
-  # them. By hand: cc -fsanitize=address,undefined -Iext/penstock_core/core test/native/core/envelope_test.c
-  # ext/penstock_core/core/*.c
+  # The C unit tests of the part without librdkafka: plain programs, built with the sanitizers if the compiler has them. By
+  # hand: cc -fsanitize=address,undefined -Iext/penstock_core/core test/native/core/envelope_test.c ext/penstock_core/core/*.c
   class CoreCTest < TestCase
     ROOT = File.expand_path("../..", __dir__)
     CORE = File.join(ROOT, "ext/penstock_core/core")
     ARGUMENTS = {"stats_trim_test" => [File.join(ROOT, "test/unit/core/files/librdkafka-2.16.0-statistics.json")]}.freeze
     SANITIZERS = %w[-fsanitize=address,undefined -fno-sanitize-recover=all].freeze
-    # The address sanitizer brings a malloc of its own; here it is about the C library's.
+    # The address sanitizer has its own malloc; this test is about the C library's.
     MALLOC = {"heap_test" => %w[-fsanitize=undefined -fno-sanitize-recover=all]}.freeze
 
     Dir[File.join(__dir__, "core/*_test.c")].each do |source|
       name = File.basename(source, ".c")
 
-      test "#{name}.c passes, with nothing to report for the sanitizers" do
+      test "#{name}.c passes, without findings of the sanitizers" do
         Dir.mktmpdir do |folder|
           program = File.join(folder, name)
           build(source, program)
@@ -47,7 +46,7 @@ module Penstock
         *Dir[File.join(CORE, "*.c")].sort, "-o", program)
     end
 
-    # Our own Ruby may run under a preloaded sanitizer; the program brings its own.
+    # Ruby itself may run with a preloaded sanitizer; the program has its own.
     def environment
       {"LD_PRELOAD" => nil, "ASAN_OPTIONS" => "detect_leaks=1"}
     end

@@ -6,7 +6,7 @@ require "support/ruby_program"
 
 module Penstock
   module Native
-    # What a process that a fatal signal ends leaves on stderr.
+    # The output on stderr of a process that a fatal signal ends.
     class CrashTest < TestCase
       # A member of a group that has its partitions; then the code is run.
       PROGRAM = <<~RUBY
@@ -70,7 +70,7 @@ module Penstock
         assert_equal "rescued", output.lines.last.chomp
       end
 
-      test "PENSTOCK_NO_CRASH_LINE switches the line off" do
+      test "PENSTOCK_NO_CRASH_LINE disables the line" do
         output, result = crash("Process.kill(:ABRT, $$); forever.call", PENSTOCK_NO_CRASH_LINE: "1")
 
         assert_equal Signal.list["ABRT"], result.status.termsig

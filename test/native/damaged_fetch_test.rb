@@ -6,8 +6,8 @@ require "support/native_member"
 
 module Penstock
   module Native
-    # Fetch responses that a network or a broker has damaged: no process aborts, and with `check.crcs` nothing wrong is accepted
-    # and nothing is lost.
+    # Fetch responses damaged by a network or a broker: no process aborts, and with `check.crcs` no wrong record is accepted
+    # and none is lost.
     class DamagedFetchTest < TestCase
       include TestSupport::NativeCluster
 
@@ -32,7 +32,7 @@ module Penstock
         name = topic(2)
         produce(name, %w[a b c])
         count = 0
-        # Partition 0 without error, at the end of three records, becomes partition 1.
+        # Partition 0 without an error, at the end of three records, becomes partition 1.
         proxy do |frame|
           frame.sub([0, 0, 3].pack("NnQ>")) { |found| ((count += 1) <= 3) ? [1, 0, 3].pack("NnQ>") : found }
         end
@@ -43,8 +43,8 @@ module Penstock
         assert_equal %w[a b c], payloads(one, [name, 0])
       end
 
-      # The magic byte, of version 2, is the 17th of a batch; its length stands before it. The payload is the 68th.
-      test "an old message version and a negative size are an error, after which the partition is fetched again" do
+      # The magic byte, of version 2, is the 17th of a batch; its length is before it. The payload is the 68th.
+      test "an old message version and a negative size are errors, after which the partition is fetched again" do
         name = topic
         produce(name, ["record 0"])
         count = 0
@@ -63,7 +63,7 @@ module Penstock
         assert_equal ["record 0"], payloads(one, [name, 0])
       end
 
-      test "with check.crcs a damaged batch is reported and fetched again, with all that follows it" do
+      test "with check.crcs a damaged batch is reported and fetched again, with all records after it" do
         name = topic
         sent = Array.new(6) { |index| "record #{index} #{"x" * 50}" }
         sent.each { |payload| produce(name, [payload]) } # a batch each

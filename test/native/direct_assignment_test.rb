@@ -6,7 +6,7 @@ require "support/native_member"
 
 module Penstock
   module Native
-    # A consumer that has not subscribed and is told its partitions: no group is joined, offsets are still the group's.
+    # A consumer that has not subscribed and is assigned partitions directly: it joins no group, but commits offsets to one.
     class DirectAssignmentTest < TestCase
       include TestSupport::NativeCluster
 
@@ -15,7 +15,7 @@ module Penstock
         assert_nil one.consumer.assign(keys)
       end
 
-      test "assigned partitions are consumed, and no rebalance event comes" do
+      test "assigned partitions are consumed, without rebalance events" do
         name = topic(2)
         produce(name, %w[a b])
         one = member
@@ -27,7 +27,7 @@ module Penstock
         assert_equal "NONE", one.consumer.rebalance_protocol
       end
 
-      test "partitions that are added later disturb none of those that are there" do
+      test "partitions added later don't disturb existing ones" do
         name = topic(2)
         produce(name, %w[a b])
         one = member
@@ -42,7 +42,7 @@ module Penstock
         assert_equal [0, 1, 2], one.offsets[[name, 0]]
       end
 
-      test "offsets are committed to the group and read by the next consumer of it" do
+      test "offsets are committed to the group and read by its next consumer" do
         name = topic(1)
         produce(name, %w[a b c])
         one = member
@@ -59,7 +59,7 @@ module Penstock
         assert_equal [2], other.offsets[[name, 0]]
       end
 
-      test "a close waits for nothing" do
+      test "a close returns at once" do
         name = topic(1)
         one = member
         assign(one, [[name, 0]])

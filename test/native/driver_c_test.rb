@@ -14,7 +14,7 @@ module Penstock
     ROOT = File.expand_path("../..", __dir__)
     CORE = File.join(ROOT, "ext/penstock_kafka/core")
     FOLDER = File.join(__dir__, "driver")
-    # The parts that a program is made of; the fake stands for librdkafka where a part calls it.
+    # The parts of each program; the fake replaces librdkafka where a part calls it.
     PARTS = {
       "arena_test" => %w[arena], "wake_test" => %w[wake], "handle_test" => %w[handle clock thread],
       "lane_test" => %w[lane batch arena wake clock]
@@ -55,7 +55,7 @@ module Penstock
         "-Wno-unused-function", *flags, *includes, *sources, "-lpthread", "-o", program)
     end
 
-    # The races' checker wants addresses that aren't shuffled as much as newer kernels do.
+    # The race checker needs addresses that are less randomized than newer kernels' are.
     def command(flags)
       setarch = flags.first.end_with?("thread") && File.executable?("/usr/bin/setarch")
       setarch ? ["setarch", RbConfig::CONFIG["host_cpu"], "-R"] : []

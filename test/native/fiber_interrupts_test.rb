@@ -5,17 +5,17 @@ require "penstock/native/producer"
 require "support/native_producing"
 require "support/small_scheduler"
 
-# An interrupt of a thread whose fibers wait for deliveries (Thread#raise, an exception of a signal's handler, a kill) comes in
-# whatever fiber runs just then. It ends that one's wait, wherever it is with it, and nobody else's.
+# An interrupt of a thread whose fibers wait for deliveries (Thread#raise, an exception in a signal handler, a kill) arrives in
+# the fiber that is running. It ends that fiber's wait, at any point of it, and no other wait.
 class NativeFiberInterruptsTest < Penstock::TestCase
   include Penstock::TestSupport::NativeProducing
 
   class Ended < StandardError; end
 
-  # Before and behind each of these Ruby may look for interrupts.
+  # Before and after each of these Ruby may check for interrupts.
   PLACES = %i[rest lead follow tell_all tell rouse].freeze
 
-  # Has an interrupt come at one of the places, which are counted, of the thread that asked for it.
+  # Raises an interrupt at one of these places, which are counted, for the thread that requested it.
   module Interrupted
     PLACES.each do |name|
       define_method(name) do |*arguments|
@@ -28,14 +28,14 @@ class NativeFiberInterruptsTest < Penstock::TestCase
   end
   Penstock::Native::FiberGroup.prepend(Interrupted)
 
-  # Time passes here when nobody is ready.
+  # Time passes here when no fiber is ready.
   class Scheduler < Penstock::TestSupport::SmallScheduler
     def initialize
       super
       @limited = []
     end
 
-    # Whom it wakes may be interrupted right there.
+    # A fiber that it wakes may be interrupted right there.
     def block(blocker, timeout = nil)
       @limited << Fiber.current if timeout
       super.tap { Thread.current.thread_variable_get(:place)&.call unless timeout }
@@ -51,7 +51,7 @@ class NativeFiberInterruptsTest < Penstock::TestCase
     def idle? = @ready.empty? && @limited.empty?
   end
 
-  # @return [Boolean] whether the block came to that place, of all that it came to
+  # @return [Boolean] whether the block reached that place
   def interrupted_at(number)
     thread = Thread.current
     places = 0
@@ -62,7 +62,7 @@ class NativeFiberInterruptsTest < Penstock::TestCase
     thread.thread_variable_set(:place, nil)
   end
 
-  # One that has waited does something else, from which only we wake it.
+  # A fiber that has waited for a delivery waits for something else, from which only the test wakes it.
   def wait_and_rest(scheduler, delivery, seen)
     scheduler.fiber do
       begin
@@ -75,7 +75,7 @@ class NativeFiberInterruptsTest < Penstock::TestCase
     end
   end
 
-  # @param seen [Array] gets how the waits of three have ended
+  # @param seen [Array] filled with the results of three waits
   # @return [Boolean] whether one was interrupted
   def three_wait(native, number, seen)
     Fiber.set_scheduler(scheduler = Scheduler.new)
@@ -89,7 +89,7 @@ class NativeFiberInterruptsTest < Penstock::TestCase
     fibers.each { |fiber| scheduler.unblock(:rest, fiber) }
   end
 
-  # @return [Array] how the waits have ended when an interrupt came there; and whether it did
+  # @return [Array] the results of the waits with an interrupt at that place; and whether there was one
   def interrupting(native, number)
     seen = []
     ended = came = nil
@@ -102,7 +102,7 @@ class NativeFiberInterruptsTest < Penstock::TestCase
     [ended, came]
   end
 
-  test "wherever an interrupt comes it ends one wait at most, and nobody is woken from what he does next" do
+  test "wherever an interrupt arrives it ends at most one wait, and wakes no fiber from its next wait" do
     native = stranded_producer(linger_ms: 0)
     places = (1..1_000).find do |number|
       ended, came = interrupting(native, number)

@@ -5,18 +5,18 @@ require "penstock/native/producer"
 require "support/native_producing"
 require "support/small_scheduler"
 
-# Fibers of a thread that wait for deliveries: one of them leads, and what becomes of the others when it is ended.
+# Fibers of a thread that wait for deliveries: one of them leads, and the others must be woken when it is ended.
 class NativeFiberWaitsTest < Penstock::TestCase
   include Penstock::TestSupport::NativeProducing
 
   class Ended < StandardError; end
 
-  # One that ends without those who wait.
+  # A scheduler that ends without its waiting fibers.
   class Gone < Penstock::TestSupport::SmallScheduler
     def run = nil
   end
 
-  # Whose reports come when a test says so.
+  # A producer whose reports come when a test releases them.
   def held
     producer(linger_ms: 0, reconnect_backoff_max_ms: 100).tap do |native|
       native.sync_wait(dispatch(native), nil)
@@ -26,7 +26,7 @@ class NativeFiberWaitsTest < Penstock::TestCase
 
   def release = cluster.broker_up(1)
 
-  # Runs the block in the thread's own fiber, which no scheduler puts to rest, and then what it has scheduled.
+  # Runs the block in the thread's own fiber, which no scheduler suspends, and then the fibers it has scheduled.
   def with_scheduler(scheduler = Penstock::TestSupport::SmallScheduler.new)
     Thread.new do
       Fiber.set_scheduler(scheduler)
@@ -48,7 +48,7 @@ class NativeFiberWaitsTest < Penstock::TestCase
     threads.each(&:kill)
   end
 
-  test "those who wait for the same and for others are all woken, by no thread of their own" do
+  test "fibers that wait for the same and for other deliveries are all woken, without a thread of their own" do
     native = held
     deliveries = Array.new(50) { dispatch(native) }
     seen = []
@@ -64,7 +64,7 @@ class NativeFiberWaitsTest < Penstock::TestCase
     assert(seen.drop(1).all?(&:last))
   end
 
-  test "fibers of several threads and of several producers don't wait for each other's" do
+  test "fibers of several threads and of several producers wait independently" do
     natives = [held, producer(linger_ms: 0)]
     seen = Queue.new
     threads = Array.new(3) do |number|
@@ -79,13 +79,13 @@ class NativeFiberWaitsTest < Penstock::TestCase
     assert_equal [40] * 3, Array.new(seen.size) { seen.pop }.group_by(&:first).values.map(&:size)
   end
 
-  test "when the one that leads is ended, another one leads" do
+  test "when the leader is ended, another fiber leads" do
     native = held
     seen = []
     thread = with_scheduler do |scheduler|
       fibers = Array.new(4) { |index| wait_in_fiber(scheduler, dispatch(native), seen, index) }
       fibers[0].raise(Ended)
-      fibers[1].raise(Ended) # it was to lead, and doesn't know of it
+      fibers[1].raise(Ended) # it was to lead, and doesn't know it yet
       scheduler.turn
       release
     end
@@ -94,7 +94,7 @@ class NativeFiberWaitsTest < Penstock::TestCase
     assert_equal [[0, :ended], [1, :ended], [2, true], [3, true]], seen.sort_by(&:first)
   end
 
-  test "who is ended when it was woken already takes that in, and nothing else wakes it" do
+  test "a fiber ended after it was woken consumes the wakeup, and its next wait isn't ended by it" do
     native = held
     delivery = dispatch(native)
     seen = []
@@ -119,11 +119,11 @@ class NativeFiberWaitsTest < Penstock::TestCase
     assert_equal [[:leads, true], :ended, :rests, :woken], seen
   end
 
-  test "each has its own time, also none, while others wait on" do
+  test "each wait has its own timeout, or none, while others continue" do
     native = held
     delivery = dispatch(native)
     seen = []
-    short_ms = (400 * Penstock::TestSupport::Wait::TIME_FACTOR).ceil # all wait before it is over
+    short_ms = (400 * Penstock::TestSupport::Wait::TIME_FACTOR).ceil # all are waiting before it ends
     thread = with_scheduler do |scheduler|
       {long: nil, short: short_ms, none: 0, before: -1, longer: 2 * short_ms}.each do |name, timeout_ms|
         wait_in_fiber(scheduler, delivery, seen, name, timeout_ms)
@@ -137,7 +137,7 @@ class NativeFiberWaitsTest < Penstock::TestCase
     assert_equal [[:short, false], [:longer, false], [:long, true]], seen.drop(2)
   end
 
-  test "an earlier time than that which is waited for counts, also while the producer closes" do
+  test "a timeout earlier than the awaited one is noticed, even while the producer closes" do
     native = held
     delivery = dispatch(native)
     seen = []
@@ -157,7 +157,7 @@ class NativeFiberWaitsTest < Penstock::TestCase
     assert_equal [[:short, false], [:late, false], [:long, true]], seen
   end
 
-  test "fibers that an ended scheduler left behind keep nobody else from being woken" do
+  test "fibers left by an ended scheduler don't keep others from being woken" do
     native = held
     delivery = dispatch(native)
     seen = []
@@ -172,7 +172,7 @@ class NativeFiberWaitsTest < Penstock::TestCase
     assert_equal [[:there, true]] * 2, seen
   end
 
-  test "a thread that gets another scheduler has its fibers woken by that" do
+  test "fibers of a thread with a new scheduler are woken by that scheduler" do
     native = held
     delivery = dispatch(native)
     seen = []
@@ -187,7 +187,7 @@ class NativeFiberWaitsTest < Penstock::TestCase
     assert_equal [[:there, true]] * 2, seen
   end
 
-  test "two thousand wait at once, and each is woken" do
+  test "two thousand fibers wait at once, and each is woken" do
     native = held
     seen = []
     thread = with_scheduler do |scheduler|
@@ -200,7 +200,7 @@ class NativeFiberWaitsTest < Penstock::TestCase
     assert(seen.all?(&:last))
   end
 
-  test "as many descriptors are open as there were schedulers at a time, until the client is closed" do
+  test "as many descriptors are open as there were schedulers at the same time, until the client is closed" do
     native = producer(linger_ms: 0)
     before = descriptors
     20.times { assert_ends(with_scheduler { |scheduler| wait_in_fiber(scheduler, dispatch(native), [], 0) }) }
@@ -211,7 +211,7 @@ class NativeFiberWaitsTest < Penstock::TestCase
     assert_equal 0, descriptors - before
   end
 
-  test "a list that was never set up watches nothing" do
+  test "an uninitialized list watches nothing" do
     watched = Penstock::Native::Watched.allocate
     delivery = dispatch(producer)
 
@@ -222,13 +222,13 @@ class NativeFiberWaitsTest < Penstock::TestCase
     assert_nil watched.close
   end
 
-  test "a list that is set up anew behind its close has nothing of what it was" do
+  test "a list initialized again after its close has no old entries" do
     first, second = Array.new(2) { Penstock::Native::Watched.new }
     2.times do
       first.close
       first.send(:initialize)
     end
-    pid = fork { exit!(0) } # which looks through all of them
+    pid = fork { exit!(0) } # whose hook visits all of them
     watcher = ::Process.detach(pid)
 
     assert watcher.join(20 * Penstock::TestSupport::Wait::TIME_FACTOR), "a child goes round and round"

@@ -5,11 +5,11 @@ require "support/native_member"
 
 module Penstock
   module Native
-    # A child inherits a handle's memory, not its threads: it may only forget it.
+    # A child inherits a handle's memory, but not its threads: it may only drop it.
     class ForkTest < TestCase
       include TestSupport::NativeCluster
 
-      # Runs the block in a child and answers what it returned, or how it failed.
+      # Runs the block in a child and returns its value, or its error.
       def in_child
         reader, writer = IO.pipe
         pid = fork do
@@ -34,7 +34,7 @@ module Penstock
         ENV["LD_PRELOAD"].to_s.include?("asan")
       end
 
-      # The parent's consumer is used once more after the child.
+      # The parent's consumer is still usable after the child.
       def assert_goes_on(one, name, count)
         produce(name, Array.new(count, "x"))
         one.await_records([name, 0], one.offsets[[name, 0]].size + count)
@@ -48,7 +48,7 @@ module Penstock
         [name, one, one.lanes[[name, 0]]]
       end
 
-      test "use in a child raises and says who opened it" do
+      test "use in a child raises an error that names the process that opened it" do
         name, one, lane = consuming
         calls = [
           -> { one.consumer.wait(0) }, -> { one.consumer.wait(1_000) }, -> { one.consumer.poll_event },
@@ -63,7 +63,7 @@ module Penstock
         assert_goes_on(one, name, 3)
       end
 
-      test "a child may wake, close and discard it: nothing happens, not to the parent either" do
+      test "a child may wake, close and discard the handle without any effect, also on the parent" do
         name, one, lane = consuming
         one.consumer.wait(0)
         answer = in_child do
@@ -78,7 +78,7 @@ module Penstock
         assert_goes_on(one, name, 1)
       end
 
-      test "the child's descriptors of it are closed" do
+      test "the child's descriptors of the handle are closed" do
         before = wake_descriptors
         _, one, = consuming
         opened = wake_descriptors - before
@@ -98,7 +98,7 @@ module Penstock
         end
       end
 
-      test "a child that collects its garbage, or exits, frees memory only" do
+      test "a child that runs GC, or exits, only frees memory" do
         name, one, = consuming
         collected = in_child do
           one.instance_variables.each { |variable| one.instance_variable_set(variable, nil) }
@@ -123,7 +123,7 @@ module Penstock
         assert_equal(%w[a b], in_child { batches.flat_map { |batch| batch.raw_payloads(0, batch.size) } })
       end
 
-      test "a fork while another thread waits leaves both sides well" do
+      test "a fork while another thread waits leaves parent and child usable" do
         name, one, = consuming
         one.turn while one.consumer.wait(100)
         waiting = Thread.new { one.consumer.wait(3_000) }

@@ -14,11 +14,11 @@ module Penstock
 
     def here(line) = "#{__FILE__}:#{line}"
 
-    test "an open handle is known by its kind and the line that opened it, until it is closed" do
+    test "an open handle is listed with its class and the line that opened it, until it is closed" do
       before = Native::Handles.open
       consumer, line = Native::Consumer.new(NOWHERE.merge("group.id" => "g")), __LINE__
       admin = Native::Admin.new(NOWHERE)
-      GC.start # and stays known
+      GC.start # and it stays listed
 
       assert_equal ["Consumer opened at #{here(line)}", "Admin opened at #{here(line + 1)}"].sort,
         (Native::Handles.open - before).sort

@@ -5,9 +5,9 @@ require "penstock/native/heap"
 
 module Penstock
   module Native
-    # From Ruby, where malloc is used by everything else too; what is taken and what isn't is in core/heap_test.c.
+    # From Ruby, where all other code uses malloc too; core/heap_test.c tests which pieces are allocated.
     class HeapTest < TestCase
-      test "free pieces are taken once" do
+      test "free pieces are allocated once" do
         first, second = Heap.fill, Heap.fill
 
         assert_operator first, :>=, 0

@@ -6,7 +6,7 @@ require "support/ruby_program"
 
 module Penstock
   module Native
-    # Everything that waits can be ended from outside: Thread#kill, Timeout, a signal.
+    # Every wait can be ended from outside: Thread#kill, Timeout, a signal.
     class InterruptTest < TestCase
       include TestSupport::NativeCluster
 
@@ -17,14 +17,14 @@ module Penstock
         @consumer = Consumer.new(NOBODY)
       end
 
-      # A question that nobody waits for any more ends by itself, and then its handle.
+      # An abandoned query ends by itself, and then its handle.
       def teardown
         @consumer.close(100)
         super
         wait_until(5, "the consumer is gone") { @consumer.state == :closed }
       end
 
-      # Runs the block in a thread, and answers how long the thread took to end after it was killed.
+      # Runs the block in a thread, and returns how long the thread took to end after it was killed.
       def seconds_to_kill
         started = Queue.new
         thread = Thread.new do
@@ -43,11 +43,11 @@ module Penstock
         Process.clock_gettime(Process::CLOCK_MONOTONIC) - started
       end
 
-      test "a thread that waits can be killed" do
+      test "a waiting thread can be killed" do
         assert_operator seconds_to_kill { loop { @consumer.wait(60_000) } }, :<, 0.5
       end
 
-      test "a thread that asks for metadata can be killed; the question ends by itself" do
+      test "a thread that queries metadata can be killed; the query ends by itself" do
         assert_operator seconds_to_kill { @consumer.metadata(nil, 3_000) }, :<, 0.5
         @consumer.close(0)
       end
@@ -58,7 +58,7 @@ module Penstock
         assert_operator taken, :<, 1
       end
 
-      test "a timeout ends each question to a broker" do
+      test "a timeout ends each query to a broker" do
         questions = [
           -> { @consumer.metadata(nil, 3_000) }, -> { @consumer.query_watermarks("a", 0, 3_000) },
           -> { @consumer.offsets_for_times([["a", 0, 1]], 3_000) }, -> { @consumer.cluster_id(3_000) }
@@ -71,7 +71,7 @@ module Penstock
         @consumer.close(0)
       end
 
-      test "a close while a question is under way returns at its deadline, and the handle goes when the question ends" do
+      test "a close during a query returns at its deadline, and the handle is destroyed when the query ends" do
         asking = Thread.new { @consumer.metadata(nil, 1_500) }
         asking.report_on_exception = false
         wait_until(2) { asking.status == "sleep" }
@@ -80,7 +80,7 @@ module Penstock
         assert_raises(KafkaError) { asking.value }
       end
 
-      test "a timeout ends the wait for leaving the group, the consumer is closed all the same" do
+      test "a timeout ends the wait for leaving the group, and the consumer is still closed" do
         name = topic
         one = member(name)
         one.await_assignment(1)
@@ -109,7 +109,7 @@ module Penstock
         assert_raises(HandleClosedError) { waiting.value }
       end
 
-      test "wake-ups and closes from many threads at once end well" do
+      test "wake-ups and closes from many threads at the same time end correctly" do
         threads = Array.new(4) { Thread.new { 500.times { @consumer.wakeup } } }
         closers = Array.new(3) { Thread.new { @consumer.close(2_000) } }
         [*threads, *closers].each(&:join)
@@ -145,7 +145,7 @@ module Penstock
         assert_includes output, "interrupted"
       end
 
-      test "a trap may wake the loop, and may close" do
+      test "a signal handler may wake the loop, and may close" do
         output, result = program(<<~RUBY)
           trap(:USR1) { consumer.wakeup }
           trap(:USR2) { consumer.close(1_000); puts "closed in a trap" }
@@ -166,7 +166,7 @@ module Penstock
         assert_includes output, "closed in a trap\nthe loop sees it"
       end
 
-      test "close works from at_exit, and an open consumer doesn't keep a process from ending" do
+      test "close works in at_exit, and an open consumer doesn't keep a process from exiting" do
         closed, first = program("at_exit { consumer.close(1_000); puts consumer.state }")
         open, second = program("puts consumer.state")
 
@@ -176,7 +176,7 @@ module Penstock
         assert_operator second.seconds, :<, 10
       end
 
-      test "exit! beside a waiting thread ends the process" do
+      test "exit! while a thread waits ends the process" do
         _, result = program(<<~RUBY)
           waiting = Thread.new { loop { consumer.wait(60_000) } }
           Thread.pass until waiting.stop?

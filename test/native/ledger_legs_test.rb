@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# The ledger and the envelope through Ruby, so that the legs that watch memory (--asan, --valgrind, --gc-stress) see them
-# too: they run the native tests only.
+# The ledger and the envelope through Ruby, so that the legs with a memory checker (--asan, --valgrind, --gc-stress) include
+# them: these legs only run the native tests.
 require_relative "../unit/core/ledger_property_test"
 require_relative "../unit/core/ledger_test"

@@ -6,7 +6,7 @@ require "support/ruby_program"
 
 module Penstock
   module Native
-    # Opening and closing leaves nothing behind: threads, descriptors, memory.
+    # Opening and closing leaks nothing: threads, descriptors, memory.
     class LifecycleTest < TestCase
       include TestSupport::NativeCluster
 
@@ -21,7 +21,7 @@ module Penstock
         Dir.children("/proc/self/fd").size
       end
 
-      # A memory checker keeps what is freed.
+      # A memory checker keeps freed memory.
       def checked?
         TestSupport::Wait::TIME_FACTOR > 1
       end
@@ -31,7 +31,7 @@ module Penstock
         File.read("/proc/self/status")[/VmRSS:\s+(\d+)/, 1].to_i
       end
 
-      test "#{ROUNDS} times open and close: no more threads, descriptors or handles, hardly more memory" do
+      test "opening and closing #{ROUNDS} times adds no threads, descriptors or handles, and hardly any memory" do
         open_and_close(ROUNDS / 5)
         before = [Native.thread_count, Native.handle_count]
         open_files = descriptors
@@ -44,14 +44,14 @@ module Penstock
         assert_operator resident_kilobytes - memory, :<, 8_192 unless checked?
       end
 
-      test "members that join, take and leave leave nothing behind either" do
+      test "members that join, take and leave leak nothing either" do
         name = topic(2)
         produce(name, Array.new(50, "x" * 1_000))
         before = descriptors
         20.times { |round| join_take_and_leave(name, round) }
 
         wait_until(5, "the descriptors are closed") { descriptors <= before + 2 }
-        assert_equal 0, Native.handle_count - 1 # the cluster's
+        assert_equal 0, Native.handle_count - 1 # the cluster's handle
       end
 
       def join_take_and_leave(name, round)
@@ -60,7 +60,7 @@ module Penstock
         one.close(2_000)
       end
 
-      test "[Native leak suite] 100,000 calls of the loop: flat" do
+      test "[Native leak suite] 100,000 calls of the loop: constant memory" do
         name = topic
         produce(name, Array.new(10, "x"))
         one = member(name, takes: false)
@@ -73,7 +73,7 @@ module Penstock
         assert_equal :open, one.consumer.state
       end
 
-      # Six calls a round.
+      # Six calls per round.
       def call_the_loop(consumer, lane, rounds)
         rounds.times do |round|
           consumer.wait(0)
@@ -85,16 +85,16 @@ module Penstock
         end
       end
 
-      test "a consumer nobody holds is closed by the reaper" do
+      test "a consumer without a reference is closed by the reaper" do
         threads = Native.thread_count
-        Thread.new { 5.times { Consumer.new(IDLE) } }.join # on a stack that is gone with it
+        Thread.new { 5.times { Consumer.new(IDLE) } }.join # on a stack that ends with it
         wait_until(10, "the collector found them") { GC.start || Native.handle_count == 1 }
 
         wait_until(10, "their threads are gone") { Native.thread_count <= threads }
         assert_equal 1, Native.handle_count
       end
 
-      test "lanes, batches and their consumer can be swept in any order" do
+      test "lanes, batches and their consumer can be garbage-collected in any order" do
         name = topic
         produce(name, %w[a b])
         threads = Native.thread_count
@@ -110,7 +110,7 @@ module Penstock
         @members.clear
       end
 
-      test "a close without time leaves nothing behind: neither a joined member nor one that is leaving" do
+      test "a close without time leaks nothing: neither a joined member nor one that is leaving" do
         threads = Native.thread_count
         name = topic(2)
         [->(_) {}, :close_begin.to_proc].each do |before|
@@ -125,7 +125,7 @@ module Penstock
         assert_equal 1, Native.handle_count
       end
 
-      test "closing again, and closing from another thread, does nothing" do
+      test "closing again, or from another thread, does nothing" do
         consumer = Consumer.new(IDLE)
         consumer.close(1_000)
         Thread.new { consumer.close(1_000) }.join
@@ -134,7 +134,7 @@ module Penstock
         assert_predicate consumer, :closed?
       end
 
-      test "[Closed consumer] every call of a closed consumer says that it is closed" do
+      test "[Closed consumer] every call of a closed consumer raises that it is closed" do
         name = topic
         one = member(name)
         one.await_assignment(1)
@@ -154,14 +154,14 @@ module Penstock
         assert_predicate lane, :closed?
       end
 
-      test "a consumer that was never opened is as good as closed" do
+      test "a consumer that was never opened behaves like a closed one" do
         consumer = Consumer.allocate
 
         assert_raises(HandleClosedError) { consumer.poll_event }
         assert_nil consumer.close(10)
       end
 
-      test "a lane that is closed gives nothing, and its records are dropped" do
+      test "a closed lane returns nothing, and its records are dropped" do
         name = topic
         produce(name, Array.new(20, "x"))
         one = member(name, takes: false)

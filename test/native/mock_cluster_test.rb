@@ -8,7 +8,7 @@ require "penstock/native/mock_cluster"
 module Penstock
   module Native
     class MockClusterTest < TestCase
-      test "[Mock cluster] it listens on this machine until it is closed" do
+      test "[Mock cluster] it listens on 127.0.0.1 until it is closed" do
         cluster = MockCluster.new(brokers: 2)
         servers = cluster.bootstrap_servers.split(",")
         host, port = servers.first.split(":")
@@ -20,7 +20,7 @@ module Penstock
         assert_raises(Errno::ECONNREFUSED) { TCPSocket.new(host, port) }
       end
 
-      test "closing again does nothing, and a closed cluster says so" do
+      test "closing again does nothing, and calls of a closed cluster raise" do
         cluster = MockCluster.new
         2.times { cluster.close }
 
@@ -35,7 +35,7 @@ module Penstock
         assert_raises(ArgumentError) { MockCluster.new(brokers: 65) }
       end
 
-      test "a topic is made once, deleted once, and must have a partition" do
+      test "a topic is created once, deleted once, and must have a partition" do
         with_cluster do |cluster|
           cluster.create_topic("orders", 3)
 
@@ -60,7 +60,7 @@ module Penstock
         end
       end
 
-      test "a broker that doesn't exist is an error, not a crash" do
+      test "a missing broker is an error, not a crash" do
         with_cluster do |cluster|
           assert_raises(KafkaError) { cluster.set_rtt(9, 10) }
           assert_raises(KafkaError) { cluster.broker_down(9) }
@@ -87,7 +87,7 @@ module Penstock
         end
       end
 
-      test "a child can't use its parent's cluster, and the parent goes on" do
+      test "a child can't use its parent's cluster, and the parent's keeps working" do
         with_cluster do |cluster|
           reader, writer = IO.pipe
           child = fork do
@@ -106,8 +106,9 @@ module Penstock
         end
       end
 
-      # In a child, for the collector may find what looks like a reference on the stack; one of five may survive so.
-      test "a cluster that is forgotten is taken down by the collector" do
+      # In a child, because the garbage collector may find what looks like a reference on the stack; so one of five may
+      # survive.
+      test "a cluster without a reference is shut down by the garbage collector" do
         child = fork do
           before = Native.thread_count
           Thread.new { 5.times { MockCluster.new.create_topic("a", 1) } }.join
@@ -122,7 +123,7 @@ module Penstock
         assert_predicate ::Process.wait2(child).last, :success?
       end
 
-      test "calls from many threads while it is closed end in one way or the other" do
+      test "calls from many threads during a close either succeed or raise" do
         cluster = MockCluster.new
         threads = Array.new(4) { |number| Thread.new { create_until_closed(cluster, number) } }
         cluster.close

@@ -4,13 +4,13 @@ require "test_helper"
 require "penstock/admin"
 require "support/api_producing"
 
-# Who asks for OAuth tokens; test/broker/security_test.rb has a broker that wants them.
+# Requests for OAuth tokens; test/broker/security_test.rb has a broker that requires them.
 class OAuthTest < Penstock::TestCase
   include Penstock::TestSupport::ApiProducing
 
   KAFKA = {"bootstrap.servers": NOBODY, "security.protocol": "SASL_PLAINTEXT", "sasl.mechanisms": "OAUTHBEARER"}.freeze
 
-  # Gives a token that lasts two seconds.
+  # Provides a token that lasts two seconds.
   class Tokens
     attr_reader :asked
 
@@ -25,7 +25,7 @@ class OAuthTest < Penstock::TestCase
     end
   end
 
-  test "[oauth refresh] a producer asks at once, and again before its token expires" do
+  test "[oauth refresh] a producer requests a token at once, and again before its token expires" do
     tokens = Tokens.new
     api(kafka: KAFKA) { |config| config.oauth.token_provider_listener = tokens }.produce_async(thing)
     wait_until(30, "a second request") { tokens.asked.size > 1 }
@@ -33,7 +33,7 @@ class OAuthTest < Penstock::TestCase
     assert_operator tokens.asked.size, :>, 1
   end
 
-  test "[oauth refresh] an admin's client asks before its first call" do
+  test "[oauth refresh] an admin's client requests a token before its first call" do
     tokens = Tokens.new
     admin = Penstock::Admin.new(kafka: KAFKA, timeout_ms: 300, token_provider: tokens)
     assert_raises(Penstock::KafkaError, Penstock::WaitTimeoutError) { admin.cluster_info }

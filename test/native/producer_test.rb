@@ -28,7 +28,7 @@ class NativeProducerTest < Penstock::TestCase
       delivery.row]
   end
 
-  test "without a handle dispatch answers true, and the message is sent all the same" do
+  test "without a handle dispatch returns true, and the message is still sent" do
     native = producer
 
     assert_equal true, dispatch(native, handle: false)
@@ -36,7 +36,7 @@ class NativeProducerTest < Penstock::TestCase
     assert_equal [1, 0], native.counts
   end
 
-  test "dispatch takes Strings and Symbols as topic once it is open" do
+  test "dispatch accepts Strings and Symbols as topic once it is open" do
     native = producer
 
     assert_nil native.dispatch({topic: "unopened", payload: "x"})
@@ -81,7 +81,7 @@ class NativeProducerTest < Penstock::TestCase
     assert_nil dispatch(native, "abcd")
   end
 
-  test "offer raises what librdkafka refuses" do
+  test "offer raises if librdkafka refuses the message" do
     native = stranded_producer(message_max_bytes: 1_000)
     error = assert_raises(Penstock::KafkaError) { native.produce("things", "x" * 2_000) }
 
@@ -89,11 +89,11 @@ class NativeProducerTest < Penstock::TestCase
     assert_equal 0, native.queue_size
   end
 
-  test "a topic librdkafka refuses is refused when it is opened" do
+  test "a topic that librdkafka refuses is refused when it is opened" do
     assert_raises(Penstock::KafkaError) { stranded_producer.open_topic("x" * 600) }
   end
 
-  test "a configuration librdkafka refuses is an error and leaves nothing behind" do
+  test "a configuration that librdkafka refuses is an error and leaks nothing" do
     error = assert_raises(Penstock::KafkaError) { Producer.new({"no.such.property" => "1"}) }
 
     assert_equal :invalid_arg, error.code
@@ -110,7 +110,7 @@ class NativeProducerTest < Penstock::TestCase
     assert_equal (0...5_000).to_a, accepted.map(&:offset)
   end
 
-  test "a slice ends before a message it can't read, and says so when it is the first" do
+  test "a slice ends before a message it can't read, and reports one at its beginning" do
     native = producer
     messages = [{topic: "things", payload: "x"}, {topic: "things", payload: 1}]
     accepted = []
@@ -121,7 +121,7 @@ class NativeProducerTest < Penstock::TestCase
     assert_equal 1, accepted.size
   end
 
-  test "a slice carries at most 1 MiB but for its first message" do
+  test "a slice has at most 1 MiB, except for its first message" do
     native = stranded_producer(message_max_bytes: 10_000_000)
     big = Producer.new({"bootstrap.servers" => NOBODY, "message.max.bytes" => "10000000"}, max_payload_bytes: 5_000_000)
     producers << big
@@ -134,7 +134,7 @@ class NativeProducerTest < Penstock::TestCase
     assert_nil native.dispatch(messages.first)
   end
 
-  test "labels come back on the delivery and in the report, also when the handle is gone" do
+  test "the delivery and the report have the message's label, even if the handle is gone" do
     native = producer
     native.want(Producer::WANT_DELIVERED)
     label = Object.new
@@ -147,14 +147,14 @@ class NativeProducerTest < Penstock::TestCase
     rows.each { |row| assert_same label, row.first }
   end
 
-  test "reports nobody wants are not kept" do
+  test "reports without a listener are not kept" do
     native = producer
 
     dispatch(native).wait(10_000)
     assert_empty native.take_reports(256)
   end
 
-  test "an error of the client is kept as a text, and as an event when it is wanted" do
+  test "an error of the client is kept as text, and as an event if it is wanted" do
     native = stranded_producer
     native.want(Producer::WANT_ERRORS)
     event = wait_until(10, "error event") { native.poll_event }
@@ -174,7 +174,7 @@ class NativeProducerTest < Penstock::TestCase
     assert_includes json, native.name
   end
 
-  test "a fatal error is told with its real code" do
+  test "a fatal error is reported with its real code" do
     native = stranded_producer(enable_idempotence: true)
     native.want(Producer::WANT_ERRORS)
     native.inject_fatal_error(47, "a test")
@@ -186,7 +186,7 @@ class NativeProducerTest < Penstock::TestCase
     assert_equal :fatal, error.code
   end
 
-  test "the number of partitions is asked of the cluster" do
+  test "the number of partitions is queried from the cluster" do
     native = producer
 
     assert_equal 2, native.query_partitions("things", 10_000)

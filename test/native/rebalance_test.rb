@@ -5,15 +5,15 @@ require "support/native_member"
 
 module Penstock
   module Native
-    # What librdkafka does around rebalances, as far as the driver is built on it. Each test stands for a trap that was
-    # measured once; a new version of the library that behaves otherwise shows here.
+    # librdkafka's behaviour around rebalances, as far as the driver depends on it. Each test covers a trap that was once
+    # measured; a new version of the library with other behaviour fails here.
     class RebalanceTest < TestCase
       include TestSupport::NativeCluster
 
       UNKNOWN_MEMBER_ID = 25
       MAX_POLL_EXCEEDED = -147
 
-      # Keeps records coming to each partition while the block runs.
+      # Keeps producing records to each partition while the block runs.
       def feeding(name, partitions)
         producer = Producer.new({"bootstrap.servers" => cluster.bootstrap_servers, "linger.ms" => "0"})
         stop = false
@@ -30,7 +30,7 @@ module Penstock
         producer.close(1_000)
       end
 
-      # Turns both until the condition holds.
+      # Polls both until the condition holds.
       def turn_together(one, other, deadline = 10, what = nil)
         one.turn_until(deadline, what) { other.turn(0) || yield }
       end
@@ -70,7 +70,7 @@ module Penstock
         keys.each { |key| assert_equal((0...one.offsets[key].size).to_a, one.offsets[key]) }
       end
 
-      test "[Rebalance callbacks] a member that leaves hands its partitions back, in lanes of their own" do
+      test "[Rebalance callbacks] a member that leaves returns its partitions, in lanes of their own" do
         name = topic(2)
         produce(name, %w[a b], partition: 0)
         one = member(name)
@@ -86,7 +86,7 @@ module Penstock
         assert_equal 2, one.lanes.values.map(&:id).uniq.size
       end
 
-      test "an assignment of nothing is an event like any other, and the lanes go on after its answer" do
+      test "an empty assignment is an event like any other, and the lanes continue after its answer" do
         name = topic(1)
         one = member(name)
         one.await_assignment(1)
@@ -98,7 +98,7 @@ module Penstock
         assert_equal 1, one.lanes.size + other.lanes.size
       end
 
-      test "[Rebalance callbacks] under the eager protocol everything is revoked and assigned anew" do
+      test "[Rebalance callbacks] under the eager protocol everything is revoked and assigned again" do
         name = topic(2)
         produce(name, %w[a b])
         one = member(name, "partition.assignment.strategy" => "range")
@@ -122,7 +122,7 @@ module Penstock
         assert_equal "COOPERATIVE", one.consumer.rebalance_protocol
       end
 
-      # The classic properties are refused beside the new protocol.
+      # The new protocol refuses the classic properties.
       def kip848
         classic = %w[session.timeout.ms heartbeat.interval.ms partition.assignment.strategy]
         {"group.protocol" => "consumer", :without => classic}
@@ -138,7 +138,7 @@ module Penstock
         assert_includes waiting, MAX_POLL_EXCEEDED
       end
 
-      # Three groups of one member each: what they hear within three intervals of doing one thing only.
+      # Three groups of one member each: their events within three intervals of doing one thing only.
       def outlive(name, mode, times)
         one = member(name, "group.id" => "alone-#{mode}-#{object_id}", **times)
         one.await_assignment(3)
@@ -157,7 +157,7 @@ module Penstock
         observe_for(0.02)
       end
 
-      test "a lost revocation without an answer doesn't make close hang" do
+      test "a lost revocation without an answer doesn't block close" do
         name = topic
         one = member(name, "max.poll.interval.ms" => "1000", "session.timeout.ms" => "1000")
         one.await_assignment(1)
@@ -175,7 +175,7 @@ module Penstock
         Process.clock_gettime(Process::CLOCK_MONOTONIC) - started
       end
 
-      test "a member thrown out while its revocation waits isn't told that it is lost: its id is empty" do
+      test "a member removed during its revocation isn't reported as lost: its id is empty" do
         name = topic(2)
         eager = {"partition.assignment.strategy" => "range", "session.timeout.ms" => "4000"}
         one = member(name, **eager)
@@ -192,7 +192,7 @@ module Penstock
         cluster.clear_request_errors(:heartbeat)
       end
 
-      test "close answers what is pending and is prompt, with full lanes and batches that are still held" do
+      test "close answers pending events and is quick, with full lanes and unreleased batches" do
         name = topic(2)
         2.times { |partition| produce(name, Array.new(2_000, "x" * 100), partition: partition) }
         one = member(name)
@@ -205,7 +205,7 @@ module Penstock
         assert_equal "x" * 100, held.find { |batch| batch.size.positive? }.payload(0)
       end
 
-      test "a member leaves in good order: the loop answers the last revocation itself" do
+      test "in an orderly leave the loop answers the last revocation itself" do
         name = topic(2)
         one = member(name)
         one.await_assignment(2)
@@ -218,7 +218,7 @@ module Penstock
         assert_equal :closed, one.consumer.state
       end
 
-      test "closing while a revocation is pending answers both" do
+      test "closing during a pending revocation answers both" do
         name = topic(4)
         one = member(name)
         one.await_assignment(4)
@@ -230,14 +230,14 @@ module Penstock
         assert_operator seconds { one.close(5_000) }, :<, 2
       end
 
-      test "answering when nothing is pending does nothing" do
+      test "answering without a pending event does nothing" do
         one = member(topic)
 
         assert_nil one.consumer.answer
         assert_equal 0, one.consumer.pending_rebalances
       end
 
-      test "a member that has no partition tells its group that it leaves, as any other" do
+      test "a member without partitions also leaves its group explicitly" do
         skip "needs the patched librdkafka" unless Native.patched?
         name = topic(1)
         one = member(name)

@@ -4,18 +4,18 @@ require "test_helper"
 require "penstock/native/admin"
 require "support/native_member"
 
-# What a running server requests of its brokers, while they reset connections, die, come back and hand groups and partitions over
-# to each other. A few seconds here; PENSTOCK_STRESS_SECONDS=600 for long, best under the address sanitizer
-# (bin/test test/native/resets_test.rb --asan).
+# Requests of a running server to its brokers, while these reset connections, die, come back and move groups and partitions
+# between each other. A few seconds here; PENSTOCK_STRESS_SECONDS=600 for longer, best with the address sanitizer (bin/test
+# test/native/resets_test.rb --asan).
 class ResetsTest < Penstock::TestCase
   leaks_checked_per_class "the cluster's sockets come and go with their clients"
 
   SECONDS = Float(ENV.fetch("PENSTOCK_STRESS_SECONDS", "4"))
   BROKERS = 3
   PARTITIONS = 6
-  # What happens to the cluster, in the order drawn. A broker that is down comes back after some of the others.
+  # Faults of the cluster, drawn at random. A broker that is down comes back after some of the others.
   FAULTS = %i[reset reset reset down up leader coordinator coordinator].freeze
-  # What the handle for administration is asked, each with a time that is often too short.
+  # Requests of the admin handle, each with a timeout that is often too short.
   REQUESTS = {
     groups: ->(admin, ms) { admin.describe_groups(%w[group other], ms) },
     offsets: ->(admin, ms) { admin.committed_offsets("group", [["orders", 0]], ms) },
@@ -25,7 +25,7 @@ class ResetsTest < Penstock::TestCase
     create: ->(admin, ms) { admin.create_topics([["more", 1, 1, nil]], ms) }
   }.freeze
   TIMES_MS = [1, 20, 100, 400].freeze
-  # Of looks that are 10 ms apart.
+  # In checks that are 10 ms apart.
   FAULT_EVERY = 12
 
   def setup
@@ -37,7 +37,7 @@ class ResetsTest < Penstock::TestCase
     @counts = Hash.new(0)
   end
 
-  test "members and admin requests outlive brokers that reset connections, die and hand groups over" do
+  test "members and admin requests survive brokers that reset connections, die and move groups" do
     stop = false
     threads = Array.new(2) { |index| Thread.new { requests(Random.new(index)) { stop } } } << Thread.new { members { stop } }
     observe_for(SECONDS) { strike if @random.rand(FAULT_EVERY).zero? }
@@ -54,7 +54,7 @@ class ResetsTest < Penstock::TestCase
 
   private
 
-  # Some members, of which one comes or goes now and then; each asks for committed offsets with every rebalance.
+  # Some members, of which one joins or leaves now and then; each requests committed offsets with every rebalance.
   def members
     all = Array.new(2) { member }
     token = 0
@@ -117,7 +117,7 @@ class ResetsTest < Penstock::TestCase
     @counts[:faults] += 1
   end
 
-  # Its connections end; it takes new ones at once.
+  # Its connections are closed; it accepts new ones at once.
   def reset
     broker = 1 + @random.rand(BROKERS)
     return if broker == @down

@@ -5,11 +5,11 @@ require "support/native_member"
 
 module Penstock
   module Native
-    # How a client begins: it waits for answers, and for nothing else. What it did is read off librdkafka's own debug lines.
+    # How a client starts: it only waits for answers. Its actions are read from librdkafka's own debug lines.
     class StartTest < TestCase
       include TestSupport::NativeCluster
 
-      # @return [Array<String>] what it told until its first record
+      # @return [Array<String>] its log until its first record
       def started(name)
         skip "needs the patched librdkafka" unless Native.patched?
         produce(name, %w[a])
@@ -18,14 +18,14 @@ module Penstock
         one.events.select { |event| event.first == :log }.map { |event| event[3] }
       end
 
-      test "where nothing was committed the first offset is asked for at once" do
+      test "if nothing was committed the first offset is requested at once" do
         lines = started(topic).grep(/offset query|querying for logical offset/)
 
         refute_empty lines.grep(/querying for logical offset/)
         assert_empty lines.grep(/backoff/)
       end
 
-      test "behind the broker it began at the next connection is made at once" do
+      test "after the connection to the first broker the next connection is made at once" do
         lines = started(topic)
         let_go = lines.index { |line| line.include?("Sending TERMINATE to") }
         chosen = lines.drop(let_go).index { |line| line.include?("Selected for cluster connection") }
@@ -34,8 +34,9 @@ module Penstock
         assert_empty lines[let_go, chosen].grep(/still suppressed/)
       end
 
-      # Else one whose request is sent twice would be two members, and waited for as long as a session lasts.
-      test "the embedded broker names a member first, and lets it join by that name" do
+      # Otherwise a member whose request is sent twice would count as two, and the group would wait for it until the session
+      # timeout.
+      test "the embedded broker assigns a member id first, and the member joins with it" do
         skip "needs the patched librdkafka" unless Native.patched?
         own = MockCluster.new
         own.create_topic("orders", 2)

@@ -3,11 +3,11 @@
 require "test_helper"
 require "support/without_threads"
 
-# What ends handles is a thread of its own. Where none can be made any more, who closes does it.
+# Handles are ended by a thread of their own. If none can be created any more, the closing thread does it.
 class WithoutThreadsTest < Penstock::TestCase
   include Penstock::TestSupport::WithoutThreads
 
-  test "a consumer is closed all the same" do
+  test "a consumer is still closed" do
     assert_equal '[:closed, "1", 0]', without_threads(<<~RUBY)
       require "penstock/native/consumer"
       consumer = Penstock::Native::Consumer.new({"bootstrap.servers" => "127.0.0.1:1", "group.id" => "readers"})
@@ -17,7 +17,7 @@ class WithoutThreadsTest < Penstock::TestCase
     RUBY
   end
 
-  test "a producer that gets no thread of its own isn't opened, and the process lives" do
+  test "a producer that gets no thread of its own isn't opened, and the process survives" do
     assert_equal "[:crit_sys_resource, true, 0, 0]", without_threads(<<~RUBY)
       require "penstock/native/producer"
       ENV["NO_THREADS"] = "own"
@@ -29,8 +29,8 @@ class WithoutThreadsTest < Penstock::TestCase
     RUBY
   end
 
-  # Its request is asked in longer and longer slices: from the second one on it outlasts what a close waits for.
-  test "an admin client with a request inside is closed when that has ended" do
+  # Its request is repeated with growing timeouts: from the second one on it outlasts the wait of a close.
+  test "an admin client with a request inside is closed when the request has ended" do
     assert_equal "[:closed, :ended]", without_threads(<<~RUBY)
       require "penstock/native/admin"
       admin = Penstock::Native::Admin.new({"bootstrap.servers" => "127.0.0.1:1"})

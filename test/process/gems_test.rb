@@ -54,7 +54,7 @@ class GemsTest < Penstock::TestCase
 
   test "[Source fallback] a system's librdkafka that is too old, or ill-advised, or missing, is refused with a message" do
     {"2.0.2" => /is 2\.0\.2: .*\n.*2\.13\.2 or newer is needed/, "2.10.0" => /upstream itself advises against it/,
-     nil => /pkg-config knows no rdkafka. Install librdkafka-dev/}.each do |version, words|
+     nil => /pkg-config doesn't find rdkafka. Install librdkafka-dev/}.each do |version, words|
       said, ended = configure("PKG_CONFIG_LIBDIR" => version ? package_config(version) : @dir)
 
       refute ended.success?

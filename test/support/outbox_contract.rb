@@ -65,7 +65,7 @@ module Penstock
         @writer.enqueue([{topic: "a", payload: "1", key: "k"}])
 
         assert_includes error.message, ":topic"
-        assert_includes error.message, "there is no transaction"
+        assert_includes error.message, "isn't inside a database transaction"
         assert_equal ["1"], states.keys
       end
 

@@ -140,8 +140,8 @@ class OutboxTest < Penstock::TestCase
     assert_includes penstock("outbox", "discard", second.to_s), "1 of 1 rows"
     @log.answer = ->(_message) {}
     Penstock::Outbox.relay { @log }.drain
-    assert_includes penstock("outbox", "purge", "--older-than", "-60"), "1 rows are gone"
-    assert_includes failing("outbox", "retry", "x"), "x is no id"
+    assert_includes penstock("outbox", "purge", "--older-than", "-60"), "1 rows deleted"
+    assert_includes failing("outbox", "retry", "x"), "x is no row id"
     assert_includes failing("outbox", "purge"), "--older-than"
   end
 
@@ -153,7 +153,7 @@ class OutboxTest < Penstock::TestCase
 
     assert_empty others
     assert_match(%r{created: db/migrate/\d{14}_create_penstock_outbox.rb}, first)
-    assert_includes second, "left as it is"
+    assert_includes second, "unchanged"
     assert_includes File.read(file), "ActiveRecord::Migration[8.0]"
     assert_includes failing("outbox", "install", "--table", "a; b"), "--table"
   end

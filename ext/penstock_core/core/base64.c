@@ -23,7 +23,7 @@ static int digit(char c) {
   return c == '_' ? 63 : -1;
 }
 
-/* Bits left over must be 0, so that every string of bytes has one text only. */
+/* Unused bits must be 0, so that every byte string has exactly one text. */
 long pk_base64_decode(const char *text, size_t size, uint8_t *bytes) {
   uint32_t bits = 0;
   long count = 0;

@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Numbers and idtype are younger than many C libraries' headers. */
+/* The numbers and idtype are newer than the headers of many C libraries. */
 #if defined(__linux__) && !defined(PENSTOCK_NO_PIDFD)
 #define PK_PIDFD 1
 #ifndef SYS_pidfd_open
@@ -29,8 +29,8 @@ static bool switched_off(void) {
   return value && *value && strcmp(value, "0") != 0;
 }
 
-/* -1 on old kernels, and where a sandbox doesn't allow it. The descriptor is closed
- * in programs that are executed. */
+/* -1 on old kernels, and where a sandbox forbids it. The descriptor is closed
+ * on exec. */
 static int descriptor_of(pid_t pid) {
 #ifdef PK_PIDFD
   if (!switched_off()) return (int)syscall(SYS_pidfd_open, pid, 0);
@@ -49,8 +49,8 @@ static int wait_for(idtype_t type, id_t id, int options, siginfo_t *info) {
   return result;
 }
 
-/* A descriptor is of use only where it can be waited for as well: a kernel 5.3 has
- * one of the two calls, a sandbox may allow one. */
+/* A descriptor is only useful where it can also be waited for: a 5.3 kernel has
+ * only one of the two calls, and a sandbox may allow only one. */
 void pk_child_open(pk_child_t *child, pid_t pid) {
   *child = (pk_child_t){.pid = pid, .fd = -1, .code = -1};
   if (pid <= 0) return;
@@ -63,8 +63,9 @@ void pk_child_open(pk_child_t *child, pid_t pid) {
 #endif
 }
 
-/* 1: it has ended; 0: it lives, as far as the kernel tells; -1: it isn't ours to wait
- * for. Only ECHILD says that: to bury one that lives would be to have two. */
+/* Returns 1 if it has ended; 0 if it is alive, as far as the kernel reports; -1
+ * if it can't be waited for. Only ECHILD means -1: a child reaped while alive
+ * would then exist twice. */
 static int look(const pk_child_t *child, int options, siginfo_t *info) {
   int result;
 
@@ -93,7 +94,7 @@ bool pk_child_reap(pk_child_t *child) {
   result = look(child, 0, &info);
   if (result == 0) return false;
   if (result > 0) note(child, &info);
-  child->ended = true; /* somebody else waited for it: how it ended isn't known */
+  child->ended = true; /* other code waited for it: how it ended is unknown */
   return true;
 }
 

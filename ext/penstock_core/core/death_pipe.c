@@ -14,7 +14,8 @@
 
 #define AGAIN_MS 50
 
-/* The process that has it: a fork copies the memory and not the thread. */
+/* The process that owns the watch: a fork copies the memory, but not the
+ * thread. */
 static struct {
   pid_t process;
   pthread_t thread;
@@ -29,7 +30,7 @@ static long long now_ms(void) {
   return now.tv_sec * 1000LL + now.tv_nsec / 1000000;
 }
 
-/* Somebody may write to the pipe by mistake: that is no end. */
+/* Data that is written to the pipe by mistake isn't its end. */
 static bool at_end(void) {
   char bytes[256];
   ssize_t size;
@@ -40,14 +41,15 @@ static bool at_end(void) {
   return size == 0 || errno != EAGAIN;
 }
 
-/* A poll that failed says nothing about the stream, and the parent may live. */
+/* A failed poll doesn't prove the end of the stream: the parent may be alive. */
 static void wait_a_moment(void) {
   struct timespec moment = {.tv_nsec = AGAIN_MS * 1000000L};
 
   nanosleep(&moment, NULL);
 }
 
-/* True when the watch is over, false when time is (-1: there is none) or the stream. */
+/* True when the watch was disarmed, false at the timeout (-1: none) or the end
+ * of the stream. */
 static bool told_to_quit(bool stream, int timeout_ms) {
   struct pollfd both[2] = {{.fd = watch.quit[0], .events = POLLIN}, {.fd = watch.fd, .events = POLLIN}};
   long long ends = now_ms() + timeout_ms;
@@ -72,7 +74,7 @@ static void *watching(void *unused) {
   return NULL;
 }
 
-/* Signals are for Ruby's threads. */
+/* Blocks signals in this thread: they are for Ruby's threads. */
 static int start_thread(void) {
   sigset_t all, before;
   int err;
@@ -104,7 +106,7 @@ int pk_death_pipe_watch(int fd, int grace_ms) {
   int err;
 
   if (watch.process == getpid()) return EALREADY;
-  if (watch.process) close_quit(); /* copies of the pipe of the process we were forked from */
+  if (watch.process) close_quit(); /* copies of the parent process's pipe */
   watch.process = 0;
   if ((err = prepare(fd, grace_ms))) return err;
   if ((err = start_thread())) {

@@ -1,10 +1,11 @@
-/* What Penstock writes into the metadata of an offset commit, without Ruby.
+/* Encodes what Penstock writes into the metadata of an offset commit, without
+ * Ruby.
  *
- * A commit says "everything below base is done". The envelope says what else is:
- * whether the owner before ended cleanly, which records above base are complete,
- * how often a record was tried. It carries the user's own metadata string along.
+ * A commit means "everything below base is complete". The envelope adds whether
+ * the previous owner ended cleanly, which records above base are complete, and
+ * how often records were tried. It also contains the user's metadata string.
  *
- * Text, for brokers and tools take metadata for a string:
+ * Text, because brokers and tools treat metadata as a string:
  *
  *   "pstk" version ":" base64url(binary), no padding, at most 4,096 bytes
  *
@@ -19,20 +20,21 @@
  * Sections, each at most once, in ascending order:
  *
  *   1  completed, run-length: pairs of varints (gap, length), gap counted from
- *      the end of the run before, from base for the first; both at least 1
+ *      the end of the previous run, or from base for the first; both at least 1
  *   2  completed, bitmap: varint (first offset - base), then bits, lowest first.
- *      With both, what either says is complete
- *   3  attempts: pairs of varints (offset - end of the one before, count), where
- *      the end of an offset is the one after it; from base for the first
+ *      With both sections, an offset in either is complete
+ *   3  attempts: pairs of varints (offset - end of the previous one, count), where
+ *      the end of an offset is the next offset; from base for the first
  *   4  crashes: a varint, how many owners in a row took over from one that didn't
- *      end cleanly; then pairs as in 3, how often a record was alone when its
- *      process died
+ *      end cleanly; then pairs as in 3, how often a record was running alone when
+ *      its process died
  *   9  the user's metadata
  *
- * A reader skips types below 128 that it doesn't know; 128 and above mean that it
- * can't understand the rest. varint: 7 bits a byte, lowest first, high bit: more.
+ * A reader skips unknown types below 128; an unknown type from 128 on means
+ * that it can't understand the rest. varint: 7 bits a byte, lowest first, high
+ * bit: more.
  *
- * No function allocates or keeps state. */
+ * No function allocates memory or keeps state. */
 #ifndef PK_CORE_ENVELOPE_H
 #define PK_CORE_ENVELOPE_H
 
@@ -41,18 +43,18 @@
 #include <stdint.h>
 
 #define PK_ENVELOPE_VERSION 1
-#define PK_ENVELOPE_MAX 4096      /* a broker's offset.metadata.max.bytes unless configured */
+#define PK_ENVELOPE_MAX 4096      /* default of the broker's offset.metadata.max.bytes */
 #define PK_ENVELOPE_BYTES 3072    /* more binary than fits the text */
-#define PK_ENVELOPE_USER_MAX 2048 /* the user's share; the rest is ours */
+#define PK_ENVELOPE_USER_MAX 2048 /* the user's share */
 
 typedef enum {
   PK_ENVELOPE_OK = 0,
-  PK_ENVELOPE_FOREIGN,   /* not ours: some other tool's or user's string */
-  PK_ENVELOPE_NEWER,     /* ours, of a version or with a section not known here */
-  PK_ENVELOPE_DAMAGED,   /* ours, but cut, changed or impossible */
-  PK_ENVELOPE_MOVED,     /* ours and whole, but committed with another offset */
-  PK_ENVELOPE_ELSEWHERE, /* ours and whole, but of another topic or cluster */
-  PK_ENVELOPE_TOO_LARGE  /* encode only: the user's metadata is */
+  PK_ENVELOPE_FOREIGN,   /* not an envelope: a string of the user or another tool */
+  PK_ENVELOPE_NEWER,     /* an envelope of an unknown version or with an unknown section */
+  PK_ENVELOPE_DAMAGED,   /* an envelope, but cut, changed or invalid */
+  PK_ENVELOPE_MOVED,     /* a valid envelope, but committed with another offset */
+  PK_ENVELOPE_ELSEWHERE, /* a valid envelope, but of another topic or cluster */
+  PK_ENVELOPE_TOO_LARGE  /* encode only: the user's metadata is too large */
 } pk_envelope_status_t;
 
 typedef struct {
@@ -64,7 +66,7 @@ typedef struct {
   uint32_t count;
 } pk_attempt_t;
 
-/* What is encoded. Ranges, attempts and crashes ascend and lie above base. */
+/* Input of the encoder. Ranges, attempts and crashes ascend and are above base. */
 typedef struct {
   bool clean;
   int64_t base;
@@ -76,18 +78,20 @@ typedef struct {
   uint32_t unclean;
   const pk_attempt_t *crashes;
   size_t crash_count;
-  const char *user; /* NULL: none, which isn't the same as an empty one */
+  const char *user; /* NULL: none, which differs from an empty one */
   size_t user_size;
   size_t budget; /* bytes of text; 0: PK_ENVELOPE_MAX */
 } pk_envelope_t;
 
-/* What there was no room for: a later owner does it again, or counts anew. */
+/* What didn't fit: the next owner runs these records again, or counts from
+ * zero. */
 typedef struct {
   uint64_t offsets;
   size_t attempts, crashes;
 } pk_left_out_t;
 
-/* What was decoded. Pointers lead into `bytes`; ranges and attempts are walked. */
+/* Output of the decoder. Pointers point into `bytes`; ranges and attempts are
+ * walked. */
 typedef struct {
   bool clean;
   int64_t base;
@@ -99,27 +103,28 @@ typedef struct {
 
 uint32_t pk_envelope_place(const char *cluster, size_t cluster_size, const char *topic, size_t topic_size);
 
-/* Writes at most PK_ENVELOPE_MAX bytes and their number; no NUL. Never fails for
- * want of room, but leaves out: the user's metadata always goes in, then crashes,
- * then completed records, then attempts, each as far as it fits. What is left out
- * of the completed ones makes records run again, and never makes one count that
- * isn't complete. */
+/* Writes at most PK_ENVELOPE_MAX bytes and their number; no NUL. Never fails
+ * because of the size, but leaves parts out: the user's metadata is always
+ * written, then crashes, then completed records, then attempts, each as far as
+ * it fits. Completed records that are left out run again; an incomplete record
+ * is never written as complete. */
 pk_envelope_status_t pk_envelope_encode(const pk_envelope_t *envelope, char *text, size_t *size,
                                         pk_left_out_t *left_out);
 
-/* With OK everything in decoded counts; with MOVED and ELSEWHERE only the user's
- * metadata does; else nothing. */
+/* With OK all of decoded is valid; with MOVED and ELSEWHERE only the user's
+ * metadata; otherwise nothing. */
 pk_envelope_status_t pk_envelope_decode(const char *text, size_t size, int64_t base, uint32_t place,
                                         pk_decoded_t *decoded);
 
-/* Walks what decode found valid: begin with a zeroed cursor, ends with false. */
+/* Walks what decode found valid: start with a zeroed cursor; returns false at
+ * the end. */
 typedef struct {
   size_t at, bit;
   int64_t offset;
-  pk_range_t run, bits; /* read, but not yet given: empty when there is none */
+  pk_range_t run, bits; /* read, but not returned yet: empty if there is none */
 } pk_cursor_t;
 
-/* Ascending and not touching, whichever section they come from. */
+/* Ascending and not touching, regardless of the section. */
 bool pk_envelope_next_range(const pk_decoded_t *decoded, pk_cursor_t *cursor, pk_range_t *range);
 bool pk_envelope_next_attempt(const pk_decoded_t *decoded, pk_cursor_t *cursor, pk_attempt_t *attempt);
 bool pk_envelope_next_crash(const pk_decoded_t *decoded, pk_cursor_t *cursor, pk_attempt_t *crash);

@@ -10,8 +10,8 @@ static uint64_t number_at(const uint8_t *bytes, size_t size) {
   return value;
 }
 
-/* Values up to INT64_MAX in their shortest form; false when it is cut, longer or
- * larger. */
+/* Values up to INT64_MAX in their shortest form; false if it is cut off, longer
+ * or larger. */
 static bool take_varint(const uint8_t *bytes, size_t size, size_t *at, uint64_t *value) {
   *value = 0;
   for (int shift = 0; shift < 63 && *at < size; shift += 7) {
@@ -50,7 +50,7 @@ static bool bit_at(const pk_decoded_t *decoded, size_t start, size_t bit) {
   return decoded->bitmap[start + bit / 8] & (1u << (bit % 8));
 }
 
-/* The varint before the bits is read each time. */
+/* The varint before the bits is read again each time. */
 static bool take_bits(const pk_decoded_t *decoded, pk_cursor_t *cursor, pk_range_t *range) {
   size_t start = 0, bits;
   uint64_t first;
@@ -79,7 +79,7 @@ static void refill(const pk_decoded_t *decoded, pk_cursor_t *cursor) {
   }
 }
 
-/* The one that begins first, emptied. */
+/* Returns the range that begins first, and empties it. */
 static pk_range_t lower(pk_cursor_t *cursor) {
   bool bits = is_empty(&cursor->run) || (!is_empty(&cursor->bits) && cursor->bits.from < cursor->run.from);
   pk_range_t *source = bits ? &cursor->bits : &cursor->run, range = *source;
@@ -123,7 +123,7 @@ bool pk_envelope_next_attempt(const pk_decoded_t *decoded, pk_cursor_t *cursor, 
   return cursor->at < decoded->attempts_size && take_count(decoded->attempts, decoded->attempts_size, cursor, attempt);
 }
 
-/* The number of unclean owners stands before them. */
+/* The number of unclean owners comes before them. */
 bool pk_envelope_next_crash(const pk_decoded_t *decoded, pk_cursor_t *cursor, pk_attempt_t *crash) {
   uint64_t unclean;
 
@@ -224,7 +224,7 @@ static pk_envelope_status_t take_sections(pk_decoded_t *decoded, const uint8_t *
   return PK_ENVELOPE_OK;
 }
 
-/* The text after the magic: digits, a colon. Answers the version, or -1. */
+/* The text after the magic: digits, a colon. Returns the version, or -1. */
 static long version_of(const char *text, size_t size, size_t *at) {
   long version = 0;
 
@@ -239,7 +239,8 @@ static bool is_magic(const char *text, size_t size) {
   return size >= sizeof PK_MAGIC - 1 && memcmp(text, PK_MAGIC, sizeof PK_MAGIC - 1) == 0;
 }
 
-/* The binary in decoded->bytes, checksum tested and cut off; -1 when it is damaged. */
+/* Decodes the binary into decoded->bytes, checks the checksum and removes it;
+ * -1 if damaged. */
 static long open_bytes(const char *text, size_t size, size_t prefix, pk_decoded_t *decoded) {
   long count;
   size_t body;

@@ -5,8 +5,8 @@
 
 #define VARINT_BYTES 10
 
-/* Bytes written so far; `full` once something didn't fit, and then nothing is
- * written any more. */
+/* Bytes written so far; `full` once something didn't fit, and then nothing more
+ * is written. */
 typedef struct {
   uint8_t bytes[PK_ENVELOPE_BYTES];
   size_t size;
@@ -40,7 +40,7 @@ static void put_varint(out_t *out, uint64_t value) {
   put_bytes(out, bytes, size);
 }
 
-/* A section's size is known at its end. */
+/* A section's size is known only at its end. */
 static size_t section_begin(out_t *out, int type) {
   put_number(out, (uint64_t)type, 1);
   put_number(out, 0, 2);
@@ -165,9 +165,10 @@ uint32_t pk_envelope_place(const char *cluster, size_t cluster_size, const char 
   return pk_crc32c(pk_crc32c(crc, "", 1), topic, topic_size);
 }
 
-/* -- sharing the room out --------------------------------------------------- */
+/* -- dividing the space ----------------------------------------------------- */
 
-/* Bytes of binary that a text of that size holds, less what is always there. */
+/* Bytes of binary in a text of the given size, minus those that are always
+ * present. */
 static size_t room_of(const pk_envelope_t *envelope) {
   size_t budget = envelope->budget && envelope->budget < PK_ENVELOPE_MAX ? envelope->budget : PK_ENVELOPE_MAX;
   size_t prefix = sizeof PK_PREFIX - 1, used = PK_HEAD_BYTES + PK_CHECKSUM_BYTES;
@@ -181,7 +182,8 @@ static void take_room(size_t *room, size_t size) {
   *room -= size;
 }
 
-/* How many of the counts fit the room behind `head` bytes; takes what they need. */
+/* How many of the counts fit into the space after `head` bytes; takes the space
+ * they need. */
 static size_t counts_that_fit(const pk_envelope_t *envelope, const pk_attempt_t *counts, size_t count, size_t head,
                               size_t *room) {
   int64_t end = envelope->base;

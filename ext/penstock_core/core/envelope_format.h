@@ -1,4 +1,4 @@
-/* What encoder and decoder of the envelope agree on. */
+/* The format that encoder and decoder of the envelope share. */
 #ifndef PK_CORE_ENVELOPE_FORMAT_H
 #define PK_CORE_ENVELOPE_FORMAT_H
 
@@ -20,7 +20,7 @@ enum {
   PK_SECTION_MUST = 128
 };
 
-/* Bytes of a value as a varint. */
+/* Size of a value as a varint, in bytes. */
 static inline size_t pk_varint_size(uint64_t value) {
   size_t size = 1;
 
@@ -28,21 +28,22 @@ static inline size_t pk_varint_size(uint64_t value) {
   return size;
 }
 
-/* How the completed ranges are written: the first `runs` of them as runs, then as a
- * bitmap those that end within `bits` from the next one's first offset on. */
+/* How the completed ranges are written: the first `runs` of them as runs, then
+ * a bitmap of those that end within `bits` after the next one's first offset. */
 typedef struct {
   size_t runs;
   uint64_t bits;    /* 0: no bitmap */
-  uint64_t covered; /* offsets that are in it */
-  size_t size;      /* bytes of both sections, heads included */
+  uint64_t covered; /* offsets in the bitmap */
+  size_t size;      /* bytes of both sections, with their heads */
 } pk_map_plan_t;
 
-/* The smallest one with everything in it; when none fits the room, one that has the
- * most in it. */
+/* The smallest plan that contains everything; if none fits, the one that
+ * contains the most. */
 pk_map_plan_t pk_map_plan(int64_t base, const pk_range_t *ranges, size_t count, size_t room);
 
-/* base64url without padding. Encode needs room for (size * 4 + 2) / 3; decode
- * for size * 3 / 4 and answers -1 for anything encode would not have written. */
+/* base64url without padding. Encode needs (size * 4 + 2) / 3 bytes of space;
+ * decode size * 3 / 4, and returns -1 for anything encode would not have
+ * written. */
 size_t pk_base64_encode(const uint8_t *bytes, size_t size, char *text);
 long pk_base64_decode(const char *text, size_t size, uint8_t *bytes);
 

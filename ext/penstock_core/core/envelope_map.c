@@ -1,17 +1,17 @@
-/* Which part of the completed ranges is written as runs and which as a bitmap.
+/* Decides which completed ranges to write as runs and which as a bitmap.
  *
- * Runs are short where little happens: a stuck record before a million complete
- * ones. A bitmap is short where records complete one by one: the window behind it.
- * So runs come first and a bitmap follows, and where the one ends and the other
- * begins is tried out. */
+ * Runs are short where few records change: one stuck record, followed by a
+ * million complete ones. A bitmap is short where records complete one by one:
+ * in the window at the end. So runs come first, followed by a bitmap, and the
+ * best place to switch is found by trying. */
 #include "envelope_format.h"
 
 typedef struct {
   int64_t base;
   const pk_range_t *ranges;
   size_t count, room;
-  size_t runs_size;     /* of the ranges before the one that is looked at */
-  uint64_t runs_offsets; /* and what they cover */
+  size_t runs_size;     /* of the ranges before the current one */
+  uint64_t runs_offsets; /* and the number of offsets they cover */
 } planner_t;
 
 static size_t section(size_t size) {
@@ -22,7 +22,7 @@ static uint64_t length(const pk_range_t *range) {
   return (uint64_t)(range->to - range->from);
 }
 
-/* Head and first number of a bitmap that begins with the range. */
+/* Size of the head and first number of a bitmap that begins with the range. */
 static size_t bitmap_head(const planner_t *planner, size_t index) {
   return PK_SECTION_HEAD_BYTES + pk_varint_size((uint64_t)(planner->ranges[index].from - planner->base));
 }
@@ -37,7 +37,7 @@ static void pass(planner_t *planner, size_t index) {
 
 /* -- everything ------------------------------------------------------------- */
 
-/* With runs up to the index and a bitmap of all the rest; the size saturates. */
+/* Runs up to the index, and a bitmap of all the rest; the size saturates. */
 static pk_map_plan_t whole_plan(const planner_t *planner, size_t index, uint64_t covered) {
   pk_map_plan_t plan = {.runs = index, .covered = covered, .size = section(planner->runs_size)};
   uint64_t bytes;
@@ -50,7 +50,8 @@ static pk_map_plan_t whole_plan(const planner_t *planner, size_t index, uint64_t
   return plan;
 }
 
-/* Runs alone win a tie, then a bitmap alone, so that short maps are in one piece. */
+/* If sizes are equal, runs alone win, then a bitmap alone, so that short maps
+ * are in one piece. */
 static pk_map_plan_t smallest(planner_t *planner, uint64_t covered) {
   pk_map_plan_t all_bits = whole_plan(planner, 0, covered), best = all_bits, plan;
 
@@ -62,11 +63,11 @@ static pk_map_plan_t smallest(planner_t *planner, uint64_t covered) {
   return best;
 }
 
-/* -- as much as there is room for ------------------------------------------- */
+/* -- as much as fits ---------- ------------------------------------------- */
 
-/* The ranges [from, to) end within the bitmap; together they cover so many offsets.
- * From one beginning to the next its end moves on, or back by what the runs took,
- * so all moves together are few. */
+/* The ranges [from, to) end within the bitmap; together they cover this many
+ * offsets. From one start to the next, the end moves forward, or back by what
+ * the runs took, so the total number of moves is small. */
 typedef struct {
   size_t from, to;
   uint64_t offsets;
@@ -90,7 +91,7 @@ static void move_start(const planner_t *planner, window_t *window) {
   window->from++;
 }
 
-/* Runs up to where the window begins, and as large a bitmap as there is room for. */
+/* Runs up to the start of the window, and as large a bitmap as fits. */
 static pk_map_plan_t cut_plan(const planner_t *planner, window_t *window) {
   pk_map_plan_t plan = {.runs = window->from, .covered = planner->runs_offsets, .size = section(planner->runs_size)};
   size_t index = window->from, head = index < planner->count ? bitmap_head(planner, index) : 0;

@@ -16,21 +16,22 @@
 #include <stdint.h>
 #include <unistd.h>
 
-/* Below what malloc maps by itself, so that the size from which it does that stays
- * what it is. */
+/* Below malloc's mmap threshold, so that the threshold doesn't change. */
 #define LARGEST (120 * 1024)
 #define PAGE 4096
 #define SMALLEST 24
 #define STEP 16
 
-/* A chain goes through all that was taken: for leak checkers it isn't lost. */
+/* A chain through all allocated pieces: leak checkers don't report them as
+ * lost. */
 struct piece {
   struct piece *next;
 };
 static struct piece *filled;
 
-/* Takes every free piece that this size fits into, but what malloc gives at its end,
- * where it grows. Never more than `left`: another malloc may stand in for glibc's. */
+/* Allocates every free piece that this size fits into, except memory at the end
+ * of the heap, where it grows. Never more than `left`: another malloc may
+ * replace glibc's. */
 static size_t take(struct piece **chain, size_t size, uintptr_t end, size_t left) {
   size_t taken = 0;
 

@@ -1,16 +1,16 @@
-/* The memory of malloc, before a process is forked into many. */
+/* Prepares malloc's memory before a process is forked many times. */
 #ifndef PK_CORE_HEAP_H
 #define PK_CORE_HEAP_H
 
 #include <stddef.h>
 
-/* What is free in small pieces lies between things that never change: a child that
- * is given such a piece writes into a page that all children could have had
- * together, and has 4 KB for its hundred bytes. So all small pieces are taken, for
- * good: children get new memory, close together. Whole free pages are given back,
- * and larger pieces stay free.
+/* Small free pieces lie between data that never changes: a child that uses such
+ * a piece writes to a page that all children could have shared, and needs 4 KB
+ * for a hundred bytes. So all small pieces are allocated permanently, and
+ * children get new memory, close together. Whole free pages are returned to the
+ * system, and larger pieces stay free.
  *
- * Bytes that were taken. 0 where malloc isn't glibc's, of 2.33 or later. */
+ * Returns the bytes allocated. 0 unless malloc is glibc's, 2.33 or later. */
 size_t pk_heap_fill(void);
 
 #endif

@@ -5,8 +5,8 @@
 
 #include "ledger_cells.h"
 
-/* From so many words on, offsets that are all incomplete share a cell. Below it
- * they get one each, which makes completing the middle of them cheap. */
+/* From this many words on, offsets that are all incomplete share a cell. Below,
+ * each word gets its own cell, so that completing some in the middle is cheap. */
 #define SOLID_WORDS 1024
 
 static pk_cell_t *head(const pk_ledger_t *ledger) {
@@ -23,7 +23,7 @@ static int64_t end_of(const pk_cell_t *cell) {
   return key > pk_key(INT64_MAX) ? INT64_MAX : key << PK_WORD_SHIFT;
 }
 
-/* -- life ------------------------------------------------------------------- */
+/* -- life cycle ------------------------------------------------------------------- */
 
 void pk_ledger_free(pk_ledger_t *ledger) {
   free(ledger->cells);
@@ -70,7 +70,7 @@ void pk_ledger_reset(pk_ledger_t *ledger, int64_t base) {
   ledger->version = version + 1;
 }
 
-/* -- what a former owner completed ------------------------------------------ */
+/* -- what an earlier owner completed ------------------------------------------ */
 
 static bool ascend(const pk_range_t *ranges, size_t count) {
   for (size_t i = 0; i < count; i++) {
@@ -110,7 +110,7 @@ const pk_range_t *pk_ledger_restored_at(const pk_ledger_t *ledger, int64_t offse
   return low < ledger->restored_count ? &ledger->restored[low] : NULL;
 }
 
-/* What the tail has passed is in the cells now. */
+/* Removes restored runs that the tail has passed: they are in the cells now. */
 static void use_restored(pk_ledger_t *ledger) {
   const pk_range_t *left = pk_ledger_restored_at(ledger, ledger->tail);
   size_t used = left ? (size_t)(left - ledger->restored) : ledger->restored_count;
@@ -170,8 +170,8 @@ static bool open_span(pk_ledger_t *ledger, int64_t from, int64_t to) {
   return !(to & (PK_WORD - 1)) || open_word(ledger, end, pk_mask(end, 0, to));
 }
 
-/* Records that are complete on arrival leave a trace only where something before
- * them isn't. */
+/* Records that are complete when admitted are stored only if something before
+ * them is incomplete. */
 static void done_span(pk_ledger_t *ledger, int64_t from, int64_t to) {
   pk_cell_t *cell = last(ledger);
 
@@ -180,7 +180,7 @@ static void done_span(pk_ledger_t *ledger, int64_t from, int64_t to) {
   if (end_of(cell) < to) cell->done_after = true;
 }
 
-/* [from, to), all of it records, but for what is restored. */
+/* Admits [from, to), where every offset is a record, except restored ones. */
 static bool admit_span(pk_ledger_t *ledger, int64_t from, int64_t to) {
   while (from < to) {
     const pk_range_t *run = pk_ledger_restored_at(ledger, from);
@@ -220,7 +220,7 @@ static bool offsets_fit(int64_t from, int64_t to, const int64_t *offsets, size_t
 }
 
 /* Whether the runs may have changed although nothing was completed: a gap or a
- * restored run behind the old tail lengthens the run that ended there. */
+ * restored run after the old tail lengthens the run that ended there. */
 static bool lengthens(const pk_ledger_t *ledger, int64_t from, const int64_t *offsets, size_t count) {
   return ledger->restored_count || (offsets && (!count || offsets[0] != from));
 }
@@ -235,7 +235,7 @@ static void settle_tail(pk_ledger_t *ledger, int64_t to) {
   use_restored(ledger);
 }
 
-/* Cells are only added at the end, so that what was there before can be put back. */
+/* Cells are only added at the end, so that the earlier state can be restored. */
 static bool admit_records(pk_ledger_t *ledger, int64_t from, int64_t to, const int64_t *offsets, size_t count) {
   pk_ledger_t before = *ledger;
   pk_cell_t end = ledger->count ? *last(ledger) : (pk_cell_t){.words = 0};
@@ -263,8 +263,8 @@ pk_ledger_status_t pk_ledger_admit(pk_ledger_t *ledger, int64_t from, int64_t to
 
 /* -- completing ------------------------------------------------------------- */
 
-/* Words of the first cell that are through, then cells, until one has something
- * incomplete. */
+/* Drops complete words of the first cell, then complete cells, up to the first
+ * incomplete offset. */
 static void advance(pk_ledger_t *ledger) {
   while (ledger->count && !head(ledger)->open) {
     pk_cell_t *cell = head(ledger);
@@ -316,7 +316,7 @@ static void pop_head(pk_ledger_t *ledger) {
   ledger->first++, ledger->count--;
 }
 
-/* The first cell from `reached` on, which lies within it. */
+/* Cuts the first cell at `reached`, which is inside it. */
 static void cut_head(pk_ledger_t *ledger, int64_t reached) {
   pk_cell_t *cell = head(ledger);
   int64_t key = pk_key(reached);
@@ -351,7 +351,7 @@ bool pk_ledger_complete_through(pk_ledger_t *ledger, int64_t offset) {
   return true;
 }
 
-/* -- asking ----------------------------------------------------------------- */
+/* -- queries ---------------------------------------------------------------- */
 
 static bool is_restored(const pk_ledger_t *ledger, int64_t offset) {
   const pk_range_t *run = pk_ledger_restored_at(ledger, offset);
@@ -386,7 +386,7 @@ bool pk_ledger_next_incomplete(const pk_ledger_t *ledger, int64_t offset, int64_
 
     if (pk_key(offset) > cell->key) {
       *found = offset;
-      return true; /* a later word of many: all of it is incomplete */
+      return true; /* a later word of several: all of it is incomplete */
     }
     if (offset > start) open &= PK_WORD_ALL << (offset - start);
     if (open) *found = start + __builtin_ctzll(open);

@@ -13,8 +13,8 @@ static pk_cell_t *live(const pk_ledger_t *ledger) {
 
 /* -- finding ---------------------------------------------------------------- */
 
-/* Where the key would be if the keys were spread evenly, which they mostly are:
- * exactly so where offsets are dense. The key lies between the first and the last. */
+/* Where the key would be if the keys were spread evenly, as they mostly are:
+ * exact where offsets are dense. The key lies between the first and the last. */
 static size_t guess(const pk_cell_t *cells, size_t count, int64_t key) {
   double share = (double)(key - cells[0].key) / (double)(cells[count - 1].key - cells[0].key);
   size_t index = (size_t)(share * (double)(count - 1));
@@ -22,8 +22,8 @@ static size_t guess(const pk_cell_t *cells, size_t count, int64_t key) {
   return index < count ? index : count - 1;
 }
 
-/* From the guess in doubling steps until the key lies in [*low, *high): keys near the
- * guess are found without a look at far away memory. */
+/* Doubles the step from the guess until the key is in [*low, *high): keys near
+ * the guess are found without touching distant memory. */
 static void bracket(const pk_cell_t *cells, size_t count, int64_t key, size_t *low, size_t *high) {
   size_t at = guess(cells, count, key), step = 1;
 
@@ -36,7 +36,7 @@ static void bracket(const pk_cell_t *cells, size_t count, int64_t key, size_t *l
   }
 }
 
-/* Index of the last cell whose key isn't above; -1: none. */
+/* Index of the last cell whose key isn't above the given one; -1: none. */
 static long last_not_above(const pk_ledger_t *ledger, int64_t key) {
   const pk_cell_t *cells = live(ledger);
   size_t low, high;
@@ -123,7 +123,7 @@ bool pk_cells_split(pk_ledger_t *ledger, pk_cell_t *cell, int64_t key) {
 
 /* -- sweeping --------------------------------------------------------------- */
 
-/* What a dead cell knew, that something is complete there, its neighbour keeps. */
+/* The neighbour keeps what a dead cell knew: that something there is complete. */
 static void drop_dead(pk_ledger_t *ledger) {
   pk_cell_t *cells = live(ledger);
   size_t kept = 0;
@@ -139,7 +139,8 @@ static void drop_dead(pk_ledger_t *ledger) {
   ledger->dead = 0;
 }
 
-/* Half of the cells go, or half of the room: so each costs its share once. */
+/* Removes half of the cells, or half of the space, so that the cost per cell is
+ * constant. */
 void pk_cells_sweep(pk_ledger_t *ledger) {
   if (ledger->dead > FEW_DEAD && ledger->dead > ledger->count / 2) drop_dead(ledger);
   if (!ledger->count) ledger->first = 0;

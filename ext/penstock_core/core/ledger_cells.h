@@ -8,9 +8,9 @@
 #define PK_WORD_SHIFT 6
 #define PK_WORD_ALL UINT64_MAX
 
-/* 64 offsets from key * 64 on. With more than one word the others are all
- * incomplete: so a take with millions of offsets (a log with large gaps, admitted
- * whole) is one cell. */
+/* 64 offsets from key * 64 on. If there is more than one word, the others are
+ * all incomplete: so a take with millions of offsets (a log with large gaps,
+ * admitted as a whole) is one cell. */
 struct pk_cell {
   int64_t key;
   uint64_t open;   /* incomplete */
@@ -31,7 +31,7 @@ static inline bool pk_cell_is_dead(const pk_cell_t *cell) {
   return cell->words == 1 && !cell->open;
 }
 
-/* Bits of the word `key` that lie in [from, to); the two overlap. */
+/* Bits of the word `key` that are in [from, to); the two overlap. */
 static inline uint64_t pk_mask(int64_t key, int64_t from, int64_t to) {
   int64_t start = key << PK_WORD_SHIFT;
   uint64_t mask = PK_WORD_ALL;
@@ -44,18 +44,18 @@ static inline uint64_t pk_mask(int64_t key, int64_t from, int64_t to) {
 /* The cell that covers the offset, or NULL. */
 pk_cell_t *pk_cells_find(const pk_ledger_t *ledger, int64_t offset);
 
-/* Index of the first cell that ends above the offset; count: none. */
+/* Index of the first cell that ends after the offset; count: none. */
 size_t pk_cells_after(const pk_ledger_t *ledger, int64_t offset);
 
-/* Room at the end, NULL without memory. Cells in use stay what they are, in number
- * too. */
+/* Adds a cell at the end; NULL without memory. Cells in use stay the same, and
+ * so does their number. */
 pk_cell_t *pk_cells_push(pk_ledger_t *ledger, int64_t key);
 
-/* The cell as two: the first ends before word `key`, which begins the second. False
- * without memory. */
+/* Splits the cell in two: the first ends before word `key`, where the second
+ * begins. False without memory. */
 bool pk_cells_split(pk_ledger_t *ledger, pk_cell_t *cell, int64_t key);
 
-/* Drops the dead and gives memory back, once it is worth it. */
+/* Removes dead cells and frees memory, once it is worth it. */
 void pk_cells_sweep(pk_ledger_t *ledger);
 
 #endif

@@ -1,5 +1,5 @@
-/* What a ledger would have a commit say: its completed runs, and the most room they
- * can come to take. */
+/* Lists a ledger's completed runs for a commit, and the most space they may
+ * need. */
 #include "ledger.h"
 #include "ledger_cells.h"
 
@@ -8,8 +8,8 @@
 typedef struct {
   pk_ledger_each_fn each;
   void *context;
-  int64_t from; /* end of the incomplete offset before */
-  bool seen;    /* something from there on is complete, and a record */
+  int64_t from; /* end of the previous incomplete offset */
+  bool seen;    /* a record after it is complete */
   bool stopped;
 } walk_t;
 
@@ -17,7 +17,7 @@ static void emit(walk_t *walk, int64_t from, int64_t to) {
   if (!walk->stopped && from < to) walk->stopped = !walk->each(walk->context, from, to);
 }
 
-/* [from, to) is incomplete. */
+/* Visits [from, to), which is incomplete. */
 static void meet(walk_t *walk, int64_t from, int64_t to) {
   if (walk->seen) emit(walk, walk->from, from);
   walk->from = to;
@@ -42,7 +42,7 @@ static void walk_cell(walk_t *walk, const pk_cell_t *cell) {
   if (cell->done_after) walk->seen = true;
 }
 
-/* A restored run that the tail has reached goes on what the cells ended with. */
+/* A restored run that the tail has reached continues the last run of the cells. */
 static void walk_restored(walk_t *walk, const pk_ledger_t *ledger) {
   size_t i = 0;
 
@@ -64,29 +64,29 @@ void pk_ledger_ranges(const pk_ledger_t *ledger, pk_ledger_each_fn each, void *c
   walk_restored(&walk, ledger);
 }
 
-/* -- the most they can take ------------------------------------------------- */
+/* -- the most they may need ------------------------------------------------- */
 
-/* Every completed run lies between two incomplete offsets, so what can be written is
- * bounded by the intervals between those that are incomplete now. Completing one
- * joins two intervals. What an interval is charged, so that no joining costs more
- * than what was charged for its parts (a varint of a sum is no longer than the
- * varints of its parts together):
+/* Every completed run lies between two incomplete offsets, so the size is
+ * bounded by the intervals between the offsets incomplete now. Completing one
+ * joins two intervals. Each interval is charged so that the joined one never
+ * costs more than its parts were charged (the varint of a sum is no longer than
+ * the varints of the parts together):
  *
  *   with a complete record in it   1 + varint(length): it is a run by now
  *   without                        varint(2 * length): half of a run's two numbers,
  *                                  for two such intervals must join to become one
  *
- * The writer takes runs up to a point and a bitmap behind it, whichever point costs
- * least; so does the bound. A stuck record before a million complete ones costs one
- * run, the window behind it a bit an offset. */
+ * The writer uses runs up to a point and a bitmap after it, at the cheapest
+ * point; so does the bound. A stuck record before a million complete ones costs
+ * one run, the window at the end one bit per offset. */
 typedef struct {
-  int64_t at, end; /* offset the walk stands on; end of all that can be complete */
+  int64_t at, end; /* current offset; end of all that can be complete */
   size_t runs, best, ceiling;
   bool seen;
 } bound_t;
 
 #define BITMAP_HEAD 12 /* its section's head and first number */
-#define SLACK 8        /* a run that reaches across the point */
+#define SLACK 8        /* a run across the point */
 
 static size_t varint_bytes(uint64_t value) {
   size_t size = 1;
@@ -103,7 +103,7 @@ static void charge(bound_t *bound, int64_t to) {
   bound->at = to;
 }
 
-/* What if the bitmap began here? */
+/* The cost if the bitmap began here. */
 static void weigh(bound_t *bound) {
   uint64_t bits = ((uint64_t)(bound->end - bound->at) + 7) / 8;
   size_t cost;

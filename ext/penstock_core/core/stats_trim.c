@@ -5,12 +5,12 @@
 #define MAX_DEPTH 16 /* librdkafka's own is 5 */
 #define MAX_TOPIC 249
 
-/* What to do with a member of an object: take it as it is, take it when it is a
- * plain value, or look into it by the rules of an object of that kind. */
+/* What to do with a member of an object: copy it, copy it if it is a plain
+ * value, or descend with the rules for that kind of object. */
 typedef enum { DROP, COPY, COPY_PLAIN, BROKERS, BROKER, TOPICS, TOPIC, PARTITIONS, PARTITION } action_t;
 
 typedef struct {
-  const char *name; /* NULL ends a table; its action goes for all other names */
+  const char *name; /* NULL ends a table; its action applies to all other names */
   action_t action;
 } rule_t;
 
@@ -88,9 +88,9 @@ typedef struct {
   char *out;
   pk_stats_wanted_fn wanted;
   void *context;
-  const char *topic; /* of the object that is read */
+  const char *topic; /* of the current object */
   size_t topic_size;
-  bool any_wanted; /* a partition of this topic was */
+  bool any_wanted; /* a partition of this topic was wanted */
 } trim_t;
 
 /* -- reading ---------------------------------------------------------------- */
@@ -100,7 +100,7 @@ static void skip_space(trim_t *trim) {
     trim->at++;
 }
 
-/* The character after white space, which it passes; 0 at the end. */
+/* The next character that isn't white space, which it skips; 0 at the end. */
 static bool take(trim_t *trim, char wanted) {
   skip_space(trim);
   if (trim->at >= trim->end || *trim->at != wanted) return false;
@@ -108,7 +108,7 @@ static bool take(trim_t *trim, char wanted) {
   return true;
 }
 
-/* A string with its quotes; inner gets what stands between them. */
+/* A string with its quotes; inner gets the text between them. */
 static bool skip_string(trim_t *trim, const char **inner, size_t *inner_size) {
   const char *start;
 
@@ -143,7 +143,7 @@ static bool skip_char(trim_t *trim, const char *any_of) {
 
 static bool skip_number(trim_t *trim) {
   skip_char(trim, "-");
-  if (!skip_char(trim, "0") && !skip_digits(trim)) return false; /* 0 stands alone: no 07 */
+  if (!skip_char(trim, "0") && !skip_digits(trim)) return false; /* no leading zeros: no 07 */
   if (skip_char(trim, ".") && !skip_digits(trim)) return false;
   if (!skip_char(trim, "eE")) return true;
   skip_char(trim, "+-");
@@ -190,7 +190,7 @@ static void put(trim_t *trim, const char *bytes, size_t size) {
   trim->out += size;
 }
 
-/* Only what stands in the input is ever put out, once, so it can't grow. */
+/* Only writes parts of the input, once each, so the output can't be longer. */
 static void put_member(trim_t *trim, bool *first, const char *name, size_t name_size) {
   if (!*first) put(trim, ",", 1);
   *first = false;
@@ -206,7 +206,7 @@ static action_t action_of(const rule_t *rules, const char *name, size_t size) {
   return rules->action;
 }
 
-/* The partition a member of "partitions" is named after; -1 for all but digits. */
+/* The partition that names a member of "partitions"; -1 if it isn't all digits. */
 static int32_t partition_of(const char *name, size_t size) {
   int32_t number = 0;
 
@@ -228,7 +228,7 @@ static bool is_wanted(trim_t *trim, const char *name, size_t size) {
 
 static bool trim_object(trim_t *trim, const rule_t *rules, int depth);
 
-/* A topic without a wanted partition is taken back. */
+/* Removes a topic again if it has no wanted partition. */
 static bool trim_topic(trim_t *trim, const char *name, size_t size, bool *first, int depth) {
   char *before = trim->out;
   bool was_first = *first;

@@ -1,16 +1,17 @@
-/* Children that a process did not fork itself. */
+/* Adopts children that this process did not fork itself. */
 #ifndef PK_CORE_SUBREAPER_H
 #define PK_CORE_SUBREAPER_H
 
 #include <sys/types.h>
 
-/* From now on processes below this one, whose parents end, become its children, to
- * be waited for. Its own children don't inherit that. 0, or an errno: ENOSYS where
- * there is no such thing (Linux has it). */
+/* From now on descendants of this process whose parents end become its
+ * children, and have to be waited for. Its own children don't inherit the
+ * setting. Returns 0 or an errno: ENOSYS where it isn't supported (Linux
+ * supports it). */
 int pk_subreaper_become(void);
 
-/* A child that has ended and that nobody has waited for, 0 when there is none. It
- * is only looked at. */
+/* A child that has ended and hasn't been waited for, 0 if there is none.
+ * Doesn't wait for it. */
 pid_t pk_subreaper_ended(void);
 
 #endif

@@ -21,7 +21,7 @@ struct pk_admin_job {
   const struct rd_kafka_metadata *metadata;
 };
 
-/* -- life ------------------------------------------------------------------- */
+/* -- life cycle ------------------------------------------------------------------- */
 
 static void admin_release(pk_admin_t *admin) {
   if (atomic_fetch_sub(&admin->references, 1) > 1) return;
@@ -32,17 +32,17 @@ static void admin_release(pk_admin_t *admin) {
   free(admin);
 }
 
-/* Answers to metadata must not create the topic asked for: librdkafka lets
- * producers do that unless told otherwise. */
+/* Metadata requests must not create the requested topic: librdkafka allows that
+ * for producers by default. */
 static void admin_settings(rd_kafka_conf_t *conf) {
   rd_kafka_conf_set(conf, "allow.auto.create.topics", "false", NULL, 0);
-  rd_kafka_conf_set(conf, "log.queue", "false", NULL, 0); /* nobody would read it */
-  rd_kafka_conf_set_log_cb(conf, NULL);                   /* what matters comes as an error event */
+  rd_kafka_conf_set(conf, "log.queue", "false", NULL, 0); /* it would not be read */
+  rd_kafka_conf_set_log_cb(conf, NULL);                   /* important ones arrive as error events */
   rd_kafka_conf_set_events(conf, RD_KAFKA_EVENT_ERROR);
 }
 
-/* Nobody polls this handle's events while a request is out, so tokens that
- * librdkafka fetches by itself need its background thread. */
+/* This handle's events aren't polled while a request is in flight, so tokens
+ * that librdkafka fetches by itself need its background thread. */
 static bool fetches_tokens(rd_kafka_conf_t *conf) {
   char method[32] = "";
   size_t size = sizeof method;
@@ -90,7 +90,7 @@ static void admin_take_down(pk_admin_t *admin) {
   pk_handle_closed(&admin->handle);
 }
 
-/* On the reaper's thread: waits for what is inside without a deadline. */
+/* Runs on the reaper's thread: waits without a deadline for calls inside. */
 static void admin_bury(void *pointer) {
   pk_admin_t *admin = pointer;
 
@@ -118,7 +118,7 @@ int pk_admin_close(pk_admin_t *admin, int64_t deadline_ms) {
     admin_take_down(admin);
   } else {
     atomic_fetch_add(&admin->references, 1);
-    if (pk_reap(admin_bury, admin)) admin_bury(admin); /* no thread: nobody else would */
+    if (pk_reap(admin_bury, admin)) admin_bury(admin); /* no thread could be created */
   }
   return 1;
 }
@@ -126,7 +126,7 @@ int pk_admin_close(pk_admin_t *admin, int64_t deadline_ms) {
 void pk_admin_abandon(pk_admin_t *admin) {
   if (!pk_inherited(&admin->handle) && pk_handle_state(&admin->handle) == PK_OPEN) {
     admin_wake_all(admin);
-    atomic_store(&admin->handle.state, PK_CLOSING); /* no caller is left who could close at the same time */
+    atomic_store(&admin->handle.state, PK_CLOSING); /* no other caller is left that could close at the same time */
     pk_reap(admin_bury, admin);
     return;
   }
@@ -154,14 +154,15 @@ void pk_admin_wait_end(pk_admin_t *admin, pk_admin_wait_t *wait) {
     break;
   }
   pthread_mutex_unlock(&admin->lock);
-  rd_kafka_queue_destroy(wait->queue); /* an answer that still comes is dropped with it */
+  rd_kafka_queue_destroy(wait->queue); /* a late answer is dropped with it */
 }
 
 rd_kafka_event_t *pk_admin_wait_for(pk_admin_wait_t *wait, int64_t deadline_ms) {
   return rd_kafka_queue_poll(wait->queue, pk_remaining_ms(deadline_ms));
 }
 
-/* "All brokers are down" says less than the error of the connection before it. */
+/* "All brokers are down" has less information than the connection error before
+ * it. */
 static void keep_error_locked(pk_admin_t *admin, rd_kafka_event_t *event) {
   if (rd_kafka_event_type(event) != RD_KAFKA_EVENT_ERROR) return;
   if (admin->error && rd_kafka_event_error(event) == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN) return;
@@ -233,9 +234,9 @@ static bool job_wanted(pk_admin_job_t *job) {
   return wanted;
 }
 
-/* rd_kafka_metadata can't be called off, so it is asked in slices that double: a
- * slow broker gets the time it needs, and a caller who went away or a close
- * doesn't wait for more than has passed already. */
+/* rd_kafka_metadata can't be cancelled, so it is called with timeouts that
+ * double: a slow broker gets the time it needs, and a caller that left, or a
+ * close, waits no longer than has passed already. */
 static rd_kafka_resp_err_t job_ask(pk_admin_job_t *job, const struct rd_kafka_metadata **metadata) {
   rd_kafka_t *rk = job->admin->handle.rk;
   rd_kafka_topic_t *topic = job->topic ? rd_kafka_topic_new(rk, job->topic, NULL) : NULL;

@@ -6,7 +6,8 @@
 #include <string.h>
 
 #define PK_CHUNK_DATA (PK_CHUNK_BYTES - sizeof(pk_chunk_t))
-/* Below this a chunk is made to measure; from here on a whole one is worth it. */
+/* Smaller chunks get exactly the required size; from here on a full one is
+ * worth it. */
 #define PK_SMALL_BYTES ((size_t)64 * 1024)
 
 static _Atomic(pk_chunk_t *) pk_pool[PK_POOL_CHUNKS];
@@ -78,8 +79,8 @@ static void pk_chunk_free(pk_chunk_t *chunk) {
   }
 }
 
-/* Bytes of a new chunk for a request of at most PK_CHUNK_DATA: what was
- * announced, or as much again as there is (headers aren't in the estimate). */
+/* Bytes of a new chunk for a request of at most PK_CHUNK_DATA: as many as were
+ * announced, or as many as are allocated already (headers aren't in the estimate). */
 static size_t pk_chunk_size(const pk_arena_t *arena, size_t size) {
   size_t wanted = arena->expected ? arena->expected : arena->bytes;
 
@@ -87,8 +88,8 @@ static size_t pk_chunk_size(const pk_arena_t *arena, size_t size) {
   return wanted < PK_SMALL_BYTES ? wanted : PK_CHUNK_DATA;
 }
 
-/* A chunk for one large record goes behind the one being filled, which stays
- * first. */
+/* A chunk for one large record is inserted after the one being filled, which
+ * stays first. */
 static pk_chunk_t *pk_arena_grow(pk_arena_t *arena, size_t size) {
   int large = size > PK_CHUNK_DATA;
   pk_chunk_t *chunk = pk_chunk_new(large ? size : pk_chunk_size(arena, size));

@@ -29,7 +29,7 @@ int pk_remaining_ms(int64_t deadline_ms) {
 
 #ifdef __APPLE__
 
-/* No pthread_condattr_setclock there; the relative wait is monotonic. */
+/* There is no pthread_condattr_setclock; the relative wait is monotonic. */
 void pk_cond_init(pthread_cond_t *cond) {
   pthread_cond_init(cond, NULL);
 }

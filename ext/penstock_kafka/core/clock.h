@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Monotonic milliseconds. Every deadline of the driver is one of these;
+/* Monotonic milliseconds. All deadlines of the driver are of this kind;
  * PK_NO_DEADLINE never passes. */
 #define PK_NO_DEADLINE INT64_MAX
 
@@ -14,16 +14,16 @@ int64_t pk_now_ms(void);
 /* The moment timeout_ms from now; a negative timeout is "no deadline". */
 int64_t pk_deadline(int64_t timeout_ms);
 
-/* Milliseconds left until the deadline: 0 when it has passed, capped to an
- * int so that it can be handed to poll(2) and to librdkafka. */
+/* Milliseconds until the deadline: 0 if it has passed, limited to an int so
+ * that it can be passed to poll(2) and to librdkafka. */
 int pk_remaining_ms(int64_t deadline_ms);
 
-/* Condition variables that count in monotonic time, whatever happens to the
- * wall clock. */
+/* Condition variables that use monotonic time, so that changes of the wall
+ * clock have no effect. */
 void pk_cond_init(pthread_cond_t *cond);
 
-/* Must be called with the mutex held. False when the deadline has passed;
- * true may be spurious, so the caller looks at its condition again. */
+/* Must be called with the mutex held. False if the deadline has passed; true
+ * may be spurious, so the caller checks its condition again. */
 bool pk_cond_wait_until(pthread_cond_t *cond, pthread_mutex_t *mutex, int64_t deadline_ms);
 
 #endif

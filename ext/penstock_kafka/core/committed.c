@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The call can't be ended from outside. It is made in slices that double, so that
- * a close waits no longer for it than it has lasted already. */
+/* The call can't be interrupted. It is made with timeouts that double, so that
+ * a close waits for it no longer than it has already lasted. */
 #define PK_FIRST_SLICE_MS 500
 
 static void pk_committed_push(pk_committed_t *answer) {
@@ -63,7 +63,7 @@ static rd_kafka_resp_err_t pk_add_partitions(rd_kafka_t *rk, const char *topic, 
   return RD_KAFKA_RESP_ERR_NO_ERROR;
 }
 
-/* Puts the partitions of a topic where the list names the topic as a whole. */
+/* Replaces an entry for a whole topic by its partitions. */
 static rd_kafka_resp_err_t pk_committed_expand(pk_committed_t *it, int64_t deadline_ms) {
   rd_kafka_topic_partition_list_t *whole = rd_kafka_topic_partition_list_new(it->list->cnt);
   rd_kafka_resp_err_t err = RD_KAFKA_RESP_ERR_NO_ERROR;

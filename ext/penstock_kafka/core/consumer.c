@@ -21,7 +21,7 @@ bool pk_failure_take(pk_failure_t *failure, rd_kafka_error_t *error) {
   return true;
 }
 
-/* ---- birth ---- */
+/* ---- creation ---- */
 
 static void pk_consumer_forked(pk_handle_t *handle) {
   pk_wake_forget(&((pk_consumer_t *)handle)->wake);
@@ -45,8 +45,8 @@ static char *pk_conf_value(rd_kafka_conf_t *conf, const char *name) {
   return pk_strdup(value);
 }
 
-/* Properties of our own patches (patches/), unknown to a librdkafka without them:
- * then they are left out, and every lane stops while a rebalance is unanswered. */
+/* Properties of our own patches (patches/), unknown to an unpatched librdkafka:
+ * there they are left out, and every lane stops until a rebalance is answered. */
 bool pk_consumer_patched(rd_kafka_conf_t *conf) {
   char text[PK_TEXT_BYTES];
 
@@ -62,8 +62,8 @@ static bool pk_conf_is(rd_kafka_conf_t *conf, const char *name, const char *want
   return same;
 }
 
-/* Tokens that librdkafka fetches itself are fetched on its background thread: the
- * poll loop must not wait for somebody's web server. All others are asked for by
+/* Tokens that librdkafka fetches itself are fetched on its background thread:
+ * the poll loop must not wait for a web server. All others are requested with
  * an event. */
 static bool pk_conf_fetches_tokens(rd_kafka_conf_t *conf) {
   return pk_conf_is(conf, "sasl.oauthbearer.method", "oidc") ||
@@ -87,8 +87,9 @@ static rd_kafka_t *pk_consumer_make(rd_kafka_conf_t *conf, pk_failure_t *failure
   return NULL;
 }
 
-/* Statistics, errors and token requests come out of the main queue, logs out of
- * their own: both go to the consumer queue, the only one that is polled. */
+/* Statistics, errors and token requests come from the main queue, logs from
+ * their own: both are forwarded to the consumer queue, the only one that is
+ * polled. */
 static void pk_consumer_plumb(pk_consumer_t *consumer) {
   rd_kafka_t *rk = consumer->handle.rk;
 
@@ -98,8 +99,8 @@ static void pk_consumer_plumb(pk_consumer_t *consumer) {
   rd_kafka_queue_cb_event_enable(consumer->queue, pk_consumer_on_event, consumer);
   rd_kafka_queue_cb_event_enable(consumer->replies, pk_consumer_on_event, consumer);
   rd_kafka_set_log_queue(rk, consumer->queue);
-  /* Readiness tells edges only: what was queued before it was on is found by the
-   * first poll. */
+  /* Readiness is only signalled on edges: the first poll finds events queued
+   * before it was enabled. */
   pk_wake_signal(&consumer->wake);
 }
 
@@ -123,7 +124,7 @@ static void pk_consumer_free(pk_consumer_t *consumer) {
   free(consumer);
 }
 
-/* Without a group librdkafka makes a handle that has no consumer queue. */
+/* Without a group librdkafka creates a handle that has no consumer queue. */
 static bool pk_consumer_start(pk_consumer_t *consumer, rd_kafka_conf_t *conf, pk_failure_t *failure) {
   char *group_id = pk_conf_value(conf, "group.id");
   bool grouped = group_id != NULL;
@@ -163,7 +164,7 @@ void pk_consumer_unref(pk_consumer_t *consumer) {
   if (atomic_fetch_sub(&consumer->refs, 1) == 1) pk_consumer_free(consumer);
 }
 
-/* ---- doors ---- */
+/* ---- enter and leave ---- */
 
 int pk_loop_enter(pk_consumer_t *consumer) {
   int result = pk_handle_enter(&consumer->handle);

@@ -1,16 +1,18 @@
-/* How a consumer ends: in good order, in a hurry, or by nobody's doing. */
+/* Ends a consumer: with an orderly leave, in a hurry, or after its owner was
+ * freed. */
 #include "consumer_parts.h"
 
 #include "crash.h"
 
-/* Longest wait between two looks at rd_kafka_consumer_closed: the end is told by
- * an operation that isn't an event, whose edge may be missed. */
+/* Longest wait between two checks of rd_kafka_consumer_closed: the end is
+ * reported by an operation that isn't an event, whose edge may be missed. */
 #define PK_CLOSE_SLICE_MS 100
 /* How long a close watches the destruction after its deadline. */
 #define PK_DESTROY_GRACE_MS 1000
 
-/* On the consumer queue itself, which forwards to nothing: the events of leaving
- * come where all others come. Refused after a fatal error, which closes nothing. */
+/* On the consumer queue itself, which forwards to nothing: the events of
+ * leaving arrive with all others. Refused after a fatal error; then nothing is
+ * closed. */
 void pk_consumer_close_begin(pk_consumer_t *consumer, pk_failure_t *failure) {
   if (consumer->close_begun) return;
   consumer->close_begun = true;
@@ -25,15 +27,15 @@ static void pk_consumer_answer_all(pk_consumer_t *consumer) {
   while (pk_consumer_answer(consumer, NULL, &ignored)) continue;
 }
 
-/* Serves what leaving the group needs: revocations, the answers of commits under
- * way. True when there is nothing left to serve. */
+/* Serves events of leaving the group: revocations, answers of commits in
+ * flight. True if there is nothing left to serve. */
 static bool pk_consumer_serve_leaving(pk_consumer_t *consumer) {
   if (!consumer->leaving) return true;
   while (pk_consumer_poll_event(consumer)) pk_consumer_answer_all(consumer);
   return rd_kafka_consumer_closed(consumer->handle.rk);
 }
 
-/* Without time to leave it isn't begun: what is begun has to be served to its end
+/* Without time, leaving isn't begun: once begun, it has to be served to its end
  * before the handle can be destroyed. */
 static void pk_consumer_leave_group(pk_consumer_t *consumer, int64_t deadline_ms) {
   pk_failure_t ignored;
@@ -46,8 +48,8 @@ static void pk_consumer_leave_group(pk_consumer_t *consumer, int64_t deadline_ms
   }
 }
 
-/* Lanes go first: their records need no home any more, and readiness must be off
- * while the queues still exist. */
+/* Lanes are destroyed first: their records aren't needed any more, and
+ * readiness must be disabled while the queues still exist. */
 static void pk_consumer_retire(pk_consumer_t *consumer, int64_t deadline_ms) {
   pk_consumer_drop_current(consumer);
   pk_consumer_release_lanes(consumer);
@@ -71,10 +73,10 @@ static void pk_consumer_await_queries(pk_consumer_t *consumer) {
 }
 
 /* librdkafka's destruction waits for the answers of commits and of leaving, up to
- * socket.timeout.ms when a broker is silent, whatever it is told, and for ever for
- * a revocation that nobody answers: so it always happens on the reaper's thread,
- * which first serves what the deadline left over, and which the closer watches for
- * a while. */
+ * socket.timeout.ms if a broker doesn't answer, with all flags, and without a limit
+ * for a revocation without an answer: so it always happens on the reaper's thread,
+ * which first serves what is left at the deadline. The closing thread watches it
+ * for a while. */
 static void pk_consumer_destroy_client(void *arg) {
   pk_consumer_t *consumer = arg;
 
@@ -87,7 +89,8 @@ static void pk_consumer_destroy_client(void *arg) {
   pk_consumer_unref(consumer);
 }
 
-/* The deadline passed with a call inside: when it is out, the rest follows. */
+/* The deadline passed with a call inside: the rest follows when the call has
+ * left. */
 static void pk_consumer_outlast_calls(void *arg) {
   pk_consumer_t *consumer = arg;
 
@@ -96,15 +99,15 @@ static void pk_consumer_outlast_calls(void *arg) {
   pk_consumer_destroy_client(consumer);
 }
 
-/* Where no thread can be made any more it is done here, however long it takes: nobody
- * would ever do it otherwise, nor tell those who wait for the end. */
+/* If no thread can be created, the rest is done here, however long it takes:
+ * otherwise it would never be done, and waiting threads would never be woken. */
 static void pk_consumer_leave_to(pk_consumer_t *consumer, void (*rest)(void *)) {
   pk_consumer_ref(consumer);
   if (pk_reap(rest, consumer)) rest(consumer);
 }
 
-/* Until the handle is gone, at most until the deadline, but for a destruction
- * that is on its best way to end a little more. */
+/* Waits until the handle is destroyed, at most until the deadline; a bit longer
+ * if the destruction has begun. */
 static void pk_consumer_await_end(pk_consumer_t *consumer, int64_t deadline_ms) {
   int64_t grace_ms = pk_deadline(PK_DESTROY_GRACE_MS);
 
@@ -150,7 +153,7 @@ static void pk_consumer_reap_abandoned(void *arg) {
 
 void pk_consumer_abandon(pk_consumer_t *consumer) {
   if (pk_handle_state(&consumer->handle) == PK_OPEN && !pk_inherited(&consumer->handle)) {
-    atomic_store(&consumer->hurry, 1); /* what nobody holds leaves no group in good order */
+    atomic_store(&consumer->hurry, 1); /* without an owner there is no orderly leave */
     pk_reap(pk_consumer_reap_abandoned, consumer);
   } else {
     pk_consumer_unref(consumer);

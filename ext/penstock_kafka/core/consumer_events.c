@@ -1,5 +1,5 @@
-/* What comes out of the consumer's queues, and what goes back: answers of
- * rebalances and commits. */
+/* Events from the consumer's queues, and the answers to them: rebalances and
+ * commits. */
 #include "consumer_parts.h"
 
 #include <string.h>
@@ -46,8 +46,8 @@ static rd_kafka_error_t *pk_error_of(rd_kafka_resp_err_t err) {
   return err ? rd_kafka_error_new(err, "%s", rd_kafka_err2str(err)) : NULL;
 }
 
-/* The wrong pair of calls for the protocol is refused as a whole, and then every
- * lane stays paused: so the protocol is asked for each time. */
+/* librdkafka refuses the pair of calls of the wrong protocol, and then every
+ * lane stays paused: so the protocol is checked each time. */
 static rd_kafka_error_t *pk_rebalance(rd_kafka_t *rk, bool assign, const rd_kafka_topic_partition_list_t *partitions) {
   const char *protocol = rd_kafka_rebalance_protocol(rk);
 
@@ -57,11 +57,11 @@ static rd_kafka_error_t *pk_rebalance(rd_kafka_t *rk, bool assign, const rd_kafk
   return pk_error_of(rd_kafka_assign(rk, assign ? partitions : NULL));
 }
 
-/* Once the group is being left, the first answer unassigns everything, whatever
- * it says, and there must not be a second: librdkafka drops a request that it
- * meets after the group has ended without answering it, and who made it would
- * wait for ever. (While an event really waits the group can't end, so the first
- * is safe.) */
+/* Once the consumer is leaving the group, the first answer unassigns
+ * everything, regardless of its content, and there must not be a second:
+ * librdkafka drops a request that arrives after the end of the group without an
+ * answer, and the caller would wait forever. (While an event is really waiting
+ * the group can't end, so the first is safe.) */
 static rd_kafka_error_t *pk_rebalance_leaving(pk_consumer_t *consumer) {
   if (consumer->unassigned) return NULL;
   consumer->unassigned = true;

@@ -1,11 +1,11 @@
-/* The consumer's lanes: opened on assignment, closed on revocation, drained once
- * more when what was on its way has landed. */
+/* The consumer's lanes: opened on assignment, closed on revocation, drained
+ * once more when late replies have arrived. */
 #include "consumer_parts.h"
 
 #include <string.h>
 
-/* A reply that was on its way when the partition was unassigned may land in the
- * lane afterwards: it is drained once more, this much later. */
+/* A reply in flight when the partition was unassigned may arrive in the lane
+ * afterwards: it is drained once more, this much later. */
 #define PK_DYING_MS 200
 static void pk_list_add(pk_lane_t **list, pk_lane_t *lane) {
   lane->prev = NULL;
@@ -28,15 +28,15 @@ static pk_lane_t *pk_list_find(pk_lane_t *list, const char *topic, int32_t parti
   return NULL;
 }
 
-/* Takes the list's reference. */
+/* Releases the list's reference. */
 static void pk_list_release(pk_lane_t **list, pk_lane_t *lane) {
   pk_list_remove(list, lane);
   pk_lane_release(lane);
   pk_lane_unref(lane);
 }
 
-/* An assignment starts with a lane of its own: the queue of an earlier one may
- * belong to a topic deleted since, and what the earlier one held is stale. Not
+/* An assignment starts with a new lane: the queue of an earlier one may belong
+ * to a topic that was deleted since, and its records are stale. It isn't
  * drained: the queue may be the same one. */
 pk_lane_t *pk_consumer_lane(pk_consumer_t *consumer, const char *topic, int32_t partition) {
   pk_lane_t *lane = pk_list_find(consumer->lanes, topic, partition);
@@ -86,7 +86,7 @@ void pk_consumer_seek(pk_consumer_t *consumer, pk_lane_t *lane, int64_t offset, 
   partition->offset = offset;
   rd_kafka_topic_partition_set_leader_epoch(partition, leader_epoch);
   if (!pk_failure_take(failure, rd_kafka_seek_partitions(consumer->handle.rk, list, 0))) {
-    /* Without a timeout nobody waits for the answer: "in progress" is fine. */
+    /* Without a timeout the answer isn't awaited: "in progress" is fine. */
     if (partition->err && partition->err != RD_KAFKA_RESP_ERR__IN_PROGRESS) {
       pk_failure_set(failure, partition->err, rd_kafka_err2str(partition->err));
     }

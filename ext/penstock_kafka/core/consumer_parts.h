@@ -3,13 +3,13 @@
 
 #include "consumer.h"
 
-/* What the files of the consumer share among themselves. All of it belongs to the
- * loop thread, inside, or to the closer. */
+/* Shared by the files of the consumer. All of it belongs to the loop thread,
+ * inside, or to the closing thread. */
 
 /* consumer_lanes.c */
-void pk_consumer_bury_lanes(pk_consumer_t *consumer); /* dying ones whose time has come */
+void pk_consumer_bury_lanes(pk_consumer_t *consumer); /* dying lanes whose time is up */
 void pk_consumer_touch_lanes(pk_consumer_t *consumer);
-void pk_consumer_release_lanes(pk_consumer_t *consumer); /* all of them, for good */
+void pk_consumer_release_lanes(pk_consumer_t *consumer); /* all of them, permanently */
 
 /* consumer_events.c */
 void pk_consumer_drop_current(pk_consumer_t *consumer);

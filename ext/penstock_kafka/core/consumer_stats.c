@@ -5,7 +5,7 @@
 
 #include "../../penstock_core/core/stats_trim.h"
 
-/* The lanes in order, so that each partition of the text is looked up quickly. */
+/* The lanes, sorted, so that each partition in the text is looked up quickly. */
 typedef struct {
   const pk_lane_t **lanes;
   size_t count;

@@ -85,7 +85,7 @@ static void put(const char *text) {
   }
 }
 
-/* Without control characters: events carry what brokers and users write. */
+/* Replaces control characters: events contain text from brokers and users. */
 static void put_clean(const char *text) {
   char copy[PK_NOTE_BYTES];
   size_t i = 0;
@@ -168,7 +168,8 @@ static void hand_on(size_t which, int number, siginfo_t *info, void *context) {
   }
 }
 
-/* An abort may come from Ruby's own report of a fault: the line is added to it. */
+/* An abort may come from Ruby's own report of a fault: then the line is added
+ * to that report. */
 static void on_fatal(int number, siginfo_t *info, void *context) {
   static atomic_flag begun = ATOMIC_FLAG_INIT;
   bool rubys = ruby_thread && ruby_thread();
@@ -181,7 +182,7 @@ static void on_fatal(int number, siginfo_t *info, void *context) {
   }
   if (rubys || number == SIGABRT) {
     hand_on(which, number, info, context);
-  } else { /* Ruby's handler looks for its own thread: here the fault itself ends the process */
+  } else { /* Ruby's handler needs a Ruby thread: here the fault itself ends the process */
     signal(number, SIG_DFL);
     raise(number);
   }
@@ -197,7 +198,7 @@ static void install(void) {
 #ifdef __GLIBC__
   void *frame;
 
-  backtrace(&frame, 1); /* loads what it needs now, not in the handler */
+  backtrace(&frame, 1); /* loads its library now, not in the handler */
 #endif
   for (size_t i = 0; i < PK_FATAL; i++) {
 #ifdef PK_ASAN

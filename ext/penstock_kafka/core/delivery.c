@@ -47,7 +47,7 @@ static void pk_unlink_locked(pk_delivery_t *delivery) {
   delivery->prev = delivery->next = NULL;
 }
 
-/* Must be called with the stripe's lock held. Nobody waits urgently any more. */
+/* Must be called with the stripe's lock held. There is no urgent wait any more. */
 static void pk_calm_locked(pk_delivery_t *delivery, pk_urgency_t *urgency) {
   if (delivery->urgent && urgency) atomic_fetch_sub(&urgency->count, 1);
   delivery->urgent = 0;
@@ -78,14 +78,15 @@ static void pk_unlist_locked(pk_delivery_wait_t **link) {
   if (stripe->watching == wait) stripe->watching = wait->watching_next;
 }
 
-/* Of a wait without a thread, which is nobody's but ours and listed nowhere. */
+/* For a wait without a thread, which only this file owns, and which is in no
+ * list. */
 static void pk_wait_free(pk_delivery_wait_t *wait) {
   pk_watched_release(wait->watched);
   free(wait);
 }
 
-/* Of a fiber the wait is ours; of a thread it lies on that one's stack. What was
- * told isn't touched again: its thread may be on its way out. */
+/* A fiber's wait belongs to us; a thread's is on that thread's stack, and isn't
+ * touched after it was woken: the thread may be leaving. */
 static void pk_tell(pk_delivery_wait_t *wait, pk_watched_t **bell) {
   if (!wait->watched) {
     pk_park_tell(&wait->park, PK_TOLD_RESOLVED);
@@ -105,7 +106,7 @@ static void pk_tell_waiters_locked(pk_delivery_t *delivery, pk_watched_t **bell)
   }
 }
 
-/* Must be called with the stripe's lock held; ends librdkafka's reference. */
+/* Must be called with the stripe's lock held; releases librdkafka's reference. */
 static void pk_resolve_locked(pk_delivery_t *delivery, pk_fate_t fate, pk_urgency_t *urgency, pk_watched_t **bell) {
   pk_unlink_locked(delivery);
   pk_calm_locked(delivery, urgency);
@@ -174,19 +175,20 @@ void pk_delivery_wait_close(pk_delivery_wait_t *wait) {
   pk_park_close(&wait->park);
 }
 
-/* Must be called with the stripe's lock held. True for the first. */
+/* Must be called with the stripe's lock held. True for the first urgent wait. */
 static bool pk_hurry_locked(pk_delivery_wait_t *wait) {
   if (!wait->urgency || wait->delivery->urgent++) return false;
   atomic_fetch_add(&wait->urgency->count, 1);
   return true;
 }
 
-/* False when there is nothing to wait for. The urgency is told outside the lock:
- * its listener takes one of its own. What is resolved in between has taken the
- * count back already, which costs the listener one look. */
+/* False if there is nothing to wait for. The urgency is reported outside the
+ * lock: its listener takes a lock of its own. A delivery resolved in between
+ * has already been subtracted from the count, which costs the listener one
+ * check. */
 static bool pk_join_waiters(pk_delivery_wait_t *wait) {
   pk_stripe_t *stripe = wait->delivery->stripe;
-  pk_urgency_t *urgency = wait->urgency; /* a fiber's wait may be gone behind the lock */
+  pk_urgency_t *urgency = wait->urgency; /* a fiber's wait may be freed once the lock is released */
   bool pending, more = false;
 
   pthread_mutex_lock(&stripe->lock);
@@ -205,8 +207,8 @@ static void pk_unhurry_locked(pk_delivery_wait_t *wait) {
   atomic_fetch_sub(&wait->urgency->count, 1);
 }
 
-/* It may have been resolved meanwhile: then it isn't listed any more, and nothing
- * is urgent. */
+/* The delivery may have been resolved meanwhile: then the wait isn't listed any
+ * more, and it isn't urgent. */
 static void pk_leave_waiters(pk_delivery_wait_t *wait) {
   pk_stripe_t *stripe = wait->delivery->stripe;
   pk_delivery_wait_t **link = &wait->delivery->waiting;

@@ -11,20 +11,19 @@
 #include "park.h"
 #include "watched.h"
 
-/* The fate of one message that was given to a producer.
+/* The outcome of one message that was passed to a producer.
  *
  * Two parties hold it: librdkafka (as the opaque of the message, until the
- * report) and whoever waits (Ruby's handle). It is freed by the second of them
- * that lets go, so neither a dropped handle nor a lost report leaves a pointer
- * behind.
+ * report) and the Ruby handle. The second one to release it frees it, so
+ * neither a dropped handle nor a lost report leaves a dangling pointer.
  *
- * It is resolved exactly once: by its report, or as *unknown* when the producer
- * is closed before one came. Who waits for it sleeps on its own stack, or is a
- * fiber, and is listed in it, so that waking one costs the same however many wait
- * for others. The lock of one of 16 stripes guards what is open and who waits: a
- * lock a message would cost more than the message. Consecutive messages share a
- * stripe in runs, so that the thread which resolves them takes one lock a run
- * while producing goes on under another. */
+ * It is resolved exactly once: by its report, or as *unknown* if the producer
+ * is closed before the report. A wait is on the stack of its thread, or belongs
+ * to a fiber, and is listed in the delivery, so that waking it costs the same
+ * however many others wait. One lock of 16 stripes guards open deliveries and
+ * waits: a lock per message would cost more than the message. Consecutive
+ * messages share a stripe in runs, so that the thread which resolves them takes
+ * one lock per run while other threads produce under another. */
 
 #define PK_STRIPES 16
 #define PK_STRIPE_RUN 64
@@ -37,8 +36,8 @@ typedef struct pk_topic pk_topic_t;
 
 typedef struct pk_stripe {
   pthread_mutex_t lock;
-  pk_delivery_wait_t *watching; /* the waits without a thread: somebody must look at their time */
-  pk_delivery_t *open;          /* all that wait for their report */
+  pk_delivery_wait_t *watching; /* the waits without a thread: the event thread checks their timeout */
+  pk_delivery_t *open;          /* deliveries that wait for their report */
 } pk_stripe_t;
 
 struct pk_delivery {
@@ -50,17 +49,17 @@ struct pk_delivery {
   int64_t offset;
   int64_t timestamp_ms;
   const pk_topic_t *topic; /* lives as long as the producer */
-  uint64_t label;          /* the binding's number of a label it keeps; 0 for none */
+  uint64_t label;          /* the number under which the binding keeps the label; 0 for none */
   pk_stripe_t *stripe;
   pk_delivery_t *prev;
   pk_delivery_t *next;
   pk_delivery_wait_t *waiting;
-  int urgent;       /* who wait for it right now; counted once in a pk_urgency_t */
-  void *binding[3]; /* the binding's own */
+  int urgent;       /* number of urgent waits; counted once in a pk_urgency_t */
+  void *binding[3]; /* used by the binding */
 };
 
-/* Counts the deliveries somebody waits for right now; the flush helper works
- * while there are any. NULL where nobody wants to know. */
+/* Counts the deliveries with an urgent wait; the flush helper works while there
+ * are any. NULL if it isn't needed. */
 typedef struct pk_urgency {
   void (*more)(void *); /* called with no lock held, after an increment */
   void *arg;
@@ -70,47 +69,48 @@ typedef struct pk_urgency {
 void pk_stripes_init(pk_stripe_t *stripes);
 void pk_stripes_destroy(pk_stripe_t *stripes);
 
-/* Fills in zeroed memory that the caller allocated with malloc. One reference. */
+/* Initializes zeroed memory that the caller allocated with malloc. One
+ * reference. */
 void pk_delivery_init(pk_delivery_t *delivery, pk_stripe_t *stripe, const pk_topic_t *topic);
 
-/* Adds librdkafka's reference: from here on a report must come, or retract. */
+/* Adds librdkafka's reference: from here on a report, or retract, must follow. */
 void pk_delivery_open(pk_delivery_t *delivery);
 
 /* The message was refused: librdkafka has no reference, there is no report. */
 void pk_delivery_retract(pk_delivery_t *delivery, rd_kafka_resp_err_t err);
 
-/* Frees it when it was the last one. Any thread; takes no lock. */
+/* Frees it if this was the last reference. Any thread; takes no lock. */
 void pk_delivery_release(pk_delivery_t *delivery);
 
-/* Resolves by a report and drops librdkafka's reference. Must be called with the
- * stripe's lock held, so that a run of reports takes it once; the bell is rung
- * behind it (pk_watched_ring). */
+/* Resolves by a report and drops librdkafka's reference. Must be called with
+ * the stripe's lock held, so that a run of reports takes it once; the bell is
+ * rung after it is released (pk_watched_ring). */
 void pk_delivery_report_locked(pk_delivery_t *delivery, const rd_kafka_message_t *message, pk_urgency_t *urgency,
                                pk_watched_t **bell);
 
-/* Resolves every open delivery as unknown. The reports of these must not come
- * any more. Returns their number. */
+/* Resolves every open delivery as unknown. Their reports must not arrive any
+ * more. Returns their number. */
 int pk_deliveries_abandon(pk_stripe_t *stripes, pk_urgency_t *urgency);
 
 /* One wait of one thread.
  *
- * Whoever resolves the delivery takes the wait off its list and then
- * tells it; a wait that was told has nothing left to undo. One that ends otherwise
- * takes itself off the list. An interrupt
+ * The resolving thread takes the wait off its list and then wakes it; a wait
+ * that was woken has nothing left to undo. One that ends otherwise takes itself
+ * off the list. An interrupt
  *   before the wait   (open was called) is kept: the wait ends at once
  *   during it         ends it; the delivery may have been resolved meanwhile,
- *                     which the fate tells
- *   after it          is of no effect, as long as close hasn't been called
- * so open precedes the moment from which interrupts may come, and close follows
- * the one after which none comes any more. */
+ *                     see the fate
+ *   after it          has no effect, as long as close hasn't been called
+ * so call open before the moment from which interrupts may come, and close
+ * after the last one. */
 struct pk_delivery_wait {
   pk_delivery_t *delivery;
   int64_t deadline_ms;
   pk_urgency_t *urgency;
   pk_park_t park;
-  pk_delivery_wait_t *next; /* these guarded by the stripe's lock; watching of a fiber alone */
+  pk_delivery_wait_t *next; /* guarded by the stripe's lock, like the next two, which only fibers use */
   pk_delivery_wait_t *watching_prev, *watching_next;
-  pk_watched_t *watched;    /* of a fiber: whoever resolves puts the number in there, and lets go of it */
+  pk_watched_t *watched;    /* of a fiber: resolving puts the number in here, and releases it */
   uint64_t number;
 };
 
@@ -118,19 +118,21 @@ void pk_delivery_wait_open(pk_delivery_wait_t *wait);
 void pk_delivery_wait_close(pk_delivery_wait_t *wait);
 
 /* Waits until it is resolved, the deadline has passed or the wait was
- * interrupted; true when it is resolved. Blocks: without the GVL. Once an open. */
+ * interrupted; true if it is resolved. Blocks: call it without the GVL. Once
+ * per open. */
 bool pk_delivery_wait(pk_delivery_wait_t *wait);
 
 /* Ends a wait. Any thread; async-signal-safe, takes no lock. */
 void pk_delivery_interrupt(pk_delivery_wait_t *wait);
 
-/* A wait without a thread: when it is resolved, or pk_deliveries_expire finds the
- * deadline passed, the number is put into `watched`, once. False when there is
- * nothing to wait for any more. Blocks nobody. */
+/* A wait without a thread: when the delivery is resolved, or
+ * pk_deliveries_expire finds the deadline passed, the number is put into
+ * `watched`, once. False if there is nothing to wait for any more. Doesn't
+ * block. */
 bool pk_delivery_watch(pk_delivery_t *delivery, pk_watched_t *watched, uint64_t number, int64_t deadline_ms,
                        pk_urgency_t *urgency);
 
-/* Ends that wait; the number may have been put in already. */
+/* Ends that wait; the number may already have been put in. */
 void pk_delivery_unwatch(pk_delivery_t *delivery, const pk_watched_t *watched, uint64_t number);
 
 /* Ends the waits without a thread whose deadline has passed. Returns the nearest

@@ -1,14 +1,16 @@
-/* A process may end with handles open: nobody closed the producer, or its close
- * is still under way on the reaper's thread. exit() then runs OpenSSL's own
- * clean-up beside librdkafka's threads, and a thread that asks for a random
+/* A process may exit with open handles: the producer wasn't closed, or its
+ * close is still running on the reaper's thread. exit() then runs OpenSSL's own
+ * clean-up while librdkafka's threads run, and a thread that requests a random
  * number afterwards (every reconnect does, for its back-off) finds the locks
- * freed: a segmentation fault at the very end of an otherwise good process.
+ * freed: a segmentation fault at the very end of an otherwise successful
+ * process.
  *
- * Two things are done against it. OpenSSL is told first, before anybody else
- * initializes it, to leave its memory to the end of the process. And where
- * somebody was first (Ruby's openssl, in most applications), a handler that runs
- * before OpenSSL's ends the process when threads of librdkafka still live: what
- * Ruby does at exit (at_exit blocks, finalizers, flushed IO) is over by then. */
+ * There are two measures against it. OpenSSL is asked first, before other code
+ * initializes it, to leave its memory to the end of the process. And if other
+ * code was first (Ruby's openssl, in most applications), a handler that runs
+ * before OpenSSL's ends the process if threads of librdkafka are still alive:
+ * Ruby has finished its own exit (at_exit blocks, finalizers, flushed IO) by
+ * then. */
 #define _GNU_SOURCE
 #include "exit.h"
 
@@ -23,13 +25,13 @@
 
 #define PK_OPENSSL_INIT_NO_ATEXIT UINT64_C(0x00080000)
 
-/* Weak: a librdkafka without TLS brings no libcrypto. */
+/* Weak: a librdkafka without TLS isn't linked to libcrypto. */
 extern int OPENSSL_init_crypto(uint64_t options, const void *settings) __attribute__((weak));
 
 static pid_t loaded_by;
 
-/* librdkafka's counter is copied by a fork, its threads aren't; our own list of
- * handles starts anew in a child. */
+/* A fork copies librdkafka's counter, but not its threads; our own list of
+ * handles starts empty in a child. */
 static int threads_live(void) {
   return getpid() == loaded_by ? rd_kafka_thread_cnt() > 0 : pk_handles_count() > 0;
 }

@@ -52,7 +52,7 @@ int pk_handle_enter_closing(pk_handle_t *handle) {
 }
 
 void pk_handle_leave(pk_handle_t *handle) {
-  if (pk_inherited(handle)) return; /* forked inside a call: the count is the parent's */
+  if (pk_inherited(handle)) return; /* forked inside a call: the count belongs to the parent */
   pthread_mutex_lock(&handle->lock);
   if (--handle->calls == 0) pthread_cond_broadcast(&handle->idle);
   pthread_mutex_unlock(&handle->lock);
@@ -73,7 +73,7 @@ static void pk_wait_for_closer_locked(pk_handle_t *handle, int64_t deadline_ms) 
   }
 }
 
-/* Who was waited for may have changed its mind: then it is ours to close. */
+/* The other thread may have abandoned its close: then this thread closes. */
 int pk_handle_begin_close(pk_handle_t *handle, int64_t deadline_ms) {
   int result = PK_CLOSE_DONE;
 

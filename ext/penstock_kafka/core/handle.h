@@ -11,30 +11,29 @@
 #include "clock.h"
 #include "thread.h"
 
-/* What every native handle (consumer, producer, admin, mock cluster) has in
- * common: which process made it, whether it may be used, and how many calls
- * are inside it right now, so that nobody destroys it under a call.
+/* The common part of every native handle (consumer, producer, admin, mock
+ * cluster): which process created it, whether it may be used, and how many
+ * calls are inside it, so that it isn't destroyed during a call.
  *
- * Life: PK_OPEN -> PK_CLOSING -> PK_CLOSED. A handle inherited through fork is
- * PK_DISCARDED: its threads do not exist in the child, its locks may be held by
- * threads that do not exist either, so the only thing ever done with it is to
- * forget its memory.
+ * States: PK_OPEN -> PK_CLOSING -> PK_CLOSED. A handle inherited through fork
+ * is PK_DISCARDED: its threads don't exist in the child, and its locks may be
+ * held by threads that don't exist either, so the child never touches it again.
  *
  * Locks: `lock` guards `calls` and the transitions of `state`; it is held for a
- * few instructions only, never across a call into librdkafka or Ruby. The list
- * of the handles of the process is guarded by the GVL: pk_handle_register,
+ * few instructions only, never during a call into librdkafka or Ruby. The list
+ * of the process's handles is guarded by the GVL: pk_handle_register,
  * pk_handle_unregister and pk_handles_forked are called by binding code that
- * holds it (fork happens with it held as well, so a child sees a whole list). */
+ * holds it (a fork also happens with the GVL, so a child sees a complete list). */
 
 typedef enum { PK_OPEN, PK_CLOSING, PK_CLOSED, PK_DISCARDED } pk_state_t;
 
 enum {
-  PK_E_FORKED = -1, /* made by another process */
+  PK_E_FORKED = -1, /* created by another process */
   PK_E_CLOSED = -2  /* closing, closed or discarded */
 };
 
 enum {
-  PK_CLOSE_DONE = 0, /* somebody else closes or has closed it */
+  PK_CLOSE_DONE = 0, /* another thread closes or has closed it */
   PK_CLOSE_MINE = 1, /* no call is inside: destroy it, then pk_handle_closed */
   PK_CLOSE_BUSY = 2  /* the deadline passed with calls inside: hand it to the
                         reaper, which waits with pk_handle_drain */
@@ -50,21 +49,22 @@ typedef struct pk_handle {
   /* Called in a fork's child for each handle of the process, with the GVL:
    * closes the inherited descriptors. It may neither lock nor call librdkafka. */
   void (*forked)(struct pk_handle *);
-  /* Called by begin_close, with the lock held, when the handle refuses new calls
-   * and before it waits for those inside: tells them to end. Told earlier, a call
-   * could end and its thread come back in before the door is shut. May be NULL. */
+  /* Called by begin_close, with the lock held, when the handle refuses new
+   * calls and before it waits for those inside: makes them end. If it came
+   * earlier, a call could end and its thread enter again before the handle
+   * refuses. May be NULL. */
   void (*rouse)(struct pk_handle *);
   struct pk_handle *next_in_process;
   struct pk_handle *prev_in_process;
   bool registered;
 } pk_handle_t;
 
-/* Sets up an open handle of this process; `rk`, `forked` and `rouse` are the
- * caller's to fill in. */
+/* Initializes an open handle of this process; the caller sets `rk`, `forked`
+ * and `rouse`. */
 void pk_handle_init(pk_handle_t *handle);
 
-/* Frees locks of a closed handle. Does nothing in a child: destroying a condvar
- * that the parent's threads wait on blocks for ever. */
+/* Frees locks of a closed handle. Does nothing in a child: destroying a
+ * condition variable on which the parent's threads wait blocks forever. */
 void pk_handle_destroy(pk_handle_t *handle);
 
 bool pk_inherited(const pk_handle_t *handle); /* pid != getpid() */
@@ -72,27 +72,28 @@ bool pk_inherited(const pk_handle_t *handle); /* pid != getpid() */
 /* 0 and one call counted, or PK_E_FORKED, PK_E_CLOSED. Pair with leave. */
 int pk_handle_enter(pk_handle_t *handle);
 
-/* The same, but let in while the handle is closing: for what close itself
+/* The same, but also while the handle is closing: for calls that close itself
  * needs. */
 int pk_handle_enter_closing(pk_handle_t *handle);
 void pk_handle_leave(pk_handle_t *handle);
 
-/* Refuses new calls, rouses those inside and waits for them. Blocks: without the
- * GVL. */
+/* Refuses new calls, makes those inside end and waits for them. Blocks: call it
+ * without the GVL. */
 int pk_handle_begin_close(pk_handle_t *handle, int64_t deadline_ms);
 
-/* The same for who can do without: PK_CLOSE_BUSY, and it stays open, when a call is
- * inside. Never waits. Whoever changes its mind reopens before anybody else runs. */
+/* The same for an optional close: if a call is inside, returns PK_CLOSE_BUSY
+ * and the handle stays open. Never waits. To undo it, reopen before other
+ * threads can run. */
 int pk_handle_try_close(pk_handle_t *handle);
 void pk_handle_reopen(pk_handle_t *handle);
 
 /* Waits without a deadline until no call is inside: for the reaper. */
 void pk_handle_drain(pk_handle_t *handle);
 
-/* The same until the deadline; whether no call is inside any more. */
+/* The same until the deadline; returns whether no call is inside any more. */
 bool pk_handle_drain_until(pk_handle_t *handle, int64_t deadline_ms);
 
-/* Ends what begin_close began; wakes those who wait for the close. */
+/* Ends what begin_close began; wakes threads that wait for the close. */
 void pk_handle_closed(pk_handle_t *handle);
 
 /* PK_DISCARDED without looking at any lock: for a child. */

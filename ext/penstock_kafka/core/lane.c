@@ -5,10 +5,10 @@
 
 #include "clock.h"
 
-/* Messages asked for at once: bounds the pointers on the stack and, with the
- * mean size of a record, what a take can go over its bytes. */
+/* Messages requested at once: limits the pointers on the stack and, with the
+ * mean size of a record, by how much a take can exceed its bytes. */
 #define PK_SLICE 512
-/* Assumed until a take has shown better: small slices at first. */
+/* Assumed until a take has shown the real size: small slices at first. */
 #define PK_UNKNOWN_RECORD_BYTES 16384
 
 pk_lane_t *pk_lane_ref(pk_lane_t *lane) {
@@ -38,8 +38,8 @@ void pk_lane_mark(pk_lane_t *lane) {
 }
 
 /* A lane may be pushed again as soon as its bit is cleared, which overwrites
- * next_ready: so the bits stay set while the caller walks the list, and it clears
- * each with pk_hub_next. */
+ * next_ready: so the bits stay set while the caller walks the list, and
+ * pk_hub_next clears each. */
 pk_lane_t *pk_hub_collect(pk_hub_t *hub) {
   pk_lane_t *stack = atomic_exchange(&hub->ready, NULL);
   pk_lane_t *oldest_first = NULL;
@@ -83,9 +83,9 @@ static pk_lane_t *pk_lane_new(pk_hub_t *hub, uint32_t id, const char *topic, int
   return lane;
 }
 
-/* Forwarding to NULL sets the flag that keeps the split when fetching starts.
- * Readiness is told on the edge only and never for what is queued already, so
- * the caller touches the lane when it is assigned. */
+/* Forwarding to NULL sets the flag that keeps the queue separate when fetching
+ * starts. Readiness is only signalled on edges, and never for records queued
+ * already, so the caller touches the lane when it is assigned. */
 pk_lane_t *pk_lane_open(rd_kafka_t *rk, pk_hub_t *hub, uint32_t id, const char *topic, int32_t partition) {
   rd_kafka_queue_t *queue = rd_kafka_queue_get_partition(rk, topic, partition);
   pk_lane_t *lane;
@@ -134,8 +134,8 @@ void pk_lane_touch(pk_lane_t *lane) {
   pk_lane_mark(lane);
 }
 
-/* How many messages to ask for: what is left of the records and, by the mean
- * size seen, of the bytes; at least one. */
+/* How many messages to request: the rest of the record limit and, by the mean
+ * size seen, of the byte limit; at least one. */
 static size_t pk_lane_slice(const pk_lane_t *lane, const pk_batch_t *batch, uint32_t max_records, size_t max_bytes) {
   size_t mean = batch->count ? batch->bytes / batch->count : lane->record_bytes;
   size_t slice = (max_bytes - batch->bytes) / (mean ? mean : 1);
@@ -145,8 +145,8 @@ static size_t pk_lane_slice(const pk_lane_t *lane, const pk_batch_t *batch, uint
   return slice ? slice : 1;
 }
 
-/* Fewer than asked for means that the queue was seen empty: the next message
- * gives an edge. Otherwise the lane may hold more and no edge will tell. */
+/* Fewer than requested means that the queue was seen empty: the next message
+ * causes an edge. Otherwise the lane may hold more without another edge. */
 static void pk_lane_fill(pk_lane_t *lane, uint32_t max_records, size_t max_bytes, pk_batch_t *batch) {
   rd_kafka_message_t *messages[PK_SLICE];
 

@@ -32,7 +32,7 @@ static void *pk_copy(const void *bytes, size_t size) {
   return copy;
 }
 
-/* librdkafka knows it, but says it of messages without an error alone. */
+/* librdkafka knows it, but only returns it for messages without an error. */
 static int64_t pk_timestamp_ms(const rd_kafka_message_t *message) {
   rd_kafka_resp_err_t *err = (rd_kafka_resp_err_t *)&message->err, kept = *err;
   rd_kafka_timestamp_type_t type;

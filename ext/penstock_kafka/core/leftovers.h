@@ -7,9 +7,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What a producer could not deliver before its end: how many messages, and, where
- * somebody asked for them, the messages themselves. The event thread puts in while
- * a close runs; the binding takes out behind it. */
+/* Messages that a producer could not deliver before its end: their number, and,
+ * if requested, the messages themselves. The event thread adds them during a
+ * close; the binding takes them out afterwards. */
 typedef struct pk_leftover {
   char *topic;
   void *payload; /* NULL: a tombstone */
@@ -34,16 +34,16 @@ typedef struct pk_leftovers {
 void pk_leftovers_init(pk_leftovers_t *leftovers);
 void pk_leftovers_destroy(pk_leftovers_t *leftovers);
 
-/* From here on what fails is counted; with `keep` it is copied too. */
+/* From here on failed messages are counted; with `keep` they are copied too. */
 void pk_leftovers_begin(pk_leftovers_t *leftovers, bool keep);
 
 /* A message whose delivery failed. Does nothing before begin. */
 void pk_leftovers_add(pk_leftovers_t *leftovers, const rd_kafka_message_t *message);
 
-/* Messages of which there is nothing but their number. */
+/* Messages of which only the number is known. */
 void pk_leftovers_add_unknown(pk_leftovers_t *leftovers, uint64_t count);
 
-/* The oldest, the caller's to free; NULL when there is none. */
+/* The oldest; the caller frees it. NULL if there is none. */
 pk_leftover_t *pk_leftovers_take(pk_leftovers_t *leftovers);
 void pk_leftover_free(pk_leftover_t *leftover);
 

@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* The rd_kafka_t behind the cluster. It logs nothing: what a test wants to know
- * about its broker it asks the broker. */
+/* The rd_kafka_t that runs the cluster. It logs nothing: tests query the broker
+ * directly. */
 static rd_kafka_t *mock_rk(char *error, size_t size) {
   rd_kafka_conf_t *conf = rd_kafka_conf_new();
   rd_kafka_t *rk;
@@ -26,7 +26,8 @@ pk_mock_t *pk_mock_new(int brokers, char *error, size_t size) {
     pk_handle_init(&mock->handle);
     mock->handle.rk = rk;
     mock->cluster = cluster;
-    /* Without a controller, administration waits for one instead of being refused. */
+    /* Without a controller, admin requests wait for one instead of being
+     * refused. */
     rd_kafka_mock_set_controller_id(cluster, 1);
     return mock;
   }

@@ -1,10 +1,10 @@
-/* librdkafka's mock cluster as a handle of ours: a small Kafka that lives in the
- * memory of this process and listens on 127.0.0.1. It owns an rd_kafka_t that
- * only serves the cluster and connects to nothing, and librdkafka's mock thread.
+/* librdkafka's mock cluster as a handle: a small Kafka in the memory of this
+ * process that listens on 127.0.0.1. It owns an rd_kafka_t that only serves the
+ * cluster and connects to nothing, and librdkafka's mock thread.
  *
- * The calls below are operations for that thread: they wait for its answer, a
- * matter of microseconds, and are made without the GVL by a caller that has
- * entered the handle. */
+ * The calls below are operations for that thread: they wait for its answer, for
+ * microseconds, and are made without the GVL by a caller that has entered the
+ * handle. */
 #ifndef PK_CORE_MOCK_H
 #define PK_CORE_MOCK_H
 
@@ -17,18 +17,18 @@
 
 typedef struct {
   pk_handle_t handle;
-  rd_kafka_mock_cluster_t *cluster; /* NULL once it is taken down */
+  rd_kafka_mock_cluster_t *cluster; /* NULL once it is shut down */
 } pk_mock_t;
 
-/* NULL with a text in error. The cluster listens when this returns. */
+/* NULL with a text in error. The cluster is listening when this returns. */
 pk_mock_t *pk_mock_new(int brokers, char *error, size_t size);
 
-/* Takes the cluster down and joins its threads; the struct stays. Only by the
- * one whom pk_handle_begin_close made the closer. */
+/* Shuts the cluster down and joins its threads; the struct stays. Only for the
+ * caller that got PK_CLOSE_MINE from pk_handle_begin_close. */
 void pk_mock_take_down(pk_mock_t *mock);
 
-/* Takes it down if it is up and frees everything. In a child that inherited it,
- * only the struct. */
+/* Shuts it down if it runs and frees everything. In a child that inherited it,
+ * frees only the struct. */
 void pk_mock_free(pk_mock_t *mock);
 
 /* One error (or none) and one round trip for the next request of this kind to

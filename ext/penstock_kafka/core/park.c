@@ -12,8 +12,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* What the system call reads, whatever the C library makes of struct timespec on
- * a 32-bit system. */
+/* The struct that the system call reads, even if the C library defines struct
+ * timespec differently on a 32-bit system. */
 typedef struct {
   long seconds;
   long nanoseconds;
@@ -27,8 +27,9 @@ void pk_park_close(pk_park_t *park) {
   (void)park;
 }
 
-/* The sleeper may be gone when it is woken: an address nobody sleeps at wakes
- * nobody, and whoever sleeps at a futex looks again when it is woken for nothing. */
+/* The sleeper may be gone when it is woken: then no thread sleeps at the
+ * address, and any other futex user checks its condition again after a spurious
+ * wakeup. */
 void pk_park_tell(pk_park_t *park, uint32_t bit) {
   int saved_errno = errno;
 

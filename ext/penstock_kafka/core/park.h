@@ -11,20 +11,20 @@
 #define PK_FUTEX 1
 #endif
 
-/* Where one thread sleeps until somebody tells it something, one bit a thing. It
- * lies on the sleeper's stack and belongs to one wait.
+/* A place where one thread sleeps until it gets a signal, one bit per kind. It
+ * is on the sleeper's stack and belongs to one wait.
  *
- *   open    nothing is told
- *   tell    any thread, or a signal handler that interrupts the sleeper itself:
- *           atomics and a system call, no lock. A bit told before the sleep makes
- *           it end at once, one told during it wakes, one told after it stays
- *           until close and hurts nobody
- *   wait    answers the bits told, at least one; 0 when the deadline has passed
+ *   `open`  no bit is set
+ *   `tell`  any thread, or a signal handler that interrupts the sleeper itself:
+ *           atomics and a system call, no lock. A bit set before the sleep makes
+ *           it end at once, one set during it wakes the sleeper, one set after it
+ *           stays until close and does no harm
+ *   `wait`  returns the bits that are set, at least one; 0 if the deadline has passed
  *
- * A teller's last touch of the memory is the one that sets the bit, so a sleeper
- * that has seen the bit of its only teller may leave its stack. A futex where
- * there is one; else a pipe of its own (PENSTOCK_NO_EVENTFD forces that), and when
- * descriptors have run out, a look every few milliseconds. */
+ * The last access of `tell` to the memory sets the bit, so a sleeper that has
+ * seen the bit of the only other thread may leave its stack. Uses a futex where
+ * there is one; otherwise a pipe (PENSTOCK_NO_EVENTFD forces that), and if
+ * there are no descriptors left, it checks every few milliseconds. */
 typedef struct {
   _Atomic uint32_t told;
 #ifndef PK_FUTEX

@@ -59,7 +59,7 @@ static bool pk_lingers(rd_kafka_t *rk) {
 }
 
 /* Tokens that librdkafka fetches itself (OIDC) are fetched on its background
- * thread: the event thread must not wait for somebody's web server. */
+ * thread: the event thread must not wait for a web server. */
 static bool pk_fetches_tokens(const rd_kafka_conf_t *conf) {
   char method[32] = "";
   size_t size = sizeof method;
@@ -71,7 +71,7 @@ static bool pk_fetches_tokens(const rd_kafka_conf_t *conf) {
 static void pk_producer_prepare(rd_kafka_conf_t *conf, bool tokens) {
   int events = RD_KAFKA_EVENT_DR | RD_KAFKA_EVENT_ERROR | RD_KAFKA_EVENT_STATS | RD_KAFKA_EVENT_LOG;
 
-  /* Without a listener librdkafka's own token handling must stay in charge. */
+  /* Without a listener librdkafka's own token handling must stay enabled. */
   if (tokens) events |= RD_KAFKA_EVENT_OAUTHBEARER_TOKEN_REFRESH;
   rd_kafka_conf_set_events(conf, events);
   rd_kafka_conf_set(conf, "log.queue", "true", NULL, 0);
@@ -94,7 +94,8 @@ rd_kafka_resp_err_t pk_producer_open(pk_producer_t *producer, rd_kafka_conf_t *c
 
   if (fetches) rd_kafka_conf_enable_sasl_queue(conf, 1);
   pk_producer_prepare(conf, tokens && !fetches);
-  /* The first request for a token comes before anybody could say so. */
+  /* The first request for a token may come before a listener could be
+   * registered. */
   if (tokens) atomic_store(&producer->reports.wants, PK_WANT_TOKENS);
   if (!(rk = pk_client_new(RD_KAFKA_PRODUCER, conf, error, error_size))) {
     rd_kafka_conf_destroy(conf);
@@ -120,7 +121,8 @@ pk_stripe_t *pk_producer_stripe(pk_producer_t *producer) {
   return &producer->stripes[number / PK_STRIPE_RUN % PK_STRIPES];
 }
 
-/* What most messages are: neither headers nor a timestamp of their own. */
+/* The fast path, for most messages: neither headers nor a timestamp of their
+ * own. */
 static rd_kafka_resp_err_t pk_send_plain(pk_message_t *message) {
   if (rd_kafka_produce(message->topic->rkt, message->partition, RD_KAFKA_MSG_F_COPY, (void *)message->payload,
                        message->payload_size, message->key, message->key_size, message->delivery) == 0) {
@@ -169,7 +171,7 @@ uint64_t pk_producer_pending(pk_producer_t *producer) {
   return atomic_load(&producer->accepted) - reported;
 }
 
-/* False when it isn't earlier than what the event thread waits for. */
+/* False if it isn't earlier than the time for which the event thread waits. */
 static bool pk_hasten(pk_producer_t *producer, int64_t deadline_ms) {
   int64_t before_ms = atomic_load(&producer->expiry_ms);
 
@@ -179,8 +181,8 @@ static bool pk_hasten(pk_producer_t *producer, int64_t deadline_ms) {
   return false;
 }
 
-/* Also while it closes: what fibers wait for is resolved behind the event thread's
- * end, and until then their time counts. */
+/* Also while it closes: deliveries that fibers wait for are resolved after the
+ * event thread's end, and until then their timeouts apply. */
 bool pk_producer_watch(pk_producer_t *producer, pk_delivery_t *delivery, pk_watched_t *watched, uint64_t number,
                        int64_t deadline_ms, bool urgent) {
   pk_urgency_t *urgency = urgent && producer->lingers ? &producer->flush.urgency : NULL;
@@ -193,8 +195,8 @@ bool pk_producer_watch(pk_producer_t *producer, pk_delivery_t *delivery, pk_watc
   return true;
 }
 
-/* A wait that comes meanwhile is seen by the look, or says its own time behind the
- * exchange. */
+/* A wait that arrives meanwhile is either seen by this check, or sets its own
+ * deadline after the exchange. */
 void pk_producer_expire(pk_producer_t *producer) {
   int64_t now_ms;
 
@@ -267,7 +269,7 @@ rd_kafka_resp_err_t pk_producer_purge(pk_producer_t *producer) {
   return rd_kafka_purge(producer->handle.rk, RD_KAFKA_PURGE_F_QUEUE | RD_KAFKA_PURGE_F_INFLIGHT);
 }
 
-/* Who rouses the event thread does it with the lock held and before the end. */
+/* The event thread is only woken with the lock held and before its end. */
 static void pk_events_stop(pk_producer_t *producer) {
   pthread_mutex_lock(&producer->room_lock);
   atomic_store(&producer->stopping, true);

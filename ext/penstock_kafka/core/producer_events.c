@@ -14,7 +14,8 @@ static void pk_report(pk_producer_t *producer, const rd_kafka_message_t *message
   pk_report_t report;
   rd_kafka_timestamp_type_t type;
 
-  /* A labelled message is always told: the label is kept until it is. */
+  /* The report of a labelled message is always kept: the binding keeps the
+   * label until then. */
   if (!label && !pk_reports_wanted(&producer->reports, want)) return;
   report.label = label;
   report.topic = delivery ? delivery->topic : rd_kafka_topic_opaque(message->rkt);
@@ -26,21 +27,21 @@ static void pk_report(pk_producer_t *producer, const rd_kafka_message_t *message
   pk_reports_push(&producer->reports, &report);
 }
 
-/* The fibers' threads are woken behind the lock, and once for a run. */
+/* The fibers' threads are woken after the lock is released, once per run. */
 static void pk_stripe_let_go(pk_stripe_t *stripe, pk_watched_t **bell) {
   if (stripe) pthread_mutex_unlock(&stripe->lock);
   pk_watched_ring(bell);
 }
 
-/* Before the outcome is told: whoever was woken by it may ask for the counts. The
- * thread of reports alone writes them. */
+/* Before the outcome is published: a thread woken by it may read the counts.
+ * Only the event thread writes them. */
 static void pk_count_delivery(pk_producer_t *producer, bool failed) {
   _Atomic uint64_t *count = failed ? &producer->failed : &producer->delivered;
 
   atomic_store_explicit(count, atomic_load_explicit(count, memory_order_relaxed) + 1, memory_order_relaxed);
 }
 
-/* One lock a run of messages of the same stripe. */
+/* Takes one lock per run of messages of the same stripe. */
 static void pk_serve_deliveries(pk_producer_t *producer, rd_kafka_event_t *event) {
   const rd_kafka_message_t *message;
   pk_stripe_t *held = NULL;
@@ -73,7 +74,7 @@ static void pk_serve_log(pk_reports_t *reports, rd_kafka_event_t *event) {
   }
 }
 
-/* A fatal error arrives as the code FATAL; the real one is kept by the client. */
+/* A fatal error arrives with the code FATAL; the client keeps the real one. */
 static void pk_serve_error(pk_producer_t *producer, rd_kafka_event_t *event) {
   bool fatal = rd_kafka_event_error_is_fatal(event) || rd_kafka_event_error(event) == RD_KAFKA_RESP_ERR__FATAL;
   rd_kafka_resp_err_t err = rd_kafka_event_error(event);
@@ -86,8 +87,8 @@ static void pk_serve_error(pk_producer_t *producer, rd_kafka_event_t *event) {
                 fatal ? text : rd_kafka_event_error_string(event));
 }
 
-/* Without topics and partitions, whose numbers grow with the cluster and tell of
- * batches only. What the trim doesn't understand is handed on whole. */
+/* Without topics and partitions, whose numbers grow with the cluster and which
+ * only report batches. Statistics that the trim can't parse are kept unchanged. */
 static void pk_serve_statistics(pk_reports_t *reports, rd_kafka_event_t *event) {
   const char *json = rd_kafka_event_stats(event);
   size_t size = strlen(json);

@@ -3,10 +3,10 @@
 
 #include "producer.h"
 
-/* The body of a producer's event thread; `arg` is the pk_producer_t. It waits for
- * the next event without a time limit, resolves deliveries and hands on what
- * somebody wants to hear. It ends when `stopping` is set and the queue was yielded,
- * after a last look at what lies there. */
+/* The body of a producer's event thread; `arg` is the pk_producer_t. It waits
+ * for the next event, resolves deliveries and keeps reports that have a
+ * listener. It ends when `stopping` is set and the queue was yielded, after a
+ * last check of the queue. */
 void *pk_producer_events_main(void *arg);
 
 #endif

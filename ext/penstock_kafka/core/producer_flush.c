@@ -5,12 +5,12 @@
 #define PK_SLICE_MS 100
 #define PK_IDLE_MS 1000
 
-/* That many messages under way are others': see pk_flush_once_locked. */
+/* With this many messages in flight there is a flood: see pk_flush_once_locked. */
 #define PK_FLOOD_MESSAGES 1000
 #define PK_FLOOD_SLICE_MS 1
 #define PK_FLOOD_PAUSE_MS 20
 
-/* Must be called with the lock held. False when it has been idle for long. */
+/* Must be called with the lock held. False after a long idle time. */
 static bool pk_await_waiters_locked(pk_flush_t *flush) {
   int64_t deadline_ms = pk_deadline(PK_IDLE_MS);
 
@@ -29,11 +29,12 @@ static void pk_pause_locked(pk_flush_t *flush, unsigned asked) {
   }
 }
 
-/* Must be called with the lock held, which it lets go meanwhile.
+/* Must be called with the lock held, which it releases meanwhile.
  *
- * Beside a flood a flush doesn't end, and as long as it lasts the flood goes out in
- * small batches. So it is open for a moment only, in which what was asked for is
- * sent; again when somebody else asks, and after a pause for what was not. */
+ * During a flood a flush doesn't end, and while it lasts the flood is sent in
+ * small batches. So it only lasts for a moment, in which the requested message
+ * is sent; it is repeated for the next waiter, and after a pause for messages
+ * it missed. */
 static void pk_flush_once_locked(pk_flush_t *flush) {
   unsigned asked = flush->asked;
   bool flood, done;
@@ -58,9 +59,9 @@ static void *pk_flush_main(void *arg) {
   return NULL;
 }
 
-/* Must be called with the lock held. A helper that ended has nothing left to do
- * but return, so joining it here takes no time. Without a thread the message
- * merely waits for linger. */
+/* Must be called with the lock held. A helper that has ended only needs to
+ * return, so joining it here takes no time. Without a thread the message merely
+ * waits for linger. */
 static void pk_flush_start_locked(pk_flush_t *flush) {
   if (flush->state == PK_FLUSH_ENDED) pthread_join(flush->thread, NULL);
   flush->state = PK_FLUSH_NONE;

@@ -26,8 +26,8 @@ void pk_reports_destroy(pk_reports_t *reports) {
   pthread_mutex_destroy(&reports->lock);
 }
 
-/* Must be called with the lock held. Losing reports for want of memory would be
- * worse than ending: the process is lost anyway. */
+/* Must be called with the lock held. Losing reports because memory is short
+ * would be worse than ending: the process can't survive anyway. */
 static void pk_ring_grow_locked(pk_reports_t *reports, size_t count) {
   size_t capacity = reports->capacity ? reports->capacity * 2 : PK_RING_START;
   pk_report_t *ring = malloc(capacity * sizeof *ring);
@@ -70,13 +70,13 @@ void pk_notice_free(pk_notice_t *notice) {
   free(notice);
 }
 
-/* Must be called with the lock held: one notice of its kind is there no more. */
+/* Must be called with the lock held: subtracts one notice of its kind. */
 static void pk_uncount_locked(pk_reports_t *reports, const pk_notice_t *notice) {
   if (notice->want == PK_WANT_LOGS) reports->logs--;
   if (notice->want == PK_WANT_ERRORS) reports->errors--;
 }
 
-/* Must be called with the lock held: takes the oldest notice of a kind out. */
+/* Must be called with the lock held: removes the oldest notice of a kind. */
 static void pk_forget_oldest_locked(pk_reports_t *reports, int want) {
   pk_notice_t *before = NULL;
 
@@ -91,8 +91,8 @@ static void pk_forget_oldest_locked(pk_reports_t *reports, int want) {
   }
 }
 
-/* Must be called with the lock held: nothing grows for ever, also when nobody takes
- * anything out, because a listener has ended the reporter. */
+/* Must be called with the lock held: limits the size, for the case that nothing
+ * is taken out because a listener has ended the reporter. */
 static void pk_make_room_locked(pk_reports_t *reports, int want) {
   switch (want) {
   case PK_WANT_STATISTICS:

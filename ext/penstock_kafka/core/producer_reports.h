@@ -10,13 +10,13 @@
 
 #include "delivery.h"
 
-/* What a producer's event thread has to tell the application: delivery reports
- * and notices (client errors, statistics, token requests, log lines). The event
- * thread puts in, one Ruby thread takes out; without one nothing is wanted and
- * nothing is kept but the text of the last client error.
+/* Reports of a producer's event thread to the application: delivery reports and
+ * notices (client errors, statistics, token requests, log lines). The event
+ * thread puts them in, one Ruby thread takes them out; without one nothing is
+ * kept except the text of the last client error.
  *
- * Deliveries are never dropped: when `limit` of them wait, pk_reports_full tells the
- * binding to let producing wait. Of notices the newest are kept. */
+ * Deliveries are never dropped: when `limit` of them wait, pk_reports_full
+ * makes the binding delay producing. Of notices the newest are kept. */
 
 enum {
   PK_WANT_DELIVERED = 1,
@@ -59,7 +59,7 @@ typedef struct pk_reports {
   pk_notice_t *last;
   int logs; /* notices of PK_WANT_LOGS among them */
   int errors; /* and of PK_WANT_ERRORS */
-  unsigned long forgotten; /* errors that had to make room */
+  unsigned long forgotten; /* errors that were dropped */
   bool closed;
   char last_error[256];
 } pk_reports_t;
@@ -77,26 +77,29 @@ static inline bool pk_reports_full(pk_reports_t *reports) {
 
 void pk_reports_push(pk_reports_t *reports, const pk_report_t *report);
 
-/* Copies the texts. A kind nobody wants is forgotten; of statistics and requests for
- * tokens only the newest is kept, of errors and of log lines the newest 1,000. */
+/* Copies the texts. A kind without a listener is dropped; of statistics and
+ * requests for tokens only the newest is kept, of errors and of log lines the
+ * newest 1,000. */
 void pk_reports_notice(pk_reports_t *reports, int want, int number, bool fatal, const char *facility, const char *text);
 
-/* Waits until there is anything, the reports were closed, or the deadline has
- * passed; `interrupted` (guarded by the lock) ends it too. Without the GVL. */
+/* Waits until there is a report, the reports were closed, or the deadline has
+ * passed; `interrupted` (guarded by the lock) ends it too. Call it without the
+ * GVL. */
 void pk_reports_wait(pk_reports_t *reports, int64_t deadline_ms, const bool *interrupted);
 void pk_reports_interrupt(pk_reports_t *reports, bool *interrupted);
 
-/* At most max of the oldest. Wakes nobody: the caller tells the room. */
+/* Takes at most max, oldest first. Wakes no thread: the caller wakes those that
+ * wait for room. */
 size_t pk_reports_take(pk_reports_t *reports, pk_report_t *into, size_t max);
 
-/* The oldest notice, the caller's to free; NULL when there is none. */
+/* Takes the oldest notice; the caller frees it. NULL if there is none. */
 pk_notice_t *pk_reports_take_notice(pk_reports_t *reports);
 void pk_notice_free(pk_notice_t *notice);
 
-/* How many errors were forgotten since it was asked last. */
+/* The number of errors dropped since the last call. */
 unsigned long pk_reports_take_forgotten(pk_reports_t *reports);
 
-/* Nothing is put in any more; what lies there can still be taken. */
+/* Accepts no more reports; remaining ones can still be taken. */
 void pk_reports_close(pk_reports_t *reports);
 bool pk_reports_ended(pk_reports_t *reports);
 

@@ -33,7 +33,7 @@ static rd_kafka_topic_conf_t *pk_topic_conf(pk_producer_t *producer, pk_topic_wi
   return conf;
 }
 
-/* Both were made in the same way, so their properties stand in the same order. */
+/* Both were created in the same way, so their properties are in the same order. */
 static bool pk_same_conf(rd_kafka_topic_conf_t *one, rd_kafka_topic_conf_t *other) {
   size_t one_count, other_count, i = 0;
   const char **ones = rd_kafka_topic_conf_dump(one, &one_count);

@@ -3,7 +3,7 @@
 
 #include "producer.h"
 
-/* The end of a producer's topics: first librdkafka's, then the memory. */
+/* Frees a producer's topics: first librdkafka's, then the memory. */
 void pk_topics_close(pk_producer_t *producer);
 void pk_topics_free(pk_producer_t *producer);
 

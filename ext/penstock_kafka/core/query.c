@@ -18,8 +18,8 @@ void pk_query_unref(pk_query_t *query) {
   free(query);
 }
 
-/* The handle is left before the answer is told: an asker that closes at once
- * doesn't wait for this thread. */
+/* The handle is left before the answer is published: a caller that closes at
+ * once doesn't wait for this thread. */
 static void *pk_query_main(void *ptr) {
   pk_query_t *query = ptr;
 

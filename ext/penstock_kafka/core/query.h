@@ -3,14 +3,14 @@
 
 #include "consumer.h"
 
-/* A call of librdkafka that waits for a broker and can't be interrupted, made on
- * a short-lived thread of its own, so that who asked can be: it goes its way and
- * the call ends when it ends, its answer unread.
+/* A librdkafka call that waits for a broker and can't be interrupted, made on a
+ * short-lived thread of its own, so that the caller can be interrupted: the
+ * caller leaves, and the call ends later without its result being read.
  *
- * Two references: the asker's and the thread's; the last one cleans up. `lock`
- * guards `finished` and `interrupted`. What `run` writes belongs to the thread
- * until `finished` is set, then to the asker. While the thread lives the handle
- * isn't destroyed. */
+ * Two references: the caller's and the thread's; the last one frees it. `lock`
+ * guards `finished` and `interrupted`. The results of `run` belong to the
+ * thread until `finished` is set, then to the caller. While the thread lives
+ * the handle isn't destroyed. */
 
 typedef struct pk_query {
   _Atomic int refs;
@@ -22,11 +22,11 @@ typedef struct pk_query {
   int timeout_ms;
   rd_kafka_resp_err_t err;
   void (*run)(struct pk_query *);
-  void (*clean)(struct pk_query *); /* frees what belongs to the kind, not the query */
+  void (*clean)(struct pk_query *); /* frees the members of the specific kind, not the query */
 } pk_query_t;
 
-/* `query` is the first member of a malloced, zeroed struct; `run` and `clean` are
- * set. One reference, the asker's. */
+/* `query` is the first member of a malloced, zeroed struct; `run` and `clean`
+ * are set. One reference, the caller's. */
 void pk_query_init(pk_query_t *query, pk_consumer_t *consumer, int timeout_ms);
 void pk_query_unref(pk_query_t *query);
 

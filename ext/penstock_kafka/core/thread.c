@@ -30,7 +30,7 @@ static void *pk_thread_main(void *ptr) {
   return birth.body(birth.arg);
 }
 
-/* A fault whose signal is blocked ends the process without its line (crash.h). */
+/* A fault whose signal is blocked ends the process without the line of crash.h. */
 static const int faults[] = {SIGABRT, SIGSEGV, SIGBUS, SIGILL, SIGFPE};
 
 /* Signals are blocked around the creation, so that the child inherits the

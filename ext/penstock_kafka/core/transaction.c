@@ -48,8 +48,8 @@ static rd_kafka_error_t *pk_txn_slice(const pk_txn_call_t *call, int slice_ms) {
   return rd_kafka_abort_transaction(rk, slice_ms);
 }
 
-/* Init tells what it waited for in place of "timed out": what took the whole slice
- * is one, whatever it is called. */
+/* Init returns an error for its current step instead of "timed out": an error
+ * after the whole slice is a timeout, regardless of its code. */
 static bool pk_txn_goes_on(const pk_txn_call_t *call, const rd_kafka_error_t *error, int64_t slice_end_ms,
                            int64_t deadline_ms) {
   return error && rd_kafka_error_is_retriable(error) && call->kind != PK_TXN_OFFSETS &&
@@ -70,7 +70,7 @@ static rd_kafka_error_t *pk_txn_perform(const pk_txn_call_t *call) {
   }
 }
 
-/* What is told lies on the asker's stack, which is there as long as it is listed. */
+/* The park is on the caller's stack, which is valid as long as it is listed. */
 static void pk_txn_finish(pk_txn_call_t *call) {
   pthread_mutex_lock(&call->lock);
   atomic_store(&call->finished, true);
@@ -79,8 +79,8 @@ static void pk_txn_finish(pk_txn_call_t *call) {
   pthread_mutex_unlock(&call->lock);
 }
 
-/* The handle is left before the end is told: an asker that closes at once doesn't
- * wait for this thread. */
+/* The handle is left before the end is published: a caller that closes at once
+ * doesn't wait for this thread. */
 void pk_txn_call_make(pk_txn_call_t *call) {
   call->error = pk_txn_perform(call);
   pk_handle_leave(&call->producer->handle);

@@ -4,19 +4,19 @@
 #include "park.h"
 #include "producer.h"
 
-/* A call about a transaction that waits for a broker: made on a thread of the
- * producer's own (transaction_thread.h), so that who asked can be interrupted. It
- * asks again each second, because librdkafka resumes these calls and only so
- * notices that the producer is to be closed; sending offsets isn't resumed, and
- * takes what it takes.
+/* A transaction call that waits for a broker: made on a thread of the
+ * producer's own (transaction_thread.h), so that the caller can be interrupted.
+ * It is repeated each second: librdkafka resumes these calls, and only so the
+ * thread notices that the producer is to be closed. Sending offsets isn't
+ * resumed, and takes as long as it takes.
  *
- * Why not on the asker's thread in slices as short as a flush's: one that ends
- * before librdkafka's main thread has taken its first step leaves an answer
- * behind, which the next takes for that of its second step.
+ * Why not on the caller's thread in slices as short as a flush's: a slice that
+ * ends before librdkafka's main thread has done its first step leaves an answer
+ * that the next slice takes for the answer to its second step.
  *
- * Two references: the asker's and the thread's; the last one cleans up. `error`
- * belongs to the thread until `finished` is set, then to the asker. While it is
- * made the handle isn't destroyed. */
+ * Two references: the caller's and the thread's; the last one frees it. `error`
+ * belongs to the thread until `finished` is set, then to the caller. During the
+ * call the handle isn't destroyed. */
 
 typedef enum { PK_TXN_INIT, PK_TXN_OFFSETS, PK_TXN_COMMIT, PK_TXN_ABORT } pk_txn_kind_t;
 
@@ -24,32 +24,32 @@ typedef struct pk_txn_call {
   _Atomic int refs;
   _Atomic bool finished; /* set with the lock held */
   pthread_mutex_t lock;  /* guards `sleeper` */
-  pk_park_t *sleeper;    /* where the asker sleeps; NULL while it doesn't */
+  pk_park_t *sleeper;    /* where the caller sleeps; NULL while it doesn't */
   pk_producer_t *producer;
   pk_txn_kind_t kind;
-  int timeout_ms; /* -1: as long as it takes */
-  rd_kafka_topic_partition_list_t *offsets;  /* owned; of PK_TXN_OFFSETS only */
+  int timeout_ms; /* -1: no limit */
+  rd_kafka_topic_partition_list_t *offsets;  /* owned; only for PK_TXN_OFFSETS */
   rd_kafka_consumer_group_metadata_t *group; /* likewise */
   rd_kafka_error_t *error; /* NULL: it succeeded */
 } pk_txn_call_t;
 
-/* One reference, the asker's. */
+/* One reference, the caller's. */
 pk_txn_call_t *pk_txn_call_new(pk_producer_t *producer, pk_txn_kind_t kind, int timeout_ms);
 void pk_txn_call_unref(pk_txn_call_t *call);
 
-/* Hands it to the thread: 0, PK_E_FORKED, PK_E_CLOSED, or an errno. */
+/* Passes it to the thread: 0, PK_E_FORKED, PK_E_CLOSED, or an errno. */
 int pk_txn_call_start(pk_txn_call_t *call);
 
-/* Makes it and drops a reference: the thread's part. */
+/* Makes the call and drops a reference; for the thread. */
 void pk_txn_call_make(pk_txn_call_t *call);
 
 static inline bool pk_txn_call_done(const pk_txn_call_t *call) {
   return atomic_load(&call->finished);
 }
 
-/* One wait of the asker, on its stack. An interrupt before or during the wait ends
- * it, one behind it is of no effect: so open precedes the moment from which
- * interrupts may come, and close follows the one after which none comes any more. */
+/* One wait of the caller, on its stack. An interrupt before or during the wait
+ * ends it, one after it has no effect: so call open before the moment from
+ * which interrupts may come, and close after the last one. */
 typedef struct pk_txn_wait {
   pk_txn_call_t *call;
   pk_park_t park;
@@ -58,14 +58,15 @@ typedef struct pk_txn_wait {
 void pk_txn_wait_open(pk_txn_wait_t *wait, pk_txn_call_t *call);
 void pk_txn_wait_close(pk_txn_wait_t *wait);
 
-/* Until the call has finished (true) or the wait was interrupted. Blocks: without
- * the GVL. Once an open. */
+/* Waits until the call has finished (true) or the wait was interrupted. Blocks:
+ * call it without the GVL. Once per open. */
 bool pk_txn_wait(pk_txn_wait_t *wait);
 
 /* Ends a wait. Any thread; async-signal-safe, takes no lock. */
 void pk_txn_wait_interrupt(pk_txn_wait_t *wait);
 
-/* Needs no broker: an operation of librdkafka's main thread. Without the GVL. */
+/* Needs no broker: an operation of librdkafka's main thread. Call it without
+ * the GVL. */
 rd_kafka_error_t *pk_txn_begin(pk_producer_t *producer);
 
 #endif

@@ -6,7 +6,7 @@
 
 #define PK_TXN_IDLE_MS 1000
 
-/* Must be called with the lock held. NULL when there was none for long. */
+/* Must be called with the lock held. NULL after a long time without a call. */
 static pk_txn_call_t *pk_txn_next_locked(pk_txn_thread_t *thread) {
   int64_t deadline_ms = pk_deadline(PK_TXN_IDLE_MS);
   pk_txn_call_t *call;
@@ -34,7 +34,7 @@ static void *pk_txn_thread_main(void *arg) {
   return NULL;
 }
 
-/* Must be called with the lock held. One that ended has nothing left to do but
+/* Must be called with the lock held. A thread that has ended only needs to
  * return, so joining it here takes no time. */
 static int pk_txn_thread_start_locked(pk_txn_thread_t *thread) {
   int result;

@@ -4,10 +4,10 @@
 #include <pthread.h>
 #include <stdbool.h>
 
-/* The thread that makes a producer's calls about transactions, one after the other:
- * started with the first, ended after a second without one, so that transactions
- * close behind each other don't pay for a thread each. A call that is handed over
- * while one is made waits for that one's end. */
+/* The thread that makes a producer's transaction calls, one after the other:
+ * started with the first, ended after a second without one, so that
+ * transactions in quick succession don't need a thread each. A call that is
+ * passed on during another one waits for that one's end. */
 
 struct pk_txn_call;
 
@@ -17,18 +17,19 @@ typedef struct pk_txn_thread {
   pthread_mutex_t lock;
   pthread_cond_t wanted;
   pthread_t thread;
-  pk_txn_thread_state_t state; /* ENDED: the thread is there to be joined */
+  pk_txn_thread_state_t state; /* ENDED: the thread can be joined */
   bool stopping;
-  struct pk_txn_call *next; /* handed over and not yet taken; the thread's reference */
+  struct pk_txn_call *next; /* passed on and not yet taken; the thread's reference */
 } pk_txn_thread_t;
 
 void pk_txn_thread_init(pk_txn_thread_t *thread);
 
-/* Has the call made; takes over a reference. 0, or an errno: then it took nothing.
- * There is one call at a time, which its asker sees to. */
+/* Makes the thread run the call; takes over a reference. 0, or an errno: then
+ * it took nothing. There is one call at a time; the caller ensures that. */
 int pk_txn_thread_give(pk_txn_thread_t *thread, struct pk_txn_call *call);
 
-/* Ends and joins the thread. No call is under way any more. Before destroy. */
+/* Ends and joins the thread. No call may be in progress. Call it before
+ * destroy. */
 void pk_txn_thread_stop(pk_txn_thread_t *thread);
 void pk_txn_thread_destroy(pk_txn_thread_t *thread);
 

@@ -83,9 +83,9 @@ void pk_wake_signal(pk_wake_t *wake) {
   errno = saved_errno;
 }
 
-/* The descriptor is emptied before the flag is cleared. The other way round a
- * signal between the two would be read away with its flag left set, and no later
- * one would ever be written. */
+/* The descriptor is emptied before the flag is cleared. The other way round, a
+ * signal between the two would be read with its flag left set, and no later one
+ * would ever be written. */
 void pk_wake_drain(pk_wake_t *wake) {
   uint64_t counter;
 
@@ -105,7 +105,7 @@ bool pk_wake_wait(pk_wake_t *wake, int timeout_ms) {
   if (pk_wake_take(wake)) return true;
   if (timeout_ms == 0 || poll(&fd, 1, timeout_ms < 0 ? -1 : timeout_ms) <= 0) return false;
   if (pk_wake_take(wake)) return true;
-  /* Written by a signaller whose flag an earlier take has cleared already. */
+  /* Written by a signaller whose flag an earlier take has already cleared. */
   while (read(wake->read_fd, &(uint64_t){0}, sizeof(uint64_t)) < 0 && errno == EINTR) continue;
   return true;
 }

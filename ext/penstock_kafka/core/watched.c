@@ -37,8 +37,8 @@ int pk_watched_fd(const pk_watched_t *watched) {
   return watched->wake.read_fd;
 }
 
-/* Must be called with the lock held. A fiber that isn't told waits for ever: worse
- * than ending, and without memory the process is lost anyway. */
+/* Must be called with the lock held. A fiber that isn't woken waits forever,
+ * which is worse than ending; without memory the process can't survive anyway. */
 static void pk_watched_grow_locked(pk_watched_t *watched) {
   watched->capacity = watched->capacity ? watched->capacity * 2 : PK_WATCHED_START;
   watched->numbers = realloc(watched->numbers, watched->capacity * sizeof *watched->numbers);
@@ -65,7 +65,7 @@ void pk_watched_ring(pk_watched_t **bell) {
   pk_watched_release(watched);
 }
 
-/* Signalled again for what is left. */
+/* Signals again if there is more. */
 size_t pk_watched_take(pk_watched_t *watched, uint64_t *into, size_t max) {
   size_t taken, left;
 

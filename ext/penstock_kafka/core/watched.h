@@ -8,13 +8,13 @@
 
 #include "wake.h"
 
-/* The numbers of deliveries whose fate is known, or whose time is over, while
- * fibers of one thread wait for them. Who puts a number in never waits; the
- * thread finds a descriptor readable, which its scheduler watches with all
- * others, and takes the numbers out. So no thread stands between the client's and
- * the fibers'.
+/* The numbers of deliveries whose outcome is known, or whose timeout has
+ * passed, while fibers of one thread wait for them. Adding a number never
+ * blocks; the thread's scheduler watches a descriptor with all others, which
+ * becomes readable, and the thread takes the numbers out. So there is no thread
+ * between the client's and the fibers'.
  *
- * Held by that thread's object and by each wait that may still put its number in. */
+ * Held by that thread's object and by each wait that may still add its number. */
 typedef struct pk_watched {
   pthread_mutex_t lock;
   uint64_t *numbers;
@@ -22,28 +22,29 @@ typedef struct pk_watched {
   size_t capacity;
   pk_wake_t wake;
   _Atomic int refs;
-  void (*told)(void); /* called whenever it is rung, on whatever thread; or NULL */
+  void (*told)(void); /* called whenever it is rung, on any thread; or NULL */
 } pk_watched_t;
 
-/* One reference. NULL with errno when there is no descriptor or memory left. */
+/* One reference. NULL with errno if there is no descriptor or memory left. */
 pk_watched_t *pk_watched_new(void (*told)(void));
 void pk_watched_retain(pk_watched_t *watched);
 void pk_watched_release(pk_watched_t *watched);
 
-/* Readable when there is something to take, and at times for nothing; -1 in a
- * fork's child. */
+/* Readable if there is something to take, sometimes spuriously; -1 in a forked
+ * child. */
 int pk_watched_fd(const pk_watched_t *watched);
 
-/* Any thread, also with a stripe's lock held. Whose thread sleeps isn't woken yet:
- * it would want that lock next. `*bell` is NULL at first, and rung when the lock is
- * free again. */
+/* Any thread, even with a stripe's lock held. The sleeping thread isn't woken
+ * yet, since it would need that lock next. `*bell` is NULL at first, and rung
+ * after the lock was released. */
 void pk_watched_push(pk_watched_t *watched, uint64_t number, pk_watched_t **bell);
 void pk_watched_ring(pk_watched_t **bell);
 
-/* At most max of the oldest; 0 when there are none. Never waits. One thread. */
+/* Takes at most max, oldest first; 0 if there are none. Never blocks. One
+ * thread. */
 size_t pk_watched_take(pk_watched_t *watched, uint64_t *into, size_t max);
 
-/* In a fork's child: closes the descriptor. Nothing else may be done with it there. */
+/* In a forked child: closes the descriptor. The child may not use it otherwise. */
 void pk_watched_forget(pk_watched_t *watched);
 
 #endif

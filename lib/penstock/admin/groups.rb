@@ -4,10 +4,10 @@ require_relative "../native/kafka_error"
 
 module Penstock
   class Admin
-    # Commands about consumer groups: what they committed, how far they are behind, who is in them. Reads only; joins
-    # nothing. Stateless; runs on the caller's thread.
+    # Commands about consumer groups: their commits, lags and members. Only reads; never joins a group. Stateless; runs on the
+    # caller's thread.
     class Groups
-      # What the broker says for "nothing was committed".
+      # The broker's offset for "nothing was committed".
       NONE = -1001
       private_constant :NONE
 
@@ -33,7 +33,8 @@ module Penstock
         end
       end
 
-      # Partitions without a commit are shown when their topic was asked for: they begin where `auto.offset.reset` says.
+      # Partitions without a commit are included if their topic was requested: they begin at what `auto.offset.reset`
+      # specifies.
       def lag(group, topics)
         rows = rows(group, topics && partitions_of(topics))
         ends = @offsets.ends(rows.map { |topic, partition| [topic, partition] }, :latest)

@@ -4,7 +4,7 @@ require_relative "../native/admin"
 
 module Penstock
   class Admin
-    # Commands about offsets in partitions, each one batched request. Stateless; runs on the caller's thread.
+    # Commands about offsets in partitions, one batched request each. Stateless; runs on the caller's thread.
     class Offsets
       SPECS = {
         earliest: Native::Admin::EARLIEST, latest: Native::Admin::LATEST, max_timestamp: Native::Admin::MAX_TIMESTAMP

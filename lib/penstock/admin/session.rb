@@ -10,13 +10,13 @@ require_relative "../native/embedded_broker"
 
 module Penstock
   class Admin
-    # The connection behind the commands: opened by the first call, shared by threads, closed once. Every call has the
-    # same time limit; what Kafka says may pass by itself (a coordinator that moves, a leader that is elected) is tried
-    # again within it.
+    # The connection that the commands share: opened by the first call, used by any thread, closed once. Every call has the
+    # same time limit; errors that may pass by themselves (a coordinator moves, a leader is being elected) are retried within
+    # it.
     class Session
-      # Between two looks at something that isn't visible yet, and between tries, where nothing else is said.
+      # Default wait between two checks for something that isn't visible yet, and between tries.
       PAUSE_MS = 50
-      # A row without the metadata of a coordinator or leader yet; other errors go to the caller at once.
+      # Errors that may pass by themselves: no coordinator or leader yet, for example. All others are raised at once.
       PASSING = %i[
         not_coordinator coordinator_not_available coordinator_load_in_progress not_leader_for_partition
         leader_not_available unstable_offset_commit
@@ -26,8 +26,8 @@ module Penstock
       # @return [Integer] time limit of a call in ms
       attr_reader :timeout_ms
 
-      # @param visible_ms [Integer, nil] how long what was changed may take to be seen; nil: as long as a call
-      # @param pause_ms [Integer] between two looks
+      # @param visible_ms [Integer, nil] most time for a change to become visible; nil: as long as a call
+      # @param pause_ms [Integer] between two checks
       def initialize(kafka, timeout_ms:, token_provider: nil, visible_ms: nil, pause_ms: PAUSE_MS)
         @settings = Config::KafkaMap.strings(kafka, :admin)
         @timeout_ms = timeout_ms
@@ -43,11 +43,12 @@ module Penstock
         @settings["bootstrap.servers"]
       end
 
-      # One request. What passes by itself is tried again until the time is over, then raised.
+      # Sends one request. An error that may pass by itself is retried until the time limit, then raised.
       #
-      # @param name [Symbol] a method of {Native::Admin} whose last argument is its time limit, but for `extra`
-      # @yieldparam rows [Array, Hash] where rows carry errors of their own: what the block raises is tried again in the same way
-      # @return [Array, Hash, Object] its rows, or what the block makes of them
+      # @param name [Symbol] a method of {Native::Admin} whose last argument, before `extra`, is its time limit
+      # @yieldparam rows [Array, Hash] for rows that contain errors of their own: an error raised by the block is retried in
+      #   the same way
+      # @return [Array, Hash, Object] its rows, or what the block returns
       def call(name, *arguments, extra: [])
         deadline = Deadline.in(@timeout_ms)
         begin
@@ -61,8 +62,8 @@ module Penstock
         end
       end
 
-      # What metadata says about a topic. Asked for all topics: a request that names one makes it on brokers that create topics
-      # on demand, so a look at a topic that was just deleted would bring it back.
+      # Returns the metadata of a topic. Requests all topics: brokers that create topics on demand create a topic that a
+      # request names, so a check for a topic that was just deleted would create it again.
       #
       # @param name [String]
       # @return [Hash]
@@ -75,9 +76,9 @@ module Penstock
         found
       end
 
-      # @param name [Symbol] a method of {Native::Admin} that answers with a row a topic
+      # @param name [Symbol] a method of {Native::Admin} that returns one row per topic
       # @return [void]
-      # @raise [KafkaError] what the first row that isn't fine says
+      # @raise [KafkaError] the error of the first row that has one
       def change(name, rows)
         call(name, rows).each do |topic, number, message|
           raise Native.error_for(number, topic, message) unless number.zero?
@@ -88,8 +89,8 @@ module Penstock
         yield embedded
       end
 
-      # @yieldreturn [Boolean] whether it is as it should be
-      # @raise [WaitTimeoutError] when that didn't come within the time limit
+      # @yieldreturn [Boolean] whether the change is visible
+      # @raise [WaitTimeoutError] it wasn't visible within the time limit
       def wait_until_visible(what)
         deadline = Deadline.in(@visible_ms)
         until yield
@@ -115,7 +116,7 @@ module Penstock
 
       def native
         @lock.synchronize do
-          raise HandleClosedError, "this Penstock::Admin is closed: make a new one" if @closed
+          raise HandleClosedError, "this Penstock::Admin is closed: open a new one" if @closed
 
           @native ||= Native::Admin.new(@settings).tap { |native| ask_for_token(native) }
         end

@@ -4,7 +4,7 @@ require_relative "../native/kafka_error"
 
 module Penstock
   class Admin
-    # Commands about topics and the cluster as metadata shows them. Stateless; runs on the caller's thread.
+    # Commands about topics and the cluster, based on metadata. Stateless; runs on the caller's thread.
     class Topics
       INTERNAL = "__"
       private_constant :INTERNAL
@@ -14,7 +14,7 @@ module Penstock
         @session = session
       end
 
-      # Kafka takes -1 for "as the broker has it configured".
+      # Kafka takes -1 for "the broker's default".
       def create(name, partitions, replication_factor, config)
         config = config.to_h { |key, value| [key.to_s, value.to_s] }
         @session.change(:create_topics, [[name, partitions || -1, replication_factor || -1, config]]) do |embedded|
@@ -25,7 +25,7 @@ module Penstock
 
       def delete(name)
         @session.change(:delete_topics, [name]) { |embedded| embedded.request(:delete, topic: name) }
-        @session.wait_until_visible("the end of topic #{name}") { !partitions_of(name) }
+        @session.wait_until_visible("deletion of topic #{name}") { !partitions_of(name) }
       end
 
       def create_partitions(name, total)
@@ -80,7 +80,7 @@ module Penstock
           partitions = partitions_of(name)
           partitions && partitions.size >= count && partitions.each_value.all? { |partition| partition[:leader] >= 0 }
         rescue RetriableError
-          false # "leader not available" while they are elected
+          false # "leader not available" during the election
         end
       end
     end

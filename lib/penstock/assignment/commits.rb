@@ -2,27 +2,27 @@
 
 module Penstock
   module Assignment
-    # Which offsets are to be committed when, and what an answer means. Pure: the loop sends what {#due} lists and hands the
-    # answer back. One commit is in flight at a time: an outstanding commit keeps new partitions from starting, and a second
-    # one could overtake it.
+    # Decides which offsets to commit and when, and what an answer means. Pure: the loop sends the entries that {#due} lists
+    # and passes on the answer. One commit is in flight at a time: an outstanding commit keeps new partitions from starting,
+    # and a second one could overtake it.
     #
-    # An adopted lane is committed once without having moved, at its first interval and again a minute later: that overwrites
-    # a commit of an earlier owner that was still under way.
+    # An adopted lane is committed unconditionally, even if nothing has moved: at its first interval and again a minute later.
+    # That overwrites a late commit of an earlier owner.
     class Commits
-      # Errors after which sending the same offsets again at once makes no sense; after all others they are, while the lane is
-      # ours, because the client library doesn't do it for us.
+      # Errors after which it makes no sense to send the same offsets again at once. After all other errors they are sent again
+      # as long as this process owns the lane, because the client library doesn't do that.
       #
-      # An illegal generation isn't one of them: a commit that is sent while the member's JoinGroup is under way waits behind it
-      # (a broker serves a connection's requests one by one) and meets the next generation. The lanes that stay are ours in
-      # both; a lane that isn't was revoked in between, and what isn't owned is never sent again.
+      # An illegal generation isn't one of them: a commit that is sent while the member's JoinGroup is in progress waits for it
+      # (a broker serves a connection's requests one by one) and reaches the next generation. A lane that stays is ours in both
+      # generations; any other lane was revoked in between, and offsets of lanes that aren't owned are never sent again.
       PERMANENT = %i[unknown_member_id fenced_instance_id fenced_member_epoch fenced fatal assignment_lost
         offset_metadata_too_large invalid_commit_offset_size topic_authorization_failed group_authorization_failed
         cluster_authorization_failed unknown_topic_or_part unknown_topic_id invalid_group_id group_id_not_found no_offset
         unsupported_version invalid_request destroy].freeze
-      # The broker refuses the length of the metadata: the offset alone is sent.
+      # The broker refuses the length of the metadata: only the offset is sent.
       TOO_LARGE = :offset_metadata_too_large
       REPEAT_AFTER_MS = 60_000
-      # Bytes below which there is no room for anything worth having: a bare envelope takes 29, with two counts of crashes 48.
+      # Bytes below which nothing useful fits: an empty envelope takes 29, one with two crash counts 48.
       LEAST_BUDGET = 64
       private_constant :LEAST_BUDGET
 
@@ -32,7 +32,7 @@ module Penstock
       attr_reader :interval_ms
 
       # @param interval_ms [Integer]
-      # @param retry_ms [Integer] pause before offsets are sent again after a refusal
+      # @param retry_ms [Integer] wait before offsets are sent again after a refusal
       def initialize(interval_ms, retry_ms: 200)
         @interval_ms = interval_ms
         @retry_ms = retry_ms
@@ -59,12 +59,12 @@ module Penstock
         soonest
       end
 
-      # Something may have moved, or a lane was adopted: the interval runs.
+      # Starts the interval: offsets may have moved, or a lane was adopted.
       def touch(now)
         @due_at ||= now + @interval_ms
       end
 
-      # @return [Boolean] whether the interval runs: every outcome asks
+      # @return [Boolean] whether the interval has started; called for every outcome
       def touched? = !@due_at.nil?
 
       # @param lane [Processing::Lane]
@@ -73,21 +73,21 @@ module Penstock
         touch(now)
       end
 
-      # @param lane [Processing::Lane] given up
+      # @param lane [Processing::Lane] no longer owned
       def forget(lane)
         @unconditional.delete(lane)
         @bare.delete(lane)
         @outdated.delete(lane)
       end
 
-      # What was answered before spoke of generations that this member has left behind; whether the one in which the lanes are
-      # revoked is over too, only later answers tell.
+      # Resets the count of outdated answers: earlier answers were about generations that this member has left. Only later
+      # answers show whether the generation in which the lanes are revoked has ended too.
       #
-      # @param lanes [Array<Processing::Lane>] about to be given up
+      # @param lanes [Array<Processing::Lane>] about to be revoked
       def leaving(lanes) = lanes.each { |lane| @outdated.delete(lane) }
 
       # @param lanes [Array<Processing::Lane>]
-      # @return [Array<Entry>] what an interval's commit holds, marks taken in before
+      # @return [Array<Entry>] the contents of an interval's commit; marks must have been read before
       def due(lanes, now)
         wanted = lanes.select { |lane| lane.owned? && lane.position && (lane.uncommitted? || forced?(lane, now)) }
         wanted.map { |lane| entry(lane) }
@@ -100,29 +100,30 @@ module Penstock
         Entry.new(lane, position, nil, lane.leader_epochs.below(position), lane.incarnation, version)
       end
 
-      # @return [Boolean] whether the offset goes without metadata because the broker found it too long
+      # @return [Boolean] whether the offset is sent without metadata because the broker refused their length
       def bare?(lane) = @bare.key?(lane)
 
-      # The metadata are too long for this broker: the offset goes alone, and from then on the lane has half the room. Below what
-      # any metadata needs it stays alone.
+      # The metadata are too long for this broker: the offset is sent alone, and the lane's metadata budget is halved. Below
+      # the size that any metadata needs, the offset stays alone.
       # @param lane [Processing::Lane]
       def too_large(lane)
         lane.ledger.budget /= 2
         @bare[lane] = true
       end
 
-      # The lane's offset is committed; if it went alone the next commit tries again with what room there is.
+      # The lane's offset is committed. If it was sent alone, the next commit includes metadata again, as far as the budget
+      # allows.
       # @param lane [Processing::Lane]
       def went(lane)
         return unless lane.ledger.budget >= LEAST_BUDGET
         return unless @bare.delete(lane)
-        unwritten(lane) # what it could not say the next one does
+        unwritten(lane) # the next commit contains what this one had to leave out
         lane.suspects&.refused!
       end
 
-      # @param entries [Array<Entry>] just handed to the driver
-      # @param all [Boolean] whether every lane was asked; else those that moved are still due
-      # @return [Integer] token that the answer carries
+      # @param entries [Array<Entry>] just passed to the driver
+      # @param all [Boolean] whether every lane was considered; if not, other lanes that moved are still due
+      # @return [Integer] token that the answer will contain
       def sent(entries, now, all: true)
         entries.each do |entry|
           sent_unconditionally(entry.lane, now)
@@ -134,21 +135,21 @@ module Penstock
         @token += 1
       end
 
-      # The interval came and nothing had moved.
+      # The interval has elapsed and nothing had moved.
       def nothing_due
         @due_at = nil
         @again = []
       end
 
-      # @return [Boolean] whether a commit of one of the lanes is under way, or was refused and is about to be sent again
+      # @return [Boolean] whether a commit of one of the lanes is in flight, or was refused and is about to be sent again
       def unsettled?(lanes)
         under_way = @in_flight&.map(&:lane) || []
         under_way.intersect?(lanes) || @again.any? { |lane| lanes.include?(lane) && lane.owned? }
       end
 
-      # Two answers in a row since the lanes began to leave spoke of another generation. The first may be that of a commit sent
-      # before the member had joined it; the second means that the group has gone on without this member, and nothing will be
-      # accepted before it joins again.
+      # True after two answers in a row, since the revocation of the lanes began, named another generation. The first may belong
+      # to a commit sent before the member had joined it; the second means that the group has continued without this member, and
+      # nothing will be accepted until it joins again.
       #
       # @param lanes [Array<Processing::Lane>]
       # @return [Boolean]

@@ -2,12 +2,12 @@
 
 module Penstock
   module Assignment
-    # How often each partition was assigned to this process: a partition that left and came back has a higher number, so that
-    # whoever kept something about it knows that others may have worked on it meanwhile.
+    # Counts how often each partition was assigned to this process: a partition that left and was assigned again has a higher
+    # number, so that code which kept state for it knows that another process may have worked on it meanwhile.
     #
-    # Written by poll loops, read by any thread; the lock is held for one operation on a Hash.
+    # Written by poll loops, read by any thread; the lock is held for one Hash operation.
     class Generations
-      # Partitions that are remembered: topics may come and go. The one that was assigned longest ago is forgotten first.
+      # Most partitions to remember, since topics come and go. The partition whose assignment is the oldest is dropped first.
       MOST = 100_000
 
       # @param most [Integer]
@@ -18,8 +18,8 @@ module Penstock
       end
 
       # @param topic [Routing::Topic]
-      # @param partition [Integer] was assigned
-      # @return [Integer] how often by now
+      # @param partition [Integer] that was assigned
+      # @return [Integer] how often it has been assigned so far
       def assigned(topic, partition)
         key = [topic.id, partition].freeze
         @lock.synchronize do

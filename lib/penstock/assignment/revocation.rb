@@ -2,13 +2,13 @@
 
 module Penstock
   module Assignment
-    # One revocation, from its event until it is answered. Pure: the loop tells what happened, asks for the next step and
-    # performs it.
+    # Handles one revocation, from its event until it is answered. Pure: the loop reports what happened, asks for the next step
+    # and performs it.
     #
-    # States: draining (units of the lanes end) → hooks (`revoked` runs where a consumer exists) → committing (their last offsets
-    # are sent and awaited) → ready to answer. What may interrupt it: the deadline in any state (answer at once; what still runs
-    # is nobody's), the loss of the assignment (no commit: the group has already given the lanes away), a stop of the process
-    # (the same states, an earlier deadline).
+    # States: draining (running units of the lanes end) → hooks (`revoked` runs where a consumer exists) → committing (their
+    # last offsets are sent and awaited) → ready to answer. It may be interrupted by the deadline in any state (answer at once;
+    # outcomes of units that still run are ignored), the loss of the assignment (no commit: the group has already assigned the
+    # lanes to other members), or a stop of the process (the same states, an earlier deadline).
     class Revocation
       attr_reader :lanes, :partitions, :state
 
@@ -17,7 +17,7 @@ module Penstock
 
       # @param lanes [Array<Processing::Lane>]
       # @param partitions [Array<Array(String, Integer)>] as the event named them
-      # @param lost [Boolean] the group has already given them away
+      # @param lost [Boolean] the group has already assigned them to other members
       # @param deadline_ms [Integer] monotonic ms
       def initialize(lanes, lost:, deadline_ms:, partitions: lanes.map(&:key))
         @lanes = lanes
@@ -37,7 +37,7 @@ module Penstock
       # @return [Boolean] whether the deadline ended it
       def forced? = @forced
 
-      # The assignment was lost while the revocation was pending.
+      # The assignment was lost while the revocation was in progress.
       def lose!
         @lost = true
         @state = :ready
@@ -56,7 +56,7 @@ module Penstock
         end
       end
 
-      # @return [Array<Processing::Lane>] those whose units still run
+      # @return [Array<Processing::Lane>] lanes whose units are still running
       def unfinished = @lanes.reject(&:idle?)
 
       private

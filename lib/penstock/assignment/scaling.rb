@@ -2,19 +2,20 @@
 
 module Penstock
   module Assignment
-    # Whether a subscription group should have one connection more or less. Pure: it is told what each connection has, and
-    # answers what to do; somebody else does it and says so.
+    # Decides whether a subscription group should have one connection more or less. Pure: it is given the state of each
+    # connection and returns what to do; the caller does it and calls {#changed}.
     #
-    # A connection without partitions goes, never below the least; where one has several partitions and there may be more
-    # connections, one comes. One change a `scale_delay`, and none while partitions move: a cooperative group comes to rest only
-    # after several rebalances, between which nothing seems to be under way. What turned out useless isn't tried again for a
-    # while: with as many partitions, a connection more than others had use for would only come and go.
+    # A connection without partitions is closed, but never below the minimum; where one has several partitions and the maximum
+    # isn't reached, one is opened. At most one change per `scale_delay`, and none while partitions move: a cooperative group
+    # becomes stable only after several rebalances, between which nothing seems to happen. After a connection has turned out
+    # useless, none is opened for a while: with the same number of partitions, the group would only open and close it again and
+    # again.
     class Scaling
-      # One connection: how many partitions it has, and whether its membership is at rest.
+      # One connection: how many partitions it has, and whether its membership is stable.
       Standing = Struct.new(:number, :partitions, :settled)
       # In `scale_delay`s.
       USELESS_FOR = 10
-      # ms without a change after which a group counts as being at rest; less where `scale_delay` is less.
+      # ms without a change after which a group counts as stable; less where `scale_delay` is less.
       REST_MS = 10_000
       private_constant :USELESS_FOR, :REST_MS
 
@@ -38,7 +39,7 @@ module Penstock
         down(standings, now) || up(standings, now)
       end
 
-      # It was done.
+      # The change was made.
       def changed(now) = @changed_at = @disturbed_at = now
 
       # Another subscription group of the same consumer group changed: they rebalance together.

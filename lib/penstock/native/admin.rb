@@ -5,11 +5,11 @@ require_relative "handles"
 
 module Penstock
   module Native
-    # A handle for administration over librdkafka: plain rows in and out, one broker request a call.
+    # A handle for administration, built on librdkafka: takes and returns plain rows, one broker request per call.
     #
-    # It may be used by many threads at once; each call waits for its own answer, takes a timeout in ms, and can be
-    # interrupted (`Thread#kill`, `Timeout`, signals). {#close} ends calls that wait. It is opened for a few calls and
-    # closed: it keeps connections and librdkafka's threads alive meanwhile. Defined in the extension:
+    # Many threads may use it at once; each call waits for its own answer, takes a timeout in ms, and can be interrupted
+    # (`Thread#kill`, `Timeout`, signals). {#close} ends calls that wait. Open it for a few calls and close it again: while
+    # open, it keeps connections and librdkafka's threads alive. Defined in the extension:
     #
     # * `create_topics([[name, partitions, replication_factor, config], …], timeout_ms, validate_only = false)`,
     #   `delete_topics(names, timeout_ms)`, `create_partitions([[name, total], …], timeout_ms)` → rows of
@@ -18,7 +18,7 @@ module Penstock
     # * `list_groups(timeout_ms)`, `describe_groups(names, timeout_ms)`
     # * `closed?`, `state`, `pid`, `name`, `set_token(token, expires_at_ms, principal, extensions)`
     class Admin
-      # Instead of a time in {#list_offsets}: the first offset, the end, the record with the latest time.
+      # Special values for the time in {#list_offsets}: the first offset, the end, the record with the latest time.
       EARLIEST = -2
       LATEST = -1
       MAX_TIMESTAMP = -3
@@ -33,25 +33,25 @@ module Penstock
         Handles.opened(self)
       end
 
-      # What a group has committed. Each call has a handle of its own, opened as a member of that group would open it
-      # (it joins nothing): librdkafka 2.16.0 takes a group's own coordinator for granted when a broker answers "not
+      # Reads the offsets that a group has committed. Each call has a handle of its own, opened as a member of that group would
+      # open it (it doesn't join): librdkafka 2.16.0 keeps using a group's known coordinator when a broker answers "not
       # coordinator" to this request, and a handle without a group crashes (rdkafka_request.c:1377).
       #
-      # @param rows [Array<(String, Integer)>, nil] topic and partition; nil for all the group has
-      # @param require_stable [Boolean] offsets of open transactions are errors of their row
+      # @param rows [Array<(String, Integer)>, nil] topic and partition; nil for everything the group has committed
+      # @param require_stable [Boolean] report offsets of open transactions as an error of their row
       # @return [Array<Array>] topic, partition, offset (-1001: none), metadata or nil (binary), leader epoch, error number
       def committed_offsets(group, rows, timeout_ms, require_stable = false)
         return [] if rows && rows.empty?
 
         reader = GroupReader.new(@conf, group, @token)
-        @lock.synchronize { closed? ? raise(HandleClosedError, "the admin is closed: make a new one") : @readers << reader }
+        @lock.synchronize { closed? ? raise(HandleClosedError, "the admin is closed: open a new one") : @readers << reader }
         reader.group_offsets(group, rows, timeout_ms, require_stable)
       ensure
         reader&.close
         @lock.synchronize { @readers.delete(reader) }
       end
 
-      # Ends calls that wait in other threads: they raise {HandleClosedError}. Closing twice is fine.
+      # Ends calls that wait in other threads: they raise {HandleClosedError}. May be called more than once.
       def close
         readers = @lock.synchronize { @readers.dup }
         readers.each(&:close)
@@ -76,12 +76,12 @@ module Penstock
         list_offsets(rows, timeout_ms).map { |topic, partition, offset, *, number| [topic, partition, offset, number] }
       end
 
-      # @return [String, nil] nil for brokers too old to have one
+      # @return [String, nil] nil for brokers too old to report one
       def cluster_id(timeout_ms)
         metadata(nil, timeout_ms)[:cluster_id]
       end
 
-      # Hands over a SASL/OAUTHBEARER token. Nobody asks for one here: it is set before the first call.
+      # Sets a SASL/OAUTHBEARER token. An admin handle doesn't request one: set it before the first call.
       #
       # @param lifetime_ms [Integer] when it expires, in milliseconds since 1970
       # @param extensions [Hash{String=>String}, nil]
@@ -102,7 +102,7 @@ module Penstock
         "#<#{self.class} #{state}>"
       end
 
-      # The handle of one {Admin#committed_offsets}.
+      # The handle that one {Admin#committed_offsets} uses.
       class GroupReader < self
         def initialize(conf, group, token)
           connect(conf.merge("group.id" => group))

@@ -4,10 +4,10 @@ require_relative "../native"
 
 module Penstock
   module Native
-    # The records of one take, copied into memory of their own: see `ext/penstock_kafka/batch.c`, which defines the rest. Read by
-    # any thread; ends with `release!`, or with the collector.
+    # The records of one take, copied into memory of their own: see `ext/penstock_kafka/batch.c`, which defines the rest. Any
+    # thread may read it; it ends with `release!`, or when it is garbage-collected.
     class Batch
-      # @return [Integer] ms since the epoch at which the record was taken: as all of its batch
+      # @return [Integer] ms since the epoch at which the record was taken: the same for the whole batch
       def received_ms(_index) = context.received_ms
     end
   end

@@ -4,10 +4,10 @@ require_relative "../errors"
 require_relative "../native"
 
 module Penstock
-  # The driver: what stands here by name is handed to applications, the rest is Penstock's own.
+  # The driver: classes that this file defines are handed to applications, all others are internal.
   module Native
-    # What a listener for OAuth tokens gets: the one client that needs a token, and nothing of the client but that. Any thread may
-    # answer, at once or later; a client that got no answer asks no second time, so a failure must be told too.
+    # Gives an OAuth token listener access to the one client that needs a token, and to nothing else of that client. Any thread
+    # may answer, at once or later. A client that got no answer doesn't ask again, so report a failure too.
     #
     #     def on_oauthbearer_token_refresh(event)
     #       token = fetch_token
@@ -20,14 +20,14 @@ module Penstock
         @answered = false
       end
 
-      # Hands the token over; the client logs in with it, and asks again when 80 % of its life is over.
+      # Sets the token; the client logs in with it, and asks again after 80 % of the token's lifetime.
       #
       # @param token [String]
       # @param lifetime_ms [Integer] when it expires, in milliseconds since 1970
-      # @param principal_name [String] whom it names
+      # @param principal_name [String] the principal that the token names
       # @param extensions [Hash{String => String}, nil] SASL extensions (KIP-342)
       # @return [void]
-      # @raise [KafkaError] the client refuses it: it has expired, or holds what a token can't
+      # @raise [KafkaError] the client refuses the token: it has expired, or contains something that a token can't
       # @raise [HandleClosedError] the client was closed meanwhile
       def oauthbearer_set_token(token:, lifetime_ms:, principal_name:, extensions: nil)
         @client.oauthbearer_set_token(token: token, lifetime_ms: lifetime_ms, principal_name: principal_name,
@@ -36,9 +36,10 @@ module Penstock
         nil
       end
 
-      # There is no token now. The client reports it and asks again in ten seconds; one that was closed meanwhile needs none.
+      # Reports that there is no token now. The client logs this and asks again in ten seconds; a client that was closed
+      # meanwhile needs none.
       #
-      # @param reason [String] for people; it is logged, so it must not hold a secret
+      # @param reason [String] text for people; it is logged, so it must not contain a secret
       # @return [void]
       def oauthbearer_set_token_failure(reason)
         @client.oauthbearer_set_token_failure(reason)
@@ -49,7 +50,7 @@ module Penstock
         nil
       end
 
-      # @return [Boolean] whether somebody gave a token, or said that there is none
+      # @return [Boolean] whether the listener set a token, or reported that there is none
       def answered? = @answered
 
       # @return [String]

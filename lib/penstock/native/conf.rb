@@ -4,11 +4,10 @@ require_relative "../native"
 
 module Penstock
   module Native
-    # What librdkafka itself says about a configuration: its table of properties, and everything that is wrong with a
-    # Hash of them. Nothing here connects to a broker. Stateless but for the table, which is read once; any thread.
+    # Reports what librdkafka knows about a configuration: its table of properties, and everything that is wrong with a Hash of
+    # them. Nothing here connects to a broker. Stateless except for the table, which is read once; any thread.
     module Conf
-      # One row of librdkafka's table. What it says is read off the row when somebody asks: at boot most rows are only known
-      # to be there.
+      # One row of librdkafka's table. Its fields are parsed on first use: at boot, for most rows only their existence matters.
       #
       # `type` is :string, :integer, :float, :boolean, :enum, :flags, :list or :callback; `scope` is :consumer,
       # :producer or :both; `level` is :global or :topic; `alias_of` names the property an alias stands for.
@@ -44,20 +43,21 @@ module Penstock
         end
       end
 
-      # Left out of the trial: with them the handle would connect.
+      # Left out of the trial: with these properties the handle would connect.
       CONNECTING = %w[bootstrap.servers metadata.broker.list test.mock.num.brokers].freeze
-      # A trial shows one problem at a time; past this many something else is wrong.
+      # A trial finds one problem at a time; if there are more than this, something else is wrong.
       MAX_TRIALS = 10
       SCOPES = {"C" => :consumer, "P" => :producer, "*" => :both}.freeze
       private_constant :CONNECTING, :MAX_TRIALS, :SCOPES
 
       class << self
-        # Everything that is wrong with a configuration: first each property by itself, then, when all are fine, what
-        # only shows when they are looked at together (files, limits that must fit each other).
+        # Returns everything that is wrong with a configuration: first each property by itself, then, if all are fine, what is
+        # wrong with their combination (files, limits that must fit each other).
         #
         # @param hash [Hash{String=>String}] librdkafka's properties
         # @param kind [:consumer, :producer, :admin] the handle it is for
-        # @return [Array<(String, String)>] property (nil when librdkafka doesn't name one) and message; empty when fine
+        # @return [Array<(String, String)>] property (nil when librdkafka doesn't name one) and message; empty if nothing is
+        #   wrong
         def validate(hash, kind)
           problems = hash.filter_map do |name, value|
             message = check(name, value)
@@ -74,7 +74,7 @@ module Penstock
 
         private
 
-        # librdkafka stops at its first complaint, so the property complained about is left out and the rest tried again.
+        # librdkafka stops at the first invalid property, so each one it reports is left out and the rest are tried again.
         def trials(hash, consumer)
           problems = []
           MAX_TRIALS.times do
@@ -88,8 +88,8 @@ module Penstock
           problems.uniq(&:last)
         end
 
-        # The property a message is about: the first of those given that it names. A message may name a property by an
-        # alias of the name the user wrote, or the other way round.
+        # The first of the given properties that the message names. A message may use an alias of the name that the user wrote,
+        # or the name of which the user wrote an alias.
         def named_in(message, hash)
           hash.keys.filter_map do |name|
             place = synonyms(name).filter_map { |word| place_of(word, message) }.min
@@ -115,7 +115,7 @@ module Penstock
           end
         end
 
-        # Cells hold no " | " of their own but in the last, the description.
+        # Only the last cell, the description, may contain " | ".
         def row(line, level)
           cells = line.split(" | ", 6)
           Property.new(cells, level) unless cells[5].nil? || cells[0].start_with?("Property ")

@@ -7,21 +7,21 @@ require_relative "handles"
 
 module Penstock
   module Native
-    # A member of a group, over librdkafka. It belongs to one thread, the poll loop: only {#wakeup}, the cached facts,
-    # the queries (`query_watermarks`, `offsets_for_times`, `metadata`, `cluster_id`) and {#close} may come from others;
-    # a second thread in the loop's calls gets an InternalError instead of a race. It ends with {#close}, or with
-    # `discard!` where it was inherited.
+    # A member of a group, built on librdkafka. It belongs to one thread, the poll loop: only {#wakeup}, the cached values, the
+    # queries (`query_watermarks`, `offsets_for_times`, `metadata`, `cluster_id`) and {#close} may be called by others; a
+    # second thread in the loop's calls gets an InternalError instead of a race. It ends with {#close}, or with `discard!` in a
+    # forked child.
     #
-    # A round of the loop: `wait`, then `poll_event` until it answers nil (this is what Kafka's `max.poll.interval.ms`
-    # counts, waiting isn't), then `take` from the lanes that are ready. `take` and `poll_event` answer what is there and
-    # never wait.
+    # A round of the loop: `wait`, then `poll_event` until it returns nil (Kafka's `max.poll.interval.ms` measures this part,
+    # not the wait), then `take` from the lanes that are ready. `take` and `poll_event` return what is available and never
+    # block.
     class Consumer
       # @return [Array<Thread::Backtrace::Location>] where it was opened
       attr_reader :opened_at
 
       # Connects to nothing yet: the brokers are contacted in the background.
       #
-      # @param conf [Hash{String=>String}] librdkafka's properties; `group.id` is needed
+      # @param conf [Hash{String=>String}] librdkafka's properties; `group.id` is required
       # @raise [KafkaError] for a property librdkafka refuses
       def initialize(conf)
         @opened_at = caller_locations(2, 8)
@@ -32,22 +32,22 @@ module Penstock
       # Stands for every partition of its topic in {#fetch_committed}.
       ALL_PARTITIONS = -1
 
-      # Requests the offsets that the group has committed, from the coordinator that this member knows; when it moves or dies the
-      # next one is asked. The answer is a `:committed` event with the token.
+      # Requests the offsets that the group has committed, from the coordinator that this member knows; if the coordinator
+      # moves or dies, the next one is asked. The answer is a `:committed` event with the token.
       #
-      # An offset that an open transaction holds comes with UNSTABLE_OFFSET_COMMIT as its error. (A librdkafka without our patches
-      # waits for it instead, and only when the connection reads committed records.)
+      # An offset that an open transaction holds has the error UNSTABLE_OFFSET_COMMIT. (librdkafka without our patches waits
+      # for the transaction instead, and only when the connection reads committed records.)
       #
-      # @param token [Integer] comes back with the answer
+      # @param token [Integer] returned with the answer
       # @param partitions [Array<(String, Integer)>] topic and partition, or {ALL_PARTITIONS}
-      # @param timeout_ms [Integer] ms until the answer is an error
+      # @param timeout_ms [Integer] ms after which the answer is an error
       # @return [true]
-      # @raise [KafkaError] the consumer is closed, or there can be no thread for the request
+      # @raise [KafkaError] the consumer is closed, or no thread could be created for the request
       def fetch_committed(token, partitions, timeout_ms:)
         request_committed(token, partitions, timeout_ms)
       end
 
-      # What a {Bearer} calls with a token.
+      # Called by a {Bearer} with a token.
       #
       # @param lifetime_ms [Integer] when it expires, in milliseconds since 1970
       # @param extensions [Hash{String => String}, nil] SASL extensions (KIP-342)
@@ -58,7 +58,7 @@ module Penstock
         raise Native.error_for(number, message) if number
       end
 
-      # What a {Bearer} calls when there is no token.
+      # Called by a {Bearer} when there is no token.
       #
       # @param reason [String]
       # @return [void]
@@ -66,7 +66,7 @@ module Penstock
         set_token_failure(reason)
       end
 
-      # @return [String] never with the configuration, which holds secrets
+      # @return [String] never contains the configuration, which holds secrets
       def inspect
         "#<#{self.class} #{state} pid=#{pid}>"
       end

@@ -2,8 +2,8 @@
 
 module Penstock
   module Native
-    # The part of the native code that needs no librdkafka: the commit envelope, the statistics trim. Loaded alone in a
-    # few milliseconds; its classes are in files of their own, which require this one.
+    # The part of the native code that doesn't need librdkafka: the commit envelope, the statistics trim. Loads alone in a few
+    # milliseconds; each class is in a file of its own, which requires this one.
     module Core
     end
   end

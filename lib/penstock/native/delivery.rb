@@ -4,24 +4,24 @@ require_relative "../native"
 
 module Penstock
   module Native
-    # The fate of one message, see ext/penstock_kafka/delivery.c. Made by {Producer} only. Any thread may wait for it.
+    # The outcome of one message, see ext/penstock_kafka/delivery.c. Created by {Producer} only. Any thread may wait for it.
     #
     # In C: `await(timeout_ms)`, `done?`, `unknown?`, `number` (0 when delivered), `error`, `partition`, `offset`,
     # `timestamp` (ms), `persisted` (:not, :possibly, :persisted), `topic`, `label`. Everything but `topic` and `label` is
     # nil while it is pending.
     class Delivery
-      # @param timeout_ms [Integer, nil] nil waits for ever
-      # @return [Boolean] whether the fate is known
+      # @param timeout_ms [Integer, nil] nil waits without a limit
+      # @return [Boolean] whether the outcome is known
       # @raise [ForkedHandleError] in a child of the process that produced it
       def wait(timeout_ms = nil)
         await(timeout_ms)
       end
 
-      # Waits in a fiber of a scheduler, whose thread goes on.
+      # Waits in a fiber of a scheduler, without blocking its thread.
       #
-      # @param timeout_ms [Integer, nil] nil waits for ever
-      # @param urgent [Boolean] whether what is queued is to leave at once meanwhile, without lingering
-      # @return [Boolean] whether the fate is known
+      # @param timeout_ms [Integer, nil] nil waits without a limit
+      # @param urgent [Boolean] whether to send queued messages at once meanwhile, without lingering
+      # @return [Boolean] whether the outcome is known
       # @raise [ForkedHandleError] in a child of the process that produced it
       def wait_in_fiber(timeout_ms, urgent: false)
         done? || client.fiber_waits.wait(self, timeout_ms, urgent)

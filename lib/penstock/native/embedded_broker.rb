@@ -8,22 +8,22 @@ require_relative "kafka_error"
 
 module Penstock
   module Native
-    # The way to an embedded broker's control socket. That broker understands no administration requests, so it listens
-    # for them on a socket of its own and tells its port in the place where a broker names its rack.
+    # Connects to an embedded broker's control socket. That broker doesn't support administration requests, so it listens for
+    # them on a socket of its own, and publishes that port in the field in which brokers name their rack.
     #
-    # In the rack, because that comes with every answer about the cluster: no file that a killed process leaves behind,
-    # no port that must be free at a fixed distance, nothing to agree on beforehand, and it works from any process that
-    # reaches the broker. Nothing else reads it: no client that doesn't set `client.rack` looks at racks.
+    # The rack, because every answer about the cluster contains it: no file that a killed process leaves around, no port that
+    # must be free at a fixed distance, nothing to configure, and it works from any process that reaches the broker. Nothing
+    # else reads it: a client ignores racks unless `client.rack` is set.
     #
-    # The protocol is one JSON object a line, answered by one: `{"command": "create", "topic": "orders", "partitions": 6}`
-    # by `{"result": …}` or `{"error": {"number": 36, "message": "…"}}`. A connection lasts one request.
+    # The protocol is one JSON object per line, answered by one: `{"command": "create", "topic": "orders", "partitions": 6}` by
+    # `{"result": …}` or `{"error": {"number": 36, "message": "…"}}`. A connection serves one request.
     class EmbeddedBroker
       RACK = "penstock-control="
       private_constant :RACK
 
       class << self
         # @param port [Integer] of the control socket
-        # @return [String] what the broker says as its rack
+        # @return [String] the rack that the broker reports
         def rack(port)
           "#{RACK}#{port}"
         end
@@ -46,9 +46,9 @@ module Penstock
 
       # @param command [Symbol, String]
       # @param arguments [Hash] of the command
-      # @return [Object] its result, as JSON has it
-      # @raise [KafkaError] what the broker answered
-      # @raise [WaitTimeoutError] when it didn't answer in time
+      # @return [Object] its result, as JSON represents it
+      # @raise [KafkaError] the broker's error
+      # @raise [WaitTimeoutError] the broker didn't answer in time
       def request(command, timeout_ms: 5_000, **arguments)
         deadline = Deadline.in(timeout_ms)
         Socket.tcp(@host, @port, connect_timeout: [timeout_ms / 1000.0, 0.001].max) do |socket|
@@ -62,9 +62,9 @@ module Penstock
       private
 
       def read_line(socket, deadline)
-        buffer = String.new(encoding: Encoding::BINARY) # a part may end within a character
+        buffer = String.new(encoding: Encoding::BINARY) # a chunk may end inside a character
         until buffer.end_with?("\n")
-          socket.wait_readable(deadline.remaining_ms / 1000.0) or raise WaitTimeoutError, "the embedded broker is silent"
+          socket.wait_readable(deadline.remaining_ms / 1000.0) or raise WaitTimeoutError, "no answer from the embedded broker"
           buffer << socket.readpartial(65_536)
         end
         buffer.force_encoding(Encoding::UTF_8)

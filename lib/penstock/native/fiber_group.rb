@@ -4,29 +4,30 @@ require_relative "../native"
 
 module Penstock
   module Native
-    # The fibers of one scheduler that wait for deliveries of one client. One of them leads: it waits for a descriptor that the
-    # client writes to, as for any other, and rouses whose delivery is resolved or whose time is over. When it has nothing to
-    # wait for any more, another leads. So nobody stands between the client and the scheduler, and nothing lives in a
-    # scheduler any longer than the waits themselves.
+    # Lets the fibers of one scheduler wait for deliveries of one client. One fiber is the leader: it waits, as for any IO, for
+    # a descriptor that the client writes to, and wakes the fibers whose delivery is resolved or whose timeout has passed. When
+    # the leader's own wait has ended, another fiber becomes the leader. So there is no thread between the client and the
+    # scheduler, and nothing stays in a scheduler longer than the waits themselves.
     #
-    # Touched by the scheduler's thread alone, until it is lent to another scheduler: see {FiberWaits}.
+    # Used by the scheduler's thread only, until it is lent to another scheduler: see {FiberWaits}.
     #
-    # A fiber is woken exactly once, and takes that in before it goes on, however its wait ends: a scheduler remembers whom it
-    # was told to wake, and what comes late would end whatever the fiber waits for by then. (Ruby's own condition variables
-    # lose their lock when a fiber's wait is ended by an exception, in 3.1.)
+    # A fiber is woken exactly once, and consumes that wakeup before it continues, however its wait ends: a scheduler remembers
+    # which fibers it has to unblock, and a late wakeup would end the fiber's next wait. (Ruby's own condition variables lose
+    # their lock when a fiber's wait is ended by an exception, in 3.1.)
     class FiberGroup
-      # A fiber that waits: whether its number came, and whether the scheduler was told to wake it, which it hasn't taken in.
+      # A waiting fiber. `told`: its number came; `roused`: the scheduler was asked to unblock it and the fiber hasn't consumed
+      # that.
       Entry = Struct.new(:fiber, :told, :roused)
 
-      # What is told, and who leads, is told whole: an interrupt of the thread waits for that. (A kill isn't an Exception.)
-      # By identity Ruby takes it as it is, without a copy.
+      # Waking fibers and passing on the leadership can't be cut short: an interrupt of the thread waits until they are done.
+      # (A kill isn't an Exception, hence Object.) Ruby uses a Hash that compares by identity as it is, without a copy.
       WHOLE = {Object => :never}.compare_by_identity.freeze
 
-      # Seconds in which a scheduler comes round to whom it was told to wake. Whether it did can't be known where an interrupt
-      # comes as that one awakes.
+      # Seconds within which a scheduler gets to a fiber that it was asked to unblock. If an interrupt arrives while that fiber
+      # wakes up, there is no way to know whether the scheduler has already done so.
       ROUND = 1
 
-      # What the leader waits for. Schedulers ask an IO for its time limit, which Ruby's own have from 3.2 on.
+      # The descriptor that the leader waits for. Schedulers ask an IO for its timeout, which Ruby's own have from 3.2 on.
       class Descriptor < IO
         def timeout = nil
       end
@@ -42,7 +43,7 @@ module Penstock
         @leader = nil
       end
 
-      # Called by the thread whose fibers wait from here on.
+      # Called by the thread whose fibers will wait here.
       #
       # @param scheduler [Object] see Fiber::Scheduler
       # @return [self]
@@ -52,7 +53,7 @@ module Penstock
         self
       end
 
-      # @return [Boolean] whether its fibers are gone with their thread, and have left nothing in order
+      # @return [Boolean] whether its thread has ended, and with it the fibers, without cleaning up
       def abandoned? = !@thread.alive?
 
       # @return [Boolean] whether no fiber is in {#wait}
@@ -82,7 +83,8 @@ module Penstock
         end
       end
 
-      # Numbers may lie here of which a leader was told whom an exception of the scheduler has ended.
+      # An exception of the scheduler may have ended an earlier leader that had taken these numbers and not woken their fibers
+      # yet.
       def lead(entry)
         tell_all
         return if entry.told
@@ -116,7 +118,7 @@ module Penstock
         @scheduler.unblock(self, entry.fiber)
       end
 
-      # What a child's fiber couldn't watch is its parent's, whose locks it must not take.
+      # A delivery that a forked child's fiber couldn't watch belongs to the parent, whose locks the child must not take.
       def leave(delivery, number, entry, watching)
         @waiting.delete(number)
         pass_on if @leader.equal?(entry)
@@ -125,7 +127,7 @@ module Penstock
         awake(entry)
       end
 
-      # Whoever was roused but isn't awake yet waits for that.
+      # A fiber that the scheduler was asked to unblock waits for that before it continues.
       def awake(entry)
         follow(entry, ROUND) if entry.roused
       ensure

@@ -4,12 +4,14 @@ require_relative "fiber_group"
 
 module Penstock
   module Native
-    # Fibers that wait for deliveries of one client while their threads go on: a group for each scheduler in which some do.
+    # Lets fibers wait for deliveries of one client without blocking their threads: one {FiberGroup} for each scheduler that
+    # has waiting fibers.
     #
-    # Owns the groups, each of which has a descriptor. One in which nobody waits any more is kept for whatever scheduler comes
-    # next, and closed with the client, as is one whose thread has ended without its fibers.
+    # Owns the groups, each of which has a descriptor. A group without waiting fibers is kept for the next scheduler that needs
+    # one, and closed with the client; so is a group whose thread has ended without its fibers.
     #
-    # Any thread, without a lock: a scheduler's group is its thread's, and what all share is changed in one step of Ruby's.
+    # Any thread, without a lock: a scheduler's group belongs to its thread, and shared state is changed by single, atomic
+    # operations.
     class FiberWaits
       def initialize
         @groups = {}.compare_by_identity
@@ -17,10 +19,10 @@ module Penstock
         @closed = false
       end
 
-      # @param delivery [Delivery] the client's
-      # @param timeout_ms [Integer, nil] nil waits for ever
-      # @param urgent [Boolean] whether what is queued is to leave at once meanwhile
-      # @return [Boolean] whether its fate is known
+      # @param delivery [Delivery] of this client
+      # @param timeout_ms [Integer, nil] nil waits without a limit
+      # @param urgent [Boolean] whether to send queued messages at once meanwhile
+      # @return [Boolean] whether its outcome is known
       # @raise [ForkedHandleError] in a child of the process that produced it
       def wait(delivery, timeout_ms, urgent)
         scheduler = Fiber.current_scheduler
@@ -30,7 +32,7 @@ module Penstock
         take_back(scheduler, group) if group
       end
 
-      # The client is closed: whoever still waits closes what he waits with.
+      # Called when the client is closed. A group in which a fiber still waits is closed when that wait ends.
       #
       # @return [void]
       def close
@@ -50,7 +52,7 @@ module Penstock
         FiberGroup.new
       end
 
-      # Either we see that it was closed, or who closes sees what is idle.
+      # Either this thread sees `@closed`, or the closing thread sees the idle group.
       def take_back(scheduler, group)
         return unless group.empty? && @groups.delete(scheduler)
 
@@ -58,7 +60,7 @@ module Penstock
         close_idle if @closed
       end
 
-      # A copy is looked at: others may come meanwhile.
+      # Iterates over a copy: other threads may add groups meanwhile.
       def close_abandoned
         @groups.to_a.each { |scheduler, group| @groups.delete(scheduler)&.close if group.abandoned? }
       end

@@ -4,12 +4,13 @@ require_relative "../native"
 
 module Penstock
   module Native
-    # Who a member of a group was when its poll loop was asked ({Consumer#group_metadata}): what a group's coordinator wants to
-    # know before it takes offsets into a transaction, see ext/penstock_kafka/group_metadata.c. Immutable and a value of its
-    # own: any thread may use it, also when the consumer is gone. The coordinator refuses it once its generation is over.
+    # Identifies a member of a group, as its poll loop knew it ({Consumer#group_metadata}): a group's coordinator requires this
+    # to accept offsets into a transaction, see ext/penstock_kafka/group_metadata.c. An immutable value that is independent of
+    # the consumer: any thread may use it, even when the consumer is closed. The coordinator refuses it once its generation has
+    # ended.
     #
-    # In C: `group_id`, `generation`, `member_id`, `instance_id`; and `GroupMetadata.for_group(name)`, which is nobody's in
-    # particular, so that nobody is refused.
+    # In C: `group_id`, `generation`, `member_id`, `instance_id`; and `GroupMetadata.for_group(name)`, which names no member,
+    # so that the coordinator doesn't check for one.
     class GroupMetadata
       # @return [String]
       def inspect

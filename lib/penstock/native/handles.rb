@@ -2,31 +2,32 @@
 
 module Penstock
   module Native
-    # Who opened which handle of this process, so that whoever can't do with one (a process that is about to be forked from) can
-    # name the line. Holds no handle: one that nobody needs is collected as ever.
+    # Remembers which line of code opened each handle of this process, so that an error about open handles (in a process that
+    # is about to be forked from) can name the line. Holds no reference: unused handles are garbage-collected as usual.
     #
     # Any thread; each entry is written once.
     module Handles
       LIBRARY = File.expand_path("..", __dir__)
-      # How deep a handle may be opened below the line that led to it.
+      # How many frames of the library may lie between the user's line and the opening of the handle.
       FRAMES = 60
       private_constant :LIBRARY, :FRAMES
 
-      # As a value it would be forgotten with the next collection: this map is weak on both sides.
+      # A value of the map would be lost at the next garbage collection (the map is weak on both sides), so the handle keeps
+      # it.
       PLACE = :@line_that_opened_it
       private_constant :PLACE
 
       @handles = ObjectSpace::WeakMap.new
 
       class << self
-        # Called by a handle that opens.
+        # Called by a handle when it opens.
         # @return [void]
         def opened(handle)
           handle.instance_variable_set(PLACE, place)
           @handles[handle] = handle
         end
 
-        # @return [Array<String>] one line for each handle that is open in this process: what it is and where it was opened
+        # @return [Array<String>] one line for each handle that is open in this process: its class and where it was opened
         def open
           @handles.keys.select { |handle| handle.state == :open }.map do |handle|
             "#{handle.class.name.split("::").last} opened at #{handle.instance_variable_get(PLACE)}"
@@ -35,7 +36,7 @@ module Penstock
 
         private
 
-        # The first line that isn't ours; ours where there is none.
+        # The first line outside of this library; if there is none, the innermost line of the library.
         def place
           frames = caller_locations(3, FRAMES) || []
           frame = frames.find { |entry| !entry.absolute_path.to_s.start_with?(LIBRARY) } || frames.first

@@ -4,13 +4,13 @@ require_relative "../errors"
 
 module Penstock
   module Native
-    # Bits of the flags the extension hands over with an error.
+    # Bits of the flags that the extension passes with an error.
     ERROR_FATAL = 1
     ERROR_RETRIABLE = 2
     ERROR_ABORTABLE = 4
 
-    # Errors after which the same call may succeed. librdkafka says so itself only in transactional calls; for all
-    # others this list is taken from the protocol's own table of retriable errors.
+    # Errors after which the same call may succeed. librdkafka reports that itself only in transactional calls; for all others
+    # this list is taken from the protocol's own table of retriable errors.
     # https://kafka.apache.org/protocol#protocol_error_codes
     RETRIABLE_ERRORS = %w[
       _TRANSPORT _RESOLVE _ALL_BROKERS_DOWN _TIMED_OUT _TIMED_OUT_QUEUE _WAIT_COORD _WAIT_CACHE _RETRY _IN_PROGRESS
@@ -23,7 +23,7 @@ module Penstock
       STALE_MEMBER_EPOCH REBALANCE_IN_PROGRESS
     ].freeze
 
-    # Builds the exception for an error of librdkafka; the extension calls it and raises what it returns.
+    # Builds the exception for a librdkafka error; the extension calls it and raises what it returns.
     #
     # @param number [Integer] librdkafka's error number
     # @param name [String] its name (`"_TIMED_OUT"`)
@@ -39,9 +39,9 @@ module Penstock
       )
     end
 
-    # @param number [Integer] librdkafka's error number, as rows of results carry it
-    # @param place [String] what it happened to
-    # @param message [String, nil] what the broker said, if it said more than the number
+    # @param number [Integer] librdkafka's error number, as rows of results contain it
+    # @param place [String] what failed
+    # @param message [String, nil] the broker's message, if it sent more than the number
     # @return [KafkaError]
     def self.error_for(number, place, message = nil)
       name = error_numbers.key(number) || "UNKNOWN"
@@ -50,12 +50,12 @@ module Penstock
 
     # @param error [Integer, Symbol] a number, or a {KafkaError#code} (`:not_coordinator`, `:timed_out`)
     # @return [Integer] librdkafka's error number
-    # @raise [ArgumentError] for a name that doesn't exist
+    # @raise [ArgumentError] for an unknown name
     def self.error_number(error)
       return error if error.is_a?(Integer)
 
       @error_codes ||= error_numbers.transform_keys { |name| KafkaError.code_of(name) }.freeze
-      @error_codes.fetch(error.to_sym) { raise ArgumentError, "no Kafka error is called #{error.inspect}" }
+      @error_codes.fetch(error.to_sym) { raise ArgumentError, "there is no Kafka error #{error.inspect}" }
     end
   end
 end

@@ -5,45 +5,46 @@ require_relative "core"
 
 module Penstock
   module Native
-    # What is done and what isn't in one owned partition: `base` is the lowest incomplete offset, `tail` the end of what was
-    # admitted. See `ext/penstock_core/core/ledger.h`; a second, plain one that it is compared with lies in
+    # Tracks which records of one owned partition are complete: `base` is the lowest incomplete offset, `tail` the end of what
+    # was admitted. See `ext/penstock_core/core/ledger.h`; tests compare it with a second, plain implementation in
     # `test/support/reference_ledger.rb`. Belongs to the lane's poll loop: no other thread calls it.
     #
     # Defined in the extension:
     #
-    # * `new(base = nil)`, `reset(base)`: nil, where it isn't known where the partition stands. Everything else is dropped.
-    # * `base`, `tail` (nil while unknown), `known?`, `dry?`, `incomplete` (count), `span`, `version` (grows whenever what a
-    #   commit would say may have changed)
-    # * `admit(from, to, offsets = nil)`, `admit_batch(from, to, batch)`: the records of the span (all of it, these, or those of
-    #   something that answers `size` and `offset(index)`). → nil, or the positions of those that are complete already.
-    #   Raises {LaneDiscontinuity} unless the span begins at the tail; ArgumentError for offsets that don't ascend within it.
+    # * `new(base = nil)`, `reset(base)`: nil if the partition's position is unknown. Drops everything else.
+    # * `base`, `tail` (nil while unknown), `known?`, `dry?`, `incomplete` (count), `span`, `version` (grows whenever the
+    #   content of a commit may have changed)
+    # * `admit(from, to, offsets = nil)`, `admit_batch(from, to, batch)`: the records of the span (all of it, these offsets,
+    #   or those of an object with `size` and `offset(index)`). → nil, or the positions of the records that are complete
+    #   already. Raises {LaneDiscontinuity} unless the span begins at the tail; ArgumentError if the offsets don't ascend
+    #   within it.
     # * `complete(offset)` → whether it was incomplete; `complete_many(offsets)` → how many were; `complete_through(offset)` →
     #   whether the base moved
     # * `complete?(offset)`, `first_incomplete`, `incomplete_offsets(limit = nil)`, `incomplete_between(from, to)` (not `to`)
-    # * `ranges(limit = nil)` → complete runs above what may be committed, `[[from, to], …]`, `to` exclusive. A stretch without
-    #   a record (a gap of the log) is none.
-    # * `restore(ranges)`: runs above the tail that a former owner completed. Records that turn up there are complete.
+    # * `ranges(limit = nil)` → complete runs above what may be committed, `[[from, to], …]`, `to` exclusive. A range without
+    #   records (a gap of the log) isn't one.
+    # * `restore(ranges)`: runs above the tail that an earlier owner completed. Records that are admitted there are complete.
     # * `committable`: the base; or, when nothing is incomplete and a restored run begins at the tail, that run's end
-    # * `dup`: another one that knows the same
-    # * `budget`, `budget=`: bytes that the envelope of a commit may have, at most {Envelope::MAX_BYTES}
+    # * `dup`: an independent copy
+    # * `budget`, `budget=`: most bytes of a commit's envelope, up to {Envelope::MAX_BYTES}
     # * `map_bound(ceiling)`: see {#pressure}
     class Ledger
-      # Bytes of an envelope that are always there, as text: magic and version, head, checksum.
+      # Bytes of an envelope that are always present, as text: magic and version, head, checksum.
       TEXT_PREFIX = 6
       FIXED_BYTES = 17
       SECTION_HEAD = 3
-      # What one record's attempts take at most as long as it has few of them: distance and count.
+      # Most bytes for one record's attempts while their number is small: distance and count.
       ATTEMPT_BYTES = 3
-      # Above it nobody needs to know how much it is.
+      # Larger sizes needn't be exact.
       MOST = 8_192
       private_constant :TEXT_PREFIX, :FIXED_BYTES, :SECTION_HEAD, :ATTEMPT_BYTES, :MOST
 
-      # How much of a commit's room what must be remembered may come to take, in whatever order the records admitted by now
-      # complete: 1.0 is all of it. Admission stops at 0.75.
+      # How much of a commit's space may be needed for what must be remembered, if the records admitted so far complete in the
+      # worst order: 1.0 is all of it. Admission stops at 0.75.
       #
       # @param attempts [Integer] records whose attempts are remembered
       # @param user_bytes [Integer] of the user's own metadata
-      # @return [Float] 0.0 when there is nothing to remember, however small the room is
+      # @return [Float] 0.0 when there is nothing to remember, however small the space
       def pressure(attempts: 0, user_bytes: 0)
         needed = needed_bytes(attempts)
         return 0.0 if needed.zero?
@@ -52,10 +53,10 @@ module Penstock
         room.positive? ? needed.fdiv(room) : Float::INFINITY
       end
 
-      # The most bytes that a commit's metadata may come to have, as text.
+      # The most bytes that a commit's metadata may need, as text.
       # @param attempts [Integer]
       # @param user_bytes [Integer]
-      # @return [Integer] not bounded by the budget
+      # @return [Integer] not limited to the budget
       def encoded_size(attempts: 0, user_bytes: 0)
         user = user_bytes.zero? ? 0 : SECTION_HEAD + user_bytes
         TEXT_PREFIX + (((FIXED_BYTES + user + needed_bytes(attempts)) * 4) + 2).div(3)

@@ -5,11 +5,11 @@ require_relative "handles"
 
 module Penstock
   module Native
-    # librdkafka's mock cluster: a small Kafka in the memory of this process, reachable on 127.0.0.1. For tests that want
-    # a broker without a process of its own; everything else uses the embedded broker, which runs one of these.
+    # librdkafka's mock cluster: a small Kafka in the memory of this process, reachable on 127.0.0.1. For tests that need a
+    # broker without a separate process; everything else uses the embedded broker, which runs one of these.
     #
-    # It owns its threads until {#close}; closing twice is fine. Methods may be called from any thread. A forked child
-    # can't use its parent's.
+    # It owns its threads until {#close}, which may be called more than once. Methods may be called from any thread. A forked
+    # child can't use its parent's.
     #
     # Limits of the mock: a partition keeps the newest 5 MiB or 100,000 batches; an empty fetch waits its full time; no
     # administration requests, no SASL.
@@ -43,7 +43,7 @@ module Penstock
         topic_delete(name)
       end
 
-      # Makes metadata answer with this error for the topic; nil ends it.
+      # Makes metadata requests answer with this error for the topic; nil ends it.
       # @param error [Integer, Symbol, nil] librdkafka's number or name (`:topic_authorization_failed`)
       def set_topic_error(name, error)
         topic_error(name, error ? error_number(error) : 0)
@@ -51,33 +51,33 @@ module Penstock
 
       # The next requests of this kind, whichever broker they go to, are answered with these errors, one each.
       # @param api [Symbol, Integer] `:produce`, `:offset_commit`, … or the protocol's key
-      # @param errors [Array<Integer, Symbol>] 0 stands for "no error this time"
+      # @param errors [Array<Integer, Symbol>] 0 for "no error this time"
       def push_request_errors(api, errors)
         push_errors(api_key(api), errors.map { |error| error_number(error) })
       end
 
-      # The same for one broker, with the time each answer takes.
+      # The same for one broker, with the duration of each answer.
       # @param errors [Array<(Integer or Symbol, Integer)>] pairs of error and round trip in ms
       def push_broker_request_errors(broker, api, errors)
         errors.each { |error, rtt_ms| push_error_rtt(broker, api_key(api), error_number(error), rtt_ms) }
       end
 
-      # Forgets errors pushed for this kind of request and not used yet.
+      # Removes pushed errors for this kind of request that haven't been used yet.
       def clear_request_errors(api)
         clear_errors(api_key(api))
       end
 
-      # How long a new classic group waits for more members before its first assignment, in ms (3,000 unless set).
+      # How long a new classic group waits for more members before its first assignment, in ms (default 3,000).
       def group_initial_rebalance_delay=(delay_ms)
         rebalance_delay(delay_ms)
       end
 
-      # Times dictated to members of KIP-848 groups, in ms.
+      # Times that the broker sets for members of KIP-848 groups, in ms.
       def consumer_group_times(session_timeout_ms:, heartbeat_interval_ms:)
         group_times(session_timeout_ms, heartbeat_interval_ms)
       end
 
-      # Counts requests from now on, see {#requests}.
+      # Starts counting requests, see {#requests}.
       # @param on [Boolean]
       def track_requests(on = true)
         track(on)

@@ -4,8 +4,8 @@ require_relative "core"
 
 module Penstock
   module Native
-    # Cuts librdkafka's statistics down to what somebody reads: the client's numbers, its brokers, its group, and the
-    # wanted partitions' offsets and lags. One pass over the text in C; what stays can then be parsed cheaply. See
+    # Cuts librdkafka's statistics down to the parts that are used: the client's numbers, its brokers, its group, and the
+    # wanted partitions' offsets and lags. One pass over the text in C; the rest is cheap to parse. See
     # `ext/penstock_core/core/stats_trim.h`. Stateless; any thread.
     #
     # Defined in the extension: `call(json, wanted)` → the shorter text, or nil when it isn't JSON as librdkafka writes it.

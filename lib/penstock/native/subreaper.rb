@@ -4,11 +4,11 @@ require_relative "core"
 
 module Penstock
   module Native
-    # Children that this process didn't fork: those of its descendants that ended. See `ext/penstock_core/core/subreaper.h`. Linux
-    # only.
+    # Adopts and finds descendants of this process that it didn't fork itself and that have ended. See
+    # `ext/penstock_core/core/subreaper.h`. Linux only.
     #
-    # Defined in the extension: `become` (raises a SystemCallError, `Errno::ENOSYS` where there is no such thing), `ended` → the
-    # process id of some child that has ended and wasn't waited for, or nil; it stays to be waited for.
+    # Defined in the extension: `become` (raises a SystemCallError, `Errno::ENOSYS` where it isn't supported), `ended` → the
+    # process id of a child that has ended and hasn't been waited for, or nil; the caller still has to wait for it.
     module Subreaper
     end
   end

@@ -2,8 +2,8 @@
 
 module Penstock
   module Outbox
-    # Topics that nothing can be sent to for now: missing, or forbidden. Each row tried there would cost its turn the time until
-    # the client gives up. Belongs to the relay's thread; forgotten with its process.
+    # Remembers topics to which nothing can be sent for now: they are missing, or access is forbidden. Each row tried there
+    # would delay its turn until the client times out. Belongs to the relay's thread; lost when the process ends.
     class ClosedTopics
       Closed = Struct.new(:error, :failures, :until_ms)
 
@@ -21,7 +21,7 @@ module Penstock
         closed.error if closed && @clock.monotonic_ms < closed.until_ms
       end
 
-      # Rows that were sent side by side fail side by side: that counts once.
+      # Rows that were sent at the same time fail at the same time: that counts once.
       def close(topic, error)
         return if error(topic)
 
@@ -35,7 +35,7 @@ module Penstock
         closed ? [closed.until_ms - @clock.monotonic_ms, 0].max : 0
       end
 
-      # Something was delivered there.
+      # Called when something was delivered to the topic.
       def open(topic) = @closed.delete(topic)
     end
   end

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# The outbox's commands. They are this leaf's, so `exe/penstock` adds them to those of the command line.
+# The outbox's commands. They are part of the outbox, which the command line doesn't depend on, so `exe/penstock` adds them.
 require_relative "commands/relay"
 require_relative "commands/status"
 require_relative "commands/retry"

@@ -4,11 +4,10 @@ require_relative "../errors"
 
 module Penstock
   module Outbox
-    # The way to the table: a model of its own over the connection of the application's class, and what is special about the
-    # database behind it. Loads Active Record when it is first asked, and not before. Holds no connection; any thread may use
-    # it.
+    # Accesses the table: through a model of its own that uses the connection of the application's class, and a dialect for
+    # what differs between databases. Loads Active Record on first use, not before. Holds no connection; any thread may use it.
     class Database
-      # By what Active Record's adapter calls itself: file and constant.
+      # Active Record's adapter name => file and constant.
       DIALECTS = {
         "postgresql" => %w[postgresql PostgreSQL], "postgis" => %w[postgresql PostgreSQL],
         "sqlite" => %w[sqlite SQLite]
@@ -23,7 +22,7 @@ module Penstock
       # @return [String]
       def table = @settings.table
 
-      # Rows without what the application's class adds to queries.
+      # The rows, without the default scope of the application's class.
       # @return [ActiveRecord::Relation]
       def rows = model.unscoped
 
@@ -33,18 +32,18 @@ module Penstock
       end
 
       # @return [PostgreSQL, SQLite]
-      # @raise [ConfigurationError] another database
+      # @raise [ConfigurationError] the database isn't supported
       def dialect
         @dialect ||= connected { |connection| dialect_of(connection.adapter_name) }
       end
 
-      # Turns a missing table into a sentence with the way out.
+      # Replaces the error for a missing table by one that explains what to do.
       def telling
         yield
       rescue ActiveRecord::StatementInvalid, ActiveModel::MissingAttributeError => error
         raise unless error.message.match?(/no such (?:table|column)|Could not find table|does not exist|UndefinedTable/i)
 
-        raise ConfigurationError.new([Problem.new("outbox", "the table #{table} isn't there, or isn't as it should be " \
+        raise ConfigurationError.new([Problem.new("outbox", "the table #{table} is missing or has the wrong columns " \
           "(#{error.message.lines.first.to_s.strip[0, 200]})", "`penstock outbox install` writes its migration")]), cause: error
       end
 
@@ -63,7 +62,7 @@ module Penstock
 
       private
 
-      # A prepared statement's place, so that no log shows what is in it.
+      # Binds the value, so that it doesn't appear in logs.
       def bind(name, value)
         attribute = ActiveRecord::Relation::QueryAttribute.new(name, value, model.type_for_attribute(name))
         Arel::Nodes::BindParam.new(attribute)
@@ -94,7 +93,7 @@ module Penstock
         return klass if klass <= ActiveRecord::Base && (klass == ActiveRecord::Base || klass.abstract_class?)
 
         raise ConfigurationError.new([Problem.new("outbox: record", "#{klass} must be ActiveRecord::Base or an abstract class " \
-          "below it", "for example ApplicationRecord")])
+          "that inherits from it", "for example ApplicationRecord")])
       rescue NameError => error
         raise if error.is_a?(NoMethodError)
         raise ConfigurationError.new([Problem.new("outbox: record", "there is no class #{@settings.record}")]), cause: error

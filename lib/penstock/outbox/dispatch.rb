@@ -6,15 +6,15 @@ require_relative "refusal"
 
 module Penstock
   module Outbox
-    # Sends the chains of one turn: the first row of each, and with each acknowledgement the next of its chain, so that behind a
-    # row that fails nothing has been sent yet. Belongs to the relay's thread; ends when nothing is in flight any more.
+    # Sends the chains of one turn: the first row of each chain, and after each acknowledgement the next, so that when a row
+    # fails, nothing that follows it has been sent. Belongs to the relay's thread; ends when nothing is in flight any more.
     class Dispatch
-      # What became of a chain so far. `error` and `failed` belong to the row at which it ended.
+      # The progress of a chain. `error` and `failed` belong to the row at which it ended.
       Fate = Struct.new(:chain, :done, :failed, :error, :kind) do
-        # @return [Array<Integer>] rows behind the one that failed
+        # @return [Array<Integer>] rows after the one that failed
         def rest = chain.ids.drop(done.size + 1) + chain.followers
 
-        # @return [Fate] of the row that failed, without those behind it and without what it would send
+        # @return [Fate] of the row that failed, without the rows after it and without its payload
         def alone
           self.class.new(chain.class.new([failed["id"]], [], chain.parked), [], failed.slice("id", "topic", "attempts"), error,
             kind)
@@ -23,17 +23,17 @@ module Penstock
 
       Flight = Struct.new(:fate, :row, :handle)
 
-      # How long a wait lasts before the lock is looked after again.
+      # Longest wait before the lock is checked again.
       LOOK_MS = 1_000
 
       # @return [Array<Fate>]
       attr_reader :fates
 
-      # @param producer [Producer] or what sends like one
+      # @param producer [Producer] or an object with the same methods
       # @param rows [Hash{Integer => Hash}] rows by id
       # @param closed [ClosedTopics]
-      # @param look_after [#call] raises when the lock is gone
-      # @param halt [#call] says :go, :finish (start nothing new) or :abandon
+      # @param look_after [#call] raises when the lock was lost
+      # @param halt [#call] returns :go, :finish (start nothing new) or :abandon
       # @param clock [Clock]
       def initialize(producer:, rows:, closed:, look_after:, halt:, clock:)
         @producer = producer
@@ -56,12 +56,12 @@ module Penstock
         @fates
       end
 
-      # @return [Boolean] something may still be under way
+      # @return [Boolean] whether messages may still be in flight
       def flying? = !@flights.empty?
 
       private
 
-      # A row that was discarded meanwhile is over.
+      # A row that was discarded meanwhile counts as finished.
       def advance(fate)
         return unless @halt.call == :go
 

@@ -8,12 +8,12 @@ require_relative "headers"
 
 module Penstock
   module Outbox
-    # A message on its way into the table and out of it: what makes it a row's columns, and a row a message again. Without state.
+    # Converts a message to a row's columns, and a row back to a message. Stateless.
     module Entry
-      # Says which row a record comes from: the same in every double of it, and in no other record.
+      # Names the row from which a record was sent: the same in all duplicates of the record, and unique otherwise.
       ID_HEADER = "penstock-outbox-id"
 
-      # What a message may have; the rest are matters of a producer's caller, who is gone when the row is sent.
+      # Keys that a message may have; the others concern the caller of a producer, who no longer waits when the row is sent.
       KEYS = (Producer::MessageRules::KEYS - %i[label handle]).freeze
 
       class << self
@@ -24,7 +24,7 @@ module Penstock
           return rules.problems(message) unless message.is_a?(Hash)
 
           left = %i[label handle].select { |name| message.key?(name) }
-          left.map { |name| "#{name.inspect} is for who waits for a delivery, and nobody does here" } +
+          left.map { |name| "#{name.inspect} isn't supported: the outbox doesn't report deliveries to the caller" } +
             rules.problems(message.except(*left)) + header_problems(message[:headers])
         end
 
@@ -38,10 +38,10 @@ module Penstock
            created_ms: now_ms}
         end
 
-        # What keeps its order: one topic, and whatever decides the partition.
+        # Rows with the same strand keep their order: one topic, and the key or partition that decides where the record goes.
         #
         # @param message [Hash]
-        # @return [Integer, nil] 64 bits, signed; nil where nothing has to be kept in order
+        # @return [Integer, nil] 64 bits, signed; nil if the message has no order to keep
         def strand(message)
           partition = assigned(message)
           by = partition ? "p#{partition}" : (key = message[:partition_key] || message[:key]) && "k#{key.b}"
@@ -61,7 +61,7 @@ module Penstock
           raise MessageInvalidError, "the headers of outbox row #{row["id"]} can't be read: #{error.message[0, 200]}"
         end
 
-        # The number alone would come again after a database was put back.
+        # The row's number alone could be used again after a database was restored.
         #
         # @param row [Hash{String => Object}]
         # @return [String]
@@ -84,7 +84,7 @@ module Penstock
           return [] unless headers.is_a?(Hash)
 
           headers.keys.grep(String).filter_map do |name|
-            next "header #{name.inspect} is the outbox's own" if name == ID_HEADER
+            next "header #{name.inspect} is reserved for the outbox" if name == ID_HEADER
             "the name of header #{name.inspect[0, 80]} must be valid text" unless Headers.name?(name)
           end
         end

@@ -4,8 +4,8 @@ require "json"
 
 module Penstock
   module Outbox
-    # Headers as the text of a column: JSON that can be read in the database. What isn't UTF-8 is in there as
-    # `{"base64": "…"}`. Without state.
+    # Stores headers as text in a column: JSON, so that they can be read in the database. Values that aren't valid UTF-8 are
+    # stored as `{"base64": "…"}`. Stateless.
     module Headers
       class << self
         # @param headers [Hash{String => String, nil, Array}, nil] as {Producer} takes them
@@ -18,18 +18,19 @@ module Penstock
 
         # @param text [String, nil]
         # @return [Hash, nil]
-        # @raise [JSON::ParserError, TypeError, KeyError, ArgumentError] somebody wrote something else into the column
+        # @raise [JSON::ParserError, TypeError, KeyError, ArgumentError] the column contains something that {dump} doesn't
+        #   write
         def load(text)
           return if text.nil?
 
           headers = JSON.parse(text)
-          raise TypeError, "a Hash is wanted" unless headers.is_a?(Hash)
+          raise TypeError, "expected a Hash" unless headers.is_a?(Hash)
 
           headers.transform_values { |value| load_value(value) }
         end
 
         # @param name [String]
-        # @return [Boolean] whether a header of this name can be kept
+        # @return [Boolean] whether a header with this name can be stored
         def name?(name)
           name.encode(Encoding::UTF_8).valid_encoding?
         rescue EncodingError

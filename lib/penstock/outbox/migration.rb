@@ -2,7 +2,7 @@
 
 module Penstock
   module Outbox
-    # The text of the migration that makes the table. Without state.
+    # Generates the source of the migration that creates the table. Stateless.
     module Migration
       NAME = "create_penstock_outbox"
 
@@ -15,7 +15,7 @@ module Penstock
         end
 
         # @param table [String]
-        # @return [String] without its time
+        # @return [String] without the timestamp
         def file_name(table) = "create_#{table.tr(".", "_")}.rb"
 
         private
@@ -25,7 +25,7 @@ module Penstock
 
       TEMPLATE = <<~RUBY
         # Messages on their way to Kafka: written by Penstock::Outbox.enqueue, sent by `penstock outbox`. Rows are read by id,
-        # so the id must be a number that is never given twice.
+        # so the id must be a number that is never used twice.
         class %<name>s < ActiveRecord::Migration[%<version>s]
           def change
             create_table :"%<table>s" do |t|
@@ -36,7 +36,7 @@ module Penstock
               t.integer :partition
               t.binary :partition_key
               t.bigint :timestamp_ms
-              t.bigint :strand # rows of one topic and key have the same
+              t.bigint :strand # the same for all rows of one topic and key
               t.string :state, null: false, default: "ready" # parked, held, aside, sent
               t.integer :attempts, null: false, default: 0
               t.bigint :due_ms

@@ -2,25 +2,25 @@
 
 module Penstock
   module Outbox
-    # Whether the cluster is out, or only what the head of the table is for. Told of each turn, it says what the next one leaves
-    # out. Belongs to the relay's thread, and is forgotten with it.
+    # Finds out whether the whole cluster is unavailable, or only the partitions of the oldest rows. It is given the result of
+    # each turn and decides which rows the next turn leaves out. Belongs to the relay's thread, and ends with it.
     #
-    # * none: left by a turn of which nothing went out and something was stuck, to probing
-    # * probing: turns leave out what is stuck, and read on behind it. Left by one that sends something, or with which more is
-    #   left out than may be: it parks what is left out, unsent ({Settlement#resolved?}); by one that finds nothing more to read,
-    #   for then it is the cluster
+    # * none: changes to probing after a turn in which nothing was sent and something was stuck
+    # * probing: turns leave out what is stuck, and read the rows after it. Ends with a turn that sends something, or when
+    #   too many rows are left out: that turn parks the rows that were left out, unsent ({Settlement#resolved?}). Also ends
+    #   with a turn that finds no more rows, for then it is the cluster
     class Outage
-      # What is stuck behind so many strands and rows is left out no more: else what comes behind would never have its turn.
+      # Most strands and rows that are left out: beyond that, rows after them would never have their turn.
       MOST = 10_000
 
-      # What a turn leaves out, by number.
+      # The rows that a turn leaves out: strands, and ids of rows without a strand.
       Skip = Struct.new(:strands, :ids) do
         def none? = strands.empty? && ids.empty?
       end
 
       # @return [Skip]
       attr_reader :skip
-      # @return [Array<Dispatch::Fate>] of what is left out
+      # @return [Array<Dispatch::Fate>] of the rows that are left out
       attr_reader :left_out
 
       # @param most [Integer]
@@ -36,18 +36,18 @@ module Penstock
         @error = nil
       end
 
-      # @return [Boolean] whether the next turn is to find out what it is
+      # @return [Boolean] whether the next turn reads past the stuck rows
       def probing? = !@skip.none?
 
-      # @return [Boolean] whether the next turn parks it, whatever goes out
+      # @return [Boolean] whether the next turn parks the rows that were left out, even if nothing is sent
       def full? = @left_out.size > @most
 
-      # @param settlement [Settlement, nil] of a turn; nil where nothing was read
-      # @return [Exception, nil] why nothing goes out
+      # @param settlement [Settlement, nil] of a turn; nil if it read no rows
+      # @return [Exception, nil] why nothing can be sent
       def learn(settlement)
         return nothing_behind unless settlement
         return add(settlement.stuck) if settlement.stuck.any?
-        return unless settlement.resolved? # all were refused or put off, which says nothing
+        return unless settlement.resolved? # all were refused or postponed, which shows nothing about the cluster
 
         settlement.done.any? ? forget && nil : nothing_behind
       end

@@ -2,23 +2,25 @@
 
 module Penstock
   module Outbox
-    # Which rows of a turn may be sent, and in what order: chains, one a strand, whose rows go out one after another. Pure.
+    # Decides which rows of a turn may be sent, and in what order: in chains, one per strand, whose rows are sent one after
+    # another. Pure.
     class Plan
-      # `ids` are to be sent, in this order; `followers`, of the same strand, are held should the first of them not be delivered.
-      # `parked` says whether that first one is a parked row that is due.
+      # `ids` are to be sent, in this order; `followers`, of the same strand, are held if the first of `ids` isn't delivered.
+      # `parked` is whether that first row is a parked row that is due.
       Chain = Struct.new(:ids, :followers, :parked)
 
       # @return [Array<Chain>]
       attr_reader :chains
-      # @return [Hash{Integer => Array<Integer>}] parked row => rows that have to wait behind it
+      # @return [Hash{Integer => Array<Integer>}] parked row => rows that have to wait for it
       attr_reader :blocked
 
       class << self
-        # As many slots as a turn may hold bytes: half of them for parked rows, so that those can't take them all, and at least
-        # one of either kind.
+        # Takes as many slots as the byte limit of a turn allows: at most half of it for parked rows, so that they can't use
+        # all of it, and at least one slot of either kind.
         #
         # @param slots [Array<Store::Slot>] by id
-        # @return [Array<Store::Slot>] the first of them, so that no row is left out before one of its strand
+        # @return [Array<Store::Slot>] a prefix of each kind, so that no row is left out while a later row of its strand is
+        #   sent
         def fit(slots, limit_bytes)
           due, ready = slots.partition { |slot| slot.state == "parked" }
           due = first(due, limit_bytes / 2)
@@ -27,7 +29,7 @@ module Penstock
 
         private
 
-        # What waits behind a parked row isn't sent.
+        # Rows that wait for a parked row aren't sent, so their bytes don't count.
         def first(slots, limit_bytes)
           bytes = 0
           slots.take_while do |slot|
@@ -44,14 +46,14 @@ module Penstock
         @chains = slots.group_by { |slot| slot.strand || slot }.values.filter_map { |group| chain(group) }
       end
 
-      # @return [Array<Integer>] all that are to be sent
+      # @return [Array<Integer>] all rows to be sent
       def ids = chains.flat_map(&:ids)
 
       def empty? = chains.empty? && blocked.empty?
 
       private
 
-      # A parked row goes alone: rows that are held behind it come before those that are only now at hand.
+      # A parked row is sent alone: rows that are already held for it come before those that this turn has read.
       def chain(group)
         due = group.find { |slot| slot.state == "parked" }
         return Chain.new([due.id], group.map(&:id) - [due.id], true) if due

@@ -4,10 +4,10 @@ require "digest"
 
 module Penstock
   module Outbox
-    # What is special about PostgreSQL. All locks are advisory and end with their transaction, so they also work behind a
-    # pooler that gives each transaction another session.
+    # The PostgreSQL dialect. All locks are advisory and end with their transaction, so they also work with a connection pooler
+    # that gives each transaction another session.
     class PostgreSQL
-      # A host that vanished is noticed in half a minute instead of hours; a server on a socket of this machine ignores it.
+      # Detects a vanished host within half a minute instead of hours; ignored for a Unix socket.
       KEEPALIVE = {"tcp_keepalives_idle" => 10, "tcp_keepalives_interval" => 5, "tcp_keepalives_count" => 4}.freeze
 
       # @param database [Database]
@@ -15,15 +15,16 @@ module Penstock
         @database = database
       end
 
-      # SQL for how many bytes a column has.
+      # SQL for the length of a column in bytes.
       def length(column) = "octet_length(#{column})"
 
-      # Runs the block in a transaction that nobody else's block runs beside. The block's own writes are part of it.
+      # Runs the block in a transaction while holding a lock, so that only one such block runs at a time. The block's own
+      # writes are part of the transaction.
       #
-      # Where a transaction sees what it saw first, which a database or a role may have as its default, the question for the lock
-      # would be that: the turn would read rows that the last holder has sent and deleted since.
+      # If the database or the role defaults to a stricter isolation level, the snapshot of the transaction would be taken by
+      # the query for the lock: the turn would read rows that the last holder has sent and deleted since.
       #
-      # @return [Object, :busy] what the block returns; :busy when somebody else is at it
+      # @return [Object, :busy] what the block returns; :busy when another process has the lock
       def exclusively(connection)
         own = connection.transaction_open? ? {requires_new: true} : {isolation: :read_committed}
         @database.model.transaction(**own) do
@@ -34,13 +35,13 @@ module Penstock
         end
       end
 
-      # @raise [ActiveRecord::ActiveRecordError] the session is gone, and the lock with it
+      # @raise [ActiveRecord::ActiveRecordError] the session was lost, and the lock with it
       def look_after(connection)
         connection.execute("SELECT 1")
       end
 
-      # Whoever puts in a message of the same strand waits until this transaction has ended. Always in the same order, so
-      # that two that take several don't wait for each other.
+      # Another transaction that inserts a message of the same strand waits until this one has ended. Always locks in the same
+      # order, so that two transactions that lock several strands don't deadlock.
       #
       # @param strands [Array<Integer>]
       def order(connection, strands)
@@ -50,7 +51,7 @@ module Penstock
         connection.execute("SELECT #{keys.map { |key| "pg_advisory_xact_lock(#{key})" }.join(", ")}")
       end
 
-      # @return [Array<String>] why order can't be kept in this table
+      # @return [Array<String>] why this table can't keep an order
       def problems(connection)
         cached = connection.select_value(<<~SQL)
           SELECT seqcache FROM pg_sequence
@@ -58,7 +59,7 @@ module Penstock
         SQL
         return [] if cached.nil? || cached.to_i == 1
 
-        ["the sequence of #{@database.table}.id has CACHE #{cached}: sessions take ids ahead, so that they say nothing about " \
+        ["the sequence of #{@database.table}.id has CACHE #{cached}: sessions reserve ids ahead, so ids don't show the " \
           "order. Run `ALTER SEQUENCE … CACHE 1`"]
       end
 
@@ -66,7 +67,7 @@ module Penstock
 
       def relay_key = @relay_key ||= key("relay")
 
-      # Advisory locks are numbers that all of a database's users share.
+      # Advisory locks are numbers that all users of a database share.
       def key(purpose)
         Digest::SHA256.digest("penstock outbox #{@database.table} #{purpose}").unpack1("q>")
       end

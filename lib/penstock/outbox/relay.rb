@@ -8,26 +8,26 @@ require_relative "turn"
 
 module Penstock
   module Outbox
-    # Moves rows to Kafka, turn after turn, until it is stopped. Any number of relays may run for a table, in any processes: the
-    # database lets one at a time have a turn. Owns its producer.
+    # Sends rows to Kafka, turn after turn, until it is stopped. Any number of relays may run for a table, in any processes: a
+    # lock in the database allows one turn at a time. Owns its producer.
     #
     #     relay = Penstock::Outbox.relay
     #     relay.start                # a thread of its own
     #     relay.stop                 # what is in flight may end
     #
-    # {#run} does the same on the calling thread, {#drain} only until nothing is left to be sent. A relay has one life, in the
+    # {#run} does the same on the calling thread, {#drain} only until nothing is left to be sent. A relay can run once, in the
     # process that started it.
     class Relay
-      # Between two tries while the database is out: doubles from the first to the second.
+      # Wait between two tries while the database is unavailable: doubles from the first value up to the second.
       TROUBLE_MS = [500, 30_000].freeze
-      # Between two looks for rows that wait for nothing.
+      # Time between two searches for held rows whose parked row no longer exists.
       SWEEP_MS = 60_000
 
       # @param store [Store]
       # @param settings [Settings]
       # @param monitor [Instrumentation::Monitor]
       # @param clock [Clock]
-      # @yieldreturn [Producer] a new one, which the relay closes
+      # @yieldreturn [Producer] a new producer, which the relay will close
       def initialize(store, settings, monitor:, clock: Clock::SYSTEM, &make_producer)
         @store = store
         @settings = settings
@@ -44,12 +44,12 @@ module Penstock
         @last_ms = {}
       end
 
-      # Runs it on a thread of its own.
+      # Runs the relay on a thread of its own.
       #
       # @return [self]
-      # @raise [ConfigurationError] the table can't keep an order, or isn't there; or the producer can't be used
+      # @raise [ConfigurationError] the table can't keep an order, or doesn't exist; or the producer can't be used
       def start
-        raise ConfigurationError, "this relay has run already: make another one" if @thread
+        raise ConfigurationError, "this relay has run already: create another one" if @thread
 
         check!
         @thread = Thread.new { run_and_tell }
@@ -58,10 +58,10 @@ module Penstock
         self
       end
 
-      # Runs until {#stop!}. Trouble with the database or the cluster is told, and waited for.
+      # Runs until {#stop!}. Errors of the database or the cluster are emitted, and retried.
       #
       # @return [void]
-      # @raise [ConfigurationError] the table can't keep an order, or isn't there; or the producer can't be used
+      # @raise [ConfigurationError] the table can't keep an order, or doesn't exist; or the producer can't be used
       def run
         check!
         @monitor.instrument("outbox.relay_started", table: @settings.table)
@@ -71,10 +71,10 @@ module Penstock
         @monitor.instrument("outbox.relay_stopped", table: @settings.table)
       end
 
-      # Sends what can be sent now. Trouble is raised.
+      # Sends what can be sent now. Raises errors of the database or the cluster.
       #
       # @return [Integer] messages delivered
-      # @raise [ActiveRecord::ActiveRecordError, KafkaError, ProduceError] database or cluster are out
+      # @raise [ActiveRecord::ActiveRecordError, KafkaError, ProduceError] database or cluster are unavailable
       def drain
         delivered = 0
         while going?
@@ -91,7 +91,7 @@ module Penstock
         close
       end
 
-      # Has it look at the table at once. Any thread.
+      # Makes the relay read the table at once. Any thread.
       # @return [void]
       def wake
         @lock.synchronize do
@@ -100,7 +100,8 @@ module Penstock
         end
       end
 
-      # Nothing new is sent, what is in flight may end within `stop_timeout`. Doesn't wait. Any thread, but not in a trap.
+      # Starts nothing new; what is in flight may finish within `stop_timeout`. Doesn't wait. Any thread, but not a signal
+      # handler.
       # @return [void]
       def stop!
         @halt_at = @clock.monotonic_ms + @settings.stop_timeout
@@ -108,10 +109,10 @@ module Penstock
         wake
       end
 
-      # {#stop!}, and waits until the thread of {#start} has ended.
+      # {#stop!}, then waits until the thread of {#start} has ended.
       #
-      # @return [Boolean] false when it hasn't: it was left behind
-      # @raise whatever ended the thread
+      # @return [Boolean] false if the thread still runs after the time limit
+      # @raise the error that ended the thread
       def stop
         stop!
         return true unless @thread
@@ -119,20 +120,20 @@ module Penstock
         !@thread.join((@settings.stop_timeout + 5_000) / 1_000.0).nil?
       end
 
-      # @return [Boolean] whether the thread of {#start} lives
+      # @return [Boolean] whether the thread of {#start} is alive
       def running? = @thread&.alive? || false
 
       private
 
       def going? = @halt == :go
 
-      # A producer that is made connects to nothing before its first message.
+      # A new producer doesn't connect before its first message.
       def check!
         @store.check!
         producer
       end
 
-      # Nobody may be waiting for this thread.
+      # Emits the error, since no other thread may be waiting for this one.
       def run_and_tell
         run
       rescue => error
@@ -140,7 +141,7 @@ module Penstock
         raise
       end
 
-      # @return [Integer] milliseconds to wait before the next one
+      # @return [Integer] milliseconds to wait before the next turn
       def attempt
         turn = exclusive_turn
         tell_lag
@@ -154,7 +155,7 @@ module Penstock
         trouble(error)
       end
 
-      # A row that is put in while others are stuck waits no longer than those would if they were parked.
+      # Limits the wait, so that a row inserted while others are stuck waits no longer than those would if they were parked.
       def after(settlement)
         error = @outage.learn(settlement)
         return [settlement ? trouble(error) : trouble_ms, Settlement::STUCK_MS].min if error
@@ -186,19 +187,19 @@ module Penstock
         drop_queued if turn.flying?
       end
 
-      # Under the lock: what is still queued must not go out when somebody else may have the next turn.
+      # Called while the lock is held: queued messages must not be sent once another relay may have its turn.
       def drop_queued
         @producer&.purge
       rescue ProducerClosedError, ForkedHandleError
-        nil # it has no queue any more
+        nil # the producer has no queue any more
       end
 
-      # Rows that are held behind one that somebody deleted by hand.
+      # Releases held rows whose parked row was deleted by hand.
       def sweep
         @store.release_orphans if due?(:sweep, SWEEP_MS)
       end
 
-      # Whether it is time for what is done now and then, which counts as done.
+      # Whether it is time for a periodic task, which then counts as done.
       def due?(what, interval_ms)
         now = @clock.monotonic_ms
         last = @last_ms[what]
@@ -214,22 +215,22 @@ module Penstock
         :abandon
       end
 
-      # In a transaction of Kafka's nothing is acknowledged before its end, which the table couldn't wait for row by row.
+      # With a transactional producer nothing is acknowledged before the transaction ends, but the table needs it row by row.
       def producer
         @producer ||= @make_producer.call.tap do |made|
           next unless made.respond_to?(:transactional?) && made.transactional?
 
           made.close(timeout_ms: 0)
-          raise ConfigurationError.new([Problem.new("outbox: producer", "has a transactional.id", "Give it none")])
+          raise ConfigurationError.new([Problem.new("outbox: producer", "has a transactional.id", "Remove it")])
         end
       end
 
-      # One whose client has ended for good can't send any more.
+      # A producer whose client had a fatal error can't send any more.
       def renew_producer
         close if @producer.respond_to?(:fatal_error) && @producer.fatal_error
       end
 
-      # Everything is reported by now, or not waited for any more.
+      # By now every message was reported, or the relay no longer waits for it.
       def close
         @producer&.close(timeout_ms: 1_000)
         @producer = nil
@@ -252,7 +253,7 @@ module Penstock
         end
       end
 
-      # Costs queries, so only for who listens.
+      # Runs queries, so only if there is a subscriber.
       def tell_lag
         return unless @monitor.subscribed?("outbox.lag") && due?(:lag, @settings.lag_interval)
 

@@ -5,10 +5,10 @@ require_relative "../errors"
 
 module Penstock
   module Outbox
-    # What `Penstock::Outbox.setup { |config| … }` yields: a setter and a getter for every setting. {#finish!} checks all of
-    # them at once and freezes it. Times are Integer milliseconds, sizes bytes.
+    # The object that `Penstock::Outbox.setup { |config| … }` yields: a setter and a getter for every setting. {#finish!}
+    # checks all of them at once and freezes it. Times are Integer milliseconds, sizes bytes.
     class Settings
-      # The name of a class, or the class; asked for when it is needed, so that setting up loads no model.
+      # A class or its name; the name is resolved on first use, so that setting up loads no model.
       # @api private
       class ClassName
         def coerce(value)
@@ -16,7 +16,7 @@ module Penstock
           (value.is_a?(String) && value.match?(/\A(?:::)?[A-Z]\w*(?:::[A-Z]\w*)*\z/)) ? value.dup.freeze : Config::Types::INVALID
         end
 
-        def to_s = "a class of Active Record, or its name"
+        def to_s = "an Active Record class, or its name"
       end
 
       # The name of a table, with or without a schema.
@@ -39,32 +39,32 @@ module Penstock
       SETTINGS = [
         Setting.new(:table, TableName.new, "penstock_outbox", "The table."),
         Setting.new(:record, ClassName.new, "ActiveRecord::Base",
-          "Class of Active Record whose connection is used: that of the data the messages tell of."),
+          "Active Record class whose connection is used: that of the data the messages are about."),
         Setting.new(:after_delivery, Types::Word.new(:delete, :keep), "delete",
-          "What becomes of a row when Kafka has its message: it is deleted, or kept as sent until it is purged."),
+          "Whether a delivered row is deleted, or kept as sent until it is purged."),
         Setting.new(:on_refusal, Types::Word.new(:park, :set_aside), "park",
-          "What becomes of a row that Kafka refuses for good: it is tried again and again, and what has its key waits; or it " \
-          "is set aside after `max_attempts`, and what has its key goes on."),
-        Setting.new(:max_attempts, Types::Whole.new(min: 1), 3, "How often a refused row is tried before it is set aside."),
+          "Whether a row that Kafka refuses permanently is retried while rows with its key are held, or " \
+          "set aside after `max_attempts` so that rows with its key are sent."),
+        Setting.new(:max_attempts, Types::Whole.new(min: 1), 3, "Number of attempts before a refused row is set aside."),
         Setting.new(:backoff, Types::Milliseconds.new(min: 1), 1_000,
-          "Time before a refused row is tried again; doubles each time."),
-        Setting.new(:max_backoff, Types::Milliseconds.new(min: 1), 300_000, "Longest such time."),
-        Setting.new(:batch_size, Types::Whole.new(min: 1, max: 10_000), 500, "Most rows of a turn."),
+          "Time before a refused row is retried; doubles with each attempt."),
+        Setting.new(:max_backoff, Types::Milliseconds.new(min: 1), 300_000, "Longest time before a refused row is retried."),
+        Setting.new(:batch_size, Types::Whole.new(min: 1, max: 10_000), 500, "Most rows per turn."),
         Setting.new(:batch_bytes, Types::Whole.new(min: 1), 16 * 1_048_576,
-          "Most bytes of payload of a turn; one row may have more."),
-        Setting.new(:poll_interval, Types::Milliseconds.new(min: 1), 500, "Time between two looks at a table that had nothing."),
+          "Most payload bytes per turn; a single row may have more."),
+        Setting.new(:poll_interval, Types::Milliseconds.new(min: 1), 500, "Time between two queries while the table is empty."),
         Setting.new(:send_timeout, Types::Milliseconds.new(min: 1_000), 10_000,
-          "Time Kafka has to acknowledge a message; then the row is sent again later."),
-        Setting.new(:stop_timeout, Types::Milliseconds.new, 30_000, "Time a relay has to end when it is told to."),
-        Setting.new(:lag_interval, Types::Milliseconds.new(min: 1), 10_000, "Time between two events that tell the lag."),
+          "Time limit for Kafka to acknowledge a message; after that the row is sent again later."),
+        Setting.new(:stop_timeout, Types::Milliseconds.new, 30_000, "Time limit for stopping a relay."),
+        Setting.new(:lag_interval, Types::Milliseconds.new(min: 1), 10_000, "Time between two `outbox.lag` events."),
         Setting.new(:key_lock, Types::Flag.new, true,
-          "Whether `enqueue` locks the key until the transaction ends (PostgreSQL), so that messages of a key leave in the " \
-          "order of commits."),
-        Setting.new(:require_transaction, Types::Flag.new, true, "Whether `enqueue` outside of a transaction is an error."),
+          "Whether `enqueue` locks the key until the transaction ends (PostgreSQL), so that messages of a key are sent in the " \
+          "order in which their transactions commit."),
+        Setting.new(:require_transaction, Types::Flag.new, true, "Whether `enqueue` raises outside of a transaction."),
         Setting.new(:max_payload_size, Types::Whole.new(min: 1), 1_000_012,
-          "Largest payload in bytes, as the producer's setting of this name."),
+          "Largest payload in bytes, like the producer's setting of the same name."),
         Setting.new(:producer, Types::Responding.new(:call), nil,
-          "Makes the relay's producer, which the relay closes; nil for one with the application's settings.")
+          "Creates the relay's producer, which the relay closes; nil for one with the application's settings.")
       ].freeze
 
       SETTINGS.each { |setting| attr_accessor setting.name }
@@ -74,7 +74,7 @@ module Penstock
       end
 
       # @return [self] frozen
-      # @raise [ConfigurationError] with all that is wrong
+      # @raise [ConfigurationError] with everything that is wrong
       def finish!
         problems = SETTINGS.filter_map { |setting| problem_of(setting) }
         raise ConfigurationError, problems unless problems.empty?
@@ -82,11 +82,11 @@ module Penstock
         freeze
       end
 
-      # @return [Boolean] whether rows are kept when their message is delivered
+      # @return [Boolean] whether rows are kept after their message was delivered
       def keep? = after_delivery == "keep"
 
       # @param failures [Integer] how often a row was refused
-      # @return [Integer] milliseconds until it is tried again
+      # @return [Integer] milliseconds until it is retried
       def backoff_ms(failures)
         [backoff * (2**[failures - 1, 30].min), max_backoff].min
       end

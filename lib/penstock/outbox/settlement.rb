@@ -4,27 +4,28 @@ require_relative "../printable"
 
 module Penstock
   module Outbox
-    # What has to be written at the end of a turn. Pure: made of what became of the chains.
+    # Decides what to write to the table at the end of a turn. Pure: computed from the results of the chains.
     class Settlement
-      # A row whose partition is out while others go on is tried again after so many ms.
+      # A row whose partition is unavailable while others are sent is retried after this time, in ms.
       STUCK_MS = 5_000
-      # The text of an error may be as long as a record.
+      # Longest text of an error: it could be as long as a record.
       ERROR_SIZE = 500
 
-      # What is told of rows of a topic that failed alike.
+      # One event for the rows of a topic that failed with the same error.
       Told = Struct.new(:event, :topic, :rows, :error, :attempt, :retry_in_ms)
 
-      # @return [Array<Integer>] rows that Kafka has
+      # @return [Array<Integer>] rows that Kafka has acknowledged
       attr_reader :done
       # @return [Hash{Integer => Hash}] row => columns
       attr_reader :parked
       # @return [Hash{Integer => Hash}] row => columns
       attr_reader :aside
-      # @return [Hash{Integer => Array<Integer>}] parked row => rows that wait behind it
+      # @return [Hash{Integer => Array<Integer>}] parked row => rows that wait for it
       attr_reader :held
-      # @return [Array<Integer>] rows behind which none has to wait any more
+      # @return [Array<Integer>] rows for which no other row has to wait any more
       attr_reader :released
-      # @return [Array<Dispatch::Fate>] what couldn't be sent, where nothing was: the cluster may be out
+      # @return [Array<Dispatch::Fate>] rows that couldn't be sent in a turn that sent nothing: the cluster may be
+      #   unavailable
       attr_reader :stuck
 
       # @param fates [Array<Dispatch::Fate>]
@@ -32,8 +33,8 @@ module Penstock
       # @param settings [Settings]
       # @param closed [ClosedTopics]
       # @param now_ms [Integer] wall clock
-      # @param left_out [Array<Dispatch::Fate>] what turns before this one found stuck, and this one hasn't sent
-      # @param full [Boolean] whether no more can be left out, so that it is parked in any case
+      # @param left_out [Array<Dispatch::Fate>] rows that earlier turns found stuck, and that this turn didn't send
+      # @param full [Boolean] whether no more rows can be left out, so that they are parked in any case
       def initialize(fates, blocked, settings:, closed:, now_ms:, left_out: [], full: false)
         @settings = settings
         @closed = closed
@@ -50,13 +51,13 @@ module Penstock
         (resolved? ? left_out + failed : failed).each { |fate| decide(fate) }
       end
 
-      # @return [Boolean] whether what is stuck is parked: others go on, or have to have their turn
+      # @return [Boolean] whether stuck rows are parked: others were sent, or need their turn
       def resolved? = @resolved
 
-      # @return [Boolean] whether anything changes
+      # @return [Boolean] whether there is anything to write
       def any? = [done, parked, aside, held, released].any?(&:any?)
 
-      # @return [Array<Told>] one for rows of a topic that failed alike
+      # @return [Array<Told>] one for all rows of a topic that failed with the same error
       def told
         @told.group_by { |one| [one.event, one.topic, one.error.class, one.error.message] }.map do |(event, topic), list|
           Told.new(event, topic, list.flat_map(&:rows), list.first.error, list.map(&:attempt).max,
@@ -74,7 +75,7 @@ module Penstock
         end
       end
 
-      # A missing topic isn't the row's fault: it is never set aside for that.
+      # A missing topic isn't the row's fault: the row is never set aside for that.
       def refused(fate, attempts)
         aside = @settings.on_refusal == "set_aside" && attempts >= @settings.max_attempts && fate.kind == :record
         aside ? set_aside(fate, attempts) : park(fate, @settings.backoff_ms(attempts), attempts)

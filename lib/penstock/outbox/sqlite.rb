@@ -2,11 +2,11 @@
 
 module Penstock
   module Outbox
-    # What is special about SQLite. It lets one transaction write at a time, so ids are in the order of commits by themselves.
-    # A relay must not hold that lock while it sends; it holds one on a file beside the database, which the kernel takes from
-    # it when its process dies.
+    # The SQLite dialect. SQLite allows one write transaction at a time, so ids are in the order of commits anyway. A relay
+    # must not hold that lock while it sends; it holds one on a file next to the database, which the kernel releases when the
+    # process dies.
     class SQLite
-      # Relays of databases in memory, which belong to one process.
+      # Locks for databases in memory, which belong to one process.
       IN_MEMORY = Mutex.new
       private_constant :IN_MEMORY
 
@@ -15,12 +15,13 @@ module Penstock
         @database = database
       end
 
-      # SQL for how many bytes a column has.
+      # SQL for the length of a column in bytes.
       def length(column) = "length(#{column})"
 
-      # Runs the block while nobody else's block runs. What it writes is in transactions of its own.
+      # Runs the block while holding a lock, so that only one such block runs at a time. The block's writes are in transactions
+      # of their own.
       #
-      # @return [Object, :busy] what the block returns; :busy when somebody else is at it
+      # @return [Object, :busy] what the block returns; :busy when another relay has the lock
       def exclusively(connection, &block)
         file = connection.select_rows("PRAGMA database_list").find { |_, name, _| name == "main" }&.last.to_s
         file.empty? ? in_memory(&block) : beside("#{file}-#{@database.table}.lock", &block)
@@ -32,13 +33,13 @@ module Penstock
       def order(_connection, _strands)
       end
 
-      # @return [Array<String>] why order can't be kept in this table
+      # @return [Array<String>] why this table can't keep an order
       def problems(connection)
         sql = connection.select_value("SELECT sql FROM sqlite_master WHERE name = #{connection.quote(@database.table)}")
         return [] if sql.nil? || sql.match?(/AUTOINCREMENT/i)
 
-        ["#{@database.table}.id isn't AUTOINCREMENT: SQLite gives the ids of deleted rows to new ones. Make the table by the " \
-          "migration of `penstock outbox install`"]
+        ["#{@database.table}.id isn't AUTOINCREMENT: SQLite reuses the ids of deleted rows. Create the table with the " \
+          "migration that `penstock outbox install` writes"]
       end
 
       private
@@ -53,7 +54,7 @@ module Penstock
         end
       end
 
-      # Unlocked by name, not only by closing: a child that was forked meanwhile has the file open too.
+      # Unlocked explicitly, not only by closing: a child that was forked meanwhile has the file open too.
       def beside(path)
         File.open(path, File::RDWR | File::CREAT) do |file|
           next :busy unless file.flock(File::LOCK_EX | File::LOCK_NB)

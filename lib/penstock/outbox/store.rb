@@ -4,21 +4,21 @@ require_relative "settlement"
 
 module Penstock
   module Outbox
-    # The relay's side of the table: what is to be sent, and what has become of it. All statements are here. Keeps nothing;
-    # whoever calls holds the lock ({#exclusively}) where it says so.
+    # Reads and updates the table for the relay: rows to be sent, and the results. Contains all SQL statements. Stateless;
+    # where a comment notes it, the caller holds the lock ({#exclusively}).
     class Store
-      # What a turn needs of a row before it takes all of it; `blocker` is the parked row of its strand.
+      # The part of a row that a turn reads before it reads the payload; `blocker` is the parked row of its strand.
       Slot = Struct.new(:id, :strand, :state, :bytes, :blocker)
 
-      # How the table stands. Counts stop at {COUNTED}; ages in ms.
+      # The number of rows in each state. Counts stop at {COUNTED}; ages in ms.
       Lag = Struct.new(:ready, :parked, :held, :aside, :oldest_age_ms, keyword_init: true) do
-        # @return [Integer] rows that are to be sent
+        # @return [Integer] rows that still have to be sent
         def pending = ready + parked + held
       end
 
-      # Counting a huge table costs more than the difference is worth.
+      # Counting a huge table exactly costs too much.
       COUNTED = 100_000
-      # How many times as many rows as a turn has are looked at for those it is to have, while what is stuck is left out.
+      # While stuck rows are left out: how many times the rows of a turn are read to find that many strands.
       PROBED = 10
       COLUMNS = %w[id topic message_key payload headers partition partition_key timestamp_ms strand state attempts
         created_ms].freeze
@@ -33,7 +33,7 @@ module Penstock
         @clock = clock
       end
 
-      # Yields what looks after the lock: called now and then it raises when the lock is gone.
+      # Yields a callable that checks the lock: it raises when the lock was lost.
       #
       # @return [Object, :busy]
       def exclusively
@@ -50,10 +50,10 @@ module Penstock
         raise ConfigurationError.new(problems.map { |text| Problem.new("outbox", text) }) unless problems.empty?
       end
 
-      # What may be sent, by id: rows that are ready, and parked ones that are due; and what is to be held behind those that
-      # aren't. Under the lock.
+      # Returns what may be sent, by id: rows that are ready, and parked rows that are due; also ready rows that must be held
+      # because their parked row isn't due. The caller holds the lock.
       #
-      # @param skip [Outage::Skip] is left out
+      # @param skip [Outage::Skip] strands and rows to leave out
       # @return [Array<Slot>]
       def head(skip)
         (due(skip) + ready(skip)).sort_by(&:id).uniq(&:id)
@@ -65,7 +65,7 @@ module Penstock
         rows.where(id: ids).order(:id).pluck(*COLUMNS).map { |values| COLUMNS.zip(values).to_h }
       end
 
-      # Somebody may have discarded or retried rows while they were sent.
+      # Writes the results. Rows may have been discarded or retried while they were sent.
       #
       # @param settlement [Settlement]
       # @return [Integer] rows that are ready again
@@ -79,7 +79,8 @@ module Penstock
         end
       end
 
-      # Rows that Kafka has, of a turn whose settling failed: another relay may have parked them since, and held what follows.
+      # Removes rows that Kafka acknowledged in a turn whose results couldn't be written: another relay may have parked them
+      # and held later rows since.
       #
       # @param ids [Array<Integer>]
       # @return [void]
@@ -92,7 +93,7 @@ module Penstock
         end
       end
 
-      # Held rows whose parked row somebody took away.
+      # Releases held rows whose parked row no longer exists.
       # @return [Integer] how many are ready again
       def release_orphans
         rows.where("state = 'held'").where("NOT EXISTS (SELECT 1 FROM #{table} parked " \
@@ -112,7 +113,7 @@ module Penstock
       end
 
       # @param ids [Array<Integer>] rows that are parked or aside
-      # @return [Integer] how many are to be sent now
+      # @return [Integer] how many are due now
       def retry(ids)
         @database.model.transaction do
           rows.where(id: ids, state: "parked").update_all(due_ms: 0) +
@@ -120,10 +121,10 @@ module Penstock
         end
       end
 
-      # Each by itself: several at once would be locked in another order than a turn locks them.
+      # Deletes them one by one: one statement for several rows would lock them in another order than a turn does.
       #
       # @param ids [Array<Integer>] rows that are parked or aside
-      # @return [Integer] how many are gone
+      # @return [Integer] number of deleted rows
       def discard(ids)
         ids.uniq.sum do |id|
           @database.model.transaction do
@@ -133,7 +134,7 @@ module Penstock
       end
 
       # @param before_ms [Integer] wall clock
-      # @return [Integer] how many sent rows are gone
+      # @return [Integer] number of deleted rows
       def purge(before_ms)
         gone = 0
         loop do
@@ -148,8 +149,9 @@ module Penstock
 
       def rows = @database.rows
 
-      # Who has been due for longest comes first: were it the lowest id, rows that are due again by the next turn would keep
-      # all others from theirs. A time further off than any back-off was written by a clock that was wrong.
+      # The row that has been due longest comes first: with the lowest id first, rows that are due again by the next turn would
+      # keep others from ever being sent. A due time later than the longest back-off was written by a machine with a wrong
+      # clock.
       def due(skip)
         now = @clock.wall_ms
         latest = now + [@settings.max_backoff, Settlement::STUCK_MS].max
@@ -158,8 +160,8 @@ module Penstock
         slots(but(due, skip), (@settings.batch_size / 2.0).ceil)
       end
 
-      # Rows that wait behind a parked one take no other's place. The others are read in one statement: a parked row that is
-      # discarded between two would have what it held overtaken.
+      # Rows that wait for a parked row don't take the place of others. The others are read in one statement: if a parked row
+      # were discarded between two statements, rows that it held would be overtaken.
       def ready(skip)
         ready = rows.where("state = 'ready'")
         free = but(ready, skip).where("NOT EXISTS (SELECT 1 FROM #{table} parked WHERE #{blocks})")
@@ -170,19 +172,19 @@ module Penstock
         behind.empty? ? first : behind + slots(free, @settings.batch_size)
       end
 
-      # One of each strand is enough to find out where anything goes out.
+      # One row per strand is enough to find out where anything can be sent.
       def heads(free)
         slots(free, @settings.batch_size * PROBED).uniq { |slot| slot.strand || slot }.first(@settings.batch_size)
       end
 
-      # The parked row is asked for in the same statement: were it discarded between two, what it held would be overtaken.
+      # The parked row is read in the same statement: if it were discarded between two, rows that it held would be overtaken.
       def slots(relation, limit)
         bytes = Arel.sql("coalesce(#{@database.dialect.length("payload")}, 0)")
         blocker = Arel.sql("(SELECT max(parked.id) FROM #{table} parked WHERE #{blocks})")
         relation.order(:id).limit(limit).pluck(:id, :strand, :state, bytes, blocker).map { |values| Slot.new(*values) }
       end
 
-      # Of a row and a parked one.
+      # SQL: true if the parked row blocks the other row.
       def blocks = "parked.state = 'parked' AND parked.strand = #{table}.strand"
 
       def but(relation, skip)
@@ -196,7 +198,7 @@ module Penstock
 
       def unsent(ids) = rows.where(id: ids, state: %w[ready parked])
 
-      # Those that are to be alike together: there may be thousands.
+      # Updates rows with equal columns together: there may be thousands.
       def park(parked)
         parked.group_by(&:last).each do |columns, list|
           list.map(&:first).each_slice(1_000) { |ids| unsent(ids).update_all(state: "parked", **columns) }
@@ -210,8 +212,8 @@ module Penstock
         rows.where(id: ids).update_all(state: "sent", sent_ms: @clock.wall_ms, due_ms: nil)
       end
 
-      # Only behind a row that is parked now, and that nobody discards before the rows are held: an update locks it. What is
-      # held behind nothing would be overtaken by what comes later.
+      # Holds rows only if the other row is parked now, and can't be discarded before they are held: the update locks it. Rows
+      # held for a row that no longer exists would be overtaken by later ones.
       def hold(blocker, ids)
         return if rows.where(id: blocker, state: "parked").update_all("state = state").zero?
 
@@ -229,7 +231,7 @@ module Penstock
         @database.connected { |connection| connection.select_value("SELECT count(*) FROM (#{some}) AS counted") }
       end
 
-      # Held rows are younger than the parked one before them.
+      # Held rows are younger than the parked row for which they wait.
       def oldest_age_ms
         created = %w[ready parked].filter_map { |state| rows.where("state = '#{state}'").order(:id).limit(1).pick(:created_ms) }
         created.empty? ? nil : [@clock.wall_ms - created.min, 0].max

@@ -6,19 +6,19 @@ require_relative "settlement"
 
 module Penstock
   module Outbox
-    # One round of a relay, under the lock: reads what may be sent, sends it, writes down what became of it. Belongs to the
-    # relay's thread. What Kafka has acknowledged outlives a failure of it, in {#unsettled}.
+    # One round of a relay, under the lock: reads what may be sent, sends it, writes the results. Belongs to the relay's
+    # thread. If it fails, {#unsettled} still knows which rows Kafka has acknowledged.
     class Turn
-      # @return [Array<Integer>] rows that Kafka has and the table doesn't know of yet
+      # @return [Array<Integer>] rows that Kafka has acknowledged and that the table still lists as unsent
       attr_reader :unsettled
-      # @return [Settlement, nil] nil where there was nothing to do
+      # @return [Settlement, nil] nil if there was nothing to do
       attr_reader :settlement
 
       # @param store [Store]
       # @param settings [Settings]
       # @param closed [ClosedTopics]
       # @param clock [Clock]
-      # @param outage [Outage] is only asked
+      # @param outage [Outage] only read here
       def initialize(store, settings, closed, clock, outage)
         @outage = outage
         @store = store
@@ -28,9 +28,9 @@ module Penstock
         @unsettled = []
       end
 
-      # @param producer [#call] opens it on first use
-      # @param look_after [#call] of the lock
-      # @param halt [#call] as {Dispatch} takes it
+      # @param producer [#call] returns the producer, created on first use
+      # @param look_after [#call] raises when the lock was lost
+      # @param halt [#call] as for {Dispatch}
       # @return [self]
       def run(producer:, look_after:, halt:)
         plan = read
@@ -43,7 +43,7 @@ module Penstock
         self
       end
 
-      # @return [Boolean] something may still be under way
+      # @return [Boolean] whether messages may still be in flight
       def flying? = @dispatch ? @dispatch.flying? : false
 
       private
@@ -56,7 +56,8 @@ module Penstock
         return @fates = [] if plan.chains.empty?
 
         rows = @store.take(plan.ids).to_h { |row| [row["id"], row] }
-        # Also ends what PostgreSQL keeps of the last query, which would hold up the cleaning of deleted rows meanwhile.
+        # This query also ends the snapshot of the last one, which would keep PostgreSQL from cleaning up deleted rows
+        # meanwhile.
         look_after.call
         @dispatch = Dispatch.new(producer: producer.call, rows: rows, closed: @closed, look_after: look_after, halt: halt,
           clock: @clock)

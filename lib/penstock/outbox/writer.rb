@@ -7,8 +7,7 @@ require_relative "entry"
 
 module Penstock
   module Outbox
-    # Checks messages and inserts them as rows, in the database transaction of the caller. Any thread may use it; it keeps
-    # nothing.
+    # Checks messages and inserts them as rows, in the caller's database transaction. Any thread may use it; stateless.
     class Writer
       # @return [Relay, nil] the relay of this process, which is woken when rows were committed
       attr_writer :relay
@@ -57,14 +56,14 @@ module Penstock
           Entry.problems(message, @rules).map { |problem| "#{place}#{problem}" }
         end
         problems << OUTSIDE if @settings.require_transaction && !connection.transaction_open?
-        raise MessageInvalidError, "can't be put into the outbox: #{problems.join("; ")}" unless problems.empty?
+        raise MessageInvalidError, "can't be added to the outbox: #{problems.join("; ")}" unless problems.empty?
       end
 
-      OUTSIDE = "there is no transaction that the message could be part of: enqueue it in the block of `transaction` that " \
-        "makes the change which it reports (config.require_transaction = false allows it outside)"
+      OUTSIDE = "the message isn't inside a database transaction: enqueue it in the `transaction` block that " \
+        "makes the change it reports (config.require_transaction = false allows it outside)"
       private_constant :OUTSIDE
 
-      # The relay sees rows only once they are committed.
+      # The relay can see rows only after they are committed.
       def wake(connection)
         relay = @relay or return
         transaction = connection.current_transaction

@@ -2,12 +2,14 @@
 
 module Penstock
   class Producer
-    # Messages kept in memory until they are flushed: as they were given, neither checked nor run through middleware.
-    # What a flush couldn't send comes back to the front, marked as run, so that middleware sees each message once.
+    # Keeps messages in memory until they are flushed: as they were given, neither checked nor run through middleware. A flush
+    # puts messages that it couldn't send back at the front, marked as run through middleware, so that middleware sees each
+    # message once.
     #
-    # Any thread may use it. In a forked child it begins empty: the parent has the same messages and will send them.
+    # Any thread may use it. In a forked child it starts empty: the parent has the same messages and will send them.
     class Buffer
-      # @return [Array<(Array<Hash>, Array<Hash>)>] what was run through middleware before, and what wasn't
+      # @return [Array<(Array<Hash>, Array<Hash>)>] messages that have already run through middleware, and messages that
+      #   haven't
       Taken = Struct.new(:ready, :fresh) do
         def empty?
           ready.empty? && fresh.empty?
@@ -35,7 +37,7 @@ module Penstock
       end
 
       # @param ready [Array<Hash>] in their order, run through middleware
-      # @param fresh [Array<Hash>] those behind them, which weren't
+      # @param fresh [Array<Hash>] the messages after them, not run through middleware
       # @return [void]
       def put_back(ready, fresh = [])
         synchronize do
@@ -59,9 +61,9 @@ module Penstock
         size.zero?
       end
 
-      # For `inspect`, which must never wait.
+      # For `inspect`, which must never block.
       #
-      # @return [Integer, String] "busy" when somebody has the lock
+      # @return [Integer, String] "busy" when another thread has the lock
       def size_or_busy
         return "busy" unless @lock.try_lock
 

@@ -2,7 +2,7 @@
 
 module Penstock
   class Producer
-    # Calls for messages that are collected now and sent later, together. Nothing is checked before the flush.
+    # Methods that collect messages and send them later, together. Messages are checked when they are flushed.
     module Buffering
       # @param message [Hash]
       # @return [Array<Hash>] the buffer
@@ -29,7 +29,7 @@ module Penstock
         pipeline.flush_buffer("buffer.flushed_sync", sync: true)
       end
 
-      # Hands the buffer to the client.
+      # Passes the buffer to the client.
       #
       # @return [Array<Delivery::Handle>] empty when there was nothing
       # @raise [MessageInvalidError] nothing was sent, everything is back in the buffer

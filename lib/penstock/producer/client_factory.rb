@@ -7,7 +7,7 @@ require_relative "reporter"
 
 module Penstock
   class Producer
-    # Makes a client by the settings: librdkafka's, one that sends nothing, or one that a test has set.
+    # Creates the client that the settings specify: librdkafka's, one that sends nothing, or one that a test has set.
     class ClientFactory
       # @param settings [Settings]
       def initialize(settings)
@@ -23,7 +23,7 @@ module Penstock
 
       private
 
-      # Statistics cost CPU at each interval: they are on only if a listener is subscribed by now.
+      # Statistics cost CPU at each interval: they are enabled only if a listener is already subscribed.
       def native_client
         statistics = @settings.monitor.subscribed?(Reporter::STATISTICS)
         @settings.own_monitor&.too_late_for(Reporter::STATISTICS, statistics ? nil : no_statistics)
@@ -32,7 +32,7 @@ module Penstock
       end
 
       def no_statistics
-        "the client of the producer #{@settings.id} was made without statistics, because no listener was subscribed to them: " \
+        "the client of the producer #{@settings.id} was created without statistics because no listener was subscribed to them: " \
           "subscribe to #{Reporter::STATISTICS} before its first message"
       end
     end

@@ -27,7 +27,7 @@ module Penstock
     #
     # A reporter's thread is joined with none of these locks held: its listener may be in a call that waits for one of them.
     class Connection
-      # What a client that was ended by an error may take to deliver what is in flight, in ms.
+      # How long a client that had a fatal error may take to deliver messages in flight, in ms.
       LAST_FLUSH_MS = 1_000
       # How much longer than its time limit a signal handler waits for a close, in ms.
       TRAP_MARGIN_MS = 5_000
@@ -53,7 +53,7 @@ module Penstock
       # Called once, by the producer's setup.
       #
       # @param settings [Settings]
-      # @param pending [PendingWork] what the producer has besides its client
+      # @param pending [PendingWork] the producer's work besides its client
       # @return [void]
       def configure(settings, pending)
         @config = settings
@@ -83,7 +83,7 @@ module Penstock
       # -- use --
 
       # @return [void]
-      # @raise [ConfigurationError] it isn't configured
+      # @raise [ConfigurationError] it isn't set up
       def ensure_configured = status.initial? && open
 
       # Opens nothing.
@@ -96,8 +96,8 @@ module Penstock
       # @raise [ProducerClosedError, ConfigurationError] the producer can't be used
       def ensure_open = (@current && usable?) || open
 
-      # Yields with the client open. If the client is closed meanwhile: calls the block again when the client was replaced, for
-      # then it has sent nothing of this call; otherwise raises.
+      # Yields with the client open. If the client is closed meanwhile: calls the block again if the client was replaced, since
+      # the old one has sent nothing of this call; otherwise raises.
       #
       # @param topic_config [Hash{String => String}, nil] of the calling fiber's variant
       # @yieldparam dispatcher [Dispatcher]
@@ -114,20 +114,21 @@ module Penstock
           raise if error.is_a?(ProducerClosedError)
           retry if replaced?(current)
 
-          raise ProducerClosedError, "the producer #{id} is closed: make a new one", cause: error
+          raise ProducerClosedError, "the producer #{id} is closed: create a new one", cause: error
         end
       end
 
       # The fast path, in C.
       #
       # @param message [Hash]
-      # @return [Delivery::Handle, true, nil] nil when nothing was sent: the message needs a closer look, or no client is open
+      # @return [Delivery::Handle, true, nil] nil if nothing was sent: the message has to be checked in Ruby, or no client is
+      #   open
       def dispatch(message)
         latest = @latest
         latest.client.dispatch(message) if latest && !latest.reporter.stale?
       end
 
-      # Hands a prepared message over without waiting for room. Waits only for a new client when the last one was replaced.
+      # Passes a prepared message to the client without waiting for room; waits only for a new client after a replacement.
       #
       # @param message [Hash]
       # @return [Delivery::Handle, nil] nil when the queue is full
@@ -151,14 +152,14 @@ module Penstock
         status.closed? ? 0 : @current&.queue_size || 0
       end
 
-      # @return [(Integer, String), nil] number and text of the error that ended the client for good
+      # @return [(Integer, String), nil] number and text of the fatal error that has ended the client
       def fatal_error
         @current&.fatal_error unless status.closed?
       end
 
       # -- disconnecting: the next call opens another client --
 
-      # @return [Boolean] whether it did; false when something was pending or under way
+      # @return [Boolean] whether the client was closed; false if messages or calls were in progress
       def disconnect
         return false unless disconnectable?
 
@@ -174,15 +175,14 @@ module Penstock
         false
       end
 
-      # @return [Boolean] whether {#disconnect} would do it now
+      # @return [Boolean] whether {#disconnect} would close the client now
       def disconnectable?
         status.connected? && @pending.no_transaction? && @operations.none? && @pending.nothing_buffered? && queue_size.zero?
       end
 
       # -- replacing: the next call opens another client --
 
-      # Lets go of a client that a fatal error has ended. A closing producer keeps its client: there is nothing left to be sent
-      # by another.
+      # Drops a client after a fatal error. A closing producer keeps its client: there is nothing left for another one to send.
       #
       # Called by the thread that has the transaction, or that holds `@replacing`. Listeners of `producer.reload` may change
       # `kafka`, for example its `transactional.id`; the new client gets it.
@@ -190,7 +190,7 @@ module Penstock
       # @param error [KafkaError]
       # @param attempt [Integer]
       # @param flush_ms [Integer]
-      # @return [Reporter, nil] the old client's, to be joined by the caller once it holds no lock
+      # @return [Reporter, nil] the old client's, which the caller has to join once it holds no lock
       def reload(error, attempt, flush_ms: 0)
         kafka = Penstock::Config::KafkaHash.from(config.kafka)
         instrument("producer.reload", error: error, attempt: attempt, caller: @producer, kafka: kafka)
@@ -216,12 +216,12 @@ module Penstock
 
       private
 
-      # While it closes only the closing thread may produce, for the last flush.
+      # During a close only the closing thread may produce, for the last flush.
       def usable?
         status.connected? || (status.closing? && @closer.equal?(Thread.current))
       end
 
-      # @param opened [OpenClient, nil] with which a call was begun
+      # @param opened [OpenClient, nil] with which a call began
       def replaced?(opened)
         status.configured? || status.disconnected? || (status.connected? && !opened.equal?(@latest))
       end
@@ -230,7 +230,7 @@ module Penstock
         raise ConfigurationError, "the producer isn't set up: give `Producer.new` a block, or call `setup`" if status.initial?
 
         opened = @lock.synchronize do
-          raise ProducerClosedError, "the producer #{id} is #{status}: make a new one" unless status.active? || usable?
+          raise ProducerClosedError, "the producer #{id} is #{status}: create a new one" unless status.active? || usable?
 
           @current ? false : open_client
         end
@@ -248,7 +248,7 @@ module Penstock
 
       # Must be called with the lock held, so that a thread that wants to open a client waits. Earlier calls are counted.
       #
-      # @return [Reporter, nil] nil when something is under way
+      # @return [Reporter, nil] nil when messages or calls are in progress
       def close_idle
         return unless status.connected?
 
@@ -282,12 +282,12 @@ module Penstock
         @current.tap { @current = nil }
       end
 
-      # Replaces the client of an idempotent producer. A refused message was not sent, so another client may take it. The
-      # first thread that was refused replaces the client, the others wait for it. A listener of the replacement that produces
-      # gets the error of the old client.
+      # Replaces the client of an idempotent producer. A refused message was not sent, so another client may take it. The first
+      # thread whose message was refused replaces the client, the others wait for it. A listener of the replacement that
+      # produces gets the error of the old client.
       #
-      # @param client [Native::Producer] which has refused a message
-      # @param error [KafkaError] which has ended that client
+      # @param client [Native::Producer] that refused a message
+      # @param error [KafkaError] the fatal error of that client
       # @return [Boolean] whether there is another client now
       def revive(client, error)
         return false unless config.revivable? && !@replacing.owned?
@@ -306,9 +306,9 @@ module Penstock
 
       def current?(client) = status.connected? && client.equal?(@latest.client)
 
-      # Replacements are counted until a client has delivered something.
+      # Counts replacements until a client has delivered a message.
       #
-      # @return [Reporter, nil] nil when the client stays
+      # @return [Reporter, nil] nil if the client is kept
       def replace(client, error)
         @replaced = 0 if client.counts.first.positive?
         return if !config.reloadable?(error) || @replaced >= config.max_attempts_on_idempotent_fatal_error
@@ -326,7 +326,7 @@ module Penstock
 
       # -- closing --
 
-      # @return [Boolean] whether this call is the one that closes
+      # @return [Boolean] true if this call does the closing
       def begin_close
         @lock.synchronize do
           return false if @closer || status.closed?
@@ -336,7 +336,7 @@ module Penstock
         end
       end
 
-      # Other threads may produce until the transaction that runs has ended.
+      # Other threads may produce until the running transaction has ended.
       def end_with(deadline)
         @pending&.end_transactions(deadline)
       ensure
@@ -382,14 +382,15 @@ module Penstock
         @lock.synchronize { @ended.wait(@lock, deadline.remaining_ms / 1_000.0) until yield || deadline.expired? }
       end
 
-      # Whether a signal handler runs: there no lock can be taken.
+      # Whether this is a signal handler, where no lock can be taken.
       def in_trap?
         @lock.synchronize { false }
       rescue ThreadError
         !@lock.owned?
       end
 
-      # Another thread can take locks. The interrupted thread may hold one that the close needs, so the wait is limited.
+      # Closes on another thread, which can take locks. The interrupted thread may hold one that the close needs, so the wait
+      # is limited.
       def close_outside_of_trap(timeout_ms)
         Thread.new { close(timeout_ms) }.join((timeout_ms + TRAP_MARGIN_MS) / 1_000.0)
         nil

@@ -5,7 +5,7 @@ require_relative "../native/group_metadata"
 
 module Penstock
   class Producer
-    # What a transaction needs to mark a record as consumed: the offset after the record, and the group that consumed it.
+    # Finds what a transaction needs to mark a record as consumed: the offset after the record, and the group that consumed it.
     module ConsumedOffset
       class << self
         # @param message [#topic, #partition, #offset]
@@ -16,7 +16,7 @@ module Penstock
           values = parts.map { |part| message.public_send(part) } if parts.all? { |part| message.respond_to?(part) }
           topic, partition, offset = values
           if topic.nil? || !partition.is_a?(Integer) || !offset.is_a?(Integer) || offset.negative?
-            raise TransactionalOffsetInvalidError, "what is marked as consumed must be a record with topic, partition and " \
+            raise TransactionalOffsetInvalidError, "a message marked as consumed must be a record with topic, partition and " \
               "offset, is #{message.class}#{" with #{values.inspect[0, 80]}" if values}"
           end
           [topic.respond_to?(:name) ? topic.name : topic.to_s, partition, offset + 1]

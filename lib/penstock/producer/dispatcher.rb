@@ -7,16 +7,16 @@ require_relative "off_thread"
 
 module Penstock
   class Producer
-    # Hands checked messages to the client, waits for room while its queue is full, and waits for reports. Turns the client's
-    # errors into those of the public API, and emits each as `error.occurred`.
+    # Passes checked messages to the client, waits for room while its queue is full, and waits for reports. Converts the
+    # client's errors into those of the public API, and emits each as `error.occurred`.
     #
-    # Belongs to an {OpenClient}. Used by every thread that produces; it keeps no messages.
+    # Belongs to an {OpenClient}. Used by every thread that produces; keeps no messages.
     class Dispatcher
       QUEUE_FULL = QueueFullError.new.number
 
       # @param client [Native::Producer, DryClient]
       # @param settings [Settings]
-      # @yieldparam error [KafkaError] which has ended the client
+      # @yieldparam error [KafkaError] the fatal error of the client
       # @yieldreturn [Boolean] whether another client has replaced it
       def initialize(client, settings, &revive)
         @client = client
@@ -37,7 +37,7 @@ module Penstock
       end
 
       # @param message [Hash] prepared
-      # @param type [String] of the error event: which call of the API it is
+      # @param type [String] of the error event: the API call it belongs to
       # @return [Delivery::Handle, true]
       # @raise [ProduceError] with the KafkaError as its cause
       # @raise [HandleClosedError] the client was replaced and has not sent the message
@@ -48,10 +48,10 @@ module Penstock
         fail_with(error, type, ProduceError, message, message: message)
       end
 
-      # Replaces the client after an error that has ended it.
+      # Replaces the client after a fatal error.
       #
-      # @param error [KafkaError] with which it has refused a message
-      # @return [Boolean] whether there is another one now
+      # @param error [KafkaError] with which it refused a message
+      # @return [Boolean] whether there is another client now
       def replace_client(error)
         fatal = fatal_of(error)
         (fatal && @revive&.call(fatal)) || false
@@ -59,7 +59,7 @@ module Penstock
         true
       end
 
-      # Makes a topic known to the client before its first message.
+      # Registers a topic with the client before its first message.
       #
       # @param name [String]
       # @return [void]
@@ -79,7 +79,7 @@ module Penstock
         @client.plain?(messages)
       end
 
-      # Never waits.
+      # Never blocks.
       #
       # @param message [Hash] prepared
       # @return [Delivery::Handle, nil] nil while the queue is full
@@ -91,7 +91,7 @@ module Penstock
       end
 
       # @param handles [Boolean]
-      # @return [Array<Delivery::Handle>, Array<true>] one a message, in their order
+      # @return [Array<Delivery::Handle>, Array<true>] one per message, in their order
       # @raise [ProduceManyError] whose `dispatched` are the handles of those accepted before the error
       def many(messages, type, handles: true)
         accepted = []
@@ -107,7 +107,7 @@ module Penstock
         fail_with(ended(error), type, ProduceManyError, messages[accepted.size], messages: messages, dispatched: accepted)
       end
 
-      # Waits until the message is delivered; what is queued leaves at once, without lingering.
+      # Waits until the message is delivered; queued messages are sent at once, without lingering.
       #
       # @param deadline [Deadline]
       # @return [Delivery::Report]
@@ -121,7 +121,7 @@ module Penstock
         fail_with(error, type, ProduceError, message, message: message)
       end
 
-      # Waits for all of them, at most until the deadline. Starts with the last, whose report often comes last.
+      # Waits for all of them until the deadline. Starts with the last, whose report often comes last.
       #
       # @param handles [Array<Delivery::Handle>]
       # @param deadline [Deadline]
@@ -130,7 +130,7 @@ module Penstock
         handles.reverse_each { |handle| wait(handle, deadline.remaining_ms) unless handle.done? }
       end
 
-      # Waits for all of them before the first failure is raised.
+      # Waits for all of them before it raises the first failure.
       #
       # @return [void]
       # @raise [ProduceManyError]
@@ -149,15 +149,15 @@ module Penstock
         handle.create_result
       end
 
-      # Where a fiber scheduler runs, only the fiber waits, not its thread.
+      # With a fiber scheduler only the fiber waits, not its thread.
       def wait(handle, timeout_ms)
         return @client.sync_wait(handle, timeout_ms) unless Fiber.current_scheduler
 
         handle.wait_in_fiber(timeout_ms, urgent: true)
       end
 
-      # The error to raise for a refusal. If the client was replaced and has accepted nothing of the batch, another client may
-      # take it: raises HandleClosedError.
+      # Returns the error to raise for a refusal. If the client was replaced and has accepted nothing of the batch, another
+      # client may take it: raises HandleClosedError.
       def refusal(error, accepted = [])
         fatal = fatal_of(error) or return error
         raise HandleClosedError, "the client was replaced" if accepted.empty? && @revive&.call(fatal)
@@ -169,7 +169,7 @@ module Penstock
         error
       end
 
-      # The error that ended the client; the refusal itself only says that there was one.
+      # The fatal error of the client; the error of the refusal only indicates that there was one.
       def fatal_of(error)
         number, text = @client.fatal_error if error.code == :fatal
         return unless number
@@ -195,7 +195,7 @@ module Penstock
         error
       end
 
-      # The fast path first; it also returns nil when the queue is full.
+      # Tries the fast path first; also returns nil when the queue is full.
       def offer(message)
         @client.dispatch(message) || offer_parts(message)
       end
@@ -206,7 +206,7 @@ module Penstock
           message[:headers], message.fetch(:handle, true), message[:label])
       end
 
-      # True when some were accepted; the rest is offered again, with a new time limit.
+      # True if some were accepted; the rest is offered again, with a new time limit.
       def offer_rest(messages, accepted, handles)
         before = accepted.size
         number = @client.dispatch_slice(messages, before, handles, accepted)
@@ -216,7 +216,7 @@ module Penstock
         raise Native::Delivery.error_for(number)
       end
 
-      # Calls the block until it returns something, with a wait for room between two calls.
+      # Calls the block until it returns a result, and waits for room between two calls.
       def with_room(type, context)
         deadline = nil
         attempt = 0

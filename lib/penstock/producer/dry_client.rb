@@ -4,8 +4,8 @@ require_relative "delivery/dry_handle"
 
 module Penstock
   class Producer
-    # Takes the client's place when nothing is to be delivered (`config.deliver = false`): accepts every message and counts
-    # offsets up from 0, a topic and partition. Any thread may use it.
+    # Replaces the client when nothing is to be delivered (`config.deliver = false`): accepts every message and counts offsets
+    # up from 0, per topic and partition. Any thread may use it.
     class DryClient
       def initialize
         @lock = Mutex.new
@@ -13,7 +13,7 @@ module Penstock
         @closed = false
       end
 
-      # Never quick: every message takes the way that checks it.
+      # No fast path: every message is checked in Ruby.
       def dispatch(_message)
       end
 
@@ -31,7 +31,7 @@ module Penstock
       def open_topic_with(_key, _name, _properties)
       end
 
-      # @param parts [Array] as the driver's: topic, payload, key, partition, timestamp, headers, handle, label
+      # @param parts [Array] as for the driver: topic, payload, key, partition, timestamp, headers, handle, label
       def offer(*parts)
         topic, _, _, partition, _, _, handle, label = parts
         partition = 0 if partition.nil? || partition.negative?
@@ -62,7 +62,7 @@ module Penstock
         0
       end
 
-      # Nothing is sent, so nothing has to be agreed with anybody.
+      # Nothing is sent, so there are no transactions to coordinate.
       %i[init_transactions begin_transaction send_offsets_to_transaction commit_transaction abort_transaction].each do |name|
         define_method(name) { |*| }
       end
@@ -90,7 +90,7 @@ module Penstock
         false
       end
 
-      # Everything is delivered at once.
+      # Everything counts as delivered at once.
       def count_undelivered(_keep)
       end
 

@@ -7,10 +7,10 @@ module Penstock
   class Producer
     # Disconnects a producer whose client has accepted no message for a while.
     #
-    # Owned by an {OpenClient}. Its thread lives as long as the client and compares the number of accepted messages, for which no
-    # statistics are needed. Ends with {#stop}.
+    # Owned by an {OpenClient}. Its thread lives as long as the client and compares the number of accepted messages, which
+    # needs no statistics. Ends with {#stop}.
     class IdleWatch
-      # How many times it compares within the timeout.
+      # How many times it compares per timeout.
       LOOKS = 10
 
       # @param producer [Connection] with `disconnect`, `instrument`
@@ -33,7 +33,7 @@ module Penstock
         self
       end
 
-      # Doesn't wait for its thread, which may be the calling one.
+      # Doesn't wait for its thread, which may be the caller.
       #
       # @return [void]
       def stop
@@ -66,7 +66,7 @@ module Penstock
         @producer.instrument("error.occurred", type: "producer.disconnect.error", error: error)
       end
 
-      # @return [Boolean] false when it was stopped or the client is closed
+      # @return [Boolean] false if it was stopped or the client is closed
       def await_next
         @lock.synchronize do
           @stop.wait(@lock, @timeout_ms / LOOKS / 1_000.0) unless @stopped

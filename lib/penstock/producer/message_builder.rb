@@ -7,18 +7,18 @@ require_relative "message_rules"
 
 module Penstock
   class Producer
-    # Builds the Hash that the client takes from a message, or raises with everything that is wrong with it. It never changes
-    # the caller's Hash. Any thread may use it; it keeps nothing.
+    # Builds the Hash for the client from a message, or raises with everything that is wrong with the message. It never changes
+    # the caller's Hash. Any thread may use it; stateless.
     class MessageBuilder
       DEFAULT_PARTITIONER = "consistent_random"
-      # How much of a topic's name an error shows.
+      # Most bytes of a topic's name in an error.
       TOPIC_BYTES = 80
       private_constant :TOPIC_BYTES
 
       # @param rules [MessageRules]
-      # @param partitioner [String, nil] librdkafka's name of one
+      # @param partitioner [String, nil] librdkafka's name for it
       # @yieldparam topic [String]
-      # @yieldreturn [Integer] partitions of the topic, -1 when unknown
+      # @yieldreturn [Integer] number of partitions of the topic, -1 if unknown
       def initialize(rules, partitioner: nil, &count)
         @rules = rules
         @partitioner = (partitioner || DEFAULT_PARTITIONER).to_s
@@ -26,7 +26,7 @@ module Penstock
       end
 
       # @param message [Hash]
-      # @return [Hash] a new one, which the client takes without checks
+      # @return [Hash] a new one, which the client accepts without checks
       # @raise [MessageInvalidError] with everything that is wrong
       def call(message)
         refuse(message, @rules.problems(message))
@@ -37,7 +37,7 @@ module Penstock
       #
       # @param messages [Array<Hash>]
       # @return [Array<Hash>]
-      # @raise [MessageInvalidError] of the first that is wrong, with its place in the list
+      # @raise [MessageInvalidError] of the first invalid message, with its place in the list
       def call_all(messages)
         messages.each_with_index { |message, index| refuse(message, @rules.problems(message), index) }
         messages.map { |message| plain(message) }
@@ -70,14 +70,14 @@ module Penstock
         result
       end
 
-      # librdkafka takes 0 for "now", so a message can't have the timestamp 0.
+      # librdkafka interprets 0 as "now", so a message can't have the timestamp 0.
       def with_timestamp(message)
         timestamp = message[:timestamp] or return
         timestamp = (timestamp.to_r * 1_000).to_i if timestamp.is_a?(Time)
         timestamp.zero? ? message.delete(:timestamp) : message[:timestamp] = timestamp
       end
 
-      # Where the number of partitions isn't known, librdkafka chooses by the key, or at random.
+      # If the number of partitions isn't known, librdkafka chooses by the key, or at random.
       def with_partition(message)
         key = message.delete(:partition_key) or return
         return if message.fetch(:partition, -1) >= 0

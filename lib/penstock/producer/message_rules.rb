@@ -5,17 +5,17 @@ require_relative "../printable"
 
 module Penstock
   class Producer
-    # What a message Hash may look like. Pure; finds everything that is wrong with one at once. Used when the driver's
-    # quick look, which only knows what is right, had doubts.
+    # Checks message Hashes. Pure; finds everything that is wrong with a message at once. Called if the driver's quick check,
+    # which only recognizes valid messages, isn't certain.
     class MessageRules
       KEYS = %i[topic payload key partition partition_key timestamp headers label handle].freeze
       TOPIC = /\A[\w.-]{1,249}\z/
-      # Of a value that an error shows.
+      # Most bytes of a value in an error.
       SHOWN_BYTES = 80
       private_constant :SHOWN_BYTES
 
       # @param name [Object]
-      # @return [Boolean] whether a topic may be called so
+      # @return [Boolean] whether it is a valid topic name
       def self.topic?(name) = (name.is_a?(String) || name.is_a?(Symbol)) && TOPIC.match?(name.to_s.b)
 
       # @param max_payload_bytes [Integer]
@@ -24,7 +24,7 @@ module Penstock
       end
 
       # @param message [Object]
-      # @return [Array<String>] a sentence for each thing that is wrong
+      # @return [Array<String>] one sentence per problem
       def problems(message)
         return ["must be a Hash, is #{message.class}"] unless message.is_a?(Hash)
 
@@ -32,17 +32,17 @@ module Penstock
           partition(message), timestamp(message), *headers(message), handle(message)].compact
       end
 
-      # @return [Boolean] whether its payload has more bytes than it may
+      # @return [Boolean] whether its payload is larger than allowed
       def too_large?(message)
         payload = message[:payload] if message.is_a?(Hash)
         payload.is_a?(String) && payload.bytesize > @max_payload_bytes
       end
 
-      # @return [Array<String>] what a tombstone has to have besides
+      # @return [Array<String>] additional problems of a tombstone
       def tombstone_problems(message)
         return problems(message) unless message.is_a?(Hash)
 
-        [(":key must be a String that isn't empty: it names what is deleted" unless named?(message[:key])),
+        [(":key must be a String that isn't empty: it is the key to delete" unless named?(message[:key])),
           (":partition must be given: a tombstone has to follow its key" unless message[:partition].is_a?(Integer) &&
             message[:partition] >= 0)].compact
       end

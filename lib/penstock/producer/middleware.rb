@@ -2,7 +2,7 @@
 
 module Penstock
   class Producer
-    # Steps each message goes through before it is checked and sent: objects with `call(message) -> message`. A step may
+    # Steps that each message goes through before it is checked and sent: objects with `call(message) -> message`. A step may
     # change the Hash it is given or return another one.
     #
     # Steps are added at boot; the list is replaced as a whole, so messages may be produced meanwhile.
@@ -11,13 +11,13 @@ module Penstock
         @steps = [].freeze
       end
 
-      # @param step [#call] runs after those there are
+      # @param step [#call] runs after the existing steps
       # @return [self]
       def append(step)
         add { |steps| [*steps, step] }
       end
 
-      # @param step [#call] runs before those there are
+      # @param step [#call] runs before the existing steps
       # @return [self]
       def prepend(step)
         add { |steps| [step, *steps] }

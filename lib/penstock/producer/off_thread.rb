@@ -2,8 +2,8 @@
 
 module Penstock
   class Producer
-    # Runs calls that would block all fibers of a thread: where a fiber scheduler runs, another thread makes the call, so that
-    # other fibers continue. Without a scheduler the calling thread makes it.
+    # Runs calls that would block all fibers of a thread: with a fiber scheduler, another thread makes the call, so that other
+    # fibers continue. Without a scheduler the calling thread makes it.
     module OffThread
       class << self
         # @yieldreturn [Object]

@@ -11,9 +11,9 @@ require_relative "undelivered"
 
 module Penstock
   class Producer
-    # A client with everything that is made for it and ends with it: its reporter, its dispatchers, the watch for idleness.
+    # A client and everything that is created and ends with it: its reporter, its dispatchers, the idle watch.
     #
-    # Made by {Connection} with its lock held, which decides when it ends. Used by all threads that produce.
+    # Created by {Connection}, which holds its lock and decides when the client ends. Used by all threads that produce.
     class OpenClient
       # @return [Native::Producer, DryClient, Object]
       attr_reader :client
@@ -25,7 +25,7 @@ module Penstock
       # @param config [Settings]
       # @param connection [Connection]
       # @yieldparam client [Native::Producer]
-      # @yieldparam error [KafkaError] which has ended the client
+      # @yieldparam error [KafkaError] the fatal error of the client
       # @yieldreturn [Boolean] whether there is another client now
       def initialize(config, connection, &revive)
         @config = config
@@ -56,7 +56,7 @@ module Penstock
         0
       end
 
-      # @return [(Integer, String), nil] number and text of the error that ended the client for good
+      # @return [(Integer, String), nil] number and text of the fatal error that has ended the client
       def fatal_error
         @client.fatal_error
       rescue HandleClosedError
@@ -75,7 +75,7 @@ module Penstock
         @client.respond_to?(:pid) && @client.pid != ::Process.pid
       end
 
-      # Waits for what is in flight, then closes the client and waits for the reporter.
+      # Waits for messages in flight, then closes the client and waits for the reporter.
       #
       # @param deadline [Deadline]
       # @return [Integer] messages that are still in flight

@@ -2,8 +2,8 @@
 
 module Penstock
   class Producer
-    # Counts the calls of a producer that are under way and hand over in several steps, or wait. An idle client is disconnected
-    # only while there are none; otherwise a disconnect could come between two steps of a call.
+    # Counts calls of a producer in progress that pass messages to the client in several steps, or wait. An idle client is
+    # disconnected only while there are none; otherwise a disconnect could come between two steps of a call.
     class Operations
       def initialize
         @lock = Mutex.new

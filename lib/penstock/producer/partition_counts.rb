@@ -5,8 +5,8 @@ require_relative "../errors"
 
 module Penstock
   class Producer
-    # How many partitions topics have: queries the cluster and keeps the answer for 30 s. That a number isn't known is kept
-    # too, so that a missing topic isn't queried for each message. Any thread; two may query at the same time.
+    # Returns how many partitions topics have: queries the cluster and keeps the answer for 30 s, also the answer that the
+    # number is unknown, so that a missing topic isn't queried for each message. Any thread; two may query at the same time.
     class PartitionCounts
       TTL_MS = 30_000
       QUERY_TIMEOUT_MS = 5_000
@@ -15,12 +15,12 @@ module Penstock
       Entry = Struct.new(:count, :expires_at_ms)
 
       class << self
-        # The native query can't be interrupted, a thread that waits for another can. A client that is replaced meanwhile
-        # raises that it is closed.
+        # The native query can't be interrupted, but a thread that waits for another one can. If the client is replaced
+        # meanwhile, raises that it is closed.
         #
         # @param client [Native::Producer, DryClient]
         # @param topic [String]
-        # @return [Integer] -1 when it isn't known
+        # @return [Integer] -1 if unknown
         # @raise [KafkaError]
         def query(client, topic)
           open_topic(client, topic)
@@ -33,7 +33,7 @@ module Penstock
 
         private
 
-        # A topic that a variant has opened with other properties is open already.
+        # A topic that a variant has opened with other properties is already open.
         def open_topic(client, topic)
           client.open_topic(topic)
         rescue KafkaError => error
@@ -48,8 +48,8 @@ module Penstock
       end
 
       # @param topic [String]
-      # @yieldreturn [Integer] asks the cluster
-      # @return [Integer] -1 when it isn't known
+      # @yieldreturn [Integer] queries the cluster
+      # @return [Integer] -1 if unknown
       def fetch(topic, &query)
         entry = @entries[topic]
         return entry.count if entry && entry.expires_at_ms > @clock.monotonic_ms
@@ -61,7 +61,7 @@ module Penstock
 
       private
 
-      # A topic without partitions is one that was just made.
+      # A topic without partitions was just created.
       def ask
         count = yield
         count.positive? ? count : UNKNOWN

@@ -2,8 +2,8 @@
 
 module Penstock
   class Producer
-    # What a producer has besides its client: a transaction, buffered messages. Its {Connection} asks before it disconnects a
-    # client, and ends this work when it closes. Made at setup; any thread.
+    # The work of a producer that its client doesn't know of: a transaction, buffered messages. Its {Connection} checks it
+    # before it disconnects a client, and ends it when it closes. Created at setup; any thread.
     class PendingWork
       # @param transactions [Transactions, nil]
       # @param buffer [Buffer]
@@ -14,20 +14,20 @@ module Penstock
         @pipeline = pipeline
       end
 
-      # @return [Boolean] whether no transaction is open, nor one whose end isn't known
+      # @return [Boolean] whether no transaction is open, nor one whose outcome is unknown
       def no_transaction?
         @transactions.nil? || @transactions.idle?
       end
 
       # Runs the block while there is no transaction.
       #
-      # @return [Object, nil] what the block returns; nil, without having called it, when there is a transaction
+      # @return [Object, nil] what the block returns; nil, without calling it, if there is a transaction
       # @raise [ProducerClosedError] the producer is closing
       def between_transactions(&block)
         @transactions ? @transactions.between(&block) : yield
       end
 
-      # Lets the transaction that runs end, and no other begin.
+      # Waits for the running transaction to end, and admits no other.
       #
       # @param deadline [Deadline]
       # @return [void]
@@ -40,7 +40,8 @@ module Penstock
         @buffer.empty?
       end
 
-      # Hands the buffer to the client. What it doesn't take stays in the buffer; the error was emitted as an event.
+      # Passes the buffer to the client. Messages that the client doesn't accept stay in the buffer; the error was emitted as
+      # an event.
       #
       # @return [void]
       def flush

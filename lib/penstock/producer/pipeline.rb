@@ -5,10 +5,10 @@ require_relative "../errors"
 
 module Penstock
   class Producer
-    # The way of messages from a call of the API to the client: middleware, check, hand-over, wait for the reports, and the
-    # events of each of these. A message of a transactional producer that is outside of a transaction gets one of its own.
+    # Takes messages from an API call to the client: middleware, checks, dispatch, waiting for the reports, and the events of
+    # each of these. Outside of a transaction, a message of a transactional producer gets a transaction of its own.
     #
-    # Made at the producer's setup. Any thread may use it; it keeps nothing.
+    # Created at the producer's setup. Any thread may use it; stateless.
     class Pipeline
       # @param connection [Connection]
       # @param middleware [Middleware]
@@ -65,7 +65,7 @@ module Penstock
         end
       end
 
-      # Runs middleware and checks the message, so that {Connection#try_dispatch} may take it.
+      # Runs middleware and checks the message, for {Connection#try_dispatch}.
       #
       # @param message [Hash]
       # @return [Hash]
@@ -77,7 +77,7 @@ module Penstock
       end
 
       # @param message [Hash]
-      # @return [Hash] that deletes its key
+      # @return [Hash] message that deletes its key
       # @raise [MessageInvalidError]
       def tombstone(message)
         @builder.tombstone(message)
@@ -92,7 +92,7 @@ module Penstock
         @connection.instrument(event, **payload, buffer: @buffer.to_a) if @connection.monitor.subscribed?(event)
       end
 
-      # Sends everything in the buffer. What the client doesn't take goes back to the buffer.
+      # Sends everything in the buffer. Messages that the client doesn't accept go back to the buffer.
       #
       # @param event [String]
       # @param sync [Boolean] whether to wait for all reports
@@ -118,7 +118,7 @@ module Penstock
         @transactions && !@transactions.current
       end
 
-      # When it isn't committed, none of the messages was dispatched.
+      # If the commit failed, none of the messages counts as dispatched.
       def in_one_transaction(messages, middleware, sync, handle)
         @transactions.run { produce_many(messages, middleware: middleware, sync: sync, handle: handle) }
       rescue ProduceManyError => error
@@ -127,7 +127,7 @@ module Penstock
 
       # -- middleware and checks --
 
-      # Runs once for each message, also when the message is offered to several clients.
+      # Runs once for each message, even if the message is offered to several clients.
       def step_through(message)
         @connection.ensure_open
         @middleware.run(message)
@@ -138,7 +138,7 @@ module Penstock
         raise
       end
 
-      # A message that middleware raised for, and those after it, go back to the buffer unchanged.
+      # A message for which middleware raised, and those after it, go back to the buffer unchanged.
       def step_through_taken(taken)
         done = taken.ready.dup
         taken.fresh.each { |message| done << step_through(message) }
@@ -148,7 +148,7 @@ module Penstock
         raise
       end
 
-      # Most messages are checked in C; Ruby checks those that C is not certain of.
+      # Most messages are checked in C; Ruby checks those that C isn't certain about.
       def checked(message, dispatcher)
         dispatcher.plain_message?(message) ? message : @builder.call(message)
       end
@@ -167,7 +167,7 @@ module Penstock
         end
       end
 
-      # After an error it still waits for the accepted messages, so that the handles of `dispatched` are resolved.
+      # After an error it still waits for the accepted messages, so that the handles in `dispatched` are resolved.
       def send_and_settle(dispatcher, messages)
         type = "messages.produce_many_sync"
         deadline = wait_deadline
@@ -179,12 +179,12 @@ module Penstock
         end
       end
 
-      # What the client has not taken goes back to the buffer; if that isn't known, the whole batch does.
+      # Messages that the client didn't accept go back to the buffer; if that is unknown, the whole batch does.
       def flush_batch(batch, sync)
         rest = batch
         produce_many(batch, middleware: false, sync: sync).tap { rest = [] }
       rescue ProduceManyError => error
-        rest = batch.drop(error.dispatched.size) # of a batch in its own transaction nothing was dispatched
+        rest = batch.drop(error.dispatched.size) # a batch in a transaction of its own has nothing dispatched
         raise
       ensure
         @buffer.put_back(rest) unless rest.empty?

@@ -7,7 +7,7 @@ require_relative "../producer"
 require_relative "pool_slots"
 
 module Penstock
-  # Several producers of which each is one thread's at a time: for transactions side by side, of which a producer has one.
+  # A pool of producers, each used by one thread at a time: for concurrent transactions, of which a producer can run only one.
   #
   #     pool = Penstock::ProducerPool.new(size: 5) do |config, index|
   #       config.kafka = {"bootstrap.servers": "127.0.0.1:9092", "transactional.id": "shop-#{index}"}
@@ -15,13 +15,13 @@ module Penstock
   #     pool.transaction { |producer| producer.produce_async(topic: "orders", payload: "…") }
   #     pool.shutdown
   #
-  # Everything else needs no pool: a producer without transactions is for all threads. Each producer keeps its index, from 1,
-  # and with it its transactional id, also behind a {#reload} and in the next process: so whatever the one before left open
-  # is ended. Producers connect when they are used first. In a forked child the block is called again.
+  # Other uses need no pool: any number of threads may share a producer without transactions. Each producer keeps its index,
+  # from 1, and with it its transactional id, also after a {#reload} and in the next process: so its first transaction ends one
+  # that its predecessor left open. Producers connect on first use. In a forked child the block is called again.
   #
-  # Any thread may use it; it has none of its own. It ends with {#shutdown}.
+  # Any thread may use it; it has no thread of its own. It ends with {#shutdown}.
   class ProducerPool
-    # What is asked of the class elsewhere, where a process has a pool of its own accord.
+    # Class methods in Karafka's gem, where every process has a default pool.
     FORMER = %i[setup with transaction stats shutdown reload active? default_pool close].freeze
     private_constant :FORMER
 
@@ -31,11 +31,11 @@ module Penstock
       def method_missing(name, *)
         return super unless FORMER.include?(name)
 
-        raise NoMethodError, "a process has no pool of its own accord, so there is no ProducerPool.#{name}: make one, as in " \
-          "POOL = Penstock::ProducerPool.new(size: 5) { |config, index| … }, and ask that", caller
+        raise NoMethodError, "there is no ProducerPool.#{name}, because there is no default pool: create one, as in " \
+          "POOL = Penstock::ProducerPool.new(size: 5) { |config, index| … }, and call it there", caller
       end
 
-      # What is only refused isn't there.
+      # Methods that only raise don't count as existing.
       def respond_to_missing?(name, all = false) = super
     end
 
@@ -43,15 +43,15 @@ module Penstock
     attr_reader :size
     # @return [Integer] ms a thread waits for a producer
     attr_reader :timeout
-    # @return [Instrumentation::Monitor] where the events of the pool go, not those of its producers
+    # @return [Instrumentation::Monitor] receives the pool's events, not those of its producers
     attr_reader :monitor
 
-    # @param size [Integer] how many producers there are
-    # @param timeout [Integer] ms a thread waits for one
+    # @param size [Integer] number of producers
+    # @param timeout [Integer] ms a thread waits for a producer
     # @param monitor [Instrumentation::Monitor]
     # @yieldparam config [Producer::Settings]
     # @yieldparam index [Integer] from 1
-    # @raise [ConfigurationError] of the first producer that can't be used, or when two have the same transactional id
+    # @raise [ConfigurationError] of the first producer that can't be set up, or if two have the same transactional id
     def initialize(size: 5, timeout: 5_000, monitor: Instrumentation::Monitor.new, &block)
       raise ArgumentError, "a pool needs a block that configures its producers: { |config, index| … }" unless block
       unless size.is_a?(Integer) && size.positive?
@@ -67,12 +67,12 @@ module Penstock
       monitor.instrument("connection_pool.created", pool: self, size: size, timeout: timeout)
     end
 
-    # Lends a producer for the block. Inside of the block the same fiber gets the same one again.
+    # Lends a producer for the block. Inside the block the same fiber gets the same one again.
     #
     # @yieldparam producer [Producer]
     # @return [Object] what the block returns
     # @raise [PoolTimeoutError] none was free within {#timeout}
-    # @raise [ProducerClosedError] the pool is shut down
+    # @raise [ProducerClosedError] the pool was shut down
     def with
       slot = @slots.mine
       return yield(slot.producer) if slot
@@ -86,45 +86,45 @@ module Penstock
       end
     end
 
-    # A transaction of a producer that is nobody else's meanwhile.
+    # Runs a transaction on a producer that no other thread uses meanwhile.
     #
     # @yieldparam producer [Producer]
     # @yieldparam transaction [Producer::Transaction]
-    # @return [Object, nil] as {Producer#transaction}
+    # @return [Object, nil] see {Producer#transaction}
     # @raise [PoolTimeoutError] none was free within {#timeout}
     # @raise [ProducerNotTransactionalError, KafkaError, ProducerClosedError] see {Producer#transaction}
     def transaction
       with { |producer| producer.transaction { |transaction| yield producer, transaction } }
     end
 
-    # @return [Integer] how many are free
+    # @return [Integer] number of free producers
     def available
       @slots.free
     end
 
-    # @return [Hash{Symbol => Integer}] how many there are, are free, and are waited for
+    # @return [Hash{Symbol => Integer}] numbers of producers, of free ones, and of waiting threads
     def stats
       {size: size, available: available, waiting: @slots.waiting}
     end
 
-    # Replaces all producers by new ones, for which the block is called again: each as soon as nobody has it, so that no
-    # transactional id is used twice at a time.
+    # Replaces all producers by new ones, for which the block is called again: each as soon as it is free, so that no
+    # transactional id is used twice at the same time.
     #
-    # @param force [Boolean] true takes them away from who has them, whose calls raise then
-    # @param timeout_ms [Integer] what all of it may take; later ones are replaced when they are given back
+    # @param force [Boolean] true also replaces producers that are in use: calls of their users raise then
+    # @param timeout_ms [Integer] time limit for all of them; producers in use after that are replaced when they are returned
     # @return [void]
-    # @raise [ProducerClosedError] the pool is shut down
-    # @raise whatever the block raises for the first producer it can't configure: the others are replaced, that one stays
+    # @raise [ProducerClosedError] the pool was shut down
+    # @raise the block's error for the first producer it can't configure: the others are replaced, that one stays
     def reload(force: false, timeout_ms: Producer::Delivery::WAIT_TIMEOUT_MS)
       monitor.instrument("connection_pool.reload", pool: self)
       @slots.renew(Deadline.in(force ? 0 : timeout_ms), force: force)
       monitor.instrument("connection_pool.reloaded", pool: self)
     end
 
-    # Lends no producer any more and closes all: each as soon as nobody has it.
+    # Lends no more producers and closes all: each as soon as it is free.
     #
-    # @param force [Boolean] true takes them away from who has them, whose calls raise then
-    # @param timeout_ms [Integer] what all of it may take; who has one then loses it
+    # @param force [Boolean] true also closes producers that are in use: calls of their users raise then
+    # @param timeout_ms [Integer] time limit for all of them; producers still in use are closed then
     # @return [void]
     def shutdown(force: false, timeout_ms: Producer::Delivery::WAIT_TIMEOUT_MS)
       closed = @slots.close(Deadline.in(force ? 0 : timeout_ms))
@@ -152,12 +152,12 @@ module Penstock
       Producer.new { |config| block.call(config, index) }
     end
 
-    # The two would fence each other in turns.
+    # The two would keep fencing each other.
     def refuse_twins
       ids = @slots.producers.filter_map { |producer| producer.config.kafka[:"transactional.id"] }
       twin = ids.tally.find { |_, count| count > 1 }&.first or return
 
-      raise ConfigurationError, [Problem.new("config.kafka.transactional.id", "is #{twin.inspect} in several producers of the " \
+      raise ConfigurationError, [Problem.new("config.kafka.transactional.id", "is #{twin.inspect} for several producers of the " \
         "pool, which would fence each other", "Make the block's second argument, the index, part of it")]
     end
   end

@@ -5,18 +5,18 @@ require_relative "../errors"
 
 module Penstock
   class ProducerPool
-    # The producers of a pool and who has which. The one given back last is lent first, so that the others may come to rest.
+    # Keeps a pool's producers and who uses each. The one returned last is lent first, so that the others may become idle.
     #
     # Any thread. Producers are closed with no lock held.
     class Slots
-      # One producer's place: its index, who has it (a fiber, or nil), and whether it is to be replaced when that one is done
-      # (true), or by which thread it is being replaced.
+      # One producer's place: its index, its user (a fiber, or nil), and whether it is to be replaced when it is returned
+      # (true), or the thread that is replacing it.
       Slot = Struct.new(:index, :producer, :owner, :stale)
 
       LOOK_AGAIN_MS = 1_000
 
       # @param size [Integer]
-      # @param tell [#call] is given the error of a producer that couldn't be made while nobody waits for it
+      # @param tell [#call] called with the error when a producer couldn't be created and no caller waits for it
       # @yieldparam index [Integer]
       # @yieldreturn [Producer]
       def initialize(size, tell: ->(_error) {}, &make)
@@ -29,13 +29,13 @@ module Penstock
         fill(size)
       end
 
-      # @return [Slot, nil] that of the calling fiber
+      # @return [Slot, nil] the slot that the calling fiber uses
       def mine
         @all.find { |slot| slot.owner.equal?(Fiber.current) } if @pid == ::Process.pid
       end
 
       # @param deadline [Deadline]
-      # @return [Slot, nil] nil when the time was over first
+      # @return [Slot, nil] nil if the time limit was reached first
       # @raise [ProducerClosedError]
       def take(deadline)
         @lock.synchronize do
@@ -46,7 +46,7 @@ module Penstock
         end
       end
 
-      # Who gives it back has done what he wanted: that its next producer can't be made isn't his error.
+      # The caller is done with the producer: an error while creating its replacement isn't raised to the caller.
       #
       # @param slot [Slot]
       # @return [void]
@@ -59,10 +59,10 @@ module Penstock
       end
 
       # @param deadline [Deadline]
-      # @param force [Boolean] whether also those that somebody has are replaced at once
+      # @param force [Boolean] whether producers in use are also replaced at once
       # @return [void]
       # @raise [ProducerClosedError]
-      # @raise the first error of those that couldn't be made; they are as they were
+      # @raise the first error of producers that couldn't be created; their predecessors stay
       def renew(deadline, force: false)
         @lock.synchronize do
           refuse if @closed
@@ -75,7 +75,7 @@ module Penstock
       end
 
       # @param deadline [Deadline]
-      # @return [Boolean] whether this call is the one that closes
+      # @return [Boolean] true if this call does the closing
       def close(deadline)
         first = @lock.synchronize { !@closed && (@closed = true) && @returned.broadcast && true }
         return false unless first
@@ -95,7 +95,7 @@ module Penstock
         @free.size
       end
 
-      # @return [Integer] threads that wait for one
+      # @return [Integer] threads that wait for a producer
       attr_reader :waiting
 
       # @return [Array<Producer>]
@@ -111,7 +111,7 @@ module Penstock
         @pid = ::Process.pid
       end
 
-      # Must be called with the lock held, in a forked child: the parent's producers are the parent's.
+      # Must be called with the lock held, in a forked child: the existing producers belong to the parent.
       def adopt
         fill(@all.size)
       end
@@ -125,10 +125,10 @@ module Penstock
       end
 
       def refuse
-        raise ProducerClosedError, "the pool of producers is shut down: make a new one"
+        raise ProducerClosedError, "the pool of producers is shut down: create a new one"
       end
 
-      # Lends each free slot to itself meanwhile.
+      # Marks each free slot as used while its producer is replaced.
       def renew_free
         lent = @lock.synchronize { @free.each { |slot| slot.owner = self }.dup.tap { @free.clear } }
         renew_all(lent.dup) { free_slot(lent.shift) }
@@ -136,9 +136,9 @@ module Penstock
         lent&.each { |slot| free_slot(slot) }
       end
 
-      # All of them, whatever becomes of one.
+      # Continues with the other slots after an error.
       #
-      # @yield behind each
+      # @yield after each
       def renew_all(slots)
         errors = slots.filter_map do |slot|
           renew_slot(slot)
@@ -150,7 +150,7 @@ module Penstock
         raise errors.first if errors.any?
       end
 
-      # Until no other reload has come in between: what was made by then may have the settings of before.
+      # Repeats if another reload came in between: a producer created before that may have outdated settings.
       #
       # @return [nil]
       def renew_slot(slot)
@@ -169,8 +169,8 @@ module Penstock
         @lock.synchronize { slot.stale == true && slot.stale = Thread.current }
       end
 
-      # The new one is made first, which connects to nothing: where that can't be done the old one stays in use. Two may come to
-      # it at a time where it is taken away by force, and then only the last reload's is kept.
+      # The new producer is created first, which doesn't connect: if that fails the old one stays in use. With `force`, two
+      # threads may replace the same producer at the same time; only the one of the last reload is kept.
       def replace(slot)
         fresh = @make.call(slot.index)
         old = @lock.synchronize do

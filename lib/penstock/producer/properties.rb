@@ -7,8 +7,8 @@ require_relative "../nearest"
 
 module Penstock
   class Producer
-    # librdkafka's properties for a producer: the user's Hash, our defaults where it says nothing, as Strings. The user's
-    # Hash is never changed. Knows what is wrong with it; opens nothing.
+    # Builds librdkafka's properties for a producer: the user's Hash, plus our defaults for properties that it doesn't set, as
+    # Strings. Never changes the user's Hash. Checks it; opens nothing.
     class Properties
       # `message.timeout.ms` < `transaction.timeout.ms` < `max_wait_timeout`, so that a wait ends with a final verdict.
       DEFAULTS = {
@@ -22,8 +22,9 @@ module Penstock
         "reconnect.backoff.max.ms": 1_000
       }.freeze
 
-      # The producer is idempotent, as Kafka's own clients are: a retry after a lost answer stores nothing twice and overtakes
-      # nothing. Only where the user sets one of these to a value that rules it out, and doesn't ask for it, it isn't.
+      # The producer is idempotent by default, like Kafka's own clients: a retry after a lost answer neither stores a message
+      # twice nor reorders messages. It isn't idempotent if the user sets one of these to an incompatible value and doesn't
+      # request idempotence.
       RULED_OUT_BY = {
         "request.required.acks" => ->(value) { !%w[all -1].include?(value) },
         "max.in.flight.requests.per.connection" => ->(value) { value.to_i > 5 },
@@ -47,7 +48,7 @@ module Penstock
         Config::KafkaHash.from(missing).update(@hash).freeze
       end
 
-      # @return [Hash{String => String}] what the driver is given: without properties that only consumers have, which an
+      # @return [Hash{String => String}] properties for the driver: without those that only consumers have, which an
       #   application's common Hash may contain
       def to_native
         known = Native::Conf.properties
@@ -56,7 +57,7 @@ module Penstock
         end
       end
 
-      # @return [Integer] milliseconds after which librdkafka gives a message up
+      # @return [Integer] milliseconds after which librdkafka reports a message as failed
       def message_timeout_ms
         with_defaults.find { |name, _| canonical(name.to_s) == canonical("message.timeout.ms") }.last.to_i
       end
@@ -71,7 +72,7 @@ module Penstock
 
       private
 
-      # librdkafka wants an answer before a transaction is out of time.
+      # librdkafka requires the time limit for answers to be below that of the transaction.
       def answer_time
         limit = Integer(@hash[:"transaction.timeout.ms"], exception: false)
         [limit, DEFAULTS[:"socket.timeout.ms"]].compact.min
@@ -81,7 +82,7 @@ module Penstock
         @hash.none? { |name, value| RULED_OUT_BY[canonical(name.to_s)]&.call(text(value)) unless value.nil? }
       end
 
-      # Aliases mean the property they stand for.
+      # Replaces an alias by the property it stands for.
       def canonical(name)
         Native::Conf.properties[name]&.alias_of || name
       end
@@ -113,7 +114,7 @@ module Penstock
         [Problem.new("config.kafka.bootstrap.servers", "is missing", way_out)]
       end
 
-      # librdkafka's own opinion.
+      # Problems that librdkafka itself finds.
       def refused
         Native::Conf.validate(to_native, :producer).map do |name, message|
           known = name.nil? || Native::Conf.properties.key?(name)

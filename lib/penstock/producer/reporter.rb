@@ -15,18 +15,19 @@ require_relative "delivery/report"
 
 module Penstock
   class Producer
-    # Emits what the client reports as events: deliveries, errors, statistics, requests for tokens, log lines.
+    # Emits the client's reports as events: deliveries, errors, statistics, requests for tokens, log lines.
     #
     # Belongs to an {OpenClient}. Owns one Ruby thread, started when the first listener is subscribed. The thread takes reports
     # from the driver in batches and emits them; it ends when the client is closed and everything was emitted. Listeners run on
-    # it, so a slow one delays the next event, and, when 100,000 deliveries wait, producing. A listener may produce, and may close
-    # the producer: a caller that joins the thread without a limit, or while it holds a lock that one of those calls takes, waits
-    # for ever. If a listener ends the thread, the next call of the producer starts another, which continues where it ended.
+    # it, so a slow one delays the next event, and, when 100,000 deliveries are waiting, producing. A listener may produce, and
+    # may close the producer. So never join the thread without a limit, or while holding a lock that one of those calls takes:
+    # that can deadlock. If a listener ends the thread, the next call of the producer starts another, which continues where it
+    # ended.
     class Reporter
       BATCH = 256
       STATISTICS = "statistics.emitted"
 
-      # What the driver has to keep while a listener is subscribed to an event.
+      # The reports that the driver has to keep while an event has a listener.
       WANTS = {
         "message.acknowledged" => Native::Producer::WANT_DELIVERED,
         "message.purged" => Native::Producer::WANT_FAILED,
@@ -38,7 +39,7 @@ module Penstock
         "not end the thread they are called on"
       private_constant :ENDED
 
-      # Least time that listeners get to hear of the last deliveries when a client is closed, in ms. They also hear of them later.
+      # Least time for listeners to receive the last deliveries when a client is closed, in ms. They receive late ones too.
       LISTENERS_MS = 1_000
 
       PURGED = %i[purge_queue purge_inflight].freeze
@@ -64,7 +65,7 @@ module Penstock
         refresh
       end
 
-      # Cheap: called for every message.
+      # Fast, since it is called for every message.
       #
       # @return [Boolean] whether listeners have changed since the last {#refresh}, or its thread was ended
       def stale?
@@ -87,7 +88,7 @@ module Penstock
         end
       end
 
-      # @param limit_ms [Integer, nil] nil waits for ever
+      # @param limit_ms [Integer, nil] nil waits without a limit
       # @return [void] once everything was emitted; at once when called by a listener
       def join(limit_ms = nil)
         return if @thread.nil? || Thread.current.equal?(@thread)
@@ -129,20 +130,20 @@ module Penstock
         end
       end
 
-      # @param again [Boolean] whether a listener has ended the thread before it
+      # @param again [Boolean] whether a listener has ended the previous thread
       def lead(again)
         emit_end if again
         @raised = false
         run
         over = true
-      rescue Exception # rubocop:disable Lint/RescueException -- it is raised again; after an error of the client no thread is started for ever
+      rescue Exception # rubocop:disable Lint/RescueException -- re-raised; a client's error mustn't start threads again and again
         @raised = true
         raise
       ensure
         @broken = !over
       end
 
-      # The monitor rescues listeners' exceptions; any other exception is a defect of ours and may be seen.
+      # The monitor rescues listeners' exceptions; any other exception is a bug in Penstock and should be visible.
       def run
         loop do
           break unless @reports.any? || @client.wait_for_reports(nil)
@@ -152,7 +153,7 @@ module Penstock
         end
       end
 
-      # Not again if that is what ended the thread: a listener may end every thread that it gets an error on.
+      # Not again if this event is what ended the thread: a listener may end every thread on which it gets an error.
       def emit_end
         return @emitting_end = false if @emitting_end
 
@@ -166,7 +167,7 @@ module Penstock
           producer_id: @id)
       end
 
-      # Emits every report that was taken, also one that another thread has taken.
+      # Emits every report that was taken, including those that an earlier thread has taken.
       def emit_reports
         while (row = @reports.shift || (@reports = @client.take_reports(BATCH)).shift)
           emit_report(row)
@@ -180,7 +181,7 @@ module Penstock
         report.error ? emit_failure(report.error, payload) : @monitor.instrument("message.acknowledged", payload)
       end
 
-      # It is no error that messages of an aborted transaction are discarded.
+      # Discarded messages of an aborted transaction aren't an error.
       def emit_failure(error, payload)
         purged = PURGED.include?(error.code)
         @monitor.instrument("message.purged", error: error, **payload) if purged

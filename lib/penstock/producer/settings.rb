@@ -12,15 +12,15 @@ require_relative "unknown_settings"
 
 module Penstock
   class Producer
-    # What `Producer.new { |config| … }` yields: a setter and a getter for every setting. {#finish!} checks all of them at
-    # once and freezes it. Durations are Integer milliseconds, sizes bytes.
+    # The object that `Producer.new { |config| … }` yields: a setter and a getter for every setting. {#finish!} checks all of
+    # them at once and freezes it. Durations are Integer milliseconds, sizes bytes.
     class Settings
       include UnknownSettings
 
       # @api private
       Types = Penstock::Config::Types
 
-      # 0, or long enough to be worth a new connection.
+      # 0, or long enough to be worth reconnecting.
       #
       # @api private
       class IdleTime
@@ -35,7 +35,7 @@ module Penstock
         end
       end
 
-      # false, or what another type takes.
+      # false, or a value of another type.
       #
       # @api private
       OrFalse = Struct.new(:type) do
@@ -67,38 +67,38 @@ module Penstock
         Setting.new(:max_payload_size, Types::Whole.new(min: 1), 1_000_012,
           "Largest payload in bytes; key and headers aren't counted. Brokers have a limit of their own."),
         Setting.new(:max_wait_timeout, Types::Milliseconds.new, 180_000,
-          "Time a synchronous call waits for a report, and a close for everything."),
+          "Time limit of a synchronous call and of a close."),
         Setting.new(:wait_on_queue_full, Types::Flag.new, true, "Whether producing waits when the queue is full."),
         Setting.new(:wait_backoff_on_queue_full, Types::Milliseconds.new, 100,
           "Longest time between two attempts; an attempt is made as soon as there is room."),
         Setting.new(:wait_timeout_on_queue_full, Types::Milliseconds.new, 10_000,
-          "Time without any room after which producing raises."),
+          "Time after which producing raises if the queue stays full."),
         Setting.new(:instrument_on_wait_queue_full, Types::Flag.new, true,
-          "Whether a full queue is also emitted as `error.occurred`."),
+          "Whether a full queue emits `error.occurred`."),
         Setting.new(:wait_backoff_on_transaction_command, Types::Milliseconds.new, 500,
-          "Base of the back-off: a transaction's command is retried after this time, multiplied by the attempt."),
+          "Base of the back-off: a transaction's command is retried after this time multiplied by the attempt's number."),
         Setting.new(:max_attempts_on_transaction_command, Types::Whole.new(min: 1), 5,
-          "How many times a transaction's command is attempted if its error is retriable."),
+          "Most attempts of a transaction's command whose error is retriable."),
         Setting.new(:reload_on_transaction_fatal_error, Types::Flag.new, true,
           "Whether the client is replaced after a fatal error in a transaction."),
         Setting.new(:wait_backoff_on_transaction_fatal_error, Types::Milliseconds.new, 1_000,
           "Wait after the client was replaced."),
         Setting.new(:max_attempts_on_transaction_fatal_error, Types::Whole.new(min: 1), 10,
-          "How many times the client is replaced without a commit in between."),
+          "Most replacements of the client without a commit in between."),
         Setting.new(:non_reloadable_errors, Types::Symbols.new, [:fenced].freeze,
           "Codes of fatal errors after which the client is not replaced."),
         Setting.new(:wait_timeout_on_transaction_abort, Types::Milliseconds.new, 5_000,
-          "Longest time an abort waits for the first report of its transaction; 0 doesn't wait."),
+          "Longest time an abort waits for the first report of its transaction; 0: doesn't wait."),
         Setting.new(:reload_on_idempotent_fatal_error, Types::Flag.new, true,
           "Whether the client of an idempotent producer is replaced after a fatal error."),
         Setting.new(:wait_backoff_on_idempotent_fatal_error, Types::Milliseconds.new, 1_000,
           "Wait after the client was replaced."),
         Setting.new(:max_attempts_on_idempotent_fatal_error, Types::Whole.new(min: 1), 5,
-          "How many times the client is replaced without a delivery in between."),
+          "Most replacements of the client without a delivery in between."),
         Setting.new(:idle_disconnect_timeout, IdleTime.new, 0,
           "Time without a message after which the producer closes its connections; 0: never."),
         Setting.new(:undelivered, OrFalse.new(Types::Responding.new(:call)), false,
-          "Called by a close with the messages that it could not deliver."),
+          "Called at close with the messages that could not be delivered."),
         Setting.new(:client_class, OrFalse.new(Types::Responding.new(:new)), false,
           "Class of the object that replaces the client in tests."),
         Setting.new(:deliver, Types::Flag.new, true,
@@ -107,13 +107,13 @@ module Penstock
           "Steps that each message goes through before it is checked.")
       ].freeze
 
-      # Gives OAuth tokens: `config.oauth.token_provider_listener = object`.
+      # Provides OAuth tokens: `config.oauth.token_provider_listener = object`.
       OAuth = Struct.new(:token_provider_listener)
 
       SETTINGS.each { |setting| attr_reader setting.name }
       (SETTINGS.map(&:name) - [:kafka]).each { |name| attr_writer name }
 
-      # @return [Instrumentation::Monitor, nil] its monitor, if nobody has given it another
+      # @return [Instrumentation::Monitor, nil] its monitor, unless the user has set another one
       def own_monitor
         @monitor if @monitor.equal?(@own_monitor)
       end
@@ -131,7 +131,7 @@ module Penstock
         @oauth = OAuth.new(false)
       end
 
-      # @param hash [Hash{Symbol => Object}] copied: what is frozen may be given, and stays as it is
+      # @param hash [Hash{Symbol => Object}] copied: a frozen one may be given, and isn't changed
       def kafka=(hash)
         @kafka = hash.is_a?(Hash) ? Penstock::Config::KafkaHash.from(hash) : hash
       end
@@ -139,7 +139,7 @@ module Penstock
       # Checks everything, fills in the defaults and freezes it.
       #
       # @return [self]
-      # @raise [ConfigurationError] with all that is wrong
+      # @raise [ConfigurationError] with everything that is wrong
       def finish!
         problems = SETTINGS.filter_map { |setting| problem_of(setting) } + oauth_problems + unknown_problems
         problems += properties.problems if @kafka.is_a?(Hash)
@@ -152,7 +152,7 @@ module Penstock
       end
 
       # @return [Hash{String => String}] for the driver
-      # @param statistics [Boolean] false switches them off, because nobody listens
+      # @param statistics [Boolean] false disables them, because there is no listener
       def native_properties(statistics:)
         native = properties.to_native
         native["statistics.interval.ms"] = "0" unless statistics
@@ -169,13 +169,14 @@ module Penstock
         transactional? || kafka[:"enable.idempotence"].to_s == "true"
       end
 
-      # @return [Boolean] whether another client may take the messages that one has refused after a fatal error
+      # @return [Boolean] whether another client may take messages that a client refused after a fatal error
       def revivable?
         reload_on_idempotent_fatal_error && idempotent? && !transactional?
       end
 
       # @param error [KafkaError]
-      # @return [Boolean] whether a client that this error has ended may be replaced. A fenced one would fence the other in turn
+      # @return [Boolean] whether a client with this fatal error may be replaced. A fenced client would fence the other one
+      #   in turn
       def reloadable?(error)
         codes = non_reloadable_errors
         !codes.include?(error.code) && !(error.is_a?(FencedError) && codes.include?(:fenced))
@@ -205,7 +206,7 @@ module Penstock
         instance_variable_get(:"@#{setting.name}")
       end
 
-      # Puts the typed value in place, or says why it doesn't fit.
+      # Stores the converted value, or returns why it isn't valid.
       def problem_of(setting)
         value = value_of(setting)
         typed = setting.type.coerce(value)

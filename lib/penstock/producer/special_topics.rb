@@ -4,25 +4,25 @@ require_relative "../errors"
 
 module Penstock
   class Producer
-    # A client for messages whose topics have properties of their own: each topic is opened under a key of its own with them.
-    # Used by any thread; what it knows is in the client.
+    # A client for messages whose topics have properties of their own: opens each topic with them, under a separate key. Used
+    # by any thread; all state is in the client.
     class SpecialTopics
       SLICE = 1_024
 
       # @param client [Native::Producer, DryClient]
       # @param properties [Hash{String => String}]
-      # @param number [Integer] which of the client's sets of properties it is
+      # @param number [Integer] of this set of properties in the client
       def initialize(client, properties, number)
         @client = client
         @properties = properties
-        @suffix = "\n#{number}" # no topic's name has a line's end
+        @suffix = "\n#{number}" # topic names have no line breaks
       end
 
       def dispatch(message)
         @client.dispatch(renamed(message))
       end
 
-      # Ruby looks at each message: what the client calls plain it knows by other names.
+      # All messages are checked in Ruby: the client's fast path would use the topic's plain name.
       def plain_message?(_message)
         false
       end
@@ -38,7 +38,7 @@ module Penstock
         raise unless error.code == :conflict
 
         raise VariantInvalidError, [Problem.new("topic_config", "the topic #{name} is in use with other properties than " \
-          "#{@properties}, and a client has one configuration a topic", "Give these messages a producer of their own")]
+          "#{@properties}, and a client has one configuration per topic", "Use a separate producer for these messages")]
       end
 
       def offer(topic, *parts)

@@ -2,12 +2,11 @@
 
 module Penstock
   class Producer
-    # Where a producer is in its life. Immutable; `producer.status.connected?` and the like.
+    # The state of a producer. Immutable; `producer.status.connected?` and similar methods.
     #
     # initial → configured (setup) → connected (first use) → closing → closed. A producer that was never used goes from
-    # configured to closed. connected → disconnecting → disconnected, when it has nothing to do, and with the next call
-    # connected again; when a call comes between, disconnecting → connected. connected → configured, when a fatal error has
-    # ended its client.
+    # configured to closed. connected → disconnecting → disconnected when it is idle, and connected again on the next call; if
+    # a call arrives in between, disconnecting → connected. connected → configured after a fatal error has ended its client.
     class Status
       # In the order in which a producer goes through them.
       NAMES = %w[initial configured connected disconnecting disconnected closing closed].freeze
@@ -22,7 +21,7 @@ module Penstock
 
       NAMES.each { |name| define_method(:"#{name}?") { @name == name } }
 
-      # @return [Boolean] whether messages are taken
+      # @return [Boolean] whether messages are accepted
       def active?
         configured? || connected? || disconnecting? || disconnected?
       end

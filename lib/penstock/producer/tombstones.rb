@@ -2,8 +2,8 @@
 
 module Penstock
   class Producer
-    # Calls for messages that delete a key: with a key, a partition, and no payload (one that is given is dropped). A tombstone
-    # needs its key and the key's partition, because in another partition it deletes nothing.
+    # Methods that produce tombstones, messages that delete a key: with a key, a partition, and no payload (a given one is
+    # dropped). A tombstone needs its key and the key's partition, because in another partition it deletes nothing.
     module Tombstones
       # @param message [Hash]
       # @return [Delivery::Report]

@@ -6,13 +6,13 @@ require_relative "off_thread"
 
 module Penstock
   class Producer
-    # Makes the calls that begin and end a transaction, retries them while librdkafka says that it may help, and emits
-    # `error.occurred` each time they fail. Used by the thread that has the transaction; keeps only the deadline of the producer's
-    # close, after which it waits for nothing.
+    # Makes the calls that begin and end a transaction, retries them while librdkafka reports the error as retriable, and emits
+    # `error.occurred` each time they fail. Used by the thread that has the transaction; keeps only the deadline of the
+    # producer's close, after which it doesn't wait any more.
     class TransactionCommands
       # @param settings [Settings]
       # @param clock [Clock]
-      # @param pause [#call] waits for a number of milliseconds
+      # @param pause [#call] waits for the given number of milliseconds
       def initialize(settings, clock: Clock::SYSTEM, pause: ->(delay_ms) { sleep(delay_ms / 1_000.0) })
         @settings = settings
         @clock = clock
@@ -28,10 +28,10 @@ module Penstock
         @end = deadline
       end
 
-      # @param name [String] what it is called in `error.occurred`
-      # @yieldparam timeout_ms [Integer] what is left
+      # @param name [String] of the command in `error.occurred`
+      # @yieldparam timeout_ms [Integer] the remaining time
       # @return [void]
-      # @raise [KafkaError] retriable: its outcome isn't known
+      # @raise [KafkaError] if it is retriable, the outcome is unknown
       def call(name)
         deadline = @end.within(@settings.max_wait_timeout)
         attempt = 1
@@ -55,14 +55,14 @@ module Penstock
       end
 
       # @param timeout_ms [Integer]
-      # @return [Deadline] no later than the producer's end
+      # @return [Deadline] no later than that of the producer's close
       def deadline(timeout_ms)
         @end.within(timeout_ms)
       end
 
       private
 
-      # A message that wasn't delivered in time makes a commit time out, too: librdkafka marks that as both.
+      # A message that wasn't delivered in time also makes a commit time out: librdkafka reports that as both errors.
       def again?(error, attempt, deadline)
         error.retriable? && !error.abortable? && attempt < @settings.max_attempts_on_transaction_command && !deadline.expired?
       end

@@ -5,14 +5,14 @@ require_relative "../errors"
 
 module Penstock
   class Producer
-    # Gives the transaction to one fiber at a time; the others wait for their turn. librdkafka has one transaction per client, and
-    # what a second thread produces meanwhile would be part of it.
+    # Gives the transaction to one fiber at a time; the others wait for their turn. librdkafka has one transaction per client,
+    # and messages that a second thread produces meanwhile would become part of it.
     #
     # A fiber that has the lock may take it again. In a forked child no fiber has it, because the parent's threads don't exist
-    # there. It ends with {#shut}, after which only the fiber that shut it has it.
+    # there. It ends with {#shut}; from then on only the fiber that shut it has it.
     class TransactionLock
       LOOK_AGAIN_MS = 1_000
-      CLOSING = "the producer is closing: make a new one"
+      CLOSING = "the producer is closing: create a new one"
       private_constant :CLOSING
 
       def initialize
@@ -23,9 +23,9 @@ module Penstock
         @pid = ::Process.pid
       end
 
-      # Takes no mutex: it may be called for every message, and in a signal handler.
+      # Takes no mutex, since it may be called for every message, and in a signal handler.
       #
-      # @return [Boolean] whether this fiber has it
+      # @return [Boolean] whether the calling fiber has it
       def mine?
         @owner.equal?(Fiber.current)
       end
@@ -35,14 +35,14 @@ module Penstock
         @shut
       end
 
-      # @return [Boolean] whether nobody has it
+      # @return [Boolean] whether no fiber has it
       def free?
         synchronize { !taken? }
       end
 
       # @yield while this fiber has it
       # @return [Object] what the block returns
-      # @raise [ProducerClosedError] it is shut
+      # @raise [ProducerClosedError] it was shut
       def hold
         return yield if mine?
 
@@ -54,11 +54,11 @@ module Penstock
         end
       end
 
-      # As {#hold}, without waiting.
+      # Like {#hold}, without waiting.
       #
       # @yield while this fiber has it
-      # @return [Boolean] false when another has it
-      # @raise [ProducerClosedError] it is shut
+      # @return [Boolean] false if another fiber has it
+      # @raise [ProducerClosedError] it was shut
       def try
         return false unless synchronize { take_free }
 
@@ -73,7 +73,7 @@ module Penstock
       # Admits no other fiber and waits until the one that has it has left. From then on this fiber has it.
       #
       # @param deadline [Deadline]
-      # @return [Boolean, nil] false when the time was over first, nil when another has shut it
+      # @return [Boolean, nil] false if the time limit was reached first, nil if another fiber has shut it
       def shut(deadline)
         synchronize do
           return if @shut
@@ -107,7 +107,7 @@ module Penstock
         true
       end
 
-      # Frees it first, so that an interrupt of what follows does no harm: waiting fibers look again after a second.
+      # Frees it first, so that an interrupt of the rest does no harm: waiting fibers check again after a second.
       def give_back
         @owner = nil
         @mutex.synchronize { @shut ? @freed.broadcast : @freed.signal }
@@ -121,7 +121,7 @@ module Penstock
       # Must be called with the mutex held.
       def taken? = !@owner.nil?
 
-      # In a forked child it forgets the parent's owner.
+      # In a forked child, clears the parent's owner.
       def synchronize
         @mutex.synchronize do
           @owner = nil unless @pid == ::Process.pid

@@ -4,26 +4,26 @@ require_relative "delivery/report"
 
 module Penstock
   class Producer
-    # Sends messages of threads that must not wait for a transaction, in transactions of its own.
+    # Sends messages of threads that must not wait for a transaction, in separate transactions.
     #
-    # Owned by a transactional producer. Any thread may call {#take}. It owns a Ruby thread while there are messages: the thread
-    # takes all that are there, sends them in one transaction and resolves their handles, until there are none. If the producer
-    # is closed first, the handles end with its error; if the thread is ended (a kill, an exit, no memory), they end with that,
-    # and the next message starts another thread.
+    # Owned by a transactional producer. Any thread may call {#take}. It owns a Ruby thread while there are messages: the
+    # thread takes all available messages, sends them in one transaction and resolves their handles, until there are none. If
+    # the producer is closed first, the handles end with its error; if the thread is ended (killed, process exit, out of
+    # memory), they end with that error, and the next message starts another thread.
     class TransactionalSender
-      # How many messages share a transaction at most.
+      # Most messages in one transaction.
       BATCH = 1_000
 
       # The result of a message that wasn't sent.
       Failure = Struct.new(:error)
 
-      # A message on its way, with the part of a delivery handle's interface that {Producer#dispatch} promises.
+      # The delivery of a message, with the part of a delivery handle's interface that {Producer#dispatch} promises.
       class Handle
         # @return [Hash]
         attr_reader :message
         # @return [Delivery::Report, Failure, nil] nil while it is pending
         attr_reader :create_result
-        # @return [#call, nil] yields in the transaction that it is sent in, alone
+        # @return [#call, nil] yields inside the transaction in which only this message is sent
         attr_reader :around
 
         def initialize(message, around = nil)
@@ -44,7 +44,7 @@ module Penstock
       end
 
       # @yieldparam messages [Array<Hash>]
-      # @yieldreturn [Array<Delivery::Report>] in their order, once they are committed
+      # @yieldreturn [Array<Delivery::Report>] in their order, after the commit
       def initialize(&send_all)
         @send_all = send_all
         @lock = Mutex.new
@@ -55,7 +55,7 @@ module Penstock
       # Never waits for a broker, nor for the transaction lock.
       #
       # @param message [Hash] prepared
-      # @param around [#call, nil] yields in the transaction that the message is to be sent in, alone
+      # @param around [#call, nil] yields inside the transaction in which only this message is sent
       # @return [Handle]
       def take(message, around = nil)
         Handle.new(message, around).tap do |handle|
@@ -89,12 +89,12 @@ module Penstock
         ended = true
         raise
       ensure
-        fail_all(own, ThreadError.new("the thread that was to send the message was ended")) unless ended
+        fail_all(own, ThreadError.new("the thread that sends the message was ended")) unless ended
       end
 
-      # A message that is added after this has returned nil starts another thread.
+      # Returns the next batch. A message that is added after this has returned nil starts another thread.
       #
-      # @param own [Array<Handle>] what the thread has: is replaced by the next batch
+      # @param own [Array<Handle>] the thread's handles: replaced by the next batch
       def next_handles(own)
         @lock.synchronize do
           @running = !@waiting.empty?
@@ -103,8 +103,8 @@ module Penstock
         end
       end
 
-      # Resolves all handles that the thread is responsible for, because callers poll them. The waiting ones may belong to
-      # another thread by now.
+      # Resolves all handles that the thread is responsible for, because callers poll them. By now, the waiting ones may belong
+      # to another thread.
       def fail_all(own, error)
         left = @lock.synchronize do
           next own.to_a unless @thread.equal?(Thread.current)

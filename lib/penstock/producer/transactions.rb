@@ -9,32 +9,32 @@ require_relative "transaction_lock"
 
 module Penstock
   class Producer
-    # Runs the transactions of a producer, one after the other: begins and ends them, and finds out the end of the last one
-    # before the next begins. Runs on the thread that called with the block; ends with {#shut}.
+    # Runs the transactions of a producer, one after the other: begins and ends them, and finds out how the last one ended
+    # before the next begins. Runs on the thread that called it with the block; ends with {#shut}.
     #
-    # States of the transaction that the cluster may know of:
+    # States of the transaction as the cluster may know it:
     #
-    # * none: left by begin, to beginning and, with its answer, to open
-    # * open: left by the end of the block, to committing or aborting. An interrupt between two steps: to aborting, at the latest
-    #   before the next begins
-    # * committing: left by the coordinator's answer, to none; that it must be aborted, to aborting; a fatal error, to none with
-    #   a new client. An interrupt, or no answer in time: it stays until the same call, made again, is answered
-    # * aborting: left by the answer, to none. An interrupt, or no answer in time: as above
+    # * none: after begin → beginning and, with its answer, → open
+    # * open: at the end of the block → committing or aborting. An interrupt between two steps → aborting, at the latest
+    #   before the next transaction begins
+    # * committing: after the coordinator's answer → none; after the answer that it must be aborted → aborting; after a fatal
+    #   error → none with a new client. An interrupt, or no answer in time: stays until the same call, made again, is answered
+    # * aborting: after the answer → none. An interrupt, or no answer in time: as above
     #
-    # So what isn't known to have ended is never followed by another transaction.
+    # So no transaction begins before the previous one is known to have ended.
     class Transactions
-      # What a transaction needs of its producer. `client` opens one when there is none; `reload` replaces it, and returns the
-      # old client's {Reporter}, which has to be joined once no lock is held, or nil.
+      # The parts of the producer that a transaction uses. `client` opens one if there is none; `reload` replaces it, and
+      # returns the old client's {Reporter}, which has to be joined once no lock is held, or nil.
       Port = Struct.new(:client, :reload, :sender, keyword_init: true)
 
       # The client is closed, or belongs to another process.
       GONE = [HandleClosedError, ForkedHandleError].freeze
 
-      # What librdkafka takes for transaction.timeout.ms.
+      # librdkafka's default of transaction.timeout.ms.
       LIBRARYS_TIMEOUT_MS = 60_000
       private_constant :LIBRARYS_TIMEOUT_MS
 
-      # How long one wait for reports before an abort lasts at most, in ms.
+      # Longest single wait for reports before an abort, in ms.
       LOOK_MS = 50
 
       # @param settings [Settings]
@@ -51,7 +51,7 @@ module Penstock
         @left = []
       end
 
-      # @return [Transaction, nil] that of the calling fiber
+      # @return [Transaction, nil] of the calling fiber
       def current
         @current if @lock.mine?
       end
@@ -59,7 +59,7 @@ module Penstock
       # Runs the block in a transaction, once all earlier ones are known to have ended.
       #
       # @yieldparam transaction [Transaction]
-      # @return [Object, nil] what the block returns; nil when it was aborted on purpose
+      # @return [Object, nil] what the block returns; nil after an abort on purpose
       # @raise [TransactionTimeoutError] it was open for too long, and the coordinator has aborted it
       def run(&block)
         @lock.hold do
@@ -74,14 +74,14 @@ module Penstock
         join_listeners
       end
 
-      # @return [Boolean] whether none is open, about to begin, nor to be found out about
+      # @return [Boolean] whether no transaction is open, about to begin, or unresolved
       def idle?
         @state == :none && @lock.free?
       end
 
-      # Runs the block while no transaction is open, nor one whose end isn't known.
+      # Runs the block while no transaction is open or unresolved.
       #
-      # @return [Object, nil] what the block returns; nil, without having called it, when there is one
+      # @return [Object, nil] what the block returns; nil, without calling it, if there is one
       # @raise [ProducerClosedError] the producer is closing
       def between
         result = nil
@@ -89,7 +89,7 @@ module Penstock
         result
       end
 
-      # @param offsets [Array] as the driver takes them
+      # @param offsets [Array] as for the driver
       # @param group [Native::GroupMetadata]
       # @return [void]
       # @raise [KafkaError]
@@ -97,9 +97,9 @@ module Penstock
         command("store_offset") { |client, left_ms| client.send_offsets_to_transaction(offsets, group, left_ms) }
       end
 
-      # Finds out the end of a transaction whose end isn't known, unless another thread has the lock: that thread finds out
-      # before it begins the next one. If the client was lost, initializes the new one, with which the coordinator ends what was
-      # open.
+      # Finds out how an unresolved transaction ended, unless another thread has the lock: that thread finds out before it
+      # begins the next one. If the client was lost, initializes the new one, which makes the coordinator end an open
+      # transaction.
       #
       # @param transaction [Transaction]
       # @return [Symbol] its {Transaction#fate}; :unknown while it runs
@@ -116,7 +116,7 @@ module Penstock
         join_listeners
       end
 
-      # Ends what a former owner of the id has left open, unless a transaction runs.
+      # Ends transactions that an earlier owner of the id has left open, unless a transaction runs.
       #
       # @return [void]
       def prepare
@@ -127,7 +127,7 @@ module Penstock
         join_listeners
       end
 
-      # Lets the running transaction end, and no other begin. Ends what it leaves open.
+      # Waits for the running transaction to end, and admits no other. Ends what it leaves open.
       #
       # @param deadline [Deadline]
       # @return [void]
@@ -135,7 +135,7 @@ module Penstock
         @commands.end_by(deadline) unless @lock.shut?
         find_out if @lock.shut(deadline)
       rescue KafkaError, WaitTimeoutError, *GONE
-        nil # emitted as an event, or there is nothing to be ended here
+        nil # emitted as an event, or there is nothing to end here
       ensure
         join_listeners
       end
@@ -153,7 +153,7 @@ module Penstock
         @ready = client
       end
 
-      # Ends what an interrupt or an unanswered call left open.
+      # Ends a transaction that an interrupt or an unanswered call left open.
       def find_out
         case @state
         when :committing then commit(again: true)
@@ -188,7 +188,7 @@ module Penstock
         leave
       end
 
-      # Aborts if the block is left in any way except by its end.
+      # Aborts if the block is left in any way other than by its end.
       def guard
         ended = false
         result = yield @current
@@ -202,14 +202,14 @@ module Penstock
         leave_early unless ended
       end
 
-      # A killed thread leaves its blocks as a throw does, but no caller is left to get an error.
+      # A killed thread leaves its blocks like a throw does, but no caller is left to get an error.
       def leave_early
         abort_because(nil)
         raise EarlyTransactionExitNotAllowedError unless Thread.current.status == "aborting"
       end
 
-      # The caller gets the error that caused the abort, not that of a failed abort, which was emitted as an event. Except after
-      # an abort on purpose: then nil must mean that it was aborted.
+      # The caller gets the error that caused the abort, not that of a failed abort, which was emitted as an event. Exception:
+      # after an abort on purpose nil must mean that it was aborted.
       def abort_because(error)
         abort(error)
       rescue KafkaError, *GONE
@@ -218,7 +218,7 @@ module Penstock
 
       # -- its end --
 
-      # @param again [Boolean] whether it may have been committed already, unknown to us
+      # @param again [Boolean] whether an earlier commit may already have succeeded
       def commit(again: false)
         @state = :committing
         @last.fate = :unknown
@@ -234,12 +234,12 @@ module Penstock
       end
 
       def unanswered(error)
-        WaitTimeoutError.new("the commit of a transaction was not answered in time: it may be committed or not. The " \
-          "producer asks again before anything else. #{error.message}")
+        WaitTimeoutError.new("the commit of a transaction was not answered in time: it may or may not be committed. The " \
+          "producer asks again before the next transaction. #{error.message}")
       end
 
-      # @param cause [Exception, nil] what made it necessary
-      # @param again [Boolean] whether it may have ended, or never begun, unknown to us
+      # @param cause [Exception, nil] the error that made it necessary
+      # @param again [Boolean] whether an earlier abort may already have succeeded, or the transaction never began
       def abort(cause = nil, again: false)
         begun = @state != :beginning
         await_first_report if begun && !lost?(cause)
@@ -253,17 +253,17 @@ module Penstock
         raise
       end
 
-      # An interrupt may have come between the client's answer and our note of it: then the repeated call isn't valid any more.
+      # An interrupt may have come after the client's answer and before it was stored here: then the repeated call is invalid.
       def unless_done(again = true)
         yield
       rescue KafkaError => error
         raise unless again && error.code == :state && !error.fatal?
       end
 
-      # librdkafka#4849: while the coordinator still ends the transaction before, it makes the client ask again to register
-      # partitions. An abort overtakes that question and then meets the former transaction's state, which ends the client.
-      # The first report proves that one partition is registered; then an abort is answered as it should be. The flush makes
-      # messages leave that linger.
+      # librdkafka#4849: while the coordinator still ends the previous transaction, it makes the client repeat the request to
+      # register partitions. An abort overtakes that request and then meets the state of the previous transaction, which is
+      # fatal for the client. The first report proves that one partition is registered; then an abort is answered correctly.
+      # The flush sends lingering messages.
       def await_first_report
         client = @port.client.call
         deadline = @commands.deadline(@settings.wait_timeout_on_transaction_abort)
@@ -272,18 +272,18 @@ module Penstock
         end
       end
 
-      # True also when there is nothing to be registered: then no broker is asked to abort.
+      # Also true if there is nothing to register: then no broker is asked to abort.
       def registered?(client)
         client.counts.first != @delivered || client.queue_size.zero?
       end
 
-      # Whether the client itself has given up this transaction.
+      # Whether the client itself has abandoned this transaction.
       def lost?(error)
         errors = [error, error&.cause].grep(KafkaError)
         errors.any? { |each| each.abortable? || each.fatal? } || !@port.client.call.fatal_error.nil?
       end
 
-      # Listeners may produce again.
+      # Allows listeners to produce again.
       def ended(how)
         @state = :none
         @last.fate = how.to_sym
@@ -320,7 +320,7 @@ module Penstock
         raise
       end
 
-      # Replaces a client that is lost. An error that can neither be retried nor aborted means that it is lost.
+      # Replaces a client that is lost. If an error can neither be retried nor aborted, the client is lost.
       def recover(error)
         @state = :none
         return unless @settings.reload_on_transaction_fatal_error && @reloads < @settings.max_attempts_on_transaction_fatal_error
@@ -333,7 +333,7 @@ module Penstock
         @commands.pause(@settings.wait_backoff_on_transaction_fatal_error)
       end
 
-      # The coordinator aborts a transaction that is open for too long, with the error for a producer that another has fenced.
+      # The coordinator aborts a transaction that is open for too long; the producer gets the same error as a fenced one.
       def open_too_long?
         !@begun_us.nil? && @clock.monotonic_us - @begun_us >= limit_ms * 1_000
       end

@@ -25,9 +25,9 @@ module Penstock
         client.count_undelivered(@wanted)
       end
 
-      # @param client [Native::Producer, nil] closed by now; nil where there was none
-      # @param buffered [Array<Hash>] what is still in the producer's buffer
-      # @param late [Integer] how many are still in flight after the time limit
+      # @param client [Native::Producer, nil] closed by now; nil if there was none
+      # @param buffered [Array<Hash>] messages still in the producer's buffer
+      # @param late [Integer] number of messages still in flight after the time limit
       # @return [void]
       def report(client, buffered, late: 0)
         failed, unknown = client ? client.undelivered : [0, 0]
@@ -53,7 +53,7 @@ module Penstock
         rows
       end
 
-      # A message that can be produced again, plus its outcome.
+      # A message that can be produced again, with its outcome.
       def message_of(row)
         topic, payload, key, partition, timestamp_ms, headers, number, persisted = row
         {topic: topic, key: key, partition: partition, timestamp: timestamp_ms, headers: headers}.compact

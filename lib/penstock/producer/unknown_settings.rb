@@ -7,17 +7,17 @@ require_relative "../nearest"
 
 module Penstock
   class Producer
-    # Settings of a producer that don't exist: written down when a block says them, told with all other problems. Part of
+    # Collects settings that don't exist while a block sets them, so that they are reported with all other problems. Part of
     # {Settings}.
     module UnknownSettings
       FORMER = Compat::Karafka::Settings::PRODUCER
-      # What is asked for on the quiet, `to_ary` and the like, is no setting.
+      # Methods that Ruby calls implicitly, `to_ary` and the like, aren't settings.
       NAME = /\A(?!to_)[a-z]\w*=?\z/
       private_constant :FORMER, :NAME
 
       private
 
-      # While a block runs; what is finished has no other methods than it has.
+      # Only while a block runs; finished settings have no other methods than their own.
       def method_missing(name, *arguments)
         plain = name.to_s
         return super if frozen? || !NAME.match?(plain)
@@ -27,7 +27,7 @@ module Penstock
         Compat::Karafka::SettingTree.new(plain) { |path| unknown(path) if FORMER.key?(plain) }
       end
 
-      # What is only written down isn't there.
+      # Methods that are only collected don't count as existing.
       def respond_to_missing?(name, all = false) = super
 
       def unknown(path) = (@unknown ||= []) << path

@@ -7,29 +7,30 @@ require_relative "../nearest"
 
 module Penstock
   class Producer
-    # A producer with other settings for what is sent through it: how long calls wait, and properties of topics. It shares
-    # the client, the connections and the buffer with the one it was made of, and has the same methods.
+    # A producer with other settings for messages sent through it: how long calls wait, and properties of topics. It shares the
+    # client, the connections and the buffer with its producer, and has the same methods.
     #
     #     critical = producer.with(topic_config: {acks: "all"}, max_wait_timeout: 30_000)
     #     critical.produce_sync(topic: "payments", payload: "…")
     #
-    # Its settings hold for the fiber that is in one of its calls, also in the block of a transaction; behind the call
-    # those of before hold again. Immutable; any thread may use it. It doesn't have to be closed: closing it closes the producer.
+    # Its settings apply to the fiber that is in one of its calls, also in the block of a transaction; after the call the
+    # previous settings apply again. Immutable; any thread may use it. It doesn't have to be closed: closing it closes the
+    # producer.
     class Variant
-      # librdkafka's properties of topics that may differ from message to message.
+      # librdkafka's topic properties that may differ between messages.
       TOPIC_PROPERTIES = %i[
         acks request.required.acks compression.codec compression.type compression.level delivery.timeout.ms
         message.timeout.ms partitioner request.timeout.ms
       ].freeze
 
-      # Calls that go on to the producer as they are.
+      # Methods that are delegated to the producer unchanged.
       PLAIN = %i[
         id status config monitor middleware messages queue_size queue_length partition_count purge idempotent? transactional?
         transaction? fatal_error client close close! closed? disconnect disconnectable? current_variant with variant ready
         dispatch send_offsets settle_transaction prepare_transactions
       ].freeze
 
-      # Calls for which the variant's settings hold.
+      # Methods for which the variant's settings apply.
       OWN = %i[
         produce_async produce_sync produce_many_async produce_many_sync tombstone_async tombstone_sync tombstone_many_async
         tombstone_many_sync buffer buffer_many flush_async flush_sync flush transaction transaction_mark_as_consumed
@@ -37,7 +38,7 @@ module Penstock
 
       # @return [Integer] milliseconds
       attr_reader :max_wait_timeout
-      # @return [Hash{String => String}] librdkafka's properties of the topics it sends to, beside the client's
+      # @return [Hash{String => String}] librdkafka's properties of the topics it sends to, in addition to the client's
       attr_reader :topic_config
 
       # @api private

@@ -2,7 +2,7 @@
 
 module Penstock
   class Producer
-    # Which {Variant}'s settings hold for the calling fiber: those of the variant whose call the fiber is in.
+    # Keeps which {Variant}'s settings apply to the calling fiber: those of the variant whose call the fiber is in.
     #
     # Owned by its producer. Any thread; each fiber has its own.
     class VariantScope
@@ -11,7 +11,7 @@ module Penstock
         @used = false
       end
 
-      # Called when the first variant is made: until then nothing has to be looked up.
+      # Called when the first variant is created: until then nothing has to be looked up.
       #
       # @return [void]
       def use
@@ -20,17 +20,17 @@ module Penstock
 
       # Called for every message.
       #
-      # @return [Variant, nil] nil where the producer's own settings hold
+      # @return [Variant, nil] nil if the producer's own settings apply
       def current
         Thread.current[@key] if @used
       end
 
-      # @return [Hash{String => String}, nil] properties of topics that hold for the calling fiber
+      # @return [Hash{String => String}, nil] properties of topics for the calling fiber
       def topic_config
         current&.topic_config
       end
 
-      # @param variant [Variant] holds for the block
+      # @param variant [Variant] applies to the block
       def within(variant)
         before = Thread.current[@key]
         Thread.current[@key] = variant

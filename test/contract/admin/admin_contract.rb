@@ -5,7 +5,7 @@ require "penstock/native/producer"
 require "support/real_broker"
 
 module Penstock
-  # What Penstock::Admin promises, on any broker. Including classes answer `bootstrap_servers`.
+  # Behaviour of Penstock::Admin with any broker. Including classes define `bootstrap_servers`.
   module AdminContract
     include TestSupport::RealBroker
 
@@ -29,7 +29,7 @@ module Penstock
           with_topic(2) { |admin, name| assert_equal 2, admin.topic_info(name)[:partition_count] }
         end
 
-        test "errors are the broker's own" do
+        test "errors are those of the broker" do
           with_topic(1) do |admin, name|
             assert_equal :topic_already_exists, assert_raises(KafkaError) { admin.create_topic(name, partitions: 1) }.code
           end
@@ -41,7 +41,7 @@ module Penstock
           end
         end
 
-        test "asking for a topic doesn't create it" do
+        test "requesting a topic doesn't create it" do
           admin do |admin|
             missing = unique("missing")
             assert_raises(KafkaError) { admin.topic_info(missing) }
@@ -50,7 +50,7 @@ module Penstock
           end
         end
 
-        test "the cluster tells its id, its brokers and its topics" do
+        test "the cluster returns its id, its brokers and its topics" do
           with_topic(1) do |admin, name|
             info = admin.cluster_info
 
@@ -60,7 +60,7 @@ module Penstock
           end
         end
 
-        test "[list_offsets] first offset and end of partitions come in one request each" do
+        test "[list_offsets] first offset and end of partitions are read with one request each" do
           with_topic(2) do |admin, name|
             produce(name, 3)
 
@@ -79,7 +79,7 @@ module Penstock
           end
         end
 
-        test "a partition that doesn't exist is an error" do
+        test "a missing partition is an error" do
           with_topic(1) { |admin, name| assert_raises(KafkaError) { admin.read_watermark_offsets(name, 7) } }
         end
 
@@ -95,7 +95,7 @@ module Penstock
           end
         end
 
-        test "commands on the class go where the application says, for one call" do
+        test "a command on the class connects to the application's cluster, for one call" do
           before = Native.handle_count
           Admin.kafka = -> { {"bootstrap.servers": bootstrap_servers} }
 
@@ -105,7 +105,7 @@ module Penstock
           Admin.kafka = nil
         end
 
-        test "asked for no group in particular, the class answers for those that the application routes" do
+        test "without a group, the class returns those that the application routes" do
           with_topic(1) do |_admin, name|
             group = unique("group")
             Admin.kafka = -> { {"bootstrap.servers": bootstrap_servers} }
@@ -121,7 +121,7 @@ module Penstock
           Admin.kafka = Admin.options = Admin.routed = nil
         end
 
-        test "commands on the class without an application say what to do" do
+        test "commands on the class without an application raise an error with what to do" do
           error = assert_raises(ConfigurationError) { Admin.topics }
 
           assert_match(/Penstock::Admin.open/, error.message)
@@ -135,7 +135,7 @@ module Penstock
           end
         end
 
-        test "after close every command raises, and closing again is fine" do
+        test "after close every command raises, and closing again does nothing" do
           admin = Admin.new(kafka: {"bootstrap.servers": bootstrap_servers})
           admin.topics
           2.times { admin.close }
@@ -163,7 +163,7 @@ module Penstock
     # @return [Array<Integer>] times of the records, in ms
     def produce(topic, count)
       producer = Native::Producer.new({"bootstrap.servers" => bootstrap_servers})
-      first = (Time.now.to_i - 3_600) * 1_000 # lately, for a broker deletes what is older than it keeps
+      first = (Time.now.to_i - 3_600) * 1_000 # recent, since a broker deletes older records than its retention
       times = Array.new(count) { |index| first + (index * 1_000) }
       times.each { |time| producer.produce(topic, "payload", partition: 0, timestamp_ms: time, handle: false) }
       producer.flush(10_000)

@@ -9,7 +9,7 @@ module Penstock
     include AdminContract
     extend TestSupport::EmbeddedBroker::OnePerClass
 
-    test "partitions can't be added there, and the error says what to do" do
+    test "partitions can't be added there, and the error explains what to do" do
       with_topic(1) do |admin, name|
         error = assert_raises(KafkaError) { admin.create_partitions(name, 2) }
 
@@ -27,7 +27,7 @@ module Penstock
       end
     end
 
-    test "an outage is told by its cause, not as a timeout" do
+    test "an outage is reported with its cause, not as a timeout" do
       self.class.cluster.broker_down
       error = Admin.open({"bootstrap.servers": bootstrap_servers}, timeout_ms: 500) do |admin|
         assert_raises(KafkaError) { admin.topics }
@@ -39,7 +39,7 @@ module Penstock
       self.class.cluster.broker_up
     end
 
-    test "a coordinator that moves is asked again within the time limit" do
+    test "a request during a coordinator's move is retried within the time limit" do
       with_topic(1) do |admin, name|
         self.class.cluster.inject_errors(:offset_fetch, %i[not_coordinator coordinator_load_in_progress])
 

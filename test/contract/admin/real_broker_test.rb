@@ -16,7 +16,7 @@ module Penstock
       end
     end
 
-    test "what the broker says about a bad request reaches the caller" do
+    test "the broker's message about an invalid request reaches the caller" do
       admin do |admin|
         name = unique("bad")
         config = assert_raises(KafkaError) { admin.create_topic(name, partitions: 1, config: {"nonsense" => 1}) }
@@ -28,7 +28,7 @@ module Penstock
       end
     end
 
-    test "a topic without numbers gets what the broker has configured" do
+    test "a topic without numbers gets the broker's defaults" do
       admin do |admin|
         name = unique("default")
         admin.create_topic(name)
@@ -45,7 +45,7 @@ module Penstock
       end
     end
 
-    # The mock cluster has no index of times: it answers "none" to each.
+    # The mock cluster has no index of times: it returns "none" for each.
     test "[list_offsets] the first offset at or after a time is found" do
       with_topic(2) do |admin, name|
         times = produce(name, 3)
@@ -55,7 +55,7 @@ module Penstock
       end
     end
 
-    test "[list_offsets] the offset of the latest time can be asked for" do
+    test "[list_offsets] the offset of the latest time can be requested" do
       with_topic(1) do |admin, name|
         times = produce(name, 3)
         row = admin.read_partition_offsets({name => [{partition: 0, offset: :max_timestamp}]}).first

@@ -5,7 +5,7 @@ require "penstock/processing/filters/base"
 require "support/consuming"
 
 module Penstock
-  # What stands between a partition and `consume`, on any broker. Whoever includes it says `kafka` (settings for the broker).
+  # Everything between a partition and `consume`, with any broker. Including modules define `kafka` (settings for the broker).
   module AdmissionContract
     def self.rule(name, &body) = RULES << [name, body]
     RULES = []
@@ -15,7 +15,7 @@ module Penstock
       RULES.each { |name, body| base.test(name, &body) }
     end
 
-    # Asks for what it is told to, once, at an offset.
+    # Requests the given action, once, at an offset.
     class Once < Filter
       attr_reader :action, :timeout, :asked, :asked_at
 
@@ -33,11 +33,11 @@ module Penstock
         messages.reject! { |message| message.offset < @at } unless @keep
       end
 
-      # Leaves what comes before in the batch.
+      # Keeps the earlier messages of the batch.
       def keeping = tap { @keep = true }
     end
 
-    rule "[filter apply] what a filter takes out isn't consumed, and the rest is, in order" do
+    rule "[filter apply] messages that a filter removes aren't consumed, and the rest is, in order" do
       topic, seen = topic_with(50), queue
       running = consuming(topic, ->(_) { filter { |message| message.raw_payload.to_i.even? } }) do
         messages.each { |message| seen << message.offset }
@@ -49,7 +49,7 @@ module Penstock
       assert_empty seen
     end
 
-    rule "[filter marking] when everything is filtered the offset moves and no user code runs, with manual offsets too" do
+    rule "[filter marking] when everything is filtered the offset moves and no user code runs, also with manual offsets" do
       topic, seen, dropped = topic_with(20), queue, queue
       running = consuming(topic, ->(_) { [manual_offset_management(true), filter { false }] }) { seen << messages.size }
       running.application.monitor.subscribe("filtering.dropped") { |event| dropped << event[:last_offset] }
@@ -60,7 +60,7 @@ module Penstock
       assert_empty seen
     end
 
-    rule "[filter pause/seek] a pause holds what it says, without user code, and then it goes on there" do
+    rule "[filter pause/seek] a pause holds the partition for its time, without user code; then it continues at that offset" do
       topic, seen = topic_with(10), queue
       filter = Once.new(:pause, 4, timeout: 400)
       consuming(topic, ->(_) { filter ->(_topic, _partition) { filter } }) do
@@ -72,7 +72,7 @@ module Penstock
       assert_operator times.min - filter.asked_at, :>=, 400
     end
 
-    rule "[filter timeouts] a shorter wait of another kind doesn't cut a filter's pause" do
+    rule "[filter timeouts] a shorter wait of another kind doesn't shorten a filter's pause" do
       topic, seen = topic_with(10), queue
       filter = Once.new(:pause, 4, timeout: 800).keeping
       consuming(topic, ->(_) { [throttle(limit: 2, interval: 50), filter(->(_topic, _partition) { filter })] }) do
@@ -84,7 +84,7 @@ module Penstock
       assert_operator times[4] - filter.asked_at, :>=, 800
     end
 
-    rule "[filter pause/seek] a seek goes on at its cursor, also back" do
+    rule "[filter pause/seek] a seek continues at its offset, also backwards" do
       topic, seen = topic_with(10), queue
       filter = Once.new(:seek, 7)
       running = consuming(topic, ->(_) { filter ->(_topic, _partition) { filter } }) do
@@ -96,7 +96,7 @@ module Penstock
       assert_equal 10, committed(topic)
     end
 
-    # Goes back to the first message it ever saw, once, when it sees that offset.
+    # Seeks back to the first message it ever saw, once, when it sees that offset.
     class Back < Filter
       def initialize(at)
         super()
@@ -113,7 +113,7 @@ module Penstock
       def action = :seek
     end
 
-    rule "[filter pause/seek] a seek back repeats what lies behind it, and commits no further meanwhile" do
+    rule "[filter pause/seek] a seek back repeats the messages in between, and commits no further meanwhile" do
       topic, seen = topic_with(5), queue
       filter = Back.new(5)
       running = consuming(topic, ->(_) { filter ->(_topic, _partition) { filter } }) do
@@ -127,7 +127,7 @@ module Penstock
       assert_equal 6, committed(topic)
     end
 
-    rule "[user beats system] a user's pause goes before a filter's seek" do
+    rule "[user beats system] a user's pause takes precedence over a filter's seek" do
       topic, seen, paused = topic_with(10), queue, [false]
       filter = Once.new(:seek, 7).keeping
       consuming(topic, ->(_) { filter ->(_topic, _partition) { filter } }) do
@@ -139,7 +139,7 @@ module Penstock
       assert_equal [*0..6, *3..9], take(seen, 14)
     end
 
-    rule "[LRJ + filter skip] a partition goes on behind what a filter took out" do
+    rule "[LRJ + filter skip] a partition continues after the messages that a filter removed" do
       topic, seen = topic_with(5), queue
       consuming(topic, ->(_) { [long_running_job(true), filter { |message| message.raw_payload == "more" }] }) do
         messages.each { |message| seen << message.offset }
@@ -169,14 +169,14 @@ module Penstock
       assert_equal ["virtual_partitions.partitioner.error"] * 2, Array.new(2) { running.errors.pop[:type] }
     end
 
-    rule "[VP partitioner error] a partitioner that answers twice otherwise is told of once, and loses nothing" do
+    rule "[VP partitioner error] a partitioner that returns two different keys is reported once, and loses nothing" do
       topic, seen, answers = topic_with(10), queue, 0
       running = consuming(topic, ->(_) { parallel { |_message| answers += 1 } }) do
         messages.each { |message| seen << message.offset }
       end
 
       assert_equal (0..9).to_a, take(seen, 10).sort
-      produce(topic, %w[10 11 12]) # another batch, whose first is asked for twice as well where nothing was told yet
+      produce(topic, %w[10 11 12]) # another batch, whose first key is also computed twice if nothing was reported yet
       assert_equal [10, 11, 12], take(seen, 3).sort
       running.stop
       assert_equal 13, committed(topic)
@@ -185,7 +185,7 @@ module Penstock
       assert_includes told.first[:error].message, "two different keys"
     end
 
-    rule "[delay_by] no record before it is due" do
+    rule "[delay_by] no record is consumed before it is due" do
       topic, seen = topic_with(5), queue
       consuming(topic, ->(_) { delay_by 600 }) do
         messages.each { |message| seen << [message.offset, Clock::SYSTEM.wall_ms - message.timestamp_ms] }
@@ -196,7 +196,7 @@ module Penstock
       assert_operator ages.min, :>=, 600
     end
 
-    rule "[expire_in] what is too old isn't consumed, and the offset moves" do
+    rule "[expire_in] expired records aren't consumed, and the offset moves" do
       topic, seen, dropped = topic_with(0), queue, queue
       produce(topic, Array.new(5, "old"), aged_s: 61)
       running = consuming(topic, ->(_) { expire_in 60_000 }) { messages.each { |message| seen << message.offset } }
@@ -209,8 +209,8 @@ module Penstock
       assert_equal 6, committed(topic)
     end
 
-    # Runs an application whose records are too old after a minute; one that is called poison fails when it may. It is
-    # consuming when this returns.
+    # Runs an application whose records expire after a minute; a record called poison fails when allowed to. It is consuming
+    # when this returns.
     def expiring(topic, seen, may_fail, **division)
       running = consuming(topic, ->(_) { [expire_in(60_000), (parallel(**division) unless division.empty?)] }) do
         seen << messages.first.raw_payload
@@ -221,11 +221,11 @@ module Penstock
       running
     end
 
-    NEARLY = 57 # seconds: there is some time for a first attempt, and little to wait until there is none for a second
+    NEARLY = 57 # seconds: leaves time for a first attempt, and soon none for a second
     UNTIL_EXPIRED = 3.1
     private_constant :NEARLY, :UNTIL_EXPIRED
 
-    rule "[expire_in] a record that became too old before its next attempt isn't tried again" do
+    rule "[expire_in] a record that expires before its next attempt isn't tried again" do
       topic, seen, may_fail = topic_with(0), queue, queue
       running = expiring(topic, seen, may_fail)
       produce(topic, %w[poison], aged_s: NEARLY)
@@ -240,7 +240,7 @@ module Penstock
       assert_equal 4, committed(topic)
     end
 
-    rule "[expire_in] by key too, and no other key waits for it" do
+    rule "[expire_in] records also expire by key, and no other key waits for them" do
       topic, seen, may_fail = topic_with(0), queue, queue
       running = expiring(topic, seen, may_fail, by: :message)
       produce(topic, %w[poison next], aged_s: NEARLY)
@@ -253,7 +253,7 @@ module Penstock
       assert_equal [3, true], [committed(topic), seen.empty?]
     end
 
-    rule "[throttle] never more than the limit in any interval" do
+    rule "[throttle] no interval has more records than the limit" do
       topic, seen = topic_with(20), queue
       consuming(topic, ->(_) { throttle limit: 5, interval: 300 }) do
         messages.each { |message| seen << [message.offset, Clock::SYSTEM.monotonic_ms] }
@@ -264,7 +264,7 @@ module Penstock
       assert_operator times.last - times.first, :>=, 3 * 300 - 50, "four times five records need three intervals"
     end
 
-    rule "a partition that waits keeps no other from being consumed" do
+    rule "a waiting partition doesn't block others" do
       topic, seen = unique("topic"), queue
       create_topic(topic, 2)
       produce(topic, %w[a], partition: 0)
@@ -277,7 +277,7 @@ module Penstock
       assert_empty seen
     end
 
-    rule "a stop doesn't wait for what waits, and loses none of it" do
+    rule "a stop doesn't wait for waiting records, and loses none of them" do
       topic, seen = topic_with(5), queue
       running = consuming(topic, ->(_) { delay_by 60_000 }) { seen << messages.size }
       observe_for(0.3)

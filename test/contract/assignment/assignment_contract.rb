@@ -3,8 +3,8 @@
 require "support/consuming"
 
 module Penstock
-  # Who reads which partitions, on any broker. Whoever includes it says `kafka` (settings for the broker) and what
-  # only some brokers show: `assert_members`, `assert_once`.
+  # Which member consumes which partitions, with any broker. Including modules define `kafka` (settings for the broker) and
+  # checks that only some brokers support: `assert_members`, `assert_once`.
   module AssignmentContract
     def self.rule(name, &body) = RULES << [name, body]
     RULES = []
@@ -18,7 +18,7 @@ module Penstock
     end
 
     # An application with these routes instead of one topic; the block is evaluated by `routes.redraw`.
-    # @param listen [Hash{String => Thread::Queue}] events and where they go
+    # @param listen [Hash{String => Thread::Queue}] events, and queues for them
     def run_routes(listen: {}, config: ->(_config) {}, **settings, &routes)
       application = build("unused", Class.new(BaseConsumer), ->(_) { active false }, config, settings)
       application.routing.redraw(&routes)
@@ -26,7 +26,7 @@ module Penstock
       yield_running(application)
     end
 
-    # A topic with one record a partition: its number.
+    # A topic with one record per partition: the partition's number.
     def numbered_topic(partitions)
       unique("topic").tap do |name|
         create_topic(name, partitions)
@@ -34,7 +34,7 @@ module Penstock
       end
     end
 
-    rule "[direct assign] true reads all partitions and no group is joined; what is done is committed to the group" do
+    rule "[direct assign] true assigns all partitions without joining a group; completed offsets are committed to the group" do
       topic, seen = numbered_topic(3), queue
       recorder = recorder(seen)
       running = run_routes { topic(topic) { [consumer(recorder), assign(true)] } }
@@ -45,7 +45,7 @@ module Penstock
       assert_equal [1, 1, 1], [0, 1, 2].map { |partition| committed(topic, partition) }
     end
 
-    rule "[direct assign] only the partitions that are named are read, from where the group stood" do
+    rule "[direct assign] only the named partitions are consumed, from the group's offsets" do
       topic, seen = numbered_topic(3), queue
       recorder = recorder(seen)
       draw = ->(numbers) { run_routes { topic(topic) { [consumer(recorder), assign(*numbers)] } } }
@@ -60,7 +60,7 @@ module Penstock
       assert_empty seen
     end
 
-    rule "a partition that assign names and that doesn't exist is told once, and the others are read" do
+    rule "a missing partition named by assign is reported once, and the others are consumed" do
       topic, seen, told = numbered_topic(1), queue, queue
       recorder = recorder(seen)
       run_routes(listen: {"connection.partition_missing" => told}) { topic(topic) { [consumer(recorder), assign(0, 1)] } }
@@ -71,7 +71,7 @@ module Penstock
       assert_empty told
     end
 
-    # How many partitions each connection of the applications here has, ascending.
+    # Number of partitions of each connection of the applications here, ascending.
     def shares
       @running.select(&:alive?).flat_map { |running| running.application.snapshot.map { |one| one[:lanes].size } }.sort
     end
@@ -81,7 +81,7 @@ module Penstock
       wait_until(40, "shares #{expected}", state: -> { seen }) { (seen = shares) == expected }
     end
 
-    # Everything that was seen when all of this had been.
+    # Everything that was seen up to the last of the expected records.
     def take_all(seen, *expected)
       got = []
       wait_until(40, expected.inspect, state: -> { got }) do
@@ -91,7 +91,7 @@ module Penstock
       got
     end
 
-    rule "[multiplexing fixed] max 2 is two members in the group, with ids of their own, and each record is consumed once" do
+    rule "[multiplexing fixed] max 2 means two members in the group, with different ids, and each record is consumed once" do
       topic, seen, running = numbered_topic(4), queue, queue
       recorder = recorder(seen)
       run_routes(listen: {"connection.listener.running" => running}) do
@@ -110,7 +110,7 @@ module Penstock
 
     QUICK = {"heartbeat.interval.ms": 200}.freeze
 
-    rule "[multiplexing dynamic] where a connection has several partitions one is added, a delay apart" do
+    rule "[multiplexing dynamic] if a connection has several partitions another is added, one per delay" do
       topic, seen, changes = numbered_topic(3), queue, queue
       recorder = recorder(seen)
       run_routes(listen: {"multiplexing.up" => changes, "multiplexing.down" => changes}, kafka: QUICK) do
@@ -128,7 +128,7 @@ module Penstock
       assert_empty changes
     end
 
-    rule "[multiplexing dynamic] a connection without partitions goes, never below min" do
+    rule "[multiplexing dynamic] a connection without partitions is closed, never below min" do
       topic, seen, changes = numbered_topic(1), queue, queue
       recorder = recorder(seen)
       running = run_routes(listen: {"multiplexing.up" => changes, "multiplexing.down" => changes}, kafka: QUICK) do
@@ -146,7 +146,7 @@ module Penstock
       assert_equal 0, running.stop
     end
 
-    rule "a partition that moves between connections of a process waits for the unit that still runs on it" do
+    rule "a partition that moves between connections of a process waits for the unit still running on it" do
       topic, begun, release, moved = numbered_topic(2), queue, queue, queue
       stuck = Class.new(BaseConsumer) do
         define_method(:consume) do
@@ -186,7 +186,7 @@ module Penstock
       Admin.open(kafka) { |admin| admin.read_committed_offsets(group, {topic => [partition]}).first[:offset] }
     end
 
-    # A group split into three, each record told with the number of its segment.
+    # A group split into three; each record is reported with the number of its segment.
     def run_segments(topic, seen, partitioner: ->(message) { message.raw_key }, listen: {})
       name = group
       consumer = Class.new(BaseConsumer) do
@@ -200,7 +200,7 @@ module Penstock
       end
     end
 
-    rule "[parallel segments] the union of the segments is everything, nothing is in two, and what is foreign is complete" do
+    rule "[parallel segments] the segments together consume each record once; foreign records count as complete" do
       topic, seen = unique("topic"), queue
       create_topic(topic, 1)
       keys = Array.new(60) { |number| "key #{number % 20}" }
@@ -222,7 +222,7 @@ module Penstock
       assert_equal 0, running.stop
     end
 
-    rule "[segments partitioner error] the record is the first segment's, and an event says so" do
+    rule "[segments partitioner error] the record belongs to the first segment, and an event reports the error" do
       topic, seen, errors = unique("topic"), queue, queue
       create_topic(topic, 1)
       produce_keyed(topic, %w[a bad])

@@ -15,7 +15,7 @@ module Penstock
 
     AssignmentContract.add_to(self)
 
-    # It describes no groups, and in a rebalance it may refuse a commit until the partition is somebody else's.
+    # It can't describe groups, and during a rebalance it may refuse a commit until the partition has a new owner.
     def assert_members(_count) = nil
     def assert_once(_got) = nil
   end

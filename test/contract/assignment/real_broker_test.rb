@@ -27,7 +27,7 @@ module Penstock
       Admin.open(kafka) { |admin| admin.create_partitions(name, total) }
     end
 
-    test "a partition that assign names is read as soon as it exists" do
+    test "a partition that assign names is consumed as soon as it exists" do
       topic, seen = numbered_topic(1), queue
       recorder = recorder(seen)
       run_routes { topic(topic) { [consumer(recorder), assign(0, 1)] } }
@@ -38,7 +38,7 @@ module Penstock
       assert_equal [[1, "late"]], take(seen, 1)
     end
 
-    test "with assign true partitions that are added later are read from their beginning" do
+    test "with assign true partitions that are added later are consumed from their beginning" do
       topic, seen = numbered_topic(1), queue
       recorder = recorder(seen)
       run_routes(kafka: {"topic.metadata.refresh.interval.ms": 300, "auto.commit.interval.ms": 100}) do
@@ -51,7 +51,7 @@ module Penstock
       assert_equal [[1, "early"]], take(seen, 1, 40)
     end
 
-    test "[multiplexing dynamic] connections go and come under KIP-848 too" do
+    test "[multiplexing dynamic] connections are closed and opened under KIP-848 too" do
       topic, seen, changes = numbered_topic(1), queue, queue
       recorder = recorder(seen)
       run_routes(listen: {"multiplexing.up" => changes, "multiplexing.down" => changes}, kafka: {"group.protocol": "consumer"}) do
@@ -67,7 +67,7 @@ module Penstock
       await_shares(1, 1)
     end
 
-    test "[direct assign] an application that uses KIP-848 elsewhere assigns all the same" do
+    test "[direct assign] direct assignment works in an application that uses KIP-848 for other topics" do
       topic, seen = numbered_topic(2), queue
       recorder = recorder(seen)
       draw = -> { run_routes(kafka: {"group.protocol": "consumer"}) { topic(topic) { [consumer(recorder), assign(true)] } } }
@@ -82,7 +82,7 @@ module Penstock
 
     # --- static members
 
-    test "a static member that comes back within its session gets its partitions again, without a rebalance" do
+    test "a static member that returns within its session gets its partitions again, without a rebalance" do
       topic, seen = topic_with(1, partitions: 2), queue
       run = -> { consuming(topic, config: ->(config) { config.static_membership = "a" }) { seen << messages.first.offset } }
       other = consuming(topic, config: ->(config) { config.static_membership = "b" }) { seen << messages.first.offset }
@@ -100,7 +100,7 @@ module Penstock
       assert_empty revoked
     end
 
-    test "[static membership ids] a member whose id another process takes says so and ends with code 1" do
+    test "[static membership ids] a member whose id is taken over by another process reports it and ends with code 1" do
       topic, seen = topic_with(1), queue
       twin = lambda do
         consuming(topic, kafka: {"auto.commit.interval.ms": 100}, config: ->(config) { config.static_membership = "same" }) do
@@ -121,7 +121,7 @@ module Penstock
       assert second.alive?
     end
 
-    test "[static membership ids] under KIP-848 the newcomer with an id that is in use ends with code 1" do
+    test "[static membership ids] under KIP-848 a new member with an id in use ends with code 1" do
       topic, seen = topic_with(1), queue
       twin = lambda do
         consuming(topic, kafka: {"group.protocol": "consumer"}, config: ->(config) { config.static_membership = "same" }) do

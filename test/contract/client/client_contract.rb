@@ -4,10 +4,11 @@ require "support/wait"
 
 module Penstock
   module TestSupport
-    # What a poll loop relies on in a member's client, whichever it is. Whoever includes it answers `produce(topic, payloads)`,
-    # `topic(partitions = 1)` (a new one) and `client(topic)` (a new member of the test's group that has subscribed to it).
+    # The behaviour of a member's client that a poll loop relies on, for every kind of client. Including modules define
+    # `produce(topic, payloads)`, `topic(partitions = 1)` (a new one) and `client(topic)` (a new, subscribed member of the
+    # test's group).
     module ClientContract
-      # One round of a loop that answers rebalances and takes what there is.
+      # One round of a loop that answers rebalances and takes available records.
       class Rounds
         attr_reader :client, :events, :records, :batches, :lane
 
@@ -55,19 +56,19 @@ module Penstock
 
       def self.included(base)
         base.class_eval do
-          test "a member is given the partition, and its records come in order, with spans that follow each other and an end" do
+          test "a member is assigned the partition, and its records come in order, with consecutive spans and an end" do
             with_records(%w[a b c]) { |_member, name, rounds| assert_spans(name, rounds) }
           end
 
-          test "what is committed is answered, and read again with its metadata" do
+          test "a commit is answered, and can be read again with its metadata" do
             with_records(%w[a b]) { |member, name, rounds| assert_committed(member, name, rounds) }
           end
 
-          test "a second member is given what the first has given back, and nothing before" do
+          test "a second member is assigned partitions that the first has returned, and none before" do
             with_two(topic(2)) { |first, second| assert_equal first.keys(:revoke), second.keys(:assign) }
           end
 
-          test "what a member that closes had is given to who stays, at what was committed" do
+          test "partitions of a member that closes are assigned to the remaining one, at the committed offset" do
             with_two(topic(2)) { |first, second| assert_returned(first, second) }
           end
 
@@ -142,13 +143,13 @@ module Penstock
       end
     end
 
-    # What the mock of librdkafka doesn't know, and brokers do. Beside {ClientContract}.
+    # Limits that brokers have and librdkafka's mock doesn't. In addition to {ClientContract}.
     module ClientLimits
       TOO_LARGE = 12
 
       def self.included(base)
         base.class_eval do
-          test "metadata of 4,096 bytes is taken, and a byte more is refused" do
+          test "metadata of 4,096 bytes is accepted, one byte more is refused" do
             with_records(%w[a b]) { |member, name, rounds| assert_limited(member, name, rounds) }
           end
         end
@@ -161,7 +162,7 @@ module Penstock
         assert_equal [[name, 0, 2, TOO_LARGE]], committed(member, rounds, [name, 0, 2, "m" * 4_097, 0])
       end
 
-      # @return [Array<Array>] what is answered
+      # @return [Array<Array>] the answers
       def committed(member, rounds, row)
         rounds.events.clear
         member.commit(1, [row])

@@ -8,7 +8,7 @@ require "support/fake_kafka/timeline"
 require_relative "client_contract"
 
 module Penstock
-  # The simulator's client keeps to what the native one does.
+  # The simulator's client behaves like the native one.
   class FakeKafkaClientTest < TestCase
     include TestSupport::ClientContract
     include TestSupport::ClientLimits
@@ -27,12 +27,12 @@ module Penstock
       TestSupport::FakeKafka::Driver.new(@cluster, "group", name: "member").tap { |member| member.subscribe([topic]) }
     end
 
-    # A process that hears nothing, so that a rebalance waits for it.
+    # A process that reacts to nothing, so that a rebalance waits for it.
     class Deaf
       def run_when_awake = nil
     end
 
-    test "a commit behind a join that the group refuses is answered, and its member joins again" do
+    test "a commit after a join that the group refuses is answered, and its member joins again" do
       name = topic(2)
       member = client(name)
       group = @cluster.groups["group"]
@@ -45,7 +45,7 @@ module Penstock
       rounds.until("join") { member.joining? }
     end
 
-    test "every method that a poll loop calls on its client has the native one's name" do
+    test "every method that a poll loop calls on its client exists in the native client" do
       called = Dir["lib/penstock/runtime/*.rb"].flat_map { |path| File.read(path).scan(/\bdriver\.(\w+[?!]?)/).flatten }.uniq
       native = Native::Consumer.public_instance_methods
       fake = TestSupport::FakeKafka::Driver.public_instance_methods
@@ -54,7 +54,7 @@ module Penstock
 
     private
 
-    # It is given a partition that the member gives up for it, and doesn't join again.
+    # It is assigned a partition that the member returns for it, and doesn't join again.
     def waits_for_another(name, group, rounds)
       TestSupport::FakeKafka::Driver.new(@cluster, "group", name: "deaf", host: Deaf.new).subscribe([name])
       rounds.until("join") { group.generation == 2 && rounds.client.joining? }

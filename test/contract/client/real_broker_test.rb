@@ -8,13 +8,13 @@ require "support/real_broker"
 require_relative "client_contract"
 
 module Penstock
-  # What FakeKafka's client is a model of.
+  # The client that FakeKafka's client models.
   class ClientOnRealBrokerTest < TestCase
     include TestSupport::RealBroker
     include TestSupport::ClientContract
     include TestSupport::ClientLimits
 
-    # A broker takes no shorter session.
+    # A broker accepts no shorter session timeout.
     PROPERTIES = {**TestSupport::NativeMember::PROPERTIES, "session.timeout.ms" => "6000"}.freeze
 
     def setup

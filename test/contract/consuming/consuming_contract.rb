@@ -3,8 +3,8 @@
 require "support/consuming"
 
 module Penstock
-  # What an application that consumes may rely on, on any broker. Whoever includes it says `kafka` (settings for the broker) and
-  # may add what only its broker can show.
+  # Behaviour that a consuming application may rely on, with any broker. Including modules define `kafka` (settings for the
+  # broker) and may add tests that only their broker supports.
   module ConsumingContract
     def self.rule(name, &body) = RULES << [name, body]
     RULES = []
@@ -17,7 +17,7 @@ module Penstock
       assert_equal (0...250).to_a, take(seen, 250)
     end
 
-    rule "[auto marking] a restart goes on behind the last batch" do
+    rule "[auto marking] a restart continues after the last batch" do
       topic, seen = topic_with(30), queue
       first = consuming(topic) { messages.each { |message| seen << message.offset } }
       take(seen, 30)
@@ -46,7 +46,7 @@ module Penstock
       assert_equal 3, committed(topic)
     end
 
-    rule "[commit_offsets!] what was marked is readable at once" do
+    rule "[commit_offsets!] marked offsets can be read at once" do
       topic, answers = topic_with(3), queue
       reader = method(:committed)
       consuming(topic, ->(_) { manual_offset_management true }) do
@@ -65,7 +65,7 @@ module Penstock
       assert_equal [[true, 3]], take(answers, 1)
     end
 
-    rule "[attempt/retrying?] a record that fails is tried again, its count rises, and order is kept" do
+    rule "[attempt/retrying?] a failing record is tried again, its attempt count grows, and order is kept" do
       topic, seen = topic_with(6), queue
       consuming(topic) do
         messages.each do |message|
@@ -79,7 +79,7 @@ module Penstock
       assert_equal [4, 5], runs.last(2).map(&:first)
     end
 
-    rule "[seek offset/Time] the next batch begins at the offset that was sought" do
+    rule "[seek offset/Time] the next batch begins at the given offset" do
       topic, seen = topic_with(10), queue
       sought = false
       consuming(topic) do
@@ -93,7 +93,7 @@ module Penstock
       assert_equal [*0..9, *4..9], take(seen, 16)
     end
 
-    rule "[seek latest/earliest] latest waits for the next new record, earliest begins anew" do
+    rule "[seek latest/earliest] latest waits for the next new record, earliest starts from the beginning" do
       topic, seen = topic_with(5), queue
       steps = [:latest, :earliest]
       consuming(topic, max_messages: 1) do
@@ -122,12 +122,12 @@ module Penstock
     end
 
     rule "[eofed] the hook runs at the end of the partition, and only without messages" do
-      topic, ends = topic_with(0), queue # with records in it the end may come together with the last of them
+      topic, ends = topic_with(0), queue # with records the end may come together with the last of them
       consuming(topic, ->(_) { eofed true }, hooks: {eofed: -> { ends << [eofed?, messages.size] }}) { messages.size }
       assert_equal [[true, 0]], take(ends, 1)
     end
 
-    rule "[offset metadata] the next owner reads what was committed with the offset" do
+    rule "[offset metadata] the next owner reads the metadata that was committed with the offset" do
       topic, seen = topic_with(2), queue
       first = consuming(topic) { seen << mark_as_consumed(messages.last, "page 7") }
       take(seen, 1)
@@ -139,7 +139,7 @@ module Penstock
       assert_equal ["page 7"], take(seen, 1)
     end
 
-    rule "[store_offset_metadata] it goes with the next automatic commit" do
+    rule "[store_offset_metadata] the metadata is part of the next automatic commit" do
       topic, seen = topic_with(2), queue
       first = consuming(topic) { seen << store_offset_metadata("kept") }
       take(seen, 1)
@@ -151,7 +151,7 @@ module Penstock
       assert_equal ["kept"], take(seen, 1)
     end
 
-    rule "[custom deserializers] payload, key and headers go through the route's own" do
+    rule "[custom deserializers] payload, key and headers use the route's own deserializers" do
       topic, seen = topic_with(1), queue
       consuming(topic, ->(_) {
         deserializers payload: ->(m) { m.raw_payload * 2 }, key: ->(_) { :key }, headers: ->(_) {
@@ -170,7 +170,7 @@ module Penstock
       assert_equal [[{}, {}, nil]], take(seen, 1)
     end
 
-    rule "[TSTP quiet] nothing new is worked on, shutdown hooks run, the process stays until it is stopped" do
+    rule "[TSTP quiet] no new work starts, shutdown hooks run, the process stays until it is stopped" do
       topic, seen = topic_with(3), queue
       running = consuming(topic, hooks: {shutdown: -> { seen << :shutdown }}) { seen << messages.size }
       take(seen, 1)
@@ -182,7 +182,7 @@ module Penstock
       assert_equal 0, running.stop
     end
 
-    rule "[TERM with stuck job] after its time the process ends with code 2 and names the job" do
+    rule "[TERM with stuck job] at its time limit the process ends with code 2 and names the job" do
       topic, begun, release = topic_with(1), queue, queue
       running = consuming(topic, shutdown_timeout: 1_500) do
         begun << true
@@ -196,7 +196,7 @@ module Penstock
       release << true
     end
 
-    rule "a job that only sleeps is interrupted when the stop's time is over: code 2, and its record comes again" do
+    rule "a job that only sleeps is interrupted at the time limit of a stop: code 2, and its record is consumed again" do
       topic, seen = topic_with(1), queue
       running = consuming(topic, shutdown_timeout: 2_000) do
         seen << messages.first.offset
@@ -221,7 +221,7 @@ module Penstock
       assert_equal [0, 0], take(seen, 2)
     end
 
-    rule "[pattern topics] a topic made at runtime is consumed" do
+    rule "[pattern topics] a topic created at runtime is consumed" do
       prefix, seen = unique("pattern"), queue
       create_topic("#{prefix}-a", 1)
       consumer = Class.new(BaseConsumer) { define_method(:consume) { seen << [topic.name, messages.first.raw_payload] } }
@@ -236,7 +236,7 @@ module Penstock
       assert_equal [["#{prefix}-b", "two"]], take(seen, 1, 40)
     end
 
-    rule "[statistics _d/_fd] numbers arrive with their changes" do
+    rule "[statistics _d/_fd] statistics contain the changes of their numbers" do
       topic, seen = topic_with(1), queue
       application = build(topic, Class.new(BaseConsumer) {
         def consume
@@ -249,7 +249,7 @@ module Penstock
       assert(take(seen, 3).last.key?("rxmsgs_d"))
     end
 
-    rule "[app.initialized] it fires once, when settings and routes are final" do
+    rule "[app.initialized] it is emitted once, when settings and routes are final" do
       topic, seen = topic_with(1), queue
       application = build(topic, Class.new(BaseConsumer) { def consume = nil }, ->(_) {}, ->(_) {}, {})
       application.monitor.subscribe("app.initialized") { seen << application.config.client_id }
@@ -259,7 +259,7 @@ module Penstock
       assert_empty seen
     end
 
-    rule "[shutdown hook] it runs once an instance, with an empty batch" do
+    rule "[shutdown hook] it runs once per instance, with an empty batch" do
       topic, seen = topic_with(1), queue
       running = consuming(topic, hooks: {shutdown: -> {
         seen << [:shutdown, messages.to_a, messages.metadata.size]
@@ -271,7 +271,7 @@ module Penstock
       assert_empty seen
     end
 
-    rule "[after-consume failure] what fails behind consume is told and the batch is tried again" do
+    rule "[after-consume failure] an error after consume is reported and the batch is tried again" do
       topic, seen = topic_with(2), queue
       fail_behind = [true]
       layer = lambda do |_consumer, action, &work|
@@ -287,7 +287,7 @@ module Penstock
       assert_equal "behind", running.errors.pop[:error].message
     end
 
-    rule "[auto.offset.reset error] without an offset to begin at it is told, and nothing is guessed" do
+    rule "[auto.offset.reset error] without an offset to begin at an error is reported, and no offset is chosen" do
       topic, seen = topic_with(2), queue
       running = consuming(topic, kafka: {"auto.offset.reset": "error"}) { seen << messages.size }
       error = wait_until(20, "an error") { !running.errors.empty? && running.errors.pop }

@@ -13,7 +13,7 @@ module Penstock
 
     ConsumingContract.add_to(self)
 
-    test "[poll error reporting] an authorization error is told at once" do
+    test "[poll error reporting] an authorization error is reported at once" do
       topic, seen = topic_with(1), queue
       running = consuming(topic) { seen << messages.size }
       take(seen, 1)
@@ -27,7 +27,7 @@ module Penstock
       self.class.cluster.clear_errors(:fetch)
     end
 
-    test "[stuck client close] a broker that is gone doesn't keep a stop beyond its time" do
+    test "[stuck client close] an unreachable broker doesn't delay a stop beyond its time limit" do
       topic, seen = topic_with(1), queue
       running = consuming(topic, shutdown_timeout: 3_000) { seen << messages.size }
       take(seen, 1)
@@ -41,7 +41,7 @@ module Penstock
       self.class.cluster.broker_up
     end
 
-    test "[listener crash recovery] a broker that goes and comes back is consumed from again" do
+    test "[listener crash recovery] consuming continues when a broker comes back" do
       topic, seen = topic_with(2), queue
       consuming(topic) { messages.each { |message| seen << message.offset } }
       take(seen, 2)

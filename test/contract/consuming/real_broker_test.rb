@@ -11,10 +11,10 @@ module Penstock
 
     ConsumingContract.add_to(self)
 
-    # What only it can show: look-ups by time, the new group protocol, its own limits.
+    # Features that only it supports: look-ups by time, the new group protocol, its own limits.
     def kafka = {"bootstrap.servers": bootstrap_servers}
 
-    test "[seek offset/Time] a time is the offset of the first record at or after it" do
+    test "[seek offset/Time] a time means the offset of the first record at or after it" do
       topic, seen = topic_with(3), queue
       observe_for(0.02)
       boundary = Time.now
@@ -27,7 +27,7 @@ module Penstock
       assert_equal [0, 3], take(seen, 2)
     end
 
-    test "[KIP-848] the new group protocol consumes as the old one does" do
+    test "[KIP-848] the new group protocol consumes like the classic one" do
       topic, seen = topic_with(20), queue
       first = consuming(topic, kafka: {"group.protocol": "consumer"}) { messages.each { |message| seen << message.offset } }
 
@@ -36,7 +36,7 @@ module Penstock
       assert_equal 20, committed(topic)
     end
 
-    test "[KIP-848] a group moves from one protocol to the other without losing its offsets" do
+    test "[KIP-848] a group changes from one protocol to the other without losing its offsets" do
       topic, seen = topic_with(5), queue
       consuming(topic) { messages.each { |message| seen << message.offset } }.tap { take(seen, 5) }.stop
       produce(topic, %w[more])

@@ -4,8 +4,8 @@ require "support/executing"
 require "support/rules"
 
 module Penstock
-  # What user code may rely on wherever it runs: on a thread, in a fiber, in a process of its own. Whoever includes it says
-  # `executor(middleware, size)`.
+  # Behaviour that user code may rely on wherever it runs: on a thread, in a fiber, in a process of its own. Including modules
+  # define `executor(middleware, size)`.
   module ExecutionContract
     class Odd < StandardError
       attr_reader :code
@@ -27,7 +27,7 @@ module Penstock
 
     extend TestSupport::Rules
 
-    rule "an error is carried with its class, message, backtrace, cause and variables, and blames the record it stood on" do
+    rule "an error keeps its class, message, backtrace, cause and variables, and blames the current record" do
       executing do
         def consume
           messages.each { |message| fails if message.offset == 5 }
@@ -48,7 +48,7 @@ module Penstock
       assert_equal "consumer.consume.error", @errors.pop[:type]
     end
 
-    rule "without a cursor the last record is blamed; each_with_index and random access blame the one at hand" do
+    rule "without a cursor the last record is blamed; each_with_index and random access blame the current one" do
       executing do
         def consume
           return messages.each_with_index { |_message, index| raise "third" if index == 2 } if partition == 1
@@ -72,7 +72,7 @@ module Penstock
       assert_equal "consumer.critical.error", @errors.pop[:type]
     end
 
-    rule "an each that was left early without an error says so" do
+    rule "an each that was left early without an error is reported as such" do
       executing do
         def consume = messages.each { |message| break if message.offset == 1 }
       end
@@ -102,7 +102,7 @@ module Penstock
       wait_until(5, "the metadata") { place.marks.metadata == "note" }
     end
 
-    rule "a partition that was lost is told to user code that runs, and marks answer false" do
+    rule "a lost partition is visible to running user code, and marks return false" do
       executing do
         def consume
           log("began")
@@ -135,7 +135,7 @@ module Penstock
       wait_until(5, "the wish") { @link.requests == [:commit] }
     end
 
-    rule "pause and seek go with the outcome; the last wish counts; resume takes a pause back" do
+    rule "pause and seek are part of the outcome; the last request counts; resume cancels a pause" do
       executing do
         def consume
           case partition
@@ -152,7 +152,7 @@ module Penstock
       wait_until(5, "the resume") { @link.requests == [Consumer::Flow::Resume.new] }
     end
 
-    rule "metadata that was found with the committed offset can be read" do
+    rule "metadata of the committed offset can be read" do
       executing do
         def consume = log(offset_metadata, store_offset_metadata("new"), offset_metadata)
       end
@@ -161,7 +161,7 @@ module Penstock
       assert_equal "adopted true new", told
     end
 
-    rule "an error of the poll loop's answer is raised in user code" do
+    rule "an error in the poll loop's answer is raised in user code" do
       executing do
         def consume = seek(Time.at(404))
       end
@@ -169,7 +169,7 @@ module Penstock
       assert_kind_of KafkaError, run_unit([0]).error
     end
 
-    rule "middleware is called in its order around user code, wrap within it" do
+    rule "middleware is called in order around user code, with wrap inside it" do
       out = writer
       executing(layers: [Layer.new("outer", out), Layer.new("inner", out)]) do
         def wrap(action)
@@ -204,7 +204,7 @@ module Penstock
       assert_equal ["initialized", "eofed 0 true"], [told, told]
     end
 
-    rule "the end of the partition behind the records is known" do
+    rule "user code can read whether the end of the partition was reached" do
       executing do
         def consume = log(eofed?)
       end
@@ -213,7 +213,7 @@ module Penstock
       assert_equal "true", told
     end
 
-    rule "an interrupt ends user code that waits, ensure runs, and rescue doesn't take it for a failure" do
+    rule "an interrupt ends waiting user code, ensure runs, and rescue doesn't treat it as a failure" do
       executing do
         def consume
           log("began")
@@ -236,7 +236,7 @@ module Penstock
       assert_empty @executor.running
     end
 
-    rule "an interrupt hits only the lanes it is meant for" do
+    rule "an interrupt only affects the given lanes" do
       executing do
         def consume
           log("began", partition)
@@ -253,7 +253,7 @@ module Penstock
       assert_nil outcome.error
     end
 
-    rule "a unit over its time limit is ended with that error, and no other of its partition is touched" do
+    rule "a unit over its time limit is ended with that error, and no other of its partition is affected" do
       executing do
         def consume
           log("began")
@@ -272,7 +272,7 @@ module Penstock
       assert_equal [other, nil], outcome.then { |left| [left.unit, left.error] }
     end
 
-    rule "a stop waits for user code within its time and says whether all has ended" do
+    rule "a stop waits for user code within its time limit and returns whether all has ended" do
       executing do
         def consume
           log("began")
@@ -308,7 +308,7 @@ module Penstock
       assert_equal %w[consumer.consume consumer.consumed worker.completed worker.process worker.processed], events.keys.sort
     end
 
-    rule "several units of a lane run at once where its slot is wide" do
+    rule "several units of a lane run at once if its slot allows it" do
       executing do
         def consume
           log("began", messages.first.offset)
@@ -324,7 +324,7 @@ module Penstock
       assert_equal [nil, nil], [outcome.error, outcome.error]
     end
 
-    rule "many small units end each with an outcome of its own, those that fail with theirs" do
+    rule "each of many small units ends with an outcome of its own, a failed one with its error" do
       executing do
         def consume
           offset = messages.first.offset

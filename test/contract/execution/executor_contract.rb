@@ -5,7 +5,7 @@ require "support/rules"
 require "penstock/execution/executor"
 
 module Penstock
-  # What poll loops rely on in every executor, see Execution::Executor. The including test case defines
+  # Behaviour of every executor that poll loops rely on, see Execution::Executor. The including test case defines
   # `executor(middleware, size)`.
   module ExecutorContract
     extend TestSupport::Rules
@@ -25,7 +25,7 @@ module Penstock
       assert_equal [0, []], [@executor.size, @executor.running]
     end
 
-    rule "an executor shows a running unit with its thread, and nothing once the unit's outcome is there" do
+    rule "an executor lists a running unit with its thread, until the unit's outcome is available" do
       executing_until_stopping
       place = lane
       only = push(place, unit(place, [0]))
@@ -39,7 +39,7 @@ module Penstock
       assert_empty @executor.running
     end
 
-    rule "an interrupt returns the units it hits: those of the named lanes, and none after they have ended" do
+    rule "an interrupt returns the units it affects: those of the named lanes, and none after they have ended" do
       executing_until_stopping
       named, other = lane(0), lane(1)
       units = [named, other].map { |place| push(place, unit(place, [0])) }
@@ -52,7 +52,7 @@ module Penstock
       assert_nil outcome.error
     end
 
-    rule "a close waits for units that run, and answers true when everything has ended" do
+    rule "a close waits for running units, and returns true when everything has ended" do
       executing_until_stopping
       place = lane
       push(place, unit(place, [0]))

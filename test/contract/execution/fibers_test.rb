@@ -21,7 +21,7 @@ module Penstock
         size: threads, most: most, report: ->(name, payload) { @blocked << [name, payload] })
     end
 
-    test "a thousand units wait at once on one thread" do
+    test "a thousand units wait at the same time on one thread" do
       executing do
         def consume = wait_for_ever
       end
@@ -35,7 +35,7 @@ module Penstock
       assert_equal [Interrupted], Array.new(1_000) { outcome.error.class }.uniq
     end
 
-    test "no more than the most run at once" do
+    test "at most the maximum number of units run at once" do
       executing(most: 3) do
         def consume = until_stopping
       end
@@ -64,7 +64,7 @@ module Penstock
       10.times { outcome }
     end
 
-    test "user code that keeps the thread is told once, with its place" do
+    test "user code that blocks the thread is reported once, with its location" do
       executing do
         def consume = computes
 
@@ -86,7 +86,7 @@ module Penstock
       assert_predicate @blocked, :empty?
     end
 
-    test "a unit that ends its thread fails with all others of the thread, and the next have another one" do
+    test "a unit that ends its thread fails together with all others of the thread, and the next units get another thread" do
       executing do
         def consume
           until_true { partition == 1 || stopping? }
@@ -106,7 +106,7 @@ module Penstock
       assert_nil run_unit([1], at: lane(2)).error
     end
 
-    test "a timeout in user code ends what it waits for, and nothing else" do
+    test "a timeout in user code ends its own wait, and nothing else" do
       executing do
         def consume
           Timeout.timeout(0.05) { wait_for_ever }
@@ -119,7 +119,7 @@ module Penstock
       assert_equal "too long", told
     end
 
-    test "an interrupt that comes before user code has begun waits for it" do
+    test "an interrupt before user code has begun is delayed until then" do
       place = Execution::Fibers::Gate::Place.new(nil, nil)
       place.interrupt(Interrupted.new)
 

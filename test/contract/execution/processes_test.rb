@@ -35,7 +35,7 @@ module Penstock
       refute_equal ::Process.pid, Integer(told)
     end
 
-    # A consumer whose first unit leaves a thread behind, which does this when the test says so.
+    # A consumer whose first unit leaves a thread running, which calls the block when the sign file exists.
     def leaving_behind(&wish)
       @folder = Dir.mktmpdir
       sign = File.join(@folder, "sign")
@@ -52,7 +52,7 @@ module Penstock
       sign
     end
 
-    # @return [Array] the first that the poll loop is asked for
+    # @return [Array] the first requests to the poll loop
     def heard(asked, count)
       wait_until(10, "#{count} wishes", state: -> { asked.size }) { asked.size >= count }
       Array.new(count) { asked.pop }
@@ -63,7 +63,7 @@ module Penstock
       FileUtils.rm_rf(@folder) if @folder
     end
 
-    test "resume from a thread whose unit has ended reaches the poll loop, also where the process has nothing to do" do
+    test "resume from a thread whose unit has ended reaches the poll loop, even if the process is idle" do
       sign = leaving_behind { resume }
       assert_instance_of Consumer::Flow::Pause, run_unit([0]).flow
       FileUtils.touch(sign)
@@ -72,7 +72,7 @@ module Penstock
       assert_equal [Consumer::Flow::Resume.new], @link.requests
     end
 
-    test "what a thread wishes whose unit has ended concerns its own partition, whichever runs meanwhile" do
+    test "a request of a thread whose unit has ended concerns its own partition, whichever unit runs meanwhile" do
       sign = leaving_behind { resume && seek(7) }
       asked = Thread::Queue.new
       @link.define_singleton_method(:request) { |place, flow| asked << [place.partition, flow] }
@@ -87,7 +87,7 @@ module Penstock
       assert_nil outcome.error
     end
 
-    test "nobody can wish anything for a partition that was given up" do
+    test "requests for a revoked partition are ignored" do
       sign = leaving_behind { resume && nil }
       asked = Thread::Queue.new
       @link.define_singleton_method(:request) { |place, _flow| asked << place.partition }

@@ -4,12 +4,12 @@ require "support/executing"
 require "support/rules"
 
 module Penstock
-  # What user code reads of records wherever it runs: on a thread, in a fiber, in a process of its own. Whoever includes it says
+  # How user code reads records wherever it runs: on a thread, in a fiber, in a process of its own. Including modules define
   # `executor(middleware, size)`.
   module RecordsContract
     extend TestSupport::Rules
 
-    rule "records come as they were taken, and success is an outcome without an error" do
+    rule "records arrive as they were taken, and success is an outcome without an error" do
       executing do
         def consume
           messages.each { |message| log(message.offset, message.payload["offset"], message.raw_key, message.timestamp_ms) }
@@ -24,7 +24,7 @@ module Penstock
       assert_equal ["7 7 k7 1007", "8 8 k8 1008", "orders 0 2 2 6 true true false"], Array.new(3) { told }
     end
 
-    rule "bytes come unchanged: no payload, binary keys, headers that occur twice, a tombstone" do
+    rule "bytes arrive unchanged: no payload, binary keys, headers that occur twice, a tombstone" do
       executing do
         def consume
           message = messages.first
@@ -37,7 +37,7 @@ module Penstock
       assert_equal ["nil", "[255,", "0]"], told.split.first(3)
     end
 
-    rule "records of several takes come each with their own key, headers, payload and time of receipt" do
+    rule "records of several takes have their own key, headers, payload and time of receipt" do
       executing do
         def consume
           messages.each { |message| log(message.key, message.headers["n"], message.payload["offset"], message.received_at.to_i) }

@@ -8,7 +8,7 @@ require "penstock/producer"
 require_relative "failing_contract"
 
 module Penstock
-  # Applications that close the producer their dead letters are sent with.
+  # Applications that close the producer with which their dead letters are sent.
   class ClosedProducerTest < TestCase
     include TestSupport::RealBroker
     include TestSupport::Consuming
@@ -18,7 +18,7 @@ module Penstock
     def kafka = {**super, "auto.commit.interval.ms": 200}
     def native = super.slice("bootstrap.servers")
 
-    test "the application's own is replaced, told with what to do, and letters are made as ever" do
+    test "the application's own producer is replaced, reported with what to do, and letters are sent as before" do
       topic, dead, ids = letters_topics, unique("dead"), queue
       send_records(topic, [["bad", nil], ["bad", nil], ["good", nil]])
       running = consuming(topic, ->(_) { dead_letter_queue(topic: dead, max_retries: 1) }) do
@@ -41,7 +41,7 @@ module Penstock
       assert_predicate last, :closed?
     end
 
-    test "a letter that waits for the application's producer when that is closed goes with the next one, its record isn't run again" do
+    test "a letter waiting for the application's producer when that is closed is sent with the next one, and its record isn't run again" do
       topic, dead, ran = letters_topics, unique("dead"), queue
       create_topic(dead, 1)
       send_records(topic, [["bad", nil]])
@@ -57,7 +57,7 @@ module Penstock
       assert_equal 1, ran.size
     end
 
-    test "with one that isn't the application's the record waits, nothing is lost, and the error names it" do
+    test "with a producer that isn't the application's the record waits, nothing is lost, and the error names the producer" do
       topic, dead, told = letters_topics, unique("dead"), queue
       create_topic(dead, 1)
       send_records(topic, [["bad", nil], ["good", nil]])

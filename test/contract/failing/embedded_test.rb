@@ -40,7 +40,7 @@ module Penstock
       assert_equal 1, all(seen).count(0)
     end
 
-    test "[MOM] retention takes a part of what comes again: the rest comes, also where the policy is to go on at the end" do
+    test "[MOM] retention deletes some of the redelivered records: the others come, even if the policy is to continue at the end" do
       topic, seen, cluster = numbered_topic(20), [], self.class.cluster
       beginning = consuming(topic, manual_without_marks) {}
       wait_until(20, "the offset where the group began") { committed(topic).zero? }
@@ -60,7 +60,7 @@ module Penstock
       assert_equal 7, committed(topic)
     end
 
-    test "[MOM] retention takes all that comes again: the offset moves to the end of the log without waiting for a record" do
+    test "[MOM] retention deletes all redelivered records: the offset moves to the end of the log without waiting for a record" do
       topic, seen, cluster = numbered_topic(10), queue, self.class.cluster
       running = consuming(topic, manual_without_marks, max_messages: 5) do
         seen << messages.map(&:offset)
@@ -82,7 +82,7 @@ module Penstock
       !running.errors.empty? && running.errors.pop[:type] == "dead_letter_queue.dispatch.error"
     end
 
-    # Nothing yet is below zero.
+    # A negative offset means that there is no commit yet.
     def committed_offset(topic)
       offset = committed(topic)
       (offset.negative? || offset.zero?) ? nil : offset

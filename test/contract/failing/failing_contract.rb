@@ -7,14 +7,14 @@ require "support/consuming"
 require "support/rules"
 
 module Penstock
-  # What becomes of records that fail, on any broker. Whoever includes it says `kafka` and `create_topic`.
+  # Records that fail, with any broker. Including modules define `kafka` and `create_topic`.
   module FailingContract
     extend TestSupport::Rules
 
-    # When records say they were written: lately, for a broker deletes what is older than it keeps.
+    # The records' timestamps: recent, because a broker deletes records older than its retention.
     SENT_MS = (Time.now.to_f * 1_000).round - 3_600_000
 
-    rule "[DLQ retries] a bad record goes to the dead letters byte by byte, with where it came from; the others are served" do
+    rule "[DLQ retries] a failing record is dead-lettered byte by byte, with its source; the others are consumed" do
       topic, dead, seen = letters_topics, unique("dead"), queue
       send_records(topic, [["good", "a"], ["bad\xFF\x00".b, "k\xFE".b], ["fine", "c"]])
       consuming(topic, ->(_) { dead_letter_queue(topic: dead, max_retries: 1) }) do
@@ -34,7 +34,7 @@ module Penstock
       assert_equal [2, 1], [ran.count(1), ran.count(2)], ran.inspect
     end
 
-    rule "[DLQ enhanced headers] six source_* headers as text, with the key's bytes; headers of the record stay as they came" do
+    rule "[DLQ enhanced headers] six source_* headers as text, with the key's bytes; the record's own headers are unchanged" do
       topic, dead = letters_topics, unique("dead")
       send_records(topic, [["good", nil], ["bad", "key\xFF".b]])
       running = consuming(topic, ->(_) { dead_letter_queue(topic: dead, max_retries: 2) }) do
@@ -51,13 +51,13 @@ module Penstock
       running.stop
     end
 
-    rule "[DLQ partition affinity] letters of one source partition lie in one partition, in their order, whatever their keys" do
+    rule "[DLQ partition affinity] letters of one source partition are in one partition, in order, for any keys" do
       topic, dead = unique("topic"), unique("dead")
       create_topic(topic, 3)
       create_topic(dead, 5)
       3.times { |partition| produce_keyed(topic, Array.new(16) { |index| ["k#{index}", index.to_s] }, partition: partition) }
       consuming(topic, ->(_) { dead_letter_queue(topic: dead, max_retries: 0) }) do
-        messages.each { |message| raise "no" if message.offset.even? } # were it all, the breaker would open
+        messages.each { |message| raise "no" if message.offset.even? } # if all failed, the breaker would open
       end
 
       found = letters(dead, 24).group_by { |one| one.raw_headers["source_partition"] }
@@ -68,7 +68,7 @@ module Penstock
       end
     end
 
-    rule "poison at the first, a middle and the last place: each is dead-lettered, nothing healthy is" do
+    rule "poison at the beginning, in the middle and at the end: each is dead-lettered, and no healthy record is" do
       topic, dead = letters_topics, unique("dead")
       send_records(topic, Array.new(20) { |index| [index.to_s, nil] })
       consuming(topic, ->(_) { dead_letter_queue(topic: dead, max_retries: 0) }) do
@@ -80,7 +80,7 @@ module Penstock
       assert_equal 4, letters(dead, 4).size
     end
 
-    rule "[DLQ + VP] by key a bad record is retried, then put away; other keys go on, those behind it of its key come in order" do
+    rule "[DLQ + VP] a failing record is retried, then dead-lettered; other keys continue, its own key stays in order" do
       topic, dead, seen = letters_topics, unique("dead"), queue
       send_records(topic, Array.new(12) { |index| [index.to_s, "k#{index % 3}"] })
       consuming(topic, ->(_) { [parallel(by: :key, max_partitions: 3), dead_letter_queue(topic: dead, max_retries: 1)] },
@@ -97,7 +97,7 @@ module Penstock
       assert_equal({"k0" => [0, 3, 6, 9], "k1" => [1, 7, 10], "k2" => [2, 5, 8, 11]}, by_key)
     end
 
-    rule "[enhance_dlq_message] [DLQ strategy] user code changes the letter and says where it goes" do
+    rule "[enhance_dlq_message] [DLQ strategy] user code changes the letter and chooses its topic" do
       topic, dead = letters_topics, unique("dead")
       send_records(topic, [["skip", nil], ["retry", nil], ["send", nil]])
       strategy = lambda do |errors, attempt|
@@ -118,7 +118,7 @@ module Penstock
       await_committed(topic, 3)
     end
 
-    rule "[DLQ topic false] a record is skipped after its retries, and the event says so" do
+    rule "[DLQ topic false] a record is skipped after its retries, and the event reports it" do
       topic, skipped = letters_topics, queue
       send_records(topic, [["bad", nil], ["good", nil]])
       running = consuming(topic, ->(_) { dead_letter_queue(topic: false, max_retries: 1) }) do
@@ -130,7 +130,7 @@ module Penstock
       assert_equal [[0, 2]], all(skipped).map { |payload| payload.values_at(:offset, :attempt) }
     end
 
-    rule "a record goes through its retry topics, each after its delay, and dies in the last" do
+    rule "a record goes through its retry topics, each after its delay, and is dead-lettered after the last" do
       topic, dead, seen = letters_topics, unique("dead"), queue
       send_records(topic, [["once", nil], ["never", nil], ["good", nil]])
       consuming(topic, ->(_) { retry_topics(delays: [300, 600], finally: dead) }) do
@@ -151,7 +151,7 @@ module Penstock
       await_committed(topic, 3)
     end
 
-    rule "an outage empties nothing into the dead letters: the breaker holds the topic until a record succeeds" do
+    rule "an outage doesn't dead-letter the whole topic: the breaker holds it until a record succeeds" do
       topic, dead, opened = letters_topics, unique("dead"), queue
       create_topic(dead, 1)
       listening = up = false
@@ -164,8 +164,8 @@ module Penstock
       %w[breaker.opened breaker.closed].each { |name| running.application.monitor.subscribe(name) { |event| opened << event.id } }
       listening = true
       wait_until(20, "an open breaker") { opened.size.positive? }
-      # What ran beside it has ended when so many more failed; probes come one by one. Else an error of the outage could be told
-      # behind the first success, and count anew.
+      # Units running at the same time have ended once this many more failed; probes come one by one. Otherwise an error of the
+      # outage could be reported after the first success, and start the count again.
       failed = running.errors.size
       wait_until(40, "probes that fail", state: -> { running.errors.size - failed }) { running.errors.size > failed + 8 }
       up = true
@@ -193,7 +193,7 @@ module Penstock
       await_committed(topic, 1)
     end
 
-    rule "a record that was cleared before it failed is tried again and dead-lettered like any other, however units are cut" do
+    rule "a record cleaned before it failed is tried again and dead-lettered like any other, however units are divided" do
       cuts = [->(_) { parallel by: :key }, ->(_) { filter { |message| message.offset != 1 } }, ->(_) { batch min: 2, within: 50 }]
       cuts.each do |cut|
         topic, dead = letters_topics, unique("dead")
@@ -216,7 +216,7 @@ module Penstock
       end
     end
 
-    # As users read a record; each is written so that none of it is like another's.
+    # Different ways to read a record; no record equals another in any part.
     DESERIALIZERS = lambda do |_route|
       deserializers payload: ->(message) { [message.headers["number"], message.raw_payload] },
         key: ->(message) { [:key, message.raw_key] }, headers: ->(message) { message.raw_headers.merge("read" => "yes") }
@@ -224,7 +224,7 @@ module Penstock
 
     {"in order" => ->(_route) {}, "by key" => ->(_route) { parallel by: :key },
      "by message" => ->(_route) { parallel by: :message }}.each do |name, division|
-      rule "#{name}, a record that fails and those returned with it have their own key, headers and payload in every attempt" do
+      rule "#{name}, a failed record and those returned with it have their own key, headers and payload in every attempt" do
         topic, dead, seen, enhanced = letters_topics, unique("dead"), queue, queue
         send_numbered(topic, 9)
         read = ->(message) { [message.offset, message.key, message.headers["number"], message.payload] }
@@ -248,8 +248,8 @@ module Penstock
       end
     end
 
-    # Notes each call of `consume`, and as which of its unit it came. The first call from an offset on that isn't the first of its
-    # unit does what is due there, once.
+    # Records each call of `consume`, and its place among the calls of its unit. The first call from an offset on that isn't
+    # the first of its unit does what is due there, once.
     class Quick < BaseConsumer
       class << self
         attr_accessor :done, :calls, :due, :poison, :paused
@@ -274,7 +274,7 @@ module Penstock
         due.shift.last if due.any? && messages.first.offset >= due.first.first && self.class.paused != :soon
       end
 
-      # It comes in a later call, or between two of them.
+      # It arrives in a later call, or between two of them.
       def pause_soon
         self.class.paused = :soon
         Thread.new do
@@ -295,7 +295,7 @@ module Penstock
       end
     end
 
-    rule "quick calls come several to a unit: whatever happens among them, each record is served once, and in order" do
+    rule "a unit has several quick calls: in every case each record is consumed once, and in order" do
       topic, dead, count = letters_topics, unique("dead"), 15_000
       send_records(topic, Array.new(count) { |index| [index.to_s, nil] })
       quick = Class.new(Quick)
@@ -340,17 +340,17 @@ module Penstock
       producer&.close(2_000)
     end
 
-    # Records over three keys, each with its number in its payload and its headers.
+    # Records of three keys, each with its number in its payload and its headers.
     def send_numbered(topic, count)
       count.times do |index|
         produce_keyed(topic, [["k#{index % 3}", "p#{index}"]], headers: {"number" => index.to_s}, timestamp_ms: SENT_MS + index)
       end
     end
 
-    # What a consumer must read of one of them.
+    # The expected values of one of them.
     def numbered(index) = [index, [:key, "k#{index % 3}"], index.to_s, [index.to_s, "p#{index}"]]
 
-    # All that lies in a topic of dead letters, when there are so many.
+    # Waits for this many dead letters and returns them.
     # @return [Array<Message>] in order
     def letters(topic, count)
       found, ends = [], nil
@@ -360,7 +360,7 @@ module Penstock
       found.sort_by(&:timestamp_ms)
     end
 
-    # As commands of the command line open one.
+    # A consumer like those of the command line.
     def consumer(settings) = Native::Consumer.new(settings)
 
     def ends_of(topic)
@@ -371,7 +371,7 @@ module Penstock
         admin.read_watermark_offsets(topic => (0...count).to_a)[topic].transform_values(&:last)
       end
     rescue RetriableError
-      {0 => -1} # the topic was made a moment ago
+      {0 => -1} # the topic was just created
     end
 
     def await_committed(topic, offset)

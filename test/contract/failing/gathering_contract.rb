@@ -5,16 +5,17 @@ require "support/rules"
 
 module Penstock
   # Consumers with manual offsets that gather records over several calls and lose them with an error: everything since the last
-  # mark comes again, so that no mark passes what nobody has written. On any broker; whoever includes it says `kafka`.
+  # mark is delivered again, so that no mark passes a record that wasn't written. With any broker; including modules define
+  # `kafka`.
   module GatheringContract
     extend TestSupport::Rules
 
-    # Gathers seven records, writes them at once and marks them: in order the last one, which stands for all before it.
+    # Gathers seven records, writes them at once and marks the last one, which in order includes all before it.
     class Gatherer < BaseConsumer
       AT_ONCE = 7
 
       class << self
-        # `fails`: what writing the rows raises, if anything; `forgets`: whether an error loses all that is held.
+        # `fails`: the error raised when the rows are written, if any; `forgets`: whether an error loses all gathered rows.
         attr_accessor :written, :fails, :forgets, :false_marks
       end
 
@@ -43,7 +44,7 @@ module Penstock
       end
     end
 
-    # @param fails [#call] is given what is to be written, each time
+    # @param fails [#call] called with the rows to write, each time
     # @return [Class]
     def gatherer(base = Gatherer, forgets: true, fails: fails_at(2, 5))
       Class.new(base).tap do |consumer|
@@ -53,13 +54,13 @@ module Penstock
       end
     end
 
-    # @return [Proc] that raises when it is called for the n-th time
+    # @return [Proc] that raises in its n-th call
     def fails_at(*times)
       lock, count = Mutex.new, 0
       ->(_rows) { raise "the warehouse is down" if times.include?(lock.synchronize { count += 1 }) }
     end
 
-    # Runs until nothing more is written, and stops.
+    # Runs until no more rows are written, then stops.
     # @return [Array<Integer>] offsets that were written
     def gathered(topic, consumer, count, options: ->(_) {}, **settings)
       route = lambda do |given|
@@ -98,7 +99,7 @@ module Penstock
     end
 
     {"by key" => :key, "by message" => :message}.each do |name, by|
-      rule "[MOM] #{name}, what a consumer has gathered of any key comes again when it fails" do
+      rule "[MOM] #{name}, gathered records of any key are delivered again when the consumer fails" do
         topic = numbered_topic(80, 5)
         consumer = gatherer(fails: fails_at(2, 4, 6, 7))
         written = gathered(topic, consumer, 80, options: ->(_) { parallel by: by, max_partitions: 2 }, concurrency: 2)
@@ -108,7 +109,7 @@ module Penstock
       end
     end
 
-    rule "[MOM] a record that moves on to a retry topic takes nothing along that was gathered before it, there and here" do
+    rule "[MOM] a record that moves to a retry topic takes no earlier gathered records with it, in either topic" do
       topic = numbered_topic(40)
       poison = gatherer(fails: ->(_rows) {})
       poison.define_method(:consume) do
@@ -123,7 +124,7 @@ module Penstock
       assert_equal [(0...40).to_a - [12], 40], [written.uniq.sort - [12], committed(topic)]
     end
 
-    rule "[MOM] [DLQ manual] a dead letter takes nothing along that was gathered before it, and doesn't come again" do
+    rule "[MOM] [DLQ manual] a dead letter takes no earlier gathered records with it, and isn't delivered again" do
       [->(_) {}, ->(_) { parallel by: :key, max_partitions: 2 }].each do |division|
         topic, dead, ran = numbered_topic(40), unique("dead"), queue
         consumer = gatherer(fails: ->(_rows) {})
@@ -149,7 +150,7 @@ module Penstock
       end
     end
 
-    rule "[MOM] a tick that fails may have lost what was gathered: it comes again" do
+    rule "[MOM] a failing tick may have lost gathered records: they are delivered again" do
       topic = numbered_topic(20)
       consumer = gatherer(fails: fails_at(1, 2))
       consumer.define_method(:consume) { held.concat(messages.to_a) }
@@ -165,7 +166,7 @@ module Penstock
       assert_equal 20, committed(topic)
     end
 
-    rule "[MOM] a message of before an error can't be marked any more: its record has come again" do
+    rule "[MOM] a message from before an error can't be marked any more: its record was delivered again" do
       topic, answers, old = numbered_topic(6), queue, []
       running = consuming(topic, ->(_) { manual_offset_management true }, max_messages: 3) do
         first = old.empty?
@@ -179,7 +180,7 @@ module Penstock
       running.stop
     end
 
-    rule "[MOM] beside a seek: where an error comes with a seek the partition goes on there, and owes nothing" do
+    rule "[MOM] an error together with a seek: the partition continues at the seek's offset, without redelivery" do
       topic, seen = numbered_topic(20), queue
       running = consuming(topic, ->(_) { manual_offset_management true }, max_messages: 4) do
         seen << messages.map(&:offset)

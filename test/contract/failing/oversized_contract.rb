@@ -5,7 +5,7 @@ require "penstock/processing/failure/message"
 require_relative "failing_contract"
 
 module Penstock
-  # What becomes of letters that are too large, on any broker. Whoever includes it says what {FailingContract} wants.
+  # Letters that are too large, with any broker. Including modules define the same as for {FailingContract}.
   module OversizedContract
     include FailingContract
 
@@ -13,14 +13,14 @@ module Penstock
 
     PAYLOAD = "0123456789" * 400
 
-    # How little the application's producer takes: as much by its own rule, or by the client's.
+    # Low limits of the application's producer: its own, or the client's.
     LIMITS = {
       "max_payload_size" => ->(own) { own.max_payload_size = 2_000 },
       "message.max.bytes" => ->(own) { own.kafka = {**own.kafka, "message.max.bytes": 3_500} }
     }.freeze
 
     LIMITS.each do |name, limit|
-      rule "a letter beyond #{name} goes without its payload where the route wants it, once, told, and the partition goes on" do
+      rule "a letter beyond #{name} is sent without its payload if the route allows it, once and reported" do
         topic, dead, seen = letters_topics, unique("dead"), queue
         send_records(topic, [["good", "a"], [PAYLOAD, "key"], ["fine", "c"]])
         running = consuming(topic, referring(dead), config: ->(one) { one.producer(&limit) }) do
@@ -41,7 +41,7 @@ module Penstock
       end
     end
 
-    rule "a record too large for its retry topic goes to the dead letters at once, and what comes behind it goes on" do
+    rule "a record too large for its retry topic is dead-lettered at once, and the records after it continue" do
       topic, dead = letters_topics, unique("dead")
       send_records(topic, [[PAYLOAD, "key"], ["small", nil]])
       config = ->(one) { one.producer(&LIMITS.fetch("message.max.bytes")) }
@@ -58,7 +58,7 @@ module Penstock
     end
 
     LIMITS.each do |name, limit|
-      rule "what a consumer puts away by itself goes without its payload beyond #{name} too" do
+      rule "a record that a consumer dead-letters itself is also sent without its payload beyond #{name}" do
         topic, dead, told, listens = letters_topics, unique("dead"), queue, queue
         send_records(topic, [[PAYLOAD, "key"]])
         options = ->(_) { dead_letter_queue(topic: dead, oversized: :reference, dispatch_method: :produce_sync) }
@@ -76,7 +76,7 @@ module Penstock
       end
     end
 
-    rule "left to wait, it is sent again, told each time, and nothing moves" do
+    rule "without the option the letter is sent again and again, reported each time, and the offset doesn't move" do
       topic, dead = letters_topics, unique("dead")
       create_topic(dead, 1)
       send_records(topic, [[PAYLOAD, "key"], ["fine", nil]])
@@ -95,7 +95,7 @@ module Penstock
       assert_equal 0, ends_of(dead).values.sum
     end
 
-    rule "what was left out is read where it came from, and missed where it is gone" do
+    rule "an omitted payload is read from its source, and reported as missing if it was deleted" do
       topic = letters_topics
       send_records(topic, [["good", "a"], [PAYLOAD, "key"], ["fine", "c"]])
       originals = CLI::Dead::Originals.new(Cluster.new(kafka), native, 15_000)
@@ -114,16 +114,16 @@ module Penstock
       originals&.close
     end
 
-    # @return [Proc] what a route says
+    # @return [Proc] the route's options
     def referring(dead) = ->(_) { dead_letter_queue(topic: dead, max_retries: 0, oversized: :reference) }
 
-    # As far as {CLI::Dead::Originals} needs one.
+    # The part of a cluster that {CLI::Dead::Originals} needs.
     Cluster = Struct.new(:kafka) do
       def admin(&) = Admin.open(kafka, &)
       def consumer(settings) = Native::Consumer.new(settings)
     end
 
-    # A letter about a record like the second that was sent.
+    # A letter for a record like the second one sent.
     def reference(topic, offset, partition: 0)
       row = Messages::MemoryBatch::Row.new(offset: offset, payload: PAYLOAD, key: "key", timestamp: SENT_MS + 1)
       record = Message.new(Messages::MemoryBatch.new(topic, partition, [row]), 0)

@@ -20,7 +20,7 @@ module Penstock
     def kafka = {**super, "auto.commit.interval.ms": 200}
     def native = super.slice("bootstrap.servers")
 
-    test "a letter that a broker refuses for its size goes without its payload when it was refused alone, twice" do
+    test "a letter that a broker refuses for its size is sent without its payload after two refusals on its own" do
       topic, dead, types = letters_topics, unique("dead"), queue
       create_topic(dead, 1)
       send_records(topic, [["bad", nil]])
@@ -33,7 +33,7 @@ module Penstock
         all(types).select { |type| type.start_with?("dead_letter") })
     end
 
-    test "one that was refused together with others only goes whole" do
+    test "a letter refused only together with others is sent unchanged" do
       topic, dead = letters_topics, unique("dead")
       create_topic(dead, 1)
       send_records(topic, [["bad", nil]])

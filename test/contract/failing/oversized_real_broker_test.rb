@@ -25,12 +25,12 @@ module Penstock
       end
     end
 
-    # Nothing makes it smaller.
+    # Incompressible data.
     def noise(bytes) = Random.new(7).bytes(bytes)
 
     def dispatch_failures(running) = all(running.errors).count { |event| event[:type] == "dead_letter_queue.dispatch.error" }
 
-    test "a letter larger than its topic takes goes without its payload, and what was left out is read again" do
+    test "a letter larger than its topic allows is sent without its payload, and the omitted payload can be read from the source" do
       topic, dead = letters_topics, dead_topic
       send_records(topic, [[noise(LIMIT + 1), "key"], ["fine", nil]])
       consuming(topic, referring(dead)) do
@@ -45,7 +45,7 @@ module Penstock
       originals.close
     end
 
-    test "what compression makes small enough goes whole" do
+    test "a letter that compression makes small enough is sent unchanged" do
       topic, dead = letters_topics, dead_topic
       send_records(topic, [["0" * (LIMIT * 3), nil]])
       config = ->(one) { one.producer { |own| own.kafka = {**own.kafka, "compression.type": "lz4"} } }
@@ -54,7 +54,7 @@ module Penstock
       assert_equal [LIMIT * 3], letters(dead, 1).map { |one| one.raw_payload.bytesize }
     end
 
-    test "headers that are too large are left out behind the payload" do
+    test "headers that are too large are left out after the payload" do
       topic, dead = letters_topics, dead_topic
       producer = Native::Producer.new(native)
       producer.produce(topic, noise(9), "key", partition: 0, handle: false, headers: {"big" => noise(LIMIT)})
@@ -68,7 +68,7 @@ module Penstock
       producer&.close(2_000)
     end
 
-    test "letters that fit, but not into one batch, all arrive whole, with or without a wish to leave something out" do
+    test "letters that fit, but not into one batch, all arrive unchanged, with or without the option to omit payloads" do
       %i[wait reference].each do |oversized|
         topic, dead, begun = letters_topics, dead_topic, queue
         send_records(topic, Array.new(6) { |index| [noise(40_000), "k#{index}"] })
@@ -90,7 +90,7 @@ module Penstock
       end
     end
 
-    test "with transactions the letter without its payload and the offset behind its record are one" do
+    test "with transactions the letter without its payload and the offset after its record are one transaction" do
       topic, dead = letters_topics, dead_topic
       send_records(topic, [[noise(LIMIT + 1), "key"], ["fine", nil]])
       config = ->(one) { one.producer { |own| own.kafka = {**own.kafka, "transactional.id": dead} } }
@@ -98,12 +98,12 @@ module Penstock
         messages.each { |message| raise "no" if message.offset.zero? }
       end
 
-      await_committed(topic, 2) # an end of the dead letters is also that of a transaction that was aborted
-      letter = nil # the group's offset may be seen before the end of the same transaction in the dead letters
+      await_committed(topic, 2) # the end of the dead letters may also be that of an aborted transaction
+      letter = nil # the group's offset may be visible before the same transaction's end in the dead letters
       wait_until(30, "the letter", state: -> { state_of_all }) { letter = letters(dead, 1).first }
       assert_equal ["", "payload"], [letter.raw_payload, letter.raw_headers["penstock_omitted"]]
       told = all(running.errors).map { |event| event[:type] }.select { |type| type.start_with?("dead_letter") }
-      # Behind a batch that was refused the library purges what the next transaction sends first.
+      # After a refused batch the library first purges the messages of the next transaction.
       assert_equal ["dead_letter_queue.oversized.error", 1], [told.first, told.count("dead_letter_queue.oversized.error")]
     end
   end

@@ -3,13 +3,13 @@
 require "support/consuming"
 
 module Penstock
-  # What routes may say beside keys and admission, on any broker.
+  # Options of routes other than keys and admission, with any broker.
   module FeaturesContract
     def self.rule(name, &body) = RULES << [name, body]
     RULES = []
     def self.add_to(base) = RULES.each { |name, body| base.test(name, &body) }
 
-    rule "batch: records that come one by one are consumed together, the last of them when its time is over" do
+    rule "batch: records that arrive one by one are consumed together, the last ones at the time limit" do
       topic, sizes = unique("topic").tap { |name| create_topic(name, 1) }, queue
       consuming(topic, ->(_route) { batch min: 5, within: 4_000 }) { sizes << messages.map(&:offset) }
       5.times { |index| produce(topic, [index.to_s]) }
@@ -20,7 +20,7 @@ module Penstock
       assert_equal 6, committed_at(topic, 6)
     end
 
-    rule "[periodic tick] ticks without data, not during retry" do
+    rule "[periodic tick] ticks come without data, but not during retries" do
       topic, seen = unique("topic").tap { |name| create_topic(name, 1) }, queue
       config = ->(config) { config.pause.max_timeout = config.pause.timeout = 1_500 }
       consuming(topic, ->(_route) { periodic interval: 100 }, config: config,
@@ -38,7 +38,7 @@ module Penstock
       assert_equal [:tick, true, 0], take(seen, 4).last
     end
 
-    rule "[periodic + LRJ] none while a job runs" do
+    rule "[periodic + LRJ] no ticks while a job runs" do
       topic, seen, release = topic_with(1), queue, queue
       options = lambda do |_route|
         long_running_job true
@@ -57,7 +57,7 @@ module Penstock
       assert_equal %i[ends tick tick], take(seen, 3)
     end
 
-    rule "a tick may mark what consume has gathered, pause, and raise; it comes again" do
+    rule "a tick may mark gathered records, pause, and raise; then it runs again" do
       topic, seen = topic_with(3), queue
       options = lambda do |_route|
         manual_offset_management true
@@ -75,7 +75,7 @@ module Penstock
       take(seen, 2)
     end
 
-    rule "eofed and tick, with keys side by side, concern every instance and run beside none of their units" do
+    rule "with concurrent keys, eofed and tick run for every instance, and never at the same time as its units" do
       topic, seen, busy = unique("topic").tap { |name| create_topic(name, 1) }, queue, Hash.new(0).compare_by_identity
       produce_keyed(topic, Array.new(40) { |index| ["k#{index % 8}", index.to_s] })
       options = lambda do |_route|
@@ -87,7 +87,7 @@ module Penstock
         seen << [what, consumer.object_id, busy.values.sum]
       end
       hooks = {eofed: -> { note.call(:eofed, self) }, tick: -> { note.call(:tick, self) }}
-      # A worker that is quick is left all units: the first ones wait until another has some too.
+      # A fast worker could get all units: the first ones wait until another worker has some too.
       consuming(topic, options, concurrency: 4, hooks: hooks) do
         busy[self] += 1
         note.call(:consume, self)
@@ -95,8 +95,8 @@ module Penstock
         busy[self] -= 1
       end
       all = []
-      # An end that comes together with records is none for the hook; so there is another one, until one came alone. A broker
-      # that waits for records says "end" only when none came for fetch.wait.max.ms: so long it is quiet here.
+      # An end reported together with records doesn't call the hook; so records are sent until one end came alone. A broker
+      # that waits for records reports "end" only if none came for fetch.wait.max.ms: so there is a pause of that length here.
       wait_until(40, "both hooks of two instances", state: -> { all.map(&:first).tally }, every: 1.2) do
         all << seen.pop until seen.empty?
         told = %i[eofed tick].all? { |what| all.count { |entry| entry.first == what } >= 2 }
@@ -109,7 +109,7 @@ module Penstock
       assert_empty consumed.map { |entry| entry[1] }.uniq - called.map { |entry| entry[1] }
     end
 
-    rule "time_limit: a job without end is told with where it stands, ended, and tried again; others go on" do
+    rule "time_limit: an endless job is reported with its location, ended, and tried again; others continue" do
       topic, seen = unique("topic").tap { |name| create_topic(name, 1) }, queue
       produce_keyed(topic, [%w[a stuck], %w[b b], %w[c c]])
       options = lambda do |_route|
@@ -137,7 +137,7 @@ module Penstock
       assert(event[:backtrace].any? { |line| line.include?("features_contract") })
     end
 
-    rule "[attempt/retrying?] with keys side by side: 1,false then 2,true, of each key by itself" do
+    rule "[attempt/retrying?] with concurrent keys: 1,false then 2,true, for each key on its own" do
       topic, seen = unique("topic").tap { |name| create_topic(name, 1) }, queue
       produce_keyed(topic, [%w[a 1], %w[b 1], %w[b 2], %w[a 2]])
       consuming(topic, ->(_route) { parallel by: :key }, concurrency: 2) do
@@ -152,7 +152,7 @@ module Penstock
       assert_equal [["b", "1", 1, false], ["b", "1", 2, true], ["b", "2", 1, false]], runs["b"]
     end
 
-    rule "[tags] visible in job instrumentation" do
+    rule "[tags] tags are part of job events" do
       topic, seen = topic_with(1), queue
       running = consuming(topic) do
         tags.add(:tenant, "acme")
@@ -168,7 +168,7 @@ module Penstock
 
     STATISTICS = {"statistics.interval.ms": 200}.freeze
 
-    rule "[inline insights] hash appears, never vanishes" do
+    rule "[inline insights] the hash appears, and never disappears" do
       topic, seen = topic_with(2), queue
       options = lambda do |_route|
         inline_insights true
@@ -187,7 +187,7 @@ module Penstock
       assert_equal [2, 1, 1], all.last.values_at("hi_offset", "stored_offset", "consumer_lag_stored")
     end
 
-    rule "[insights required] no consume before stats" do
+    rule "[insights required] nothing is consumed before there are statistics" do
       topic, seen = topic_with(3), queue
       consuming(topic, ->(_route) { inline_insights required: true }, kafka: {"statistics.interval.ms": 1_000}) do
         seen << [insights?, statistics == inline_insights, insights["partition"]]
@@ -203,7 +203,7 @@ module Penstock
       assert_equal [[{}, false]], take(seen, 1)
     end
 
-    rule "[synchronize] tick and consume never overlap, nor do blocks of instances side by side" do
+    rule "[synchronize] tick and consume never overlap, nor do synchronized blocks of concurrent instances" do
       topic, seen, inside = unique("topic").tap { |name| create_topic(name, 1) }, queue, []
       produce_keyed(topic, Array.new(40) { |index| ["k#{index % 8}", index.to_s] })
       options = lambda do |_route|
@@ -223,7 +223,7 @@ module Penstock
       assert_equal [1], take(seen, 42).uniq
     end
 
-    # The offset, as soon as it is committed.
+    # The offset, once it is committed.
     def committed_at(topic, offset)
       state = -> { @running.map { |running| running.application.snapshot } }
       wait_until(20, "#{topic} at #{offset}", state: state) { committed(topic) == offset }

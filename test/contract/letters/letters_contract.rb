@@ -3,8 +3,8 @@
 require_relative "../failing/failing_contract"
 
 module Penstock
-  # What the options of a dead letter queue do, alone and with manual offsets, metadata and keys; on any broker. Helpers are those
-  # of {FailingContract}.
+  # The options of a dead letter queue, alone and with manual offsets, metadata and keys; with any broker. Helpers are those of
+  # {FailingContract}.
   module LettersContract
     include FailingContract
 
@@ -12,7 +12,7 @@ module Penstock
 
     LATE = {"auto.commit.interval.ms": 600_000}.freeze
 
-    # An application whose records that say "bad" fail.
+    # An application whose records with the payload "bad" fail.
     def failing(topic, seen, queue_options, *more, **settings)
       options = lambda do |_route|
         more.each { |name, value| public_send(name, value) }
@@ -26,7 +26,7 @@ module Penstock
       end
     end
 
-    rule "poison in several keys, at their first, a middle and their last place: each dies alone, each key stays in order" do
+    rule "poison in several keys, at the beginning, middle and end: each is dead-lettered alone, each key stays in order" do
       topic, dead, seen = letters_topics, unique("dead"), queue
       bad = [0, 21, 37, 3, 38]
       send_records(topic, Array.new(40) { |index| [bad.include?(index) ? "bad #{index}" : index.to_s, "k#{index % 5}"] })
@@ -36,13 +36,13 @@ module Penstock
       await_committed(topic, 40)
       runs = all(seen)
       bad.each { |offset| assert_equal [1, 2], runs.filter_map { |at, attempt| attempt if at == offset }.uniq, offset }
-      # What ran before a bad one in its call runs again, so what counts is each record's last run.
+      # Records before a failing one in its call run again, so each record's last run counts.
       last = runs.map(&:first).reverse.uniq.reverse
       assert_equal (0...40).to_a, last.sort
       last.group_by { |offset| offset % 5 }.each_value { |ones| assert_equal ones.sort, ones }
     end
 
-    rule "without isolation a call that failed is repeated as it was, until it ends well or is given up" do
+    rule "without isolation a failed call is repeated unchanged, until it succeeds or all retries are used" do
       topic, dead, calls = letters_topics, unique("dead"), queue
       send_records(topic, [["good", nil], ["good", nil], ["bad", nil], ["good", nil]])
       options = lambda do |_route|
@@ -62,7 +62,7 @@ module Penstock
       assert_operator failed.first.first.size, :>, 1
     end
 
-    rule "[DLQ independent] a second bad record has all its retries, whatever independent says" do
+    rule "[DLQ independent] a second failing record has all its retries, with and without independent" do
       [true, false].each do |independent|
         topic, dead, seen = letters_topics, unique("dead"), queue
         send_records(topic, [["good", nil], ["bad 1", nil], ["good", nil], ["bad 2", nil]])
@@ -76,7 +76,7 @@ module Penstock
       end
     end
 
-    rule "[DLQ MOM default] with manual offsets a letter marks nothing, unless told to, and the record isn't run again" do
+    rule "[DLQ MOM default] with manual offsets a letter marks nothing by default, and the record isn't run again" do
       {nil => 0, true => 1}.each do |mark, offset|
         topic, dead, seen = letters_topics, unique("dead"), queue
         send_records(topic, [["bad", nil], ["good", nil]])
@@ -91,7 +91,7 @@ module Penstock
       end
     end
 
-    rule "[DLQ sync modes] mark_as_consumed! commits behind the letter at once, whatever the interval" do
+    rule "[DLQ sync modes] mark_as_consumed! commits after the letter at once, regardless of the interval" do
       topic, dead = letters_topics, unique("dead")
       send_records(topic, [["bad", nil], ["good", nil]])
       options = {topic: dead, max_retries: 0, dispatch_method: :produce_sync, marking_method: :mark_as_consumed!}
@@ -101,7 +101,7 @@ module Penstock
       assert_equal 1, letters(dead, 1).size
     end
 
-    rule "[DLQ event/manual dispatch] a consumer puts a record away by itself, the event carries it, and it is no failure" do
+    rule "[DLQ event/manual dispatch] a consumer dead-letters a record itself, with an event, and it doesn't count as failed" do
       topic, dead, told, listens = letters_topics, unique("dead"), queue, queue
       send_records(topic, [["odd", "k"], ["good", nil]])
       running = consuming(topic, ->(_) { dead_letter_queue(topic: dead, dispatch_method: :produce_sync) }) do
@@ -119,7 +119,7 @@ module Penstock
       assert_empty running.errors
     end
 
-    rule "[store_offset_metadata] what was stored goes with the commit behind a letter too" do
+    rule "[store_offset_metadata] stored metadata is also part of the commit after a letter" do
       topic, dead = letters_topics, unique("dead")
       send_records(topic, [["bad", nil]])
       consuming(topic, ->(_) { dead_letter_queue(topic: dead, max_retries: 0) }) do

@@ -7,11 +7,11 @@ require "support/native_member"
 require "support/rules"
 
 module Penstock
-  # What routes may say that needs neither keys nor dead letters, and where user code runs; on any broker.
+  # Options of routes that need neither keys nor dead letters, and where user code runs; with any broker.
   module OptionsContract
     extend TestSupport::Rules
 
-    rule "[granular backoff] a topic with 100 ms constant, and another pause for one class of errors" do
+    rule "[granular backoff] a topic with a constant 100 ms, and another pause for one class of errors" do
       topic, waits = topic_with(1), queue
       options = lambda do |_route|
         pause timeout: 100, max_timeout: 10_000, with_exponential_backoff: false
@@ -29,7 +29,7 @@ module Penstock
       assert_operator told.size, :>=, 3, "who subscribes beside the start may miss the first"
     end
 
-    rule "[errors_tracker] it has the errors since the last success, in the record's next attempts" do
+    rule "[errors_tracker] in the record's next attempts it has the errors since the last success" do
       topic, seen = topic_with(2), queue
       consuming(topic, max_messages: 1) do
         seen << [messages.first.offset, attempt, errors_tracker.size, errors_tracker.last&.message]
@@ -39,7 +39,7 @@ module Penstock
       assert_equal [[0, 1, 0, nil], [0, 2, 1, "no 1"], [0, 3, 2, "no 2"], [1, 1, 0, nil]], take(seen, 4)
     end
 
-    rule "[adaptive iterator] each marks behind the block and forgets; what it hasn't handed out is run again" do
+    rule "[adaptive iterator] each marks after the block and cleans the message; messages not yielded yet are run again" do
       topic, seen = topic_with(4), queue
       first = consuming(topic, ->(_route) { [adaptive_iterator, pause(timeout: 60_000, max_timeout: 60_000)] }) do
         kept = []
@@ -57,7 +57,7 @@ module Penstock
       assert_equal [2, 3], take(seen, 2)
     end
 
-    rule "a window bounds what is in work at once, also beside a record that doesn't end" do
+    rule "a window limits the records in progress, even with a record that doesn't end" do
       topic, begun, release, stuck = topic_with(9), queue, queue, queue
       options = lambda do |_route|
         parallel by: :message
@@ -76,7 +76,7 @@ module Penstock
       [*[release] * 10, stuck].each { |gate| gate << true }
     end
 
-    rule "a window bounds bytes too: of large records fewer are in work at once" do
+    rule "a window limits bytes too: fewer large records are in progress at once" do
       topic, begun, release = unique("topic").tap { |name| create_topic(name, 1) }, queue, queue
       12.times { |index| produce(topic, ["#{index} #{"x" * 4_000}"]) }
       options = lambda do |_route|
@@ -96,7 +96,7 @@ module Penstock
       12.times { release << true }
     end
 
-    rule "workers max: a topic has no more of them at once, the others are free for another" do
+    rule "workers max: at most that many of a topic's units run at once, other workers are free for another topic" do
       topic, other = topic_with(1, partitions: 3), topic_with(1)
       2.times { |partition| produce(topic, %w[0], partition: partition + 1) }
       begun, release = queue, queue
@@ -117,7 +117,7 @@ module Penstock
       5.times { release << true }
     end
 
-    rule "middleware stands around consume, and what a layer raises is the batch's failure" do
+    rule "middleware runs around consume, and an error in a layer is the batch's failure" do
       topic, seen = topic_with(1), queue
       application = build(topic, recording(seen), ->(_route) {}, ->(_config) {}, {})
       application.middleware do
@@ -135,7 +135,7 @@ module Penstock
       assert_equal [[:outer, :consume, 1], [:outer, :consume, 2], [:consume, 0], [:behind, :consume]], told.first(4)
     end
 
-    rule "[piping] headers, key and order are kept, and where it comes from is added" do
+    rule "[piping] headers, key and order are kept, and the source is added" do
       topic, target = [unique("topic"), unique("target")].each { |name| create_topic(name, 1) }
       produce_keyed(topic, [%w[k 0], %w[k 1], [nil, "2"]], headers: {"from" => "web"})
       seen = queue
@@ -150,8 +150,8 @@ module Penstock
       assert_equal [%w[0 k web 0], %w[1 k web 1], ["2", nil, "web", "2"]], take(seen, 3)
     end
 
-    rule "user code of every kind runs on workers and for hooks, never on a poll loop" do
-      topic, dead = [unique("topic"), unique("dead")].each { |name| create_topic(name, 2) } # one partition stays empty: its end
+    rule "user code of every kind, hooks included, runs on workers, never on a poll loop" do
+      topic, dead = [unique("topic"), unique("dead")].each { |name| create_topic(name, 2) } # one stays empty, for its end
       produce_keyed(topic, Array.new(6) { |index| ["k#{index % 2}", index.to_s] })
       names = Hash.new { |all, kind| all[kind] = queue }
       note = ->(kind) { names[kind] << Thread.current.name }
@@ -169,7 +169,7 @@ module Penstock
       assert_empty found.values.flatten.grep_v(/\Apenstock (worker \d+|hooks)\z/), found
     end
 
-    rule "run_on :fibers: as many records of a partition wait at once as it is said" do
+    rule "run_on :fibers: as many records of a partition wait at once as the setting allows" do
       begin
         require "async"
       rescue LoadError
@@ -193,7 +193,7 @@ module Penstock
       assert_equal ["penstock fibers "], runs.map(&:last).uniq
     end
 
-    rule "metadata of others, cut, newer, of another topic or offset: the offset counts and nothing else, nothing is lost" do
+    rule "metadata of other tools, cut, newer, of another topic or offset: only the offset is used, nothing is lost" do
       topic, seen = unique("topic").tap { |name| create_topic(name, 6) }, queue
       ours = envelope(topic)
       texts = {ours: ours, others: "a note", cut: ours[0..-3], newer: ours.sub("pstk1", "pstk2"),
@@ -208,7 +208,7 @@ module Penstock
 
     # --- helpers
 
-    # What says that the record at 4 is complete, behind the offset 2.
+    # Metadata that lists the record at 4 as complete, above the offset 2.
     def envelope(topic, base: 2)
       ledger = Native::Ledger.new(base)
       ledger.admit(base, 6)
@@ -216,7 +216,7 @@ module Penstock
       Native::Envelope.write(base: base, topic: topic, completed: ledger).text
     end
 
-    # The group's offset is 2 in each partition, with these texts: a member that isn't ours has left them there.
+    # Commits offset 2 in each partition, with these texts, as a member that isn't Penstock's.
     def commit_as_another(topic, texts)
       address = Struct.new(:bootstrap_servers).new(native.fetch("bootstrap.servers"))
       member = TestSupport::NativeMember.new(address, topic, group_id: group,
@@ -228,7 +228,7 @@ module Penstock
       member&.close
     end
 
-    # A deserializer that tells where it runs.
+    # A deserializer that records where it runs.
     Noting = Struct.new(:note) do
       def call(message) = note.call(:deserializer) && message.raw_payload
     end
@@ -254,7 +254,7 @@ module Penstock
 
     def recording(seen) = Class.new(BaseConsumer) { define_method(:consume) { seen << [:consume, messages.first.offset] } }
 
-    # The offset, as soon as it is committed.
+    # The offset, once it is committed.
     def committed_at(topic, offset)
       wait_until(20, "#{topic} at #{offset}", state: -> { @running.map { |one| one.application.snapshot } }) do
         committed(topic) == offset

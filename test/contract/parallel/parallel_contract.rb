@@ -3,7 +3,7 @@
 require "support/consuming"
 
 module Penstock
-  # Keys of one partition side by side, on any broker.
+  # Concurrent keys of one partition, with any broker.
   module ParallelContract
     def self.rule(name, &body) = RULES << [name, body]
     RULES = []
@@ -24,7 +24,7 @@ module Penstock
       end
     end
 
-    rule "[VP basic] records of one key run in order and never at once, and other keys beside them" do
+    rule "[VP basic] records of one key run in order and never at the same time, while other keys run concurrently" do
       topic, seen = keyed_topic(400, 8), queue
       busy, lock, widest = Hash.new(0), Mutex.new, 0
       consuming(topic, BY_KEY, concurrency: 4) do
@@ -33,8 +33,8 @@ module Penstock
             busy[message.raw_key] += 1
             widest = [widest, busy.values.sum].max
           end
-          # A worker that is quick is left all units: the first one waits until another key is at it too.
-          TestSupport::Wait.wait_until(40, "another key beside it") { widest > 1 }
+          # A fast worker could get all units: the first one waits until another key runs too.
+          TestSupport::Wait.wait_until(40, "another key at the same time") { widest > 1 }
           seen << [message.raw_key, message.offset, busy[message.raw_key]]
           lock.synchronize { busy[message.raw_key] -= 1 }
         end
@@ -46,7 +46,7 @@ module Penstock
       assert(all.all? { |_key, _offset, at_once| at_once == 1 })
     end
 
-    rule "[VP balanced] skewed keys: whoever is free takes the next, so all workers have work until nothing is left" do
+    rule "[VP balanced] skewed keys: the next free worker takes the next key, so all workers are busy until nothing is left" do
       topic, seen = unique("topic").tap { |name| create_topic(name, 1) }, queue
       produce_keyed(topic, Array.new(60) { |index| [(index % 2 == 0) ? "heavy" : "k#{index}", index.to_s] })
       options = ->(_) { parallel by: :key, distribution: :balanced }
@@ -64,7 +64,7 @@ module Penstock
       assert_operator all.rindex(heavy.last), :>, all.index(others[4]), "the heavy key runs beside the others, not before"
     end
 
-    rule "[VP consistent] a key always has the same instance, keys that share one are never at once, and each is in order" do
+    rule "[VP consistent] a key always has the same instance, keys that share one never run at the same time, each is in order" do
       topic, seen, busy = keyed_topic(60, 6), queue, Hash.new(0).compare_by_identity
       consuming(topic, ->(_) { parallel by: :key, max_partitions: 3, distribution: :consistent }, concurrency: 4) do
         busy[self] += 1
@@ -84,7 +84,7 @@ module Penstock
       end
     end
 
-    rule "a key that waits for the world holds up no other" do
+    rule "a key that waits for an external service doesn't block others" do
       topic, seen, release = keyed_topic(40, 4), queue, queue
       consuming(topic, BY_KEY, concurrency: 2) do
         release.pop if messages.first.raw_key == "k1"
@@ -97,7 +97,7 @@ module Penstock
       10.times { release << true }
     end
 
-    rule "what is complete beyond a stuck record is not run again after a clean restart" do
+    rule "records completed after a stuck record are not run again after a clean restart" do
       topic, seen, release = keyed_topic(60, 6), queue, queue
       first = consuming(topic, BY_KEY, concurrency: 3, shutdown_timeout: 6_000) do
         raise "not now" if messages.first.raw_key == "k2"
@@ -115,7 +115,7 @@ module Penstock
       release << true
     end
 
-    rule "[VP collapse] nothing collapses: a key that fails is tried again, in order, with attempts and a back-off of its own" do
+    rule "[VP collapse] nothing collapses: a failed key is retried, in order, with attempts and a back-off of its own" do
       topic, seen, attempts = keyed_topic(30, 3), queue, queue
       consuming(topic, BY_KEY, concurrency: 3) do
         messages.each do |message|
@@ -134,7 +134,7 @@ module Penstock
       assert_equal all.select { |offset| offset % 3 == 1 }.sort, all.select { |offset| offset % 3 == 1 }
     end
 
-    rule "[VP marking] a mark stands for the record and what is before it in its unit, not for other keys" do
+    rule "[VP marking] a mark includes the record and those before it in its unit, but no other keys" do
       topic, seen = keyed_topic(12, 3), queue
       first = consuming(topic, MANUAL, concurrency: 2) do
         mark_as_consumed(messages.last) unless messages.first.raw_key == "k1"
@@ -149,7 +149,7 @@ module Penstock
       assert_equal [1, 4, 7, 10], take(again, 4).sort
     end
 
-    rule "[VP metadata exact/current] current: what was given last goes along; exact: what belongs to the offset, later" do
+    rule "[VP metadata exact/current] current: the last metadata is committed; exact: the metadata of the committed offset" do
       told = %i[current exact].to_h do |strategy|
         topic, kept, @group = keyed_topic(3, 3), queue, unique("group")
         options = lambda do |_route|
@@ -185,7 +185,7 @@ module Penstock
       assert_equal 4, committed(topic)
     end
 
-    rule "by message every record is a unit of its own" do
+    rule "by message, every record is a unit of its own" do
       topic, seen = topic_with(50), queue
       consuming(topic, ->(_) { parallel by: :message }, concurrency: 4) { seen << [messages.size, messages.first.offset] }
       all = take(seen, 50)
@@ -194,7 +194,7 @@ module Penstock
       assert_equal (0...50).to_a, all.map(&:last).sort
     end
 
-    rule "records without a key run alone and hold up nobody" do
+    rule "records without a key run alone and don't block others" do
       topic, seen = topic_with(20), queue
       consuming(topic, BY_KEY, concurrency: 2) do
         raise "once" if messages.first.offset == 3 && attempt == 1
@@ -206,7 +206,7 @@ module Penstock
       assert_equal (0...20).to_a, all.map(&:last).sort
     end
 
-    rule "a partitioner of the route's own says what belongs together" do
+    rule "a partitioner in the route decides which records belong together" do
       topic, seen = keyed_topic(40, 8), queue
       consuming(topic, ->(_) { virtual_partitions(partitioner: ->(message) { message.raw_payload.to_i % 2 }) }, concurrency: 4) do
         seen << messages.map(&:offset)
@@ -217,7 +217,7 @@ module Penstock
       assert(units.all? { |offsets| offsets.map { |offset| offset % 2 }.uniq.size == 1 })
     end
 
-    rule "a seek from one key concerns the whole partition" do
+    rule "a seek in one key concerns the whole partition" do
       topic, seen = keyed_topic(20, 4), queue
       sought = false
       consuming(topic, BY_KEY, concurrency: 2) do
@@ -232,7 +232,7 @@ module Penstock
       assert_equal (0...20).to_a, all.uniq.sort
     end
 
-    rule "[collapse_until!] the highest request wins: up to it records run one by one in their order, then side by side" do
+    rule "[collapse_until!] the highest request wins: up to it records run one by one in their order, then concurrently" do
       topic, seen, busy = unique("topic").tap { |name| create_topic(name, 1) }, queue, Hash.new(0)
       asked = false
       consuming(topic, BY_KEY, concurrency: 4) do
@@ -254,7 +254,7 @@ module Penstock
       assert_equal collapsed, all.first(9)
     end
 
-    rule "a pause from one key holds the whole partition, and what the unit left runs after it" do
+    rule "a pause in one key holds the whole partition, and the rest of the unit runs after it" do
       topic, seen = keyed_topic(8, 2), queue
       paused = queue
       consuming(topic, BY_KEY, concurrency: 2) do
@@ -269,7 +269,7 @@ module Penstock
       assert_equal (0...8).to_a, take(seen, 8).sort
     end
 
-    rule "a stop with keys running commits what they completed" do
+    rule "a stop while keys run commits what they completed" do
       topic, seen = keyed_topic(300, 30), queue
       first = consuming(topic, BY_KEY, concurrency: 5) { messages.each { |message| seen << message.offset } }
       take(seen, 50)
@@ -282,7 +282,7 @@ module Penstock
       observe_for(0.3) { assert_empty seen }
     end
 
-    rule "[VP lifecycle hooks] each instance that worked is initialized once and shut down once" do
+    rule "[VP lifecycle hooks] each instance that was used is initialized once and shut down once" do
       topic, used, hooks, born, gate = keyed_topic(40, 4), queue, queue, queue, queue
       noted = {initialized: -> { born << self }, shutdown: -> { hooks << self }}
       running = consuming(topic, BY_KEY, concurrency: 2, hooks: noted) do

@@ -13,7 +13,7 @@ module Penstock
       self.class.cluster.bootstrap_servers
     end
 
-    test "an error of the broker is final and told, with everything that is known" do
+    test "an error of the broker is final and reported with all details" do
       sender = producer
       seen = events(sender, "error.occurred")
       name = topic
@@ -30,7 +30,7 @@ module Penstock
       self.class.cluster.clear_errors(:produce)
     end
 
-    test "a retriable error of the broker is retried without anybody noticing" do
+    test "a retriable error of the broker is retried without an error for the caller" do
       sender = producer(kafka: {"retry.backoff.ms": 10})
       self.class.cluster.inject_errors(:produce, %i[not_leader_for_partition request_timed_out])
 
@@ -39,7 +39,7 @@ module Penstock
       self.class.cluster.clear_errors(:produce)
     end
 
-    test "a wait that is over says unknown, and the message arrives all the same" do
+    test "a wait that times out reports unknown, and the message still arrives" do
       sender = producer do |config|
         config.max_wait_timeout = 200
         config.logger = Logger.new(File::NULL)
@@ -62,12 +62,12 @@ module Penstock
 
     private
 
-    # The mock cluster stamps records itself.
+    # The mock cluster sets timestamps itself.
     def stamps?
       false
     end
 
-    # A join there waits for the session timeout less a second.
+    # A join there waits for the session timeout minus one second.
     def reader
       {}
     end

@@ -6,7 +6,7 @@ require "support/native_member"
 require "support/real_broker"
 
 module Penstock
-  # Transactions side by side on the real broker.
+  # Concurrent transactions on the real broker.
   class ProducerPoolOnRealBrokerTest < TestCase
     include TestSupport::RealBroker
 
@@ -26,7 +26,7 @@ module Penstock
       end
     end
 
-    test "[Pool indices] transactions of several threads run side by side, also while the pool is reloaded: each is seen once" do
+    test "[Pool indices] transactions of several threads run concurrently, even while the pool is reloaded: each is visible once" do
       topic = unique("pooled")
       pool
       threads = Array.new(THREADS) { |thread| Thread.new { run_rounds(topic, thread) } }
@@ -44,7 +44,7 @@ module Penstock
       ROUNDS.times { |round| transact(topic, "#{thread}/#{round}", round) }
     end
 
-    # The third of each thread is aborted.
+    # Every third transaction of each thread is aborted.
     def transact(topic, payload, round)
       pool.transaction do |producer, transaction|
         producer.produce_sync(topic: topic, payload: payload, partition: 0)

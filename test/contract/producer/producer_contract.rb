@@ -5,7 +5,7 @@ require "support/native_member"
 require "support/real_broker"
 
 module Penstock
-  # What Penstock::Producer promises, on any broker. Including classes answer `bootstrap_servers`.
+  # Behaviour of Penstock::Producer with any broker. Including classes define `bootstrap_servers`.
   module ProducerContract
     include TestSupport::RealBroker
 
@@ -29,7 +29,7 @@ module Penstock
       end.tap { |made| @producers << made }
     end
 
-    # @return [String] a topic of this test's own, there when it returns
+    # @return [String] a topic of this test only, which exists when this returns
     def topic
       @topic ||= unique("produced").tap do |name|
         sender = producer
@@ -99,7 +99,7 @@ module Penstock
           assert_same report, handle.wait
         end
 
-        test "[Headers arrays] payload, key, timestamp and headers with several values come back as they were" do
+        test "[Headers arrays] payload, key, timestamp and headers with several values arrive unchanged" do
           name = topic
           binary = (0..255).to_a.pack("C*")
           report = producer.produce_sync(topic: name, payload: binary, key: "ключ", partition: 0,
@@ -143,7 +143,7 @@ module Penstock
           assert_equal :failed, report.outcome
           assert_raises(KafkaError) { handle.wait(max_wait_timeout_ms: 0) }
         rescue ProduceError => error
-          # The client knew already that there is no such partition.
+          # The client already knew that there is no such partition.
           assert_equal :unknown_partition, error.code
         end
 
@@ -162,7 +162,7 @@ module Penstock
             .map { |key| event[key] }
         end
 
-        test "every message is acknowledged once to who listens, those without handle too" do
+        test "every message is acknowledged once to listeners, even those without a handle" do
           sender = producer
           seen = events(sender, "message.acknowledged", "error.occurred")
           200.times { |index| sender.produce_async(topic: topic, payload: "x", handle: index.even?) }
@@ -172,7 +172,7 @@ module Penstock
           assert_equal 500, all(seen).count { |event| event.id == "message.acknowledged" }
         end
 
-        test "who subscribes late hears from then on" do
+        test "a late subscriber gets events from then on" do
           sender = producer
           sender.produce_sync(topic: topic, payload: "before")
           seen = events(sender, "message.acknowledged")
@@ -203,7 +203,7 @@ module Penstock
           assert_equal (-973_932_308 & 0x7fffffff) % count, report.partition
         end
 
-        test "statistics are told to who listens when the client is made" do
+        test "statistics are emitted to listeners subscribed when the client is created" do
           sender = producer(kafka: {"statistics.interval.ms": 100})
           seen = events(sender, "statistics.emitted")
           sender.produce_sync(topic: topic, payload: "x")
@@ -214,7 +214,7 @@ module Penstock
           assert_equal [0, 0], event[:statistics].values_at("txmsgs_d", "txmsgs_fd"), "the first has nothing to compare with"
         end
 
-        test "close delivers what is on its way" do
+        test "close delivers messages in flight" do
           sender = producer(kafka: {"linger.ms": 500})
           handles = Array.new(50) { sender.produce_async(topic: topic, payload: "x") }
           sender.close(timeout_ms: 20_000)
@@ -230,7 +230,7 @@ module Penstock
           assert_predicate sender.produce_sync(topic: name, payload: "x"), :delivered?
         end
 
-        test "[Fork used] one that was used raises in the child, and the parent is fine" do
+        test "[Fork used] a producer that was used before a fork raises in the child, and the parent's keeps working" do
           sender = producer
           name = topic
           handle = sender.produce_async(topic: name, payload: "x")
@@ -244,7 +244,7 @@ module Penstock
           assert_predicate sender.produce_sync(topic: name, payload: "x"), :delivered?
         end
 
-        test "a buffer that was filled before a fork is sent by the parent alone" do
+        test "a buffer filled before a fork is sent by the parent only" do
           sender = producer
           sender.buffer(topic: topic, payload: "x")
 
@@ -261,7 +261,7 @@ module Penstock
       true
     end
 
-    # Properties of consumers on this broker.
+    # Consumer properties for this broker.
     def reader
       {session_timeout_ms: 6_000}
     end

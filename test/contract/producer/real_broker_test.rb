@@ -7,7 +7,7 @@ module Penstock
   class ProducerOnRealBrokerTest < TestCase
     include ProducerContract
 
-    test "a message larger than the topic allows is refused for good, by the broker" do
+    test "the broker permanently refuses a message larger than the topic allows" do
       sender = producer(kafka: {"message.max.bytes": 5_000_000}) { |config| config.max_payload_size = 5_000_000 }
       error = assert_raises(ProduceError) { sender.produce_sync(topic: topic, payload: Random.bytes(2_000_000)) }
 
@@ -22,7 +22,7 @@ module Penstock
       assert_equal 500, offsets.uniq.size
     end
 
-    test "a topic name no cluster takes ends with the broker's error" do
+    test "a topic name that no cluster accepts ends with the broker's error" do
       sender = producer(kafka: {"message.timeout.ms": 5_000})
       error = assert_raises(ProduceError) { sender.produce_sync(topic: "..", payload: "x") }
 

@@ -5,7 +5,7 @@ require "penstock/native/consumer"
 require_relative "producer_contract"
 
 module Penstock
-  # Transactions where they mean something: on the real broker, seen by a reader of what is committed.
+  # Transactions with a real broker, and a reader of committed messages.
   class ProducerTransactionsOnRealBrokerTest < TestCase
     include TestSupport::RealBroker
 
@@ -46,7 +46,7 @@ module Penstock
       TestSupport::NativeMember.new(Broker.new(bootstrap_servers), topic, **properties).tap { |made| @members << made }
     end
 
-    # @return [Array<String>] payloads up to the last one, which is awaited
+    # @return [Array<String>] payloads up to the last one, which it waits for
     def seen_until(last, isolation: "read_committed")
       reader = member(group_id: unique("reader"), isolation_level: isolation)
       reader.turn_until(30, "the record #{last}") { payloads(reader).include?(last) }
@@ -57,7 +57,7 @@ module Penstock
       reader.batches.values.flatten.flat_map { |batch| Array.new(batch.size) { |index| batch.payload(index) } }
     end
 
-    # @return [Array<(Integer, String)>] the offset a group has committed, {NOTHING} when it has none, and its metadata
+    # @return [Array<(Integer, String)>] the group's committed offset, {NOTHING} if there is none, and its metadata
     def committed(group)
       asker = TestSupport::NativeMember.new(Broker.new(bootstrap_servers), group_id: group)
       asker.consumer.fetch_committed(1, [[topic, 0]], timeout_ms: 10_000)
@@ -66,7 +66,7 @@ module Penstock
       asker&.close
     end
 
-    test "[Transaction commit] a reader of what is committed sees all of a transaction" do
+    test "[Transaction commit] a reader of committed messages sees all of a transaction" do
       sender = producer
       handles = sender.transaction { |tx| tx.produce_many_async([record("a"), record("b"), record("c")]) }
 
@@ -74,7 +74,7 @@ module Penstock
       assert_equal %w[a b c], seen_until("c")
     end
 
-    test "[Transaction abort] a reader of what is committed sees nothing of an aborted one, not even what was delivered" do
+    test "[Transaction abort] a reader of committed messages sees nothing of an aborted transaction, not even delivered messages" do
       sender = producer
       aborted = nil
       answer = sender.transaction do |tx|
@@ -89,10 +89,10 @@ module Penstock
       assert_equal %w[never end], seen_until("end", isolation: "read_uncommitted")
     end
 
-    # The coordinator still ends the transaction before when the next one begins, so the question for its partitions is asked
-    # again and again; without the wait for a report the client is lost within a few rounds, on a broker that isn't busy.
-    # test/native/producer/transacting_test.rb has the order of the requests.
-    test "an abort right behind a message never loses the client (librdkafka#4849)" do
+    # The coordinator is still ending the previous transaction when the next one begins, so the request for its partitions is
+    # repeated again and again; without the wait for a report the client is lost within a few rounds, on a broker that isn't
+    # busy. test/native/producer/transacting_test.rb has the order of the requests.
+    test "an abort right after a message never loses the client (librdkafka#4849)" do
       sender = producer
       lost = []
       sender.monitor.subscribe("producer.reload") { |event| lost << event[:error] }
@@ -106,7 +106,7 @@ module Penstock
       assert_equal [*("0".."24"), "end"], seen_until("end")
     end
 
-    test "[Purged handles] what an abort throws away is told as purged, and as no error" do
+    test "[Purged handles] messages discarded by an abort are reported as purged, and not as errors" do
       sender = producer("linger", "linger.ms": 5_000) { |config| config.wait_timeout_on_transaction_abort = 0 }
       told = Queue.new
       %w[message.purged error.occurred].each { |name| sender.monitor.subscribe(name) { |event| told << event.id } }
@@ -119,7 +119,7 @@ module Penstock
       assert_equal ["message.purged"], Array.new(told.size) { told.pop }
     end
 
-    test "[Fenced] whoever takes over an id ends the former owner, which stays as it is" do
+    test "[Fenced] a producer that takes over an id fences the former owner, which stays fenced" do
       first = producer("twin")
       second = producer("twin")
       reloads = 0
@@ -133,7 +133,7 @@ module Penstock
       assert_equal %w[first second end], seen_until("end")
     end
 
-    test "[Interrupt in block] a thread that is killed leaves nothing behind" do
+    test "[Interrupt in block] a killed thread leaves no open transaction" do
       sender = producer
       inside = Queue.new
       thread = Thread.new { sender.transaction { |tx| tx.produce_sync(record("killed")) && (inside << 1) && Queue.new.pop } }
@@ -144,7 +144,7 @@ module Penstock
       assert_equal %w[end], seen_until("end")
     end
 
-    test "a commit that is interrupted is known by the time the next transaction begins" do
+    test "the result of an interrupted commit is known when the next transaction begins" do
       sender = producer
       ended = Queue.new
       sender.monitor.subscribe("transaction.committed") { ended << :committed }
@@ -158,7 +158,7 @@ module Penstock
       assert_equal seen_until("end").size, ended.size
     end
 
-    test "a forked child can't use its parent's, whose transactions go on" do
+    test "a forked child can't use its parent's producer, whose transactions continue" do
       sender = producer
       sender.transaction do |tx|
         tx.produce_async(record("before"))
@@ -214,7 +214,7 @@ module Penstock
       true
     end
 
-    # @return [Array<Boolean>] whether it ended by itself, and what the block answered
+    # @return [Array<Boolean>] whether it ended by itself, and the block's result
     def in_child
       pid = fork do
         exit!(yield ? 0 : 1)

@@ -14,7 +14,7 @@ module Penstock
 
     RebalanceContract.add_to(self)
 
-    # In a rebalance it may refuse a commit until the partition is somebody else's.
+    # During a rebalance it may refuse a commit until the partition has a new owner.
     def assert_once(_got) = nil
     def attempts_kept(last) = (2..last + 1)
 
@@ -22,7 +22,7 @@ module Penstock
     def lose(_member, _topic) = self.class.cluster.inject_errors(:heartbeat, [:unknown_member_id])
     def loser = {}
 
-    test "a lost partition that comes back waits for the unit that still runs on it, and then the record runs again" do
+    test "a lost partition that is assigned again waits for the unit still running on it, and then the record runs again" do
       topic, begun, release = topic_with(1), queue, queue
       at_once = [0]
       consuming(topic, kafka: RebalanceContract::HASTY) do

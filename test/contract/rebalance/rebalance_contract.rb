@@ -3,9 +3,10 @@
 require "support/consuming"
 
 module Penstock
-  # What becomes of partitions that come and go, on any broker. Whoever includes it says `kafka`, and what only its broker knows:
-  # `lose(member, topic)` takes the partitions of an application away without asking, which was run with what `loser` says;
-  # `assert_once` looks for doubles; `attempts_kept(last)` says with which attempt the next owner may begin.
+  # Partitions that are revoked and assigned again, with any broker. Including modules define `kafka`, and what depends on the
+  # broker: `lose(member, topic)` takes the partitions of an application away without a revocation (it was run with the
+  # settings of `loser`); `assert_once` checks for duplicates; `attempts_kept(last)` is the attempt with which the next owner
+  # may begin.
   module RebalanceContract
     def self.rule(name, &body) = RULES << [name, body]
     RULES = []
@@ -13,26 +14,26 @@ module Penstock
 
     HASTY = {"heartbeat.interval.ms": 200, "auto.commit.interval.ms": 100}.freeze
 
-    # One member of the group; `who` tells in the block who runs.
+    # One member of the group; `who` is its name in the block.
     def member(topic, who, options = ->(_route) {}, hooks: {}, kafka: {}, **settings, &consume)
       consuming(topic, options, hooks: {who: -> { who }, **hooks}, kafka: {**HASTY, **kafka}, **settings, &consume)
     end
 
-    # A topic of two partitions with as many records each.
+    # A topic of two partitions with this many records each.
     def two_partitions(count)
       topic_with(count, partitions: 2).tap { |topic| produce(topic, Array.new(count, &:to_s), partition: 1) }
     end
 
     def lanes_of(running) = running.application.snapshot.flat_map { |one| one[:lanes].map { |lane| lane[:partition] } }.sort
 
-    # @param expected [Array<Integer>] partitions of the members that run, in their order
+    # @param expected [Array<Integer>] number of partitions of the running members, in their order
     def await_lanes(*expected)
       wait_until(60, "#{expected} partitions", state: -> { @running.map { |running| lanes_of(running) } }) do
         @running.select(&:alive?).map { |running| lanes_of(running).size } == expected
       end
     end
 
-    rule "a partition is handed over when what runs on it has ended, and the next owner goes on behind it" do
+    rule "a partition is handed over when its running units have ended, and the next owner continues after them" do
       topic, begun, seen = two_partitions(1), queue, queue
       work = proc do
         messages.each do |message|
@@ -55,7 +56,7 @@ module Penstock
       assert_once(runs.map { |run| run[1, 2] })
     end
 
-    rule "a unit that outlasts the drain runs on for nobody: it is told, its marks answer false, the next owner runs it again" do
+    rule "a unit that outlasts the drain runs on, sees the loss, its marks return false, and the next owner runs it again" do
       topic, begun, marks, release, told = two_partitions(1), queue, queue, queue, queue
       stuck = member(topic, :stuck, revocation_drain: 300) do
         begun << [who, messages.first.partition]
@@ -91,7 +92,7 @@ module Penstock
       assert_equal [[false, moved], [:hook, moved]], take(seen, 2)
     end
 
-    rule "[LRJ revoked? live] partitions that are lost: revoked? turns at once, marks answer false, the hook runs behind" do
+    rule "[LRJ revoked? live] on a lost partition revoked? changes at once, marks return false, and the hook runs afterwards" do
       topic, begun, release, seen = topic_with(1), queue, queue, queue
       losing = member(topic, :losing, hooks: {revoked: -> { seen << [:hook, revoked?] }}, **loser) do
         begun << true
@@ -110,7 +111,7 @@ module Penstock
       5.times { release << true }
     end
 
-    rule "[rebalance mid-poll] what was taken of a partition that goes is dropped: its next owner runs it, nobody else" do
+    rule "[rebalance mid-poll] records taken from a revoked partition are dropped: only its next owner runs them" do
       topic, seen, release = two_partitions(20), queue, queue
       work = proc do
         seen << [who, messages.first.partition, messages.first.offset]
@@ -130,7 +131,7 @@ module Penstock
       assert_equal [1 - moved], first.map { |_who, partition, _offset| partition }.uniq
     end
 
-    rule "[LRJ shutdown] a stop waits for a job longer than the session's timeout and heartbeats: nobody takes its partition" do
+    rule "[LRJ shutdown] a stop waits for a job longer than the session timeout, with heartbeats, and keeps its partition" do
       topic, seen = topic_with(1), queue
       patient = {kafka: {"session.timeout.ms": 6_000}, shutdown_timeout: 30_000}
       stopping = member(topic, :stopping, **patient) do
@@ -148,7 +149,7 @@ module Penstock
       assert_equal [[:other, [1]]], take(seen, 1, 60)
     end
 
-    rule "a user's pause belongs to the assignment: it stays where the partition stays, and is gone where it left" do
+    rule "a user's pause belongs to the assignment: it stays with a partition that stays, and ends when the partition leaves" do
       topic, seen = two_partitions(2), queue
       paused = {}
       first = member(topic, :first, max_messages: 1) do
@@ -173,7 +174,7 @@ module Penstock
       assert_equal [0, 1], lanes_of(first)
     end
 
-    rule "what is being retried keeps its attempts when its partition moves" do
+    rule "a record being retried keeps its attempts when its partition moves" do
       topic, seen = two_partitions(1), queue
       work = proc do
         seen << [who, messages.first.partition, attempt]
@@ -200,7 +201,7 @@ module Penstock
       config.pause.max_timeout = 600
     }}.freeze
 
-    rule "after a seek the next owner begins where it was sought" do
+    rule "after a seek the next owner begins at its offset" do
       topic, seen = topic_with(4), queue
       sought = false
       first = consuming(topic, ->(_) { manual_offset_management true }, kafka: HASTY) do

@@ -3,13 +3,13 @@
 require "support/consuming"
 
 module Penstock
-  # What can be asked of an application, and changed in it, while it runs; on any broker.
+  # Reading and changing an application's state while it runs; with any broker.
   module RunningContract
     def self.rule(name, &body) = RULES << [name, body]
     RULES = []
     def self.add_to(base) = RULES.each { |name, body| base.test(name, &body) }
 
-    rule "[worker scaling] more workers take what waits at once, fewer end with what runs; the events say so" do
+    rule "[worker scaling] more workers take waiting units at once, fewer finish running ones; events report it" do
       topic, begun, release, told = unique("topic").tap { |name| create_topic(name, 1) }, queue, queue, queue
       produce_keyed(topic, Array.new(24) { |index| ["k#{index}", index.to_s] })
       options = ->(_) { parallel by: :key, max_partitions: 20 }
@@ -36,7 +36,7 @@ module Penstock
       24.times { release << true }
     end
 
-    rule "a topic of higher priority goes before what waited longer, as soon as a worker is free" do
+    rule "a topic of higher priority goes before one that waited longer, as soon as a worker is free" do
       plain, urgent = topic_with(1, partitions: 2), unique("urgent").tap { |name| create_topic(name, 1) }
       seen, release = queue, queue
       consumer = Class.new(BaseConsumer) do
@@ -63,7 +63,7 @@ module Penstock
       5.times { release << true }
     end
 
-    rule "[assignments/generations] which partitions there are, and how often each was assigned" do
+    rule "[assignments/generations] they list the partitions, and how often each was assigned" do
       topic, seen = topic_with(1, partitions: 2), queue
       first = consuming(topic, kafka: {"heartbeat.interval.ms": 200}) { seen << true }
       take(seen, 1)
@@ -86,7 +86,7 @@ module Penstock
       assert_empty application.assignments
     end
 
-    rule "[lag compensation] the lag of a paused partition moves on, and doesn't snap back when it goes on" do
+    rule "[lag compensation] the lag of a paused partition keeps growing, and doesn't jump back when it resumes" do
       topic, lags, paused = topic_with(20), queue, queue
       hasty = lambda do |config|
         config.lag_compensation.interval = 200
@@ -113,7 +113,7 @@ module Penstock
 
     # --- helpers
 
-    # Reads until there is this one.
+    # Reads until this value appears.
     def await_lag(lags, wanted)
       seen = []
       wait_until(20, "a lag of #{wanted}", state: -> { seen.last(10) }) do

@@ -3,8 +3,8 @@
 require "support/swarm/process"
 
 module Penstock
-  # What holds of a swarm whatever its nodes are: processes forked by the supervisor, by a mold, or threads of one process.
-  # The including test case defines `spawner`: "forked", "mold" or "threads".
+  # Behaviour of a swarm with every kind of node: processes forked by the supervisor, by a mold, or threads of one process. The
+  # including test case defines `spawner`: "forked", "mold" or "threads".
   module SwarmContract
     PROGRAM = File.expand_path("../../support/swarm/container.rb", __dir__)
 
@@ -22,7 +22,7 @@ module Penstock
       super
     end
 
-    # @param patience [Integer] ms until a node that was told to stop is killed
+    # @param patience [Integer] ms until a node that was asked to stop is killed
     def swarm(behaviour = {}, patience: 30_000, **settings)
       plan = {spawner: spawner, behaviour: behaviour, patience: patience, swarm: settings}
       @run = TestSupport::SwarmRun::Process.new(plan, program: PROGRAM).tap { |run| @runs << run }
@@ -39,7 +39,7 @@ module Penstock
       @run.await_nobody
     end
 
-    rule "all nodes are spawned once and report, and the swarm is ready; on a stop each ends in order" do
+    rule "all nodes are spawned once and report, and the swarm is ready; on a stop all end in order" do
       swarm
       await(1, "ready")
       assert_equal [1, 1], %w[0 1].map { |node| told("began", node).size }
@@ -49,14 +49,14 @@ module Penstock
       assert_equal [%w[exit code 0]] * 2, told("node_ended").map { |line| line.drop(2) }
     end
 
-    rule "the swarm ends with the exit code of the node that ended worst" do
+    rule "the swarm ends with the worst exit code of its nodes" do
       swarm({"0" => %w[5]})
       await(1, "ready")
       ends_with(5)
       assert_equal [%w[exit code 5]], told("node_ended", "0").map { |line| line.drop(2) }
     end
 
-    rule "a node that doesn't stop is killed when its time is over, and the code says so" do
+    rule "a node that doesn't stop is killed at its time limit, and the exit code shows it" do
       swarm({"1" => %w[stubborn]}, patience: 500)
       await(1, "ready")
       ends_with(2)
@@ -65,7 +65,7 @@ module Penstock
       assert_equal [%w[SIGKILL]], told("node_ended", "1").map { |line| line.drop(2) }
     end
 
-    rule "[swarm hang] a silent node is told to stop, killed, and replaced" do
+    rule "[swarm hang] a silent node is asked to stop, killed, and replaced" do
       swarm({"0" => %w[silent obeys]}, patience: 500, liveness_timeout: 1_500)
       await(2, "began", "0")
       await(1, "ready")
@@ -73,7 +73,7 @@ module Penstock
       assert_equal %w[SIGKILL], told("node_ended", "0").first.drop(2)
     end
 
-    rule "a node that dies at its start again and again is held down with the reason, and the others continue" do
+    rule "a node that repeatedly dies at its start is held down with the reason, and the others continue" do
       swarm({"0" => %w[dies]}, restart_backoff: 20, restart_backoff_max: 40)
       await(1, "held_down", "0")
       assert_equal %w[exit code 9], told("held_down", "0").first.drop(2)

@@ -8,7 +8,7 @@ require "support/native_member"
 require "support/real_broker"
 
 module Penstock
-  # What a consumer produces and marks in a transaction, seen by a reader of what is committed, and by the group's offset.
+  # Messages and marks of a consumer's transactions, checked with a reader of committed messages and the group's offset.
   class TransactionsInConsumersTest < TestCase
     include TestSupport::RealBroker
     include TestSupport::Consuming
@@ -38,7 +38,7 @@ module Penstock
       consuming(topic, options, **settings, kafka: transactional, &consume)
     end
 
-    # @return [Array<String>] payloads up to the last one, which is awaited
+    # @return [Array<String>] payloads up to the last one, which it waits for
     def seen_until(topic, last, isolation: "read_committed")
       reader = TestSupport::NativeMember.new(Address.new(bootstrap_servers), topic, group_id: unique("reader"),
         isolation_level: isolation)
@@ -58,7 +58,7 @@ module Penstock
         .tap { |made| @producers << made }
     end
 
-    test "[transaction commit] what is produced and what is marked become true together; metadata goes along" do
+    test "[transaction commit] produced messages and marks become visible together, with metadata" do
       source, target = topics
       produce(source, %w[a b c])
       copying(source, max_messages: 3) do
@@ -73,7 +73,7 @@ module Penstock
       assert_equal "so far", committed_map(source).user_metadata
     end
 
-    test "[transaction abort] nothing of it is seen and the offset stays; the record runs again" do
+    test "[transaction abort] none of its messages is visible and the offset stays; the record runs again" do
       source, target = topics
       produce(source, %w[a b])
       attempts = queue
@@ -92,7 +92,7 @@ module Penstock
       assert_equal [1, 1, 2], take(attempts, 3)
     end
 
-    test "[AbortTransaction] it is no error, what was marked in it isn't marked, and an event tells of it" do
+    test "[AbortTransaction] it isn't an error, marks made in it are undone, and an event reports it" do
       source, target = topics
       produce(source, %w[a])
       answers, events = queue, queue
@@ -115,7 +115,7 @@ module Penstock
       assert_predicate running.errors, :empty?
     end
 
-    test "[piping] what is piped in a transaction is seen with its mark, or not at all, with headers, key and order" do
+    test "[piping] a message piped in a transaction is visible together with its mark, or not at all, with headers, key and order" do
       source, target = topics
       produce_keyed(source, [%w[k a], %w[k b], [nil, "c"]], headers: {"from" => "web"})
       copying(source, ->(_route) { manual_offset_management true }) do
@@ -154,7 +154,7 @@ module Penstock
       await_offset(source, 1)
     end
 
-    test "one inside of another is refused, so is one of a producer without transactions; both leave the records" do
+    test "a transaction inside another is refused, and so is one of a producer without transactions; both leave the records unmarked" do
       source, = topics
       produce(source, %w[a])
       other = Producer.new { |config| config.kafka = {"bootstrap.servers": bootstrap_servers} }.tap { |made| @producers << made }
@@ -173,7 +173,7 @@ module Penstock
       await_offset(source, 1)
     end
 
-    test "a variant of a producer is as good as the producer" do
+    test "a variant of a producer works like the producer" do
       source, target = topics
       produce(source, %w[a])
       mine = producer("variant").with(max_wait_timeout: 30_000)
@@ -185,7 +185,7 @@ module Penstock
       await_offset(source, 1)
     end
 
-    test "keys side by side, each in transactions of a producer of its own: each once, in order per key, and the offset at the end" do
+    test "concurrent keys, each in transactions of a producer of its own: each record once, in order per key, and the offset at the end" do
       source, target = topics
       produce_keyed(source, Array.new(120) { |index| ["k#{index % 6}", index.to_s] })
       pool = Pool.new(Array.new(3) { |index| producer("keys-#{index}") })
@@ -204,7 +204,7 @@ module Penstock
       seen.map(&:to_i).group_by { |index| index % 6 }.each_value { |ones| assert_equal ones.sort, ones }
     end
 
-    # A pool as `connection_pool` has it.
+    # A pool with the interface of `connection_pool`.
     class Pool
       def initialize(producers)
         @free = Thread::Queue.new
@@ -219,8 +219,8 @@ module Penstock
       end
     end
 
-    # The other order of the two, and neither without the other: test/support/copiers.rb kills a process in between.
-    test "[DLQ transactional] the letter and the offset behind its record are one transaction, also where others of its call wait" do
+    # The reverse order, and neither without the other: test/support/copiers.rb kills a process in between.
+    test "[DLQ transactional] the letter and the offset after its record are one transaction, even if other records of its call wait" do
       source, dead = topics
       produce(source, %w[a b bad c])
       told, ran = queue, queue
@@ -238,7 +238,7 @@ module Penstock
       assert_equal 4, committed(source)
     end
 
-    test "[wrap with pool] a consumer that took a producer from a pool has it in its transactions, and for its dead letters" do
+    test "[wrap with pool] a consumer that took a producer from a pool uses it in its transactions, and for its dead letters" do
       source, target = topics
       dead = unique("dead")
       create_topic(dead, 1)

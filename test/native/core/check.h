@@ -1,5 +1,5 @@
-/* The few words the C unit tests need. A failed check says where and goes on; the
- * program ends with 1 then. */
+/* Helpers of the C unit tests. A failed check prints its place and continues;
+ * the program then ends with 1. */
 #ifndef PK_TEST_CHECK_H
 #define PK_TEST_CHECK_H
 

@@ -1,5 +1,5 @@
-/* Children with and without pidfds: signals, ends, and a number that is somebody
- * else's by now. */
+/* Children with and without pidfds: signals, ends, and a process id that was
+ * reused. */
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -70,7 +70,7 @@ static void test_readable_at_the_end(void) {
   pk_child_close(&child);
 }
 
-/* Somebody else waited: the number is free, and may be an innocent's. */
+/* Other code waited: the process id is free, and may belong to another process. */
 static void test_waited_for_by_somebody_else(void) {
   pk_child_t child;
   pid_t pid = quitter(0);
@@ -82,7 +82,7 @@ static void test_waited_for_by_somebody_else(void) {
   pk_child_close(&child);
 }
 
-/* A process that isn't our child stands for one that was given the number. */
+/* A process that isn't our child simulates one that got the same id. */
 static void test_not_a_child(void) {
   pk_child_t child;
 

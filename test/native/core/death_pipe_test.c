@@ -16,7 +16,8 @@ static int pipe_of[2];
 static volatile int polls_to_fail;
 
 #ifdef __linux__
-/* The watch's, in place of the C library's: some fail as where memory is short. */
+/* Replaces the C library's poll for the watch: some calls fail as if memory
+ * were short. */
 int poll(struct pollfd *fds, nfds_t count, int timeout_ms) {
   struct timespec timeout = {.tv_sec = timeout_ms / 1000, .tv_nsec = timeout_ms % 1000 * 1000000L};
 
@@ -29,7 +30,7 @@ int poll(struct pollfd *fds, nfds_t count, int timeout_ms) {
 }
 #endif
 
-/* A child that holds the reading end only, and spins. */
+/* A child that holds only the read end, and spins. */
 static pid_t spinning(void) {
   pid_t pid = fork();
 
@@ -59,7 +60,7 @@ static void test_end_of_the_stream(void) {
   CHECK(code_of(pid) == PK_ORPHANED);
 }
 
-/* That nothing could be asked isn't an end. */
+/* A failed poll isn't the end of the stream. */
 static void test_failed_polls(void) {
   polls_to_fail = 3;
   test_end_of_the_stream();
@@ -79,7 +80,7 @@ static pid_t disarming(bool in_the_grace) {
   pk_death_pipe_disarm();
   if (!in_the_grace) close(pipe_of[1]);
   usleep(2 * GRACE_MS * 1000);
-  if (pk_death_pipe_watch(pipe_of[0], GRACE_MS)) _exit(51); /* it may begin anew */
+  if (pk_death_pipe_watch(pipe_of[0], GRACE_MS)) _exit(51); /* it may begin again */
   pk_death_pipe_disarm();
   _exit(0);
 }
@@ -94,7 +95,8 @@ static void test_disarmed(bool in_the_grace) {
   CHECK(code_of(pid) == 0);
 }
 
-/* A watch isn't inherited, and its end in the child doesn't touch the parent's. */
+/* A watch isn't inherited, and ending it in the child doesn't affect the
+ * parent's. */
 static void test_fork_has_none(void) {
   pid_t pid;
 

@@ -21,14 +21,14 @@ static void base64_round_trips_and_is_strict(void) {
     CHECK(pk_base64_decode(text, length, back) == (long)size);
     CHECK(memcmp(bytes, back, size) == 0);
   }
-  CHECK(pk_base64_decode("A", 1, back) == -1);  /* six bits are no byte */
+  CHECK(pk_base64_decode("A", 1, back) == -1);  /* six bits aren't a byte */
   CHECK(pk_base64_decode("AB", 2, back) == -1); /* bits left over */
   CHECK(pk_base64_decode("AA==", 4, back) == -1);
   CHECK(pk_base64_decode("A+", 2, back) == -1);
 }
 
-/* The text lies in a block of exactly its size, so that the sanitizer sees a byte
- * read too many. */
+/* The text is in a block of exactly its size, so that the sanitizer detects a
+ * read of one byte too many. */
 static pk_envelope_status_t decode_exact(const char *text, size_t size, pk_decoded_t *decoded) {
   char *copy = malloc(size ? size : 1);
   pk_envelope_status_t status;
@@ -106,8 +106,8 @@ static void damage_never_counts(void) {
   }
 }
 
-/* Random sections under a checksum that fits: whatever they claim, reading stays
- * inside them, and what is found sound can be walked. */
+/* Random sections with a valid checksum: reading stays inside them, for any
+ * lengths in them, and valid ones can be walked. */
 static void claims_are_checked(void) {
   uint8_t binary[PK_HEAD_BYTES + 64 + PK_CHECKSUM_BYTES] = {0};
   char text[256] = PK_PREFIX;
@@ -131,7 +131,7 @@ static void claims_are_checked(void) {
   CHECK(sound > 100);
 }
 
-/* A bitmap of more bits than there are offsets behind the base. */
+/* A bitmap of more bits than there are offsets after the base. */
 static void no_claim_reaches_beyond_the_last_offset(void) {
   uint8_t binary[PK_HEAD_BYTES + 5 + PK_CHECKSUM_BYTES] = {0, 0x7f, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
   static const uint8_t bitmap[] = {PK_SECTION_BITMAP, 0, 2, 1, 0xff};
@@ -169,7 +169,7 @@ static void limits_hold(void) {
   CHECK(pk_envelope_encode(&envelope, text, &size, &left_out) == PK_ENVELOPE_TOO_LARGE);
 }
 
-/* Whatever stands in the metadata: nothing is read beyond it, and nothing of it counts. */
+/* With any metadata: no byte outside it is read, and none of it is used. */
 static void any_string_is_harmless(void) {
   static const char *const starts[] = {"", "pstk", PK_PREFIX, PK_PREFIX "AAAAAAAAAAAq", "pstk7:"};
   static char text[PK_ENVELOPE_MAX * 2];

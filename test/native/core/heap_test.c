@@ -1,4 +1,5 @@
-/* What is free between things that stay is taken, once; larger pieces, and what is used, are left alone. */
+/* Free memory between used pieces is allocated, once; larger pieces, and used
+ * ones, stay as they are. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,10 +12,10 @@
 #define BIG 60000
 
 static char *pieces[PIECES];
-/* Compilers leave out what nobody looks at. */
+/* volatile: compilers remove unused memory. */
 static char *volatile big, *volatile behind;
 
-/* Sanitizers bring a malloc of their own, which is left as it is. */
+/* Sanitizers have their own malloc, which isn't changed. */
 #if defined(__SANITIZE_ADDRESS__)
 #define OWN 1
 #elif defined(__GLIBC__) && defined(__GLIBC_PREREQ)
@@ -31,7 +32,7 @@ static void make_holes(void) {
   for (int i = 1; i < PIECES; i += 2) free(pieces[i]);
 }
 
-/* Where a hundred bytes lie now: not between those that stayed. */
+/* Where a hundred bytes are allocated now: not between the pieces that stayed. */
 static int is_between(void) {
   char *volatile piece = malloc(SMALL);
   int between = (uintptr_t)piece > (uintptr_t)pieces[0] && (uintptr_t)piece < (uintptr_t)pieces[PIECES - 2];

@@ -1,5 +1,5 @@
-/* The ledger against an array with a letter an offset: '.' a gap, 'o' incomplete,
- * 'x' complete. */
+/* Compares the ledger with an array of one letter per offset: '.' a gap, 'o'
+ * incomplete, 'x' complete. */
 #include <limits.h>
 
 #include "check.h"
@@ -33,7 +33,7 @@ static bool run_is_sound(void *context, int64_t from, int64_t to) {
   CHECK(from > *last && to > from && to <= model_tail);
   for (int64_t i = from; i < to; i++) {
     CHECK(model[i] != 'o');
-    if (model[i] == 'x') record = true, model[i] = 'X'; /* said */
+    if (model[i] == 'x') record = true, model[i] = 'X'; /* reported */
   }
   CHECK(record);
   *last = to;

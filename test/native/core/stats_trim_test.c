@@ -6,7 +6,7 @@ static bool all(void *context, const char *topic, size_t topic_size, int32_t par
   return context == NULL;
 }
 
-/* Input and output lie in blocks of exactly the input's size. */
+/* Input and output are in blocks of exactly the input's size. */
 static long trim_exact(const char *json, size_t size, char **out) {
   char *copy = malloc(size ? size : 1);
   long result;

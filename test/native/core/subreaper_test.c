@@ -1,4 +1,5 @@
-/* Grandchildren whose parent ended are ours to wait for, and looking takes nothing away. */
+/* Grandchildren whose parent ended are this process's children, and looking for
+ * them doesn't wait for them. */
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -6,7 +7,7 @@
 #include "check.h"
 #include "subreaper.h"
 
-/* A process made by a go-between that has ended when this returns. */
+/* A process forked by a go-between that has ended when this returns. */
 static pid_t adopted(int code) {
   int told[2];
   pid_t between, pid = 0;

@@ -1,5 +1,5 @@
-/* The arena: what it hands out never overlaps, large records have a chunk of
- * their own, and the pool of the process keeps at most 4 MiB. */
+/* The arena: allocations never overlap, large records have a chunk of their
+ * own, and the process's pool keeps at most 4 MiB. */
 #include "arena.h"
 
 #include <pthread.h>

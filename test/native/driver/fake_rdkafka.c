@@ -65,7 +65,7 @@ void fake_push_error(rd_kafka_queue_t *queue, rd_kafka_resp_err_t err, int64_t o
   enqueue(queue, message);
 }
 
-/* ---- what the driver calls ---- */
+/* ---- called by the driver ---- */
 
 rd_kafka_queue_t *rd_kafka_queue_get_partition(rd_kafka_t *rk, const char *topic, int32_t partition) {
   (void)rk, (void)topic, (void)partition;

@@ -3,10 +3,11 @@
 
 #include <rdkafka.h>
 
-/* A queue of librdkafka as far as lanes use it: edge-triggered readiness under
- * the queue's lock, messages that are counted until they are destroyed. */
+/* The features of librdkafka's queue that lanes use: edge-triggered readiness
+ * under the queue's lock, and messages that are counted until they are
+ * destroyed. */
 
-rd_kafka_queue_t *fake_queue(void); /* what the next get_partition answers */
+rd_kafka_queue_t *fake_queue(void); /* returned by the next get_partition */
 
 /* Any thread. Null bytes for no payload; err instead of a record. */
 void fake_push(rd_kafka_queue_t *queue, int64_t offset, const char *payload, int headers);

@@ -1,5 +1,5 @@
-/* The life of a handle: nobody comes in once it closes, and whoever closes waits
- * for those inside, whom it has told to end. */
+/* The life cycle of a handle: no call enters once it closes, and the closing
+ * thread waits for the calls inside, which it has woken. */
 #include "handle.h"
 
 #include <sys/wait.h>
@@ -21,7 +21,8 @@ static void *come_and_go(void *unused) {
   return NULL;
 }
 
-/* Goes only when it is told, as a wait does; and comes back as long as it may. */
+/* Leaves only when it is woken, as a wait does; and enters again as long as it
+ * can. */
 static void *stay_until_roused(void *unused) {
   (void)unused;
   while (pk_handle_enter(&handle) == 0) {
@@ -58,7 +59,7 @@ static void *close_meanwhile(void *result) {
   return NULL;
 }
 
-/* One tried, and changed its mind while the other waited for its close. */
+/* One thread tried and abandoned its close while the other waited for it. */
 static void test_a_close_that_is_taken_back_leaves_it_to_who_waited(void) {
   pthread_t closer;
   int result = -1;

@@ -166,8 +166,9 @@ static void *produce(void *ptr) {
   return NULL;
 }
 
-/* Eight threads fill eight lanes; one loop takes from those that were told ready
- * and from those it left full. Were a readiness lost, it would wait in vain. */
+/* Eight threads fill eight lanes; one loop takes from those that were reported
+ * ready and from those it left full. If a readiness were lost, it would wait in
+ * vain. */
 static long loop(int *timeouts) {
   bool again[LANES] = {false};
   bool any = false;
@@ -211,7 +212,8 @@ static void test_no_readiness_is_lost(void) {
   for (int i = 0; i < LANES; i++) close_lane(lanes[i]);
 }
 
-/* Readiness off, released, while records still come: nothing is told any more. */
+/* Readiness disabled, lane released, while records still arrive: no callback
+ * runs any more. */
 static void test_a_released_lane_is_told_nothing(void) {
   rd_kafka_queue_t *queue;
   pk_lane_t *lane = open_lane(&queue);

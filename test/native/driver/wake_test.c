@@ -1,4 +1,5 @@
-/* The wake-up: coalesced, never lost, and closed while others still signal. */
+/* The wake-up: coalesced, never lost, and closed while other threads still
+ * signal. */
 #include "wake.h"
 
 #include <pthread.h>
@@ -34,8 +35,8 @@ static void *publish(void *unused) {
   return unused;
 }
 
-/* Each time it is woken the waiter sees all that was published before. Were one
- * signal lost, it would wait in vain for the last. */
+/* Each time it is woken the thread sees everything published before. If one
+ * signal were lost, it would wait in vain for the last. */
 static void test_nothing_published_is_missed(void) {
   pthread_t threads[SIGNALLERS];
   long seen = 0;
@@ -63,8 +64,8 @@ static void *signal_on(void *unused) {
   return unused;
 }
 
-/* A write that came after the close would land in the descriptor that got the
- * number meanwhile. */
+/* A write after the close would go to the descriptor that reused the number
+ * meanwhile. */
 static void test_close_waits_for_those_who_write(void) {
   for (int round = 0; round < 50; round++) {
     pthread_t thread;

@@ -5,7 +5,7 @@ require "support/api_producing"
 require "support/small_scheduler"
 require "support/ruby_program"
 
-# What Penstock::Producer does with a real client in trouble: no broker, a full queue, signals, threads that race.
+# Penstock::Producer with a real client in trouble: no broker, a full queue, signals, concurrent threads.
 class ProducerApiTest < Penstock::TestCase
   include Penstock::TestSupport::ApiProducing
 
@@ -23,7 +23,7 @@ class ProducerApiTest < Penstock::TestCase
     wait_until(5, "five events") { seen.size == 5 }
   end
 
-  test "[Close, Kafka down] close is bounded, and afterwards every handle is resolved" do
+  test "[Close, Kafka down] close respects its time limit, and afterwards every handle is resolved" do
     sender = api
     handles = Array.new(100) { sender.produce_async(thing) }
 
@@ -32,7 +32,7 @@ class ProducerApiTest < Penstock::TestCase
     assert_equal 0, sender.queue_size
   end
 
-  test "[Close, Kafka down] close! discards messages that are late" do
+  test "[Close, Kafka down] close! discards late messages" do
     sender = api
     handle = sender.produce_async(thing)
 
@@ -40,7 +40,7 @@ class ProducerApiTest < Penstock::TestCase
     assert_equal :purge_queue, assert_raises(Penstock::KafkaError) { handle.wait }.code
   end
 
-  test "[Close in trap] it closes in a signal's handler" do
+  test "[Close in trap] a producer may be closed in a signal handler" do
     sender = connected_api
     sender.produce_sync(thing)
     earlier = trap("USR2") { sender.close(timeout_ms: 5_000) }
@@ -62,16 +62,16 @@ class ProducerApiTest < Penstock::TestCase
     end
   RUBY
 
-  test "it closes in at_exit" do
+  test "a producer may be closed in at_exit" do
     output, result = Penstock::TestSupport::RubyProgram.run(PROGRAM.sub("ADDRESS", cluster.bootstrap_servers.inspect))
 
     assert_predicate result, :success?, output
     assert_equal "{:delivered=>20}", output.delete(" ").sub("{delivered:", "{:delivered=>")
   end
 
-  # OpenSSL frees its memory when a process ends, while librdkafka's threads still ask it for random numbers.
+  # OpenSSL frees its memory when a process exits, while librdkafka's threads still request random numbers.
   ["", "require \"openssl\"; OpenSSL::Random.random_bytes(1)\n"].each do |first|
-    test "a producer that is never closed doesn't keep its process from ending#{" where OpenSSL was there first" unless first.empty?}" do
+    test "a producer that is never closed doesn't keep its process from exiting#{" with OpenSSL loaded first" unless first.empty?}" do
       program = first + PROGRAM.sub("ADDRESS", NOBODY.inspect).sub(/^at_exit.*/m, "print :end")
       5.times do
         output, result = Penstock::TestSupport::RubyProgram.run(program)
@@ -82,7 +82,7 @@ class ProducerApiTest < Penstock::TestCase
     end
   end
 
-  test "[Close vs produce stress] closing while threads produce neither hangs nor loses a verdict" do
+  test "[Close vs produce stress] closing while threads produce neither hangs nor loses a result" do
     Integer(ENV.fetch("PENSTOCK_CLOSE_ROUNDS", "30")).times do
       sender = connected_api
       handles = Queue.new
@@ -100,8 +100,8 @@ class ProducerApiTest < Penstock::TestCase
     end
   end
 
-  # The broker answers late, or it might keep up with a slow test.
-  test "a full queue holds producing back until there is room, and nothing is lost" do
+  # The broker answers late; otherwise it might keep up with a slow test.
+  test "a full queue delays producing until there is room, and nothing is lost" do
     sender = connected_api(kafka: {"queue.buffering.max.messages": 50, "linger.ms": 1})
     sender.produce_sync(thing)
     cluster.set_rtt(1, 100)
@@ -124,7 +124,7 @@ class ProducerApiTest < Penstock::TestCase
     assert_equal 5, sender.queue_size
   end
 
-  test "messages that a failed flush couldn't hand over are back in the buffer" do
+  test "messages that a failed flush couldn't dispatch are back in the buffer" do
     sender = api(kafka: {"queue.buffering.max.messages": 5}) { |config| config.wait_on_queue_full = false }
     sender.buffer_many(Array.new(8) { |index| thing(index.to_s) })
     assert_raises(Penstock::ProduceManyError) { sender.flush_async }
@@ -172,7 +172,7 @@ class ProducerApiTest < Penstock::TestCase
     assert_raises(Penstock::ProduceError) { sender.produce_async(thing) }
   end
 
-  # Answers requests for tokens with what the block says.
+  # Answers requests for tokens with the block's result.
   class Tokens
     attr_reader :asked
 
@@ -190,7 +190,7 @@ class ProducerApiTest < Penstock::TestCase
 
   OAUTH = {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanisms": "OAUTHBEARER"}.freeze
 
-  test "[OAuth refresh] the listener is asked for a token at once, and again before it expires" do
+  test "[OAuth refresh] the listener is called for a token at once, and again before it expires" do
     tokens = Tokens.new do |bearer|
       bearer.oauthbearer_set_token(token: "aaaa.bbbb.cccc", lifetime_ms: (Time.now.to_f * 1_000).to_i + 2_000,
         principal_name: "me", extensions: {"scope" => "all"})
@@ -253,7 +253,7 @@ class ProducerApiTest < Penstock::TestCase
     assert_equal %i[first main second], turns.sort
   end
 
-  test "a slow listener holds producing back instead of filling memory" do
+  test "a slow listener delays producing instead of filling memory" do
     skip "measured by counting, not on the clock" if Penstock::TestSupport::Wait::TIME_FACTOR > 1
     sender = connected_api
     gate = Queue.new

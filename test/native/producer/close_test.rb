@@ -8,7 +8,7 @@ class NativeProducerCloseTest < Penstock::TestCase
   include Penstock::TestSupport::NativeProducing
   include Penstock::TestSupport::WithoutThreads
 
-  test "close delivers what is queued" do
+  test "close delivers queued messages" do
     native = producer(linger_ms: 200)
     deliveries = Array.new(100) { dispatch(native) }
 
@@ -17,7 +17,7 @@ class NativeProducerCloseTest < Penstock::TestCase
     assert_equal :closed, native.state
   end
 
-  test "close is bounded when no broker answers, and every delivery is resolved by then" do
+  test "close respects its time limit when no broker answers, and every delivery is resolved by then" do
     native = stranded_producer
     deliveries = Array.new(100) { dispatch(native) }
 
@@ -37,7 +37,7 @@ class NativeProducerCloseTest < Penstock::TestCase
     assert_includes %i[purge_inflight purge_queue], delivery.error.code
   end
 
-  test "threads that wait for a delivery are let go by close" do
+  test "close wakes threads that wait for a delivery" do
     native = stranded_producer
     delivery = dispatch(native)
     threads = Array.new(4) { Thread.new { native.sync_wait(delivery, nil) } }
@@ -47,7 +47,7 @@ class NativeProducerCloseTest < Penstock::TestCase
     assert_equal [true] * 4, threads.map(&:value)
   end
 
-  test "threads that flush or wait for room are let go by close" do
+  test "close wakes threads that flush or wait for room" do
     native = stranded_producer
     dispatch(native)
     calls = [-> { native.flush(nil) }, -> { native.wait_for_room(native.ticket, 60_000) }]
@@ -64,7 +64,7 @@ class NativeProducerCloseTest < Penstock::TestCase
     threads.each { |thread| assert_instance_of Penstock::HandleClosedError, thread.value }
   end
 
-  test "close may be called again and by many threads at once" do
+  test "close may be called again and by many threads at the same time" do
     native = stranded_producer
     dispatch(native)
     threads = Array.new(6) { Thread.new { native.close(300) } }
@@ -86,7 +86,7 @@ class NativeProducerCloseTest < Penstock::TestCase
     assert_equal :closed, native.state
   end
 
-  # The block is given a producer with a call inside, and closes it. On a machine with much to do the call may have ended by then:
+  # The block gets a producer with a call inside, and closes it. On a busy machine the call may have ended by then: then
   # another one is made.
   LATE_CLOSE = <<~RUBY
     require "penstock/native/producer"
@@ -107,13 +107,13 @@ class NativeProducerCloseTest < Penstock::TestCase
     end
   RUBY
 
-  test "where there is no thread for that, the close itself waits: every delivery is resolved" do
+  test "if no thread can be created for that, the close itself waits: every delivery is resolved" do
     assert_equal "[:closed, true, 0]", without_threads(LATE_CLOSE + <<~RUBY)
       late_close { |native, _| native.close(50) && ENV.delete("REFUSED") }
     RUBY
   end
 
-  test "one that is interrupted while it waits itself finishes all the same, and is interrupted then" do
+  test "a close interrupted during its own wait still finishes, and then raises" do
     assert_equal "[:closed, true, 0]", without_threads(LATE_CLOSE + <<~RUBY)
       late_close do |native, query|
         closer = Thread.new { native.close(50) && :not_interrupted }
@@ -125,7 +125,7 @@ class NativeProducerCloseTest < Penstock::TestCase
     RUBY
   end
 
-  test "a close that is interrupted finishes all the same" do
+  test "an interrupted close still finishes" do
     native = stranded_producer
     delivery = dispatch(native)
     thread = Thread.new { native.close(60_000) }
@@ -136,7 +136,7 @@ class NativeProducerCloseTest < Penstock::TestCase
     assert_predicate delivery, :done?
   end
 
-  test "a closed producer refuses every call, and its deliveries can still be asked" do
+  test "a closed producer refuses every call, and its deliveries can still be read" do
     native = producer
     delivery = dispatch(native)
     native.close(10_000)
@@ -150,7 +150,7 @@ class NativeProducerCloseTest < Penstock::TestCase
     assert_equal "things", delivery.topic
   end
 
-  test "reports of a closing producer can be taken after it, then there are none" do
+  test "remaining reports can be taken after a close, then there are none" do
     native = producer
     native.want(Penstock::Native::Producer::WANT_DELIVERED)
     dispatch(native)
@@ -161,7 +161,7 @@ class NativeProducerCloseTest < Penstock::TestCase
     refute native.wait_for_reports(0)
   end
 
-  test "purge ends what is queued with an error that says so" do
+  test "purge ends queued messages with an error that names the purge" do
     native = stranded_producer
     delivery = dispatch(native)
     native.purge

@@ -3,8 +3,8 @@
 require "test_helper"
 require "support/native_producing"
 
-# Reading an argument may run Ruby: a conversion, or the comparison of a String of the user's own. A producer that is closed in
-# it must be seen to be closed by what comes after.
+# Reading an argument may run Ruby: a conversion, or the comparison of a user's String subclass. If the producer is closed
+# meanwhile, the rest of the call must notice.
 class ProducerClosedBeneathTest < Penstock::TestCase
   include Penstock::TestSupport::NativeProducing
 
@@ -26,7 +26,7 @@ class ProducerClosedBeneathTest < Penstock::TestCase
     end
   end
 
-  # A topic's name that is compared with care.
+  # A topic's name whose comparison closes the producer.
   class Name < String
     attr_writer :producer
 
@@ -46,25 +46,25 @@ class ProducerClosedBeneathTest < Penstock::TestCase
   end
 
   {"a payload" => [1, "x"], "a key" => [2, "k"], "a partition" => [3, 0], "a timestamp" => [4, 1]}.each do |what, (at, value)|
-    test "#{what} whose conversion closes the producer isn't handed to it" do
+    test "#{what} whose conversion closes the producer isn't passed to it" do
       arguments = ["things", "payload", nil, -1, 0, nil, true, nil]
       arguments[at] = Closing.new(native, value)
       assert_closed { native.offer(*arguments) }
     end
   end
 
-  test "properties of a topic whose reading closes the producer don't reach it" do
+  test "properties of a topic whose reading closes the producer aren't passed to it" do
     assert_closed { native.open_topic_with("other", "other", {"acks" => Closing.new(native, "0")}) }
   end
 
-  test "a name whose comparison closes the producer is no way around it" do
+  test "a name whose comparison closes the producer isn't used" do
     name = Name.new("things").tap { |each| each.producer = native }
 
     assert_nil native.dispatch({topic: name, payload: "x"})
     assert_predicate native, :closed?
   end
 
-  test "of many messages none is sent by a producer closed meanwhile" do
+  test "none of many messages is sent by a producer closed meanwhile" do
     name = Name.new("things").tap { |each| each.producer = native }
     accepted = []
     native.dispatch_slice([{topic: name, payload: "x"}], 0, true, accepted)

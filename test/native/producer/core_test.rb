@@ -24,7 +24,7 @@ class ProducerCoreTest < Penstock::TestCase
 
   SOURCES.each do |name, parts|
     SANITIZERS.each do |kind, flags|
-      test "#{name}.c passes, with nothing to report for the sanitizer of #{kind}" do
+      test "#{name}.c passes, without findings of the sanitizer of #{kind}" do
         Dir.mktmpdir do |folder|
           program = File.join(folder, name)
           output, status = compile(flags, name, parts, program)
@@ -41,7 +41,7 @@ class ProducerCoreTest < Penstock::TestCase
 
   private
 
-  # The thread sanitizer of older compilers stops at the address layout of newer kernels.
+  # The thread sanitizer of older compilers fails with the address layout of newer kernels.
   def without_randomization
     File.executable?("/usr/bin/setarch") ? %w[/usr/bin/setarch -R] : []
   end
@@ -53,7 +53,7 @@ class ProducerCoreTest < Penstock::TestCase
       *files, "-lpthread", "-o", program)
   end
 
-  # @return [Array<String>] folders: of our own build, or of the system's
+  # @return [Array<String>] folders: of our own build, or the system's
   def header
     own = Dir[File.join(ROOT, "ports/*/librdkafka/*/include/librdkafka/rdkafka.h")].first
     return [File.dirname(own)] if own

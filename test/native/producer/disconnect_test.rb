@@ -11,18 +11,18 @@ class ProducerDisconnectTest < Penstock::TestCase
     Dir.children("/proc/self/fd").count do |fd|
       File.readlink("/proc/self/fd/#{fd}").start_with?("socket:")
     rescue SystemCallError
-      false # the one it was read with
+      false # only the one that reads it
     end
   end
 
-  # What may be set is at least 30 s.
+  # The setting itself is at least 30 s.
   def idle_api(timeout_ms)
     sender = connected_api { |config| config.idle_disconnect_timeout = 30_000 }
     short = sender.config.dup.tap { |copy| copy.instance_variable_set(:@idle_disconnect_timeout, timeout_ms) }
     sender.tap { sender.instance_variable_get(:@connection).instance_variable_set(:@config, short) }
   end
 
-  test "[Idle disconnect] without a message for a while the sockets are closed, and the next message opens others" do
+  test "[Idle disconnect] without a message for a while the sockets are closed, and the next message opens new ones" do
     sender = idle_api(400)
     seen = events_of(sender, "producer.connected", "producer.disconnected")
     cluster
@@ -57,7 +57,7 @@ class ProducerDisconnectTest < Penstock::TestCase
     assert_predicate sender.status, :disconnected?
   end
 
-  test "a producer that is disconnected can be closed, and flushed" do
+  test "a disconnected producer can be closed, and flushed" do
     sender = connected_api
     sender.produce_sync(thing)
     assert wait_until(20, "a client without work") { sender.disconnect }
@@ -69,7 +69,7 @@ class ProducerDisconnectTest < Penstock::TestCase
     refute sender.disconnect
   end
 
-  test "threads that produce meanwhile lose nothing, and nothing is sent twice" do
+  test "threads that produce during a disconnect lose nothing, and nothing is sent twice" do
     sender = connected_api(kafka: {"linger.ms": 0})
     stop = false
     handles = Queue.new
@@ -91,7 +91,7 @@ class ProducerDisconnectTest < Penstock::TestCase
     offsets.each_value { |all| assert_equal (0...all.size).to_a, all.sort }
   end
 
-  test "a forked child doesn't disconnect its parent's" do
+  test "a forked child doesn't disconnect its parent's client" do
     sender = connected_api
     sender.produce_sync(thing)
     pid = fork do

@@ -3,13 +3,13 @@
 require "test_helper"
 require "support/api_producing"
 
-# A listener that ends the thread which tells it: the next call of the producer starts another, which goes on where that stood.
+# A listener ends the thread that calls it: the next call of the producer starts another, which continues at the same place.
 class ProducerEndedListenerTest < Penstock::TestCase
   include Penstock::TestSupport::ApiProducing
 
   SECONDS = 40
 
-  # @return [Array(Penstock::Producer, Queue, Queue)] its listener ends its thread at each of these acknowledgements
+  # @return [Array(Penstock::Producer, Queue, Queue)] whose listener ends its thread at each of these acknowledgements
   def ending_at(*places)
     sender = connected_api
     heard, errors = Queue.new, events_of(sender, "error.occurred")
@@ -39,7 +39,7 @@ class ProducerEndedListenerTest < Penstock::TestCase
     assert_equal [["producer.reporter.error", "another thread has taken over"]], told.uniq
   end
 
-  test "reports that wait when the producer is closed are still emitted" do
+  test "reports still waiting when the producer is closed are emitted" do
     sender, heard, = ending_at(1)
     10.times { sender.produce_async(thing(partition: 0)) }
     wait_until(SECONDS, "a listener that ended its thread", state: -> { heard.size }) { heard.size == 1 }

@@ -6,10 +6,10 @@ require "support/api_producing"
 begin
   require "async"
 rescue LoadError
-  nil # the tests say so
+  nil # the tests are skipped
 end
 
-# Reactors of the gem async whose tasks wait for reports, and are stopped, or end, while they do.
+# Reactors of the gem async whose tasks wait for reports, and are stopped, or end, meanwhile.
 class ProducerFibersTest < Penstock::TestCase
   include Penstock::TestSupport::ApiProducing
 
@@ -25,7 +25,7 @@ class ProducerFibersTest < Penstock::TestCase
     end
   end
 
-  # @return [Thread] with a reactor, whose main task the block is
+  # @return [Thread] with a reactor whose main task runs the block
   def reactor(&block)
     Thread.new { Sync(&block) }.tap { |thread| thread.report_on_exception = false }
   end
@@ -36,7 +36,7 @@ class ProducerFibersTest < Penstock::TestCase
     threads.each(&:kill)
   end
 
-  test "tasks that are stopped at any time keep no other from its report" do
+  test "stopped tasks don't keep other tasks from their reports" do
     sender = slow_api
     reports = []
     stopped = 0
@@ -57,7 +57,7 @@ class ProducerFibersTest < Penstock::TestCase
     assert(reports.all?(&:delivered?))
   end
 
-  test "a task whose timeout ends its wait is woken by nothing else from what it does next" do
+  test "a task whose timeout ends its wait is not woken from its next wait" do
     sender = slow_api
     early = []
     timed_out = 0
@@ -81,7 +81,7 @@ class ProducerFibersTest < Penstock::TestCase
     assert_operator timed_out, :>, 0
   end
 
-  test "a reactor that ends takes those who wait with it, and the next one of the thread has its reports" do
+  test "a reactor that ends also ends waiting tasks, and the next one of the thread gets its reports" do
     sender = slow_api(200)
     seen = []
     thread = Thread.new do
@@ -100,7 +100,7 @@ class ProducerFibersTest < Penstock::TestCase
     assert_equal %i[ended delivered], seen
   end
 
-  test "a reactor whose thread is killed keeps another one from nothing" do
+  test "a reactor whose thread is killed doesn't affect another one" do
     sender = slow_api(200)
     killed = reactor { |task| Array.new(20) { task.async { sender.produce_sync(thing) } }.each(&:wait) }
     seen = []
@@ -112,7 +112,7 @@ class ProducerFibersTest < Penstock::TestCase
     assert_equal [:delivered] * 20, seen
   end
 
-  test "several reactors share a producer, and a thread beside them waits as ever" do
+  test "several reactors share a producer, while a thread waits too" do
     sender = slow_api(5)
     seen = Queue.new
     threads = Array.new(3) do
@@ -124,7 +124,7 @@ class ProducerFibersTest < Penstock::TestCase
     assert_equal({delivered: 470}, all_of(seen).tally)
   end
 
-  test "who waits in a transient task lets its reactor end" do
+  test "a wait in a transient task lets its reactor end" do
     sender = api
     ended = nil
     thread = reactor do |task|
@@ -140,7 +140,7 @@ class ProducerFibersTest < Penstock::TestCase
     assert ended
   end
 
-  test "a close in between resolves each wait" do
+  test "a close resolves each wait" do
     sender = slow_api(100)
     outcomes = []
     thread = reactor do |task|

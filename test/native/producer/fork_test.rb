@@ -46,7 +46,7 @@ class NativeProducerForkTest < Penstock::TestCase
     }.split
   end
 
-  # A child's copy of it wakes nobody.
+  # In a child, its copy wakes no fiber.
   class OneProcessScheduler < Penstock::TestSupport::SmallScheduler
     def initialize
       super
@@ -58,7 +58,7 @@ class NativeProducerForkTest < Penstock::TestCase
     end
   end
 
-  test "a thread whose fibers wait may fork: the child's wait for its own, the parent's for theirs" do
+  test "a thread whose fibers wait may fork: the child's wait for their own deliveries, the parent's for theirs" do
     native = producer(linger_ms: 0)
     native.sync_wait(dispatch(native), nil)
     cluster.set_rtt(1, 500)
@@ -76,7 +76,7 @@ class NativeProducerForkTest < Penstock::TestCase
     assert_equal ["#{before} Penstock::ForkedHandleError true", true, true], seen
   end
 
-  # @return [String] how many such descriptors it has, what becomes of a wait for the parent's, and for its own
+  # @return [String] how many such descriptors it has, and the results of a wait for the parent's delivery, and for its own
   def waits_of_a_child(address, pending)
     seen = [eventfds, attempt { pending.wait_in_fiber(10) }]
     Fiber.set_scheduler(scheduler = Penstock::TestSupport::SmallScheduler.new)
@@ -86,13 +86,13 @@ class NativeProducerForkTest < Penstock::TestCase
     seen.join(" ")
   end
 
-  # Ruby has some of its own.
+  # Ruby itself has some.
   def eventfds
     Dir["/proc/self/fd/*"].count { |path| File.symlink?(path) && File.readlink(path).include?("eventfd") }
   end
 
-  # A thread that isn't there may hold them for ever.
-  test "who can't wait in a child for what is the parent's takes none of its locks" do
+  # A thread that doesn't exist may hold them forever.
+  test "a wait in a child for the parent's delivery fails without taking the parent's locks" do
     native = stranded_producer
     pending = dispatch(native)
 
@@ -103,7 +103,7 @@ class NativeProducerForkTest < Penstock::TestCase
     }
   end
 
-  test "a child can't hurt: close, dispatch and questions do nothing" do
+  test "a child does no harm: close, dispatch and queries have no effect" do
     native = producer
     dispatch(native).wait(10_000)
 
@@ -114,7 +114,7 @@ class NativeProducerForkTest < Penstock::TestCase
     assert dispatch(native).wait(10_000), "the parent goes on"
   end
 
-  test "a child collects its parent's producers and deliveries without touching them" do
+  test "a child garbage-collects its parent's producers and deliveries without touching them" do
     natives = Array.new(3) { stranded_producer }
     natives.each { |native| dispatch(native) }
     native = producer
@@ -171,7 +171,7 @@ class NativeProducerForkTest < Penstock::TestCase
     }
   end
 
-  test "forking while threads wait for deliveries leaves them waiting in the parent" do
+  test "forking while threads wait for deliveries doesn't end their waits in the parent" do
     native = stranded_producer(message_timeout_ms: 1_500)
     delivery = dispatch(native)
     threads = Array.new(4) { Thread.new { native.sync_wait(delivery, 30_000) } }

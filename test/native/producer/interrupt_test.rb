@@ -4,7 +4,7 @@ require "test_helper"
 require "support/native_producing"
 require "support/ruby_program"
 
-# Every call of a producer that waits can be ended: by Thread#kill, by Timeout, by a signal's handler that raises.
+# Every blocking call of a producer can be ended: by Thread#kill, by Timeout, by a signal handler that raises.
 class NativeProducerInterruptTest < Penstock::TestCase
   include Penstock::TestSupport::NativeProducing
 
@@ -29,7 +29,7 @@ class NativeProducerInterruptTest < Penstock::TestCase
       assert_operator seconds { thread.kill.join }, :<, 5
     end
 
-    test "#{name} ends when its time is up" do
+    test "#{name} ends at its timeout" do
       native = stranded_producer
       delivery = dispatch(native)
 
@@ -37,7 +37,7 @@ class NativeProducerInterruptTest < Penstock::TestCase
       assert_operator took, :<, 5
     end
 
-    test "#{name} ends when a signal's handler raises" do
+    test "#{name} ends when a signal handler raises" do
       native = stranded_producer
       delivery = dispatch(native)
       earlier = trap("USR2") { raise Rung }
@@ -54,7 +54,7 @@ class NativeProducerInterruptTest < Penstock::TestCase
     end
   end
 
-  # Ruby ends a wait in a process with one thread right in the signal's handler, not from another thread.
+  # In a process with one thread, Ruby ends a wait right in the signal handler, not from another thread.
   ALONE = <<~RUBY
     require "penstock/native/producer"
     Thread.list.size == 1 or abort("not alone")
@@ -86,7 +86,7 @@ class NativeProducerInterruptTest < Penstock::TestCase
     native.close(0)
   RUBY
 
-  # @return [String] what it says after it was sent the signals, each while it waits
+  # @return [String] its output after each of the signals was sent during a wait
   def ring(signals, *arguments)
     IO.popen([*Penstock::TestSupport::RubyProgram.command("-e", ALONE, *arguments), {err: %i[child out]}]) do |program|
       assert_equal "waits\n", program.gets
@@ -103,12 +103,12 @@ class NativeProducerInterruptTest < Penstock::TestCase
       assert_equal "interrupted\n", ring(%i[INT], call, "60000")
     end
 
-    test "signals that are handled leave #{name} of a process with one thread to its deadline" do
+    test "handled signals don't end #{name} of a process with one thread before its deadline" do
       assert_equal "resolved: false, handled: 3\n", ring(%i[USR2] * 3, call, "1500")
     end
   end
 
-  test "a wait goes on after a signal whose handler returns" do
+  test "a wait continues after a signal whose handler returns" do
     native = stranded_producer
     delivery = dispatch(native)
     rung = 0
@@ -136,7 +136,7 @@ class NativeProducerInterruptTest < Penstock::TestCase
     waiter.kill.join
   end
 
-  test "a wait that times out leaves the delivery to be waited for again" do
+  test "after a timeout the delivery can be waited for again" do
     native = stranded_producer(message_timeout_ms: 600)
     delivery = dispatch(native)
 

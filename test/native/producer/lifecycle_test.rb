@@ -7,7 +7,7 @@ class NativeProducerLifecycleTest < Penstock::TestCase
   include Penstock::TestSupport::NativeProducing
 
   ROUNDS = Integer(ENV.fetch("PENSTOCK_LIFECYCLE_ROUNDS", "1000"))
-  # What an allocator keeps for itself, in KiB.
+  # Memory that an allocator keeps for itself, in KiB.
   GROWTH_KIB = 16_000
 
   def resident_kib
@@ -22,7 +22,7 @@ class NativeProducerLifecycleTest < Penstock::TestCase
     Dir.children("/proc/self/task").size
   end
 
-  # A memory checker keeps what was freed.
+  # A memory checker keeps freed memory.
   def memory_checked?
     Penstock::TestSupport::Wait::TIME_FACTOR > 1
   end
@@ -34,7 +34,7 @@ class NativeProducerLifecycleTest < Penstock::TestCase
     native.close(0)
   end
 
-  test "opened and closed again and again a producer leaves no memory, thread or descriptor" do
+  test "opening and closing a producer repeatedly leaks no memory, thread or descriptor" do
     skip "needs /proc" unless File.directory?("/proc/self/task")
     (ROUNDS / 10).times { round }
     GC.start
@@ -48,9 +48,9 @@ class NativeProducerLifecycleTest < Penstock::TestCase
     assert_equal 0, Penstock::Native.thread_count
   end
 
-  test "a producer nobody closed is ended when it is collected" do
+  test "a producer that wasn't closed is ended when it is garbage-collected" do
     before = Penstock::Native.thread_count
-    # In a thread of its own, so that no reference stays behind on this one's stack.
+    # In a thread of its own, so that no reference stays on this one's stack.
     Thread.new { 5.times { Penstock::Native::Producer.new({"bootstrap.servers" => NOBODY}) } }.join
 
     assert_operator Penstock::Native.thread_count, :>, before
@@ -61,7 +61,7 @@ class NativeProducerLifecycleTest < Penstock::TestCase
     assert_equal before, Penstock::Native.thread_count
   end
 
-  test "a delivery keeps its producer, and outlives its own report" do
+  test "a delivery keeps its producer alive, and outlives its own report" do
     deliveries = Array.new(100) { dispatch(stranded_producer(message_timeout_ms: 10_000)) }.last(1)
     producers.each { |native| native.close(0) }
     producers.clear

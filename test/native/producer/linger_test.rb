@@ -3,13 +3,13 @@
 require "test_helper"
 require "support/native_producing"
 
-# A lone synchronous message must not pay linger.ms: while somebody waits, a flush is kept open.
+# A lone synchronous message must not wait for linger.ms: during such a wait, a flush is kept open.
 class NativeProducerLingerTest < Penstock::TestCase
   include Penstock::TestSupport::NativeProducing
 
   LINGER_MS = 400
 
-  # In ms, of the block; what `before` does isn't measured.
+  # Of the block, in ms; `before` isn't measured.
   def median(before = nil)
     times = Array.new(9) do
       before&.call
@@ -18,7 +18,7 @@ class NativeProducerLingerTest < Penstock::TestCase
     times.sort[times.size / 2]
   end
 
-  # Its broker's answers take longer than a lone message's own flush.
+  # Its broker's answers take longer than the flush for a lone message.
   def distant_producer
     cluster.set_rtt(1, 20)
     producer(linger_ms: LINGER_MS)
@@ -34,11 +34,11 @@ class NativeProducerLingerTest < Penstock::TestCase
     nil
   end
 
-  test "a wait that is asked for at once doesn't pay linger, an asynchronous one does" do
+  test "an urgent wait doesn't take linger.ms, an asynchronous one does" do
     native = producer(linger_ms: LINGER_MS)
     dispatch(native).wait(10_000)
     sync = median { native.sync_wait(dispatch(native), 10_000) }
-    # What is produced while the last flush is still open leaves at once too.
+    # Messages produced while the last flush is still open are also sent at once.
     wait_until(10, "an idle helper to end") { helpers.zero? }
     async = seconds { dispatch(native).wait(10_000) } * 1_000
 
@@ -57,7 +57,7 @@ class NativeProducerLingerTest < Penstock::TestCase
     assert_equal 1, helpers
   end
 
-  test "a wait beside thousands of others' messages doesn't pay linger" do
+  test "a synchronous wait during thousands of other messages doesn't take linger.ms" do
     native = distant_producer
     native.sync_wait(dispatch(native), 10_000)
     others = -> { 2_000.times { dispatch(native, handle: false) } }
@@ -73,7 +73,7 @@ class NativeProducerLingerTest < Penstock::TestCase
     assert_equal 0, helpers
   end
 
-  test "a lone message to a near broker needs no helper" do
+  test "a lone message to a nearby broker needs no helper" do
     native = producer(linger_ms: LINGER_MS)
     5.times { native.sync_wait(dispatch(native), 10_000) }
 
@@ -90,7 +90,7 @@ class NativeProducerLingerTest < Penstock::TestCase
     assert_equal 0, helpers
   end
 
-  test "a wait that times out lets the helper rest" do
+  test "after a wait that times out the helper becomes idle" do
     native = stranded_producer(linger_ms: LINGER_MS)
     refute native.sync_wait(dispatch(native), 50)
 

@@ -4,8 +4,8 @@ require "test_helper"
 require "penstock/testing/fatal_errors"
 require "support/api_producing"
 
-# A listener that is told by the client's own thread, and produces, while somebody replaces that client or puts it away:
-# whoever does it holds nothing that the listener's call waits for.
+# A listener called by the client's own thread produces, while another thread replaces or closes that client: that thread holds
+# no lock that the listener's call waits for.
 class ProducerListenersTest < Penstock::TestCase
   include Penstock::TestSupport::ApiProducing
 
@@ -25,9 +25,9 @@ class ProducerListenersTest < Penstock::TestCase
     end
   end
 
-  # The first event of the client's own thread is heard until the block of the test lets it go on.
+  # The first event of the client's own thread blocks until the block of the test releases it.
   #
-  # @return [Queue] what the listener's call answers
+  # @return [Queue] results of the listener's call
   def hearing(sender, event)
     @inside = Queue.new
     @go_on = Queue.new
@@ -47,7 +47,7 @@ class ProducerListenersTest < Penstock::TestCase
     answers
   end
 
-  # Who replaces the client goes on once the listener's call waits.
+  # The replacing thread continues once the listener's call waits.
   def let_go_on_while_reloading(sender)
     sender.monitor.subscribe("producer.reload") do
       @go_on << true
@@ -70,7 +70,7 @@ class ProducerListenersTest < Penstock::TestCase
     answers.pop
   end
 
-  test "of an idempotent client that is replaced: its message goes to the next client" do
+  test "with an idempotent client that is replaced, the listener's message goes to the next client" do
     sender = idempotent
     answers = hearing(sender, "error.occurred") { sender.produce_async(thing("listener's")) }
     let_go_on_while_reloading(sender)
@@ -78,7 +78,7 @@ class ProducerListenersTest < Penstock::TestCase
     assert_instance_of Penstock::Producer::Delivery::Handle, ended(refused(sender), answers)
   end
 
-  test "a listener that waits for the thread which replaces its client is not waited for" do
+  test "a listener that waits for the thread that replaces its client is not waited for" do
     sender = idempotent
     done = Queue.new
     answers = hearing(sender, "error.occurred") { done.pop }
@@ -89,7 +89,7 @@ class ProducerListenersTest < Penstock::TestCase
     assert_equal :done, ended(thread, answers)
   end
 
-  test "a listener of a lost transactional client gets its turn after the transaction" do
+  test "a listener of a lost transactional client runs after the transaction" do
     sender = transactional
     answers = hearing(sender, "message.acknowledged") { sender.produce_sync(thing("listener's")) }
     let_go_on_while_reloading(sender)
@@ -114,7 +114,7 @@ class ProducerListenersTest < Penstock::TestCase
 
   private
 
-  # Its last report is heard of while the commit is refused.
+  # Its last report is emitted while the commit is refused.
   def lose(sender)
     sender.transaction do |transaction|
       transaction.produce_sync(thing)

@@ -16,7 +16,7 @@ class NativeProducerQueueFullTest < Penstock::TestCase
     accepted
   end
 
-  test "a full queue refuses at once, without a report and without a trace" do
+  test "a full queue refuses at once, without a report or any other effect" do
     native = stranded_producer(queue_buffering_max_messages: LIMIT)
 
     assert_equal LIMIT, fill(native).size
@@ -24,7 +24,7 @@ class NativeProducerQueueFullTest < Penstock::TestCase
     assert_equal LIMIT, native.queue_size
   end
 
-  test "room is told when reports have been served" do
+  test "served reports make room" do
     native = stranded_producer(queue_buffering_max_messages: LIMIT, message_timeout_ms: 500)
     fill(native)
     ticket = native.ticket
@@ -33,7 +33,7 @@ class NativeProducerQueueFullTest < Penstock::TestCase
     assert dispatch(native)
   end
 
-  test "room that came after the ticket is not missed" do
+  test "room that was made after the ticket is not missed" do
     native = stranded_producer(queue_buffering_max_messages: LIMIT)
     fill(native)
     ticket = native.ticket
@@ -43,14 +43,14 @@ class NativeProducerQueueFullTest < Penstock::TestCase
     assert native.wait_for_room(ticket, 5_000), "it is reported right after the flush has ended"
   end
 
-  test "waiting for room ends with its time" do
+  test "waiting for room ends at its timeout" do
     native = stranded_producer(queue_buffering_max_messages: LIMIT)
     fill(native)
 
     refute native.wait_for_room(native.ticket, 50)
   end
 
-  test "of a slice that doesn't fit the prefix is accepted, and only that" do
+  test "of a slice that doesn't fit, only a prefix is accepted" do
     native = stranded_producer(queue_buffering_max_messages: LIMIT)
     messages = Array.new(LIMIT + 5) { |index| {topic: "things", payload: index.to_s, headers: {"a" => "b"}} }
     accepted = []
@@ -60,7 +60,7 @@ class NativeProducerQueueFullTest < Penstock::TestCase
     assert_equal LIMIT, native.queue_size
   end
 
-  test "labels of what was refused are forgotten" do
+  test "labels of refused messages are dropped" do
     native = stranded_producer(queue_buffering_max_messages: LIMIT)
     native.want(Penstock::Native::Producer::WANT_FAILED)
     fill(native)

@@ -50,7 +50,7 @@ class ProducerReloadTest < Penstock::TestCase
     assert_equal [INVALID_EPOCH, true], [told.first[:error].number, told.first[:error].fatal?]
   end
 
-  test "many, and those without a handle, go to the new client too" do
+  test "batches, and messages without a handle, go to the new client too" do
     sender.produce_many_sync([thing, thing])
     [-> { sender.produce_many_sync([thing] * 3).map(&:number) }, -> { [sender.produce_async(thing(handle: false))] },
       -> { sender.with(max_wait_timeout: 20_000).produce_sync(thing).delivered? }].each do |use|
@@ -60,7 +60,7 @@ class ProducerReloadTest < Penstock::TestCase
     assert sender.flush(20_000)
   end
 
-  test "middleware has seen a message once, whichever client has taken it" do
+  test "middleware runs once per message, whichever client accepts it" do
     runs = 0
     sender.middleware.append(->(message) { (runs += 1) && message })
     sender.produce_sync(thing)
@@ -92,7 +92,7 @@ class ProducerReloadTest < Penstock::TestCase
     assert_equal [1, 2, 3], fatal_events.select { |event| event.id == "producer.reload" }.map { |event| event[:attempt] }
   end
 
-  test "a delivery makes the count begin anew" do
+  test "a delivery resets the count" do
     sender(max_attempts_on_idempotent_fatal_error: 1)
     3.times do
       sender.produce_sync(thing)
@@ -102,7 +102,7 @@ class ProducerReloadTest < Penstock::TestCase
     assert_predicate sender.produce_sync(thing), :delivered?
   end
 
-  test "[Concurrent reload] of many threads one replaces the client, and none has a raw error" do
+  test "[Concurrent reload] one of many threads replaces the client, and none gets a raw error" do
     sender.produce_sync(thing)
     seen
     break_client
@@ -125,7 +125,7 @@ class ProducerReloadTest < Penstock::TestCase
     assert_equal FENCED, sender.fatal_error.first
   end
 
-  test "unless it is asked for nothing is replaced" do
+  test "without the setting no client is replaced" do
     sender(reload_on_idempotent_fatal_error: false)
     sender.produce_sync(thing)
     break_client
@@ -134,7 +134,7 @@ class ProducerReloadTest < Penstock::TestCase
     assert_equal INVALID_EPOCH, assert_raises(Penstock::ProduceError) { sender.produce_sync(thing) }.cause.number
   end
 
-  test "messages in flight with the old client are resolved, once" do
+  test "messages in flight with the old client are resolved once" do
     sender.produce_sync(thing)
     cluster.set_rtt(1, 150)
     handles = Array.new(50) { sender.produce_async(thing) }
@@ -146,7 +146,7 @@ class ProducerReloadTest < Penstock::TestCase
     assert_predicate later.wait(timeout_ms: 20_000), :delivered?
   end
 
-  test "a message that must not wait has the client replaced, and is sent when it is offered again" do
+  test "for a message that must not wait the client is replaced, and it is sent when it is offered again" do
     ready = sender.ready(thing)
     break_client
     assert_raises(Penstock::KafkaError) { sender.dispatch(ready) }

@@ -4,8 +4,8 @@ require "test_helper"
 require "support/api_producing"
 require "support/ruby_program"
 
-# The queue is full and the broker has stopped: whoever produces waits, and a close, a fork and a signal end it in time, with
-# each delivery resolved once.
+# The queue is full and the broker has stopped: producing threads wait, and a close, a fork and a signal end the waits in time,
+# with each delivery resolved once.
 class ProducerStoppedBrokerTest < Penstock::TestCase
   include Penstock::TestSupport::ApiProducing
 
@@ -18,7 +18,7 @@ class ProducerStoppedBrokerTest < Penstock::TestCase
     sender
   end
 
-  # Threads that produce until they can't any more.
+  # Threads that produce until an error.
   def producing(sender, handles, count = 4)
     Array.new(count) do |index|
       Thread.new do
@@ -39,7 +39,7 @@ class ProducerStoppedBrokerTest < Penstock::TestCase
     end
   end
 
-  test "a close ends those who wait for room, and resolves each delivery once" do
+  test "a close ends waits for room, and resolves each delivery once" do
     sender = stopped_api
     told = events_of(sender, "message.acknowledged", "error.occurred")
     undelivered = events_of(sender, "producer.undelivered")
@@ -57,7 +57,7 @@ class ProducerStoppedBrokerTest < Penstock::TestCase
     assert_equal 20, undelivered.pop[:count]
   end
 
-  test "a child that is forked meanwhile forgets it at once; its parent goes on when the broker is back" do
+  test "a child forked meanwhile drops the client at once; its parent continues when the broker is back" do
     sender = stopped_api
     handles = Queue.new
     threads = producing(sender, handles, 2)
@@ -95,7 +95,7 @@ class ProducerStoppedBrokerTest < Penstock::TestCase
     end
   RUBY
 
-  test "a signal's handler that closes ends a call that waits for room" do
+  test "a signal handler that closes ends a call that waits for room" do
     output, result = Penstock::TestSupport::RubyProgram.run(PROGRAM, timeout: 60)
 
     assert_predicate result, :success?, output

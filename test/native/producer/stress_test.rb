@@ -4,21 +4,21 @@ require "test_helper"
 require "penstock/testing/fatal_errors"
 require "support/api_producing"
 
-# Twenty threads do at random what a producer can do. For a few seconds here; PENSTOCK_STRESS_SECONDS=60 for long, best under
-# the address sanitizer (bin/test native --asan).
+# Twenty threads use a producer at random. For a few seconds here; PENSTOCK_STRESS_SECONDS=60 for longer, best with the address
+# sanitizer (bin/test native --asan).
 class ProducerStressTest < Penstock::TestCase
   include Penstock::TestSupport::ApiProducing
 
   SECONDS = Float(ENV.fetch("PENSTOCK_STRESS_SECONDS", "2.5"))
   THREADS = 20
   PRODUCERS = 3
-  # What each thing is done how often.
+  # How often each call is made.
   DEEDS = {
     produce_async: 30, produce_sync: 15, produce_many_async: 10, produce_many_sync: 6, variant: 6, buffer: 8, flush_async: 4,
     flush_sync: 3, flush: 3, wait: 8, reload: 2, disconnect: 3, purge: 1, partition_count: 3, inspect: 3, close: 1
   }.freeze
   SPECIAL = {max_wait_timeout: 5_000, topic_config: {"compression.codec": "gzip"}}.freeze
-  # What may come of it.
+  # Acceptable errors.
   EXPECTED = [Penstock::ProduceError, Penstock::ProducerClosedError, Penstock::WaitTimeoutError, Penstock::KafkaError].freeze
 
   def setup
@@ -30,7 +30,7 @@ class ProducerStressTest < Penstock::TestCase
     @senders = Array.new(PRODUCERS) { sender }
   end
 
-  test "whatever threads do at random, no deadlock, no raw error, and each delivery is resolved" do
+  test "with random calls from many threads there is no deadlock, no raw error, and each delivery is resolved" do
     stop = false
     threads = Array.new(THREADS) { |index| Thread.new { deeds(Random.new(@random.seed + index)) { stop } } }
     observe_for(SECONDS)
@@ -55,7 +55,7 @@ class ProducerStressTest < Penstock::TestCase
     end
   end
 
-  # @return [String, nil] an error that should not have been
+  # @return [String, nil] an unexpected error
   def deeds(random)
     weighed = DEEDS.flat_map { |name, weight| [name] * weight }
     until yield
@@ -82,7 +82,7 @@ class ProducerStressTest < Penstock::TestCase
   def do_flush(sender, random) = sender.flush(random.rand(200))
   def do_wait(_, _) = @handles.size.positive? && keep(@handles.pop(true)).wait(timeout_ms: 50)
 
-  # The client that was to be lost may have been put away by another thread just now.
+  # Another thread may just have closed the client.
   def do_reload(sender, _)
     Penstock::Testing.inject_fatal_error(sender, 47)
   rescue Penstock::HandleClosedError
@@ -99,7 +99,7 @@ class ProducerStressTest < Penstock::TestCase
     @lock.synchronize { @senders[@senders.index(sender)] = self.sender if @senders.include?(sender) }
   end
 
-  # Not all of them: they hold their messages' memory.
+  # Not all of them: they keep their messages in memory.
   def keep(handle)
     handle.tap { @handles << handle if handle != true && @handles.size < 2_000 }
   end

@@ -3,7 +3,7 @@
 require "test_helper"
 require "support/api_producing"
 
-# Statistics, errors and who tells of them.
+# Statistics and errors, and which producer emits them.
 class ProducerTellingTest < Penstock::TestCase
   include Penstock::TestSupport::ApiProducing
 
@@ -36,7 +36,7 @@ class ProducerTellingTest < Penstock::TestCase
     refute_empty second
   end
 
-  test "[Stats isolation] producers hear their own statistics alone" do
+  test "[Stats isolation] producers emit only their own statistics" do
     senders = Array.new(2) { |index| connected_api(kafka: {**STATISTICS, "client.id": "sender-#{index}"}) }
     seen = senders.map { |sender| events_of(sender, "statistics.emitted") }
     senders.each { |sender| sender.produce_sync(thing) }
@@ -55,7 +55,7 @@ class ProducerTellingTest < Penstock::TestCase
     assert(senders.all? { |sender| sender.flush(30_000) })
   end
 
-  test "[Slow callback isolation] a listener that hangs holds up its own producer's events alone" do
+  test "[Slow callback isolation] a listener that hangs only blocks its own producer's events" do
     slow = connected_api
     other = connected_api
     gate = Queue.new

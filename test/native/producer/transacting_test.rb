@@ -4,11 +4,11 @@ require "test_helper"
 require "penstock/producer"
 require "support/native_producing"
 
-# Penstock::Producer's transactions where a mock cluster answers as a test dictates and tells what it was asked.
+# Penstock::Producer's transactions with a mock cluster that answers as a test specifies and records its requests.
 class ProducerTransactingOnMockTest < Penstock::TestCase
   include Penstock::TestSupport::NativeProducing
 
-  # The coordinator is busy with the transaction before: ask again.
+  # The coordinator is busy with the previous transaction: retry.
   LATE = [:concurrent_transactions] * 3
 
   def teardown
@@ -28,7 +28,7 @@ class ProducerTransactingOnMockTest < Penstock::TestCase
     {topic: "things", payload: payload, partition: 0}
   end
 
-  # @return [Array<Symbol>] what the coordinator and the partition's leader were asked in the block
+  # @return [Array<Symbol>] requests to the coordinator and the partition's leader during the block
   def asked
     cluster.track_requests
     yield
@@ -48,20 +48,20 @@ class ProducerTransactingOnMockTest < Penstock::TestCase
     assert_equal %i[add_partitions_to_txn produce end_txn], asked { abort_at_once }
   end
 
-  test "without the wait it overtakes the registration" do
+  test "without the wait the abort overtakes the registration" do
     sender(wait_timeout_on_transaction_abort: 0).produce_sync(thing)
     cluster.push_request_errors(:add_partitions_to_txn, LATE)
 
     refute_includes asked { abort_at_once }, :produce
   end
 
-  test "an abort without messages asks nobody" do
+  test "an abort without messages sends no request" do
     sender.produce_sync(thing)
 
     assert_empty(asked { sender.transaction(&:abort) })
   end
 
-  test "a lost client is replaced, and the next transaction is the new one's" do
+  test "a lost client is replaced, and the next transaction uses the new one" do
     sender.produce_sync(thing)
     connected = 0
     sender.monitor.subscribe("producer.connected") { connected += 1 }
@@ -73,14 +73,14 @@ class ProducerTransactingOnMockTest < Penstock::TestCase
     assert_equal 1, connected
   end
 
-  test "a coordinator that moves is asked again, and the transaction committed" do
+  test "after the coordinator has moved the transaction is still committed" do
     sender.produce_sync(thing)
     cluster.push_request_errors(:end_txn, %i[coordinator_not_available not_coordinator])
 
     assert_predicate sender.produce_sync(thing), :delivered?
   end
 
-  test "a commit that is interrupted is known before the next begins" do
+  test "the result of an interrupted commit is known before the next transaction begins" do
     sender.produce_sync(thing)
     ends = []
     %w[transaction.started transaction.committed].each { |name| sender.monitor.subscribe(name) { |event| ends << event.id } }

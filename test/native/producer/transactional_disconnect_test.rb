@@ -3,7 +3,7 @@
 require "test_helper"
 require "support/api_producing"
 
-# A transactional client is put away between transactions alone.
+# A transactional client is closed only between transactions.
 class ProducerTransactionalDisconnectTest < Penstock::TestCase
   include Penstock::TestSupport::ApiProducing
 
@@ -25,7 +25,7 @@ class ProducerTransactionalDisconnectTest < Penstock::TestCase
     refute_equal first, sender.client.name
   end
 
-  test "a producer that is closed has nothing to disconnect" do
+  test "a closed producer has nothing to disconnect" do
     sender.produce_sync(thing)
     sender.close
 

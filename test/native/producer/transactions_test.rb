@@ -5,7 +5,7 @@ require "penstock/native/consumer"
 require "support/native_producing"
 require "support/real_broker"
 
-# The mock cluster keeps the books of a transaction; isolation, fencing and the race of its end need the real broker.
+# The mock cluster implements transactions; isolation, fencing and the race at a transaction's end need the real broker.
 class NativeTransactionsTest < Penstock::TestCase
   include Penstock::TestSupport::NativeProducing
   include Penstock::TestSupport::RealBroker
@@ -13,13 +13,13 @@ class NativeTransactionsTest < Penstock::TestCase
   GroupMetadata = Penstock::Native::GroupMetadata
   LONG_MS = 30_000
 
-  test "what was produced in a committed transaction is delivered, and the next may begin" do
+  test "messages of a committed transaction are delivered, and the next may begin" do
     native = transactional
 
     2.times { assert_equal 0, committed(native) { dispatch(native) }.number }
   end
 
-  test "an abort purges what is still queued" do
+  test "an abort purges queued messages" do
     native = transactional(linger_ms: 5_000)
     native.begin_transaction
     delivery = dispatch(native)
@@ -28,14 +28,14 @@ class NativeTransactionsTest < Penstock::TestCase
     assert_equal :purge_queue, delivery.error.code
   end
 
-  test "a call in the wrong state is an error without a way on" do
+  test "a call in the wrong state is an error that can't be retried" do
     error = assert_raises(Penstock::KafkaError) { transactional.commit_transaction(LONG_MS) }
 
     assert_equal :state, error.code
     assert_equal [false, false, false], flags(error)
   end
 
-  test "a call whose time is over is retriable" do
+  test "a call that times out is retriable" do
     native = stranded_producer(transactional_id: "alone")
     error = assert_raises(Penstock::RetriableError) { native.init_transactions(20) }
 
@@ -53,7 +53,7 @@ class NativeTransactionsTest < Penstock::TestCase
     committed(native) { dispatch(native) }
   end
 
-  test "what a fatal error ended refuses every call with it" do
+  test "after a fatal error every call is refused with it" do
     native = transactional
     cluster.push_request_errors(24, [:invalid_producer_epoch])
     native.begin_transaction
@@ -64,7 +64,7 @@ class NativeTransactionsTest < Penstock::TestCase
     assert_equal [false, false, true], flags(error)
   end
 
-  test "an interrupted call goes on, and is answered when it is called again" do
+  test "an interrupted call continues, and its result is returned when it is called again" do
     native = transactional
     native.begin_transaction
     dispatch(native)
@@ -76,7 +76,7 @@ class NativeTransactionsTest < Penstock::TestCase
     committed(native) { dispatch(native) }
   end
 
-  test "what is called while an interrupted call goes on waits for its end" do
+  test "another call during an interrupted one waits for its end" do
     native = transactional
     native.begin_transaction
     dispatch(native)
@@ -87,7 +87,7 @@ class NativeTransactionsTest < Penstock::TestCase
     native.commit_transaction(LONG_MS)
   end
 
-  test "two threads are never in calls about a transaction at once" do
+  test "two threads are never in transaction calls at the same time" do
     native = stranded_producer(transactional_id: "alone")
     thread = waiting { native.init_transactions(LONG_MS) }
 
@@ -96,7 +96,7 @@ class NativeTransactionsTest < Penstock::TestCase
     thread.kill.join
   end
 
-  test "a call ends when its time is up, and when its thread is killed" do
+  test "a call ends at its timeout, and when its thread is killed" do
     native = stranded_producer(transactional_id: "alone")
     took = seconds { assert_raises(Timeout::Error) { Timeout.timeout(0.1) { native.init_transactions(LONG_MS) } } }
 
@@ -105,7 +105,7 @@ class NativeTransactionsTest < Penstock::TestCase
     assert_operator seconds { thread.kill.join }, :<, 5
   end
 
-  test "transactions behind each other share a thread, which ends with the producer" do
+  test "transactions in quick succession share a thread, which ends with the producer" do
     skip "needs /proc" unless File.directory?("/proc/self/task")
     others = helpers
     native = transactional
@@ -116,14 +116,14 @@ class NativeTransactionsTest < Penstock::TestCase
     wait_until(40, "no thread for transactions") { (helpers - others).empty? }
   end
 
-  test "offsets are a list of partitions, and the group an object of its own kind" do
+  test "offsets must be a list of partitions, and the group an object of its own class" do
     native = transactional
 
     assert_raises(TypeError) { native.send_offsets_to_transaction([["things", 0, 1]], "group", LONG_MS) }
     assert_raises(TypeError) { native.send_offsets_to_transaction("things", group, LONG_MS) }
   end
 
-  test "the metadata of a group is a value: it outlives its consumer, in any thread" do
+  test "a group's metadata is a value: it outlives its consumer, in any thread" do
     consumer = Penstock::Native::Consumer.new({"bootstrap.servers" => cluster.bootstrap_servers, "group.id" => "readers"})
     metadata = consumer.group_metadata
     consumer.close(1_000)
@@ -134,11 +134,11 @@ class NativeTransactionsTest < Penstock::TestCase
     assert_predicate metadata, :frozen?
   end
 
-  test "a producer without transactional id refuses" do
+  test "a producer without a transactional id refuses transaction calls" do
     assert_equal :not_configured, assert_raises(Penstock::KafkaError) { producer.begin_transaction }.code
   end
 
-  test "who takes over a transactional id fences its former owner" do
+  test "a producer that takes over a transactional id fences its former owner" do
     old, new = Array.new(2) { real("twins") }
     old.begin_transaction
     old.produce(topic, "too late")
@@ -147,9 +147,9 @@ class NativeTransactionsTest < Penstock::TestCase
     committed(new) { new.produce(topic, "in time") }
   end
 
-  # librdkafka#4849: an abort that overtakes the registration of its partitions ends the producer. It follows at once on a
-  # commit here, whose end the coordinator still writes.
-  test "an abort behind the first report of its transaction never meets a state of the one before" do
+  # librdkafka#4849: an abort that overtakes the registration of its partitions ends the producer. Here it follows directly
+  # after a commit, whose end the coordinator is still writing.
+  test "an abort after the first report of its transaction never meets a state of the previous one" do
     native = real("racer")
     40.times do
       committed(native) { native.produce(topic, "x") }
@@ -167,7 +167,7 @@ class NativeTransactionsTest < Penstock::TestCase
     producer(transactional_id: unique("tx"), **properties).tap { |native| native.init_transactions(LONG_MS) }
   end
 
-  # Each with the same id, as often as it is called in a test.
+  # Each with the same id, as often as a test calls it.
   def real(id)
     @ids ||= Hash.new { |ids, name| ids[name] = unique(name) }
     producer_on(bootstrap_servers, transactional_id: @ids[id]).tap { |native| native.init_transactions(LONG_MS) }
@@ -186,7 +186,7 @@ class NativeTransactionsTest < Penstock::TestCase
     yield.tap { native.commit_transaction(LONG_MS) }
   end
 
-  # @return [Array<String>] ids of the threads that make calls about transactions
+  # @return [Array<String>] ids of the threads that make transaction calls
   def helpers
     Dir.children("/proc/self/task").select { |id| name_of(id) == "pk:transaction" }
   end

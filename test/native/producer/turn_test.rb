@@ -3,26 +3,26 @@
 require "test_helper"
 require "support/native_producing"
 
-# A thread that dispatches without an end lets those come to their turn whose delivery was resolved. What it calls here sends
-# nothing, so that no broker's pace is measured: only how often it is called until the other one has gone on.
+# A thread that dispatches without pause gives way to threads whose delivery was resolved. Its calls here send nothing, so that
+# no broker's speed is measured: only the number of calls until the other thread has continued.
 class NativeProducerTurnTest < Penstock::TestCase
   include Penstock::TestSupport::NativeProducing
 
   NOTHING = {}.freeze
 
-  # In the quantum of a thread there are ten times as many on a busy machine, and who has no turn of its own waits for its end.
+  # A busy machine makes ten times as many in one quantum of a thread; a thread that gets no turn waits for its end.
   CALLS = 10_000
   ROUNDS = 30
 
-  # Its reports come while another thread runs, once everybody is where they wait.
+  # Its reports come while another thread runs, once all waits have begun.
   def distant_producer
     cluster.set_rtt(1, (60 * Penstock::TestSupport::Wait::TIME_FACTOR).ceil)
     producer(linger_ms: 0).tap { |native| native.sync_wait(dispatch(native), nil) }
   end
 
   # @yield waits until the delivery is resolved
-  # @return [Integer] calls from then on until who waited has gone on; at most one more than CALLS, so many too where it was
-  #   resolved before anybody waited
+  # @return [Integer] calls from then on until the waiting thread has continued; at most one more than CALLS, which is also
+  #   the result if it was resolved before the wait began
   def calls_until_on(native, delivery)
     on = false
     waiter = Thread.new { on = yield }
@@ -37,11 +37,11 @@ class NativeProducerTurnTest < Penstock::TestCase
     waiter&.join
   end
 
-  # Once is enough: the machine may have others to run than the thread that is woken.
+  # Once is enough: the machine may have other threads to run than the one that is woken.
   #
   # @yieldparam native [Penstock::Native::Producer]
   # @yieldparam delivery [Penstock::Native::Delivery]
-  # @yieldreturn [#call] what waits for it
+  # @yieldreturn [#call] that waits for it
   def assert_comes_on
     native = distant_producer
     quick = (1..ROUNDS).find do
@@ -53,11 +53,11 @@ class NativeProducerTurnTest < Penstock::TestCase
     assert quick, "who waited had to wait for #{CALLS} calls of another thread, #{ROUNDS} times"
   end
 
-  test "a thread whose delivery was resolved comes on beside one that dispatches without an end" do
+  test "a thread whose delivery was resolved continues while another one dispatches without pause" do
     assert_comes_on { |native, delivery| -> { native.sync_wait(delivery, nil) } }
   end
 
-  test "a thread that waits as a scheduler does for what its fibers wait for comes on beside one that dispatches without an end" do
+  test "a thread that waits like a scheduler for its fibers' deliveries continues while another one dispatches without pause" do
     assert_comes_on do |_, delivery|
       watched = Penstock::Native::Watched.new
       watched.watch(delivery, 1, nil, false)
@@ -66,7 +66,7 @@ class NativeProducerTurnTest < Penstock::TestCase
     end
   end
 
-  test "what others close while a dispatch gives way is seen to be closed" do
+  test "a close by another thread while a dispatch gives way is noticed" do
     5.times do
       native = distant_producer
       delivery = dispatch(native)

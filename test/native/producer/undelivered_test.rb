@@ -4,11 +4,11 @@ require "test_helper"
 require "stringio"
 require "support/api_producing"
 
-# What a close could not deliver.
+# Messages that a close could not deliver.
 class ProducerUndeliveredTest < Penstock::TestCase
   include Penstock::TestSupport::ApiProducing
 
-  test "[Close, Kafka down] undelivered messages are counted, emitted and offered, and can be produced again" do
+  test "[Close, Kafka down] undelivered messages are counted, emitted and passed to the callback, and can be produced again" do
     offered = nil
     sender = api { |config| config.undelivered = ->(messages) { offered = messages } }
     seen = events_of(sender, "producer.undelivered")
@@ -45,7 +45,7 @@ class ProducerUndeliveredTest < Penstock::TestCase
     assert_equal [["on its way", :unknown]], @offered.map { |message| message.values_at(:payload, :outcome) }
   end
 
-  test "without a listener it is counted and logged all the same" do
+  test "without a listener they are still counted and logged" do
     log = StringIO.new
     sender = api { |config| config.logger = Logger.new(log) }
     3.times { sender.produce_async(thing(handle: false)) }
@@ -54,7 +54,7 @@ class ProducerUndeliveredTest < Penstock::TestCase
     assert_match(/closed with 3 messages undelivered: 3 are certainly not stored, 0 may be stored/, log.string)
   end
 
-  test "a close that delivers everything says nothing" do
+  test "a close that delivers everything reports nothing" do
     log = StringIO.new
     sender = connected_api { |config| config.logger = Logger.new(log) }
     seen = events_of(sender, "producer.undelivered")
@@ -86,7 +86,7 @@ class ProducerUndeliveredTest < Penstock::TestCase
     assert_equal 8, seen.pop[:count]
   end
 
-  test "a listener that hangs doesn't hold a close beyond its time" do
+  test "a listener that hangs doesn't extend a close beyond its time limit" do
     sender = connected_api
     gate = Queue.new
     sender.monitor.subscribe("message.acknowledged") { gate.pop }
@@ -98,7 +98,7 @@ class ProducerUndeliveredTest < Penstock::TestCase
     gate << nil
   end
 
-  test "a child of a fork has nothing to tell of its parent's messages" do
+  test "a forked child reports nothing about its parent's messages" do
     sender = api
     sender.produce_async(thing)
     told = 0

@@ -3,13 +3,13 @@
 require "test_helper"
 require "support/api_producing"
 
-# Code of the user's that raises breaks its own message, is told of, and nothing else.
+# User code that raises fails its own message, is reported, and affects nothing else.
 class ProducerUserCodeTest < Penstock::TestCase
   include Penstock::TestSupport::ApiProducing
 
   class Choke < StandardError; end
 
-  # Chokes on one message; a partitioner is such a step too.
+  # Raises for one message; a partitioner is such a step too.
   CHOKE = lambda do |message|
     raise Choke, "no" if message[:payload] == "bad"
 
@@ -28,7 +28,7 @@ class ProducerUserCodeTest < Penstock::TestCase
     all_of(errors).map { |event| event[:type] }
   end
 
-  test "a step of the middleware, or a partitioner, that raises breaks its own message" do
+  test "a middleware step, or a partitioner, that raises fails its own message" do
     errors
     [-> { sender.produce_sync(thing("bad")) }, -> { sender.produce_async(thing("bad")) },
       -> { sender.produce_many_sync([thing("a"), thing("bad")]) }, -> { sender.ready(thing("bad")) }].each do |use|
@@ -41,7 +41,7 @@ class ProducerUserCodeTest < Penstock::TestCase
     assert_equal [[1, 0], [0, 0]], reports.map { |report| [report.partition, report.offset] }, "of many nothing was sent"
   end
 
-  test "a message in the buffer that middleware chokes on keeps the buffer as it is, in order" do
+  test "a buffered message for which middleware raises leaves the buffer unchanged, in order" do
     seen = []
     sender.middleware.prepend(->(message) { message.tap { seen << message[:payload] } })
     errors
@@ -55,7 +55,7 @@ class ProducerUserCodeTest < Penstock::TestCase
     assert_equal %w[a bad bad], seen
   end
 
-  test "at a close it is told with what wasn't delivered" do
+  test "at a close it is reported with the undelivered messages" do
     told = events_of(sender, "producer.undelivered")
     sender.buffer_many([thing("a"), thing("bad")])
     sender.close(timeout_ms: 5_000)
@@ -64,7 +64,7 @@ class ProducerUserCodeTest < Penstock::TestCase
     assert_predicate sender, :closed?
   end
 
-  test "listeners that raise hold up nobody, whatever they listen to" do
+  test "listeners that raise block nothing, for every kind of event" do
     errors
     %w[message.produced_async message.produced_sync messages.produced_async message.acknowledged message.buffered
       producer.connected producer.closing producer.closed].each { |name| sender.monitor.subscribe(name) { raise Choke, name } }
@@ -79,7 +79,7 @@ class ProducerUserCodeTest < Penstock::TestCase
     assert_equal ["instrumentation.listener.error"], types.uniq
   end
 
-  test "labels of any kind are handed back, and never asked anything" do
+  test "labels of any kind are returned, and no method of them is called" do
     label = BasicObject.new
     handle = sender.produce_async(thing(label: label))
 

@@ -3,11 +3,11 @@
 require "test_helper"
 require "support/api_producing"
 
-# What librdkafka makes of topics with properties of their own.
+# librdkafka's behaviour with topics that have properties of their own.
 class ProducerTopicPropertiesTest < Penstock::TestCase
   include Penstock::TestSupport::ApiProducing
 
-  test "a variant's properties are those its topic has: acks 0 has no offset to tell" do
+  test "a variant's properties apply to its topic: with acks 0 there is no offset to report" do
     sender = connected_api(kafka: {"enable.idempotence": false})
     report = sender.with(topic_config: {acks: 0}).produce_sync(thing)
 
@@ -15,7 +15,7 @@ class ProducerTopicPropertiesTest < Penstock::TestCase
     assert_operator report.offset, :<, 0
   end
 
-  test "each way to produce takes the variant's properties, over one client" do
+  test "each method of producing uses the variant's properties, with one client" do
     cluster.create_topic("others", 1)
     sender = connected_api(kafka: {"enable.idempotence": false})
     sender.produce_sync(topic: "others", payload: "x")
@@ -28,12 +28,12 @@ class ProducerTopicPropertiesTest < Penstock::TestCase
     assert_equal 2, sender.with(topic_config: {acks: 0}).partition_count("things")
   end
 
-  # librdkafka takes the first configuration of a topic and ignores all others in silence (librdkafka#1155).
-  test "a topic that is in use with other properties is refused, whoever was first" do
+  # librdkafka uses the first configuration of a topic and silently ignores all others (librdkafka#1155).
+  test "a topic in use with other properties is refused, whichever was first" do
     sender = connected_api(kafka: {"enable.idempotence": false})
     sender.produce_sync(thing)
     error = assert_raises(Penstock::VariantInvalidError) { sender.with(topic_config: {acks: 0}).produce_sync(thing) }
-    assert_match(/things is in use with other properties.*producer of their own/, error.message)
+    assert_match(/things is in use with other properties.*separate producer/, error.message)
 
     cluster.create_topic("others", 1)
     sender.with(topic_config: {acks: 0}).produce_sync(topic: "others", payload: "x")
@@ -48,14 +48,14 @@ class ProducerTopicPropertiesTest < Penstock::TestCase
     assert_operator sender.with(topic_config: {acks: "all", "delivery.timeout.ms": 20_000}).produce_sync(thing).offset, :>, 0
   end
 
-  test "the time a message has is the variant's" do
+  test "a message has the variant's timeout" do
     sender = api
     report = sender.with(topic_config: {"message.timeout.ms": 100}).produce_async(thing).wait(raise_response_error: false)
 
     assert_equal :msg_timed_out, report.error.code
   end
 
-  test "[current_variant in callback] a listener of deliveries has the producer's own settings, whoever waits for them" do
+  test "[current_variant in callback] a listener of deliveries has the producer's own settings, whichever thread waits for them" do
     sender = connected_api { |config| config.max_wait_timeout = 60_000 }
     seen = Queue.new
     sender.monitor.subscribe("message.acknowledged") { seen << [sender.current_variant.max_wait_timeout, Thread.current] }

@@ -4,7 +4,7 @@ require "test_helper"
 require "support/api_producing"
 require "support/small_scheduler"
 
-# Who waits for deliveries: several for one, one for many, fibers, and what interrupts them.
+# Waits for deliveries: several for one, one for many, in fibers, and interrupts of them.
 class ProducerWaitingTest < Penstock::TestCase
   include Penstock::TestSupport::ApiProducing
 
@@ -23,7 +23,7 @@ class ProducerWaitingTest < Penstock::TestCase
     end.join
   end
 
-  test "several threads may wait for one delivery, each as long as it likes" do
+  test "several threads may wait for one delivery, each with its own timeout" do
     sender = connected_api(kafka: {"reconnect.backoff.max.ms": 200})
     sender.produce_sync(thing)
     cluster.broker_down(1)
@@ -35,7 +35,7 @@ class ProducerWaitingTest < Penstock::TestCase
     assert_equal [:delivered] * 3, long.map(&:value)
   end
 
-  test "a time that is over before the wait begins is no time, for a thread as for a fiber" do
+  test "a timeout that has passed before the wait begins means no wait, for a thread and a fiber" do
     handle = api.produce_async(thing)
     outcomes = Queue.new
     waits = [Thread.new { outcomes << await(handle, -1) }, Thread.new { in_fibers { outcomes << await(handle, -1) } }]
@@ -46,7 +46,7 @@ class ProducerWaitingTest < Penstock::TestCase
     waits.each(&:kill)
   end
 
-  test "a thousand deliveries are waited for with one call" do
+  test "a thousand deliveries are waited for in one call" do
     sender = slow_api
     handles = Array.new(1_000) { |index| sender.produce_async(thing(index.to_s)) }
     reports = Penstock::Producer::Delivery.wait_all(handles, timeout_ms: 30_000)
@@ -55,7 +55,7 @@ class ProducerWaitingTest < Penstock::TestCase
     assert_equal handles.map(&:create_result), reports
   end
 
-  test "of many the first failure is raised when all are known, or none" do
+  test "of many deliveries the first failure is raised once all are known, or none" do
     sender = api(kafka: {"message.timeout.ms": 300})
     handles = Array.new(3) { sender.produce_async(thing) }
     error = assert_raises(Penstock::KafkaError) { Penstock::Producer::Delivery.wait_all(handles) }
@@ -66,7 +66,7 @@ class ProducerWaitingTest < Penstock::TestCase
     assert_raises(Penstock::WaitTimeoutError) { Penstock::Producer::Delivery.wait_all([api.produce_async(thing)], timeout_ms: 1) }
   end
 
-  test "a wait that is killed leaves the delivery to others" do
+  test "a killed wait leaves the delivery to others" do
     handle = slow_api(1_500).produce_async(thing)
     threads = Array.new(3) { Thread.new { handle.wait } }
     wait_until(20, "sleeping threads") { threads.all? { |thread| thread.status == "sleep" } }
@@ -75,7 +75,7 @@ class ProducerWaitingTest < Penstock::TestCase
     assert_predicate threads.last.value, :delivered?
   end
 
-  test "[Fiber yield] fibers that wait have no threads of their own" do
+  test "[Fiber yield] waiting fibers have no threads of their own" do
     sender = slow_api
     turns = []
     most = 0
@@ -94,7 +94,7 @@ class ProducerWaitingTest < Penstock::TestCase
     assert_operator most, :<, 20
   end
 
-  test "[Fiber yield] many are waited for by a fiber, a failure is raised in it" do
+  test "[Fiber yield] a fiber waits for many, and a failure is raised in it" do
     sender = slow_api
     lost = api(kafka: {"message.timeout.ms": 200})
     seen = []
@@ -113,7 +113,7 @@ class ProducerWaitingTest < Penstock::TestCase
     assert_equal [1, 50, :main, :msg_timed_out].map(&:to_s).sort, seen.map(&:to_s).sort
   end
 
-  test "a close resolves what fibers wait for" do
+  test "a close resolves deliveries that fibers wait for" do
     sender = api
     seen = []
     in_fibers do
@@ -124,8 +124,8 @@ class ProducerWaitingTest < Penstock::TestCase
     assert_equal [:failed], seen
   end
 
-  # The real one, with its timers and its interrupts.
-  test "[Fiber yield] tasks of async go on beside a wait, which a timeout of theirs ends" do
+  # The real scheduler, with its timers and its interrupts.
+  test "[Fiber yield] tasks of async continue during a wait, and their timeout ends it" do
     begin
       require "async"
     rescue LoadError

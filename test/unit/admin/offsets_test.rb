@@ -5,7 +5,7 @@ require "penstock/admin"
 
 module Penstock
   class AdminOffsetsTest < TestCase
-    # Answers list_offsets with one error number a call, then with 0.
+    # Answers list_offsets with the next error number per call, then with 0.
     class Client
       attr_reader :calls
 
@@ -23,14 +23,14 @@ module Penstock
 
     NOT_LEADER = Native.error_number(:not_leader_for_partition)
 
-    test "a partition whose leader is being elected is asked for again" do
+    test "a request for a partition whose leader is being elected is retried" do
       client = Client.new(NOT_LEADER, NOT_LEADER)
 
       assert_equal({["orders", 0] => 7}, offsets(client).ends([["orders", 0]], :latest))
       assert_equal 3, client.calls
     end
 
-    test "another error is raised at once, with the partition" do
+    test "any other error is raised at once, with the partition" do
       client = Client.new(Native.error_number(:topic_authorization_failed))
       error = assert_raises(KafkaError) { offsets(client).ends([["orders", 0]], :latest) }
 

@@ -16,7 +16,7 @@ module Penstock
 
     def send_all(now) = @commits.sent(@commits.due([@lane], now), now)
 
-    test "only what moved is committed" do
+    test "only offsets that moved are committed" do
       assert_empty @commits.due([@lane], 0)
       @lane.complete_through(3)
       assert_equal [3], @commits.due([@lane], 0).map(&:offset)
@@ -29,7 +29,7 @@ module Penstock
       assert_empty @commits.due([@lane], 10)
     end
 
-    test "the interval runs from the first move and stands still while a commit is in flight" do
+    test "the interval starts with the first move and doesn't run while a commit is in flight" do
       @commits.touch(100)
       @commits.touch(900)
       assert_equal 5_100, @commits.next_due
@@ -39,7 +39,7 @@ module Penstock
       assert_nil @commits.next_due
     end
 
-    test "what the broker refuses for now is sent again soon, while the lane is ours" do
+    test "offsets that the broker refuses temporarily are sent again soon, while this process owns the lane" do
       %i[stale_member_epoch rebalance_in_progress illegal_generation].each do |code|
         @lane.complete_through(@lane.position + 1)
         token = send_all(0)
@@ -50,7 +50,7 @@ module Penstock
       end
     end
 
-    test "two answers of another generation in a row mean that the group has gone on without this member" do
+    test "two consecutive answers of another generation mean that the group has continued without this member" do
       @lane.complete_through(@lane.position + 1)
       answers = %i[illegal_generation rebalance_in_progress illegal_generation illegal_generation].map do |code|
         @commits.answered(send_all(0), {@lane.key => code}, 50)
@@ -62,7 +62,7 @@ module Penstock
       refute @commits.outdated?([@lane])
     end
 
-    test "what was refused before a lane began to leave doesn't speak of the generation that revokes it" do
+    test "answers from before a revocation don't count for the generation that revokes the lane" do
       @lane.complete_through(@lane.position + 1)
       2.times { @commits.answered(send_all(0), {@lane.key => :illegal_generation}, 50) }
       @commits.leaving([@lane])
@@ -72,7 +72,7 @@ module Penstock
       assert @commits.outdated?([@lane])
     end
 
-    test "a lane that was given up is no longer outdated" do
+    test "a lane that is no longer owned isn't outdated any more" do
       @lane.complete_through(@lane.position + 1)
       2.times { @commits.answered(send_all(0), {@lane.key => :illegal_generation}, 50) }
       @commits.forget(@lane)
@@ -96,7 +96,7 @@ module Penstock
       assert_empty @commits.due([@lane], 60_000)
     end
 
-    test "metadata that a broker finds too long is left out once, then the refusal stands" do
+    test "metadata that a broker refuses as too long are left out once, then the refusal stands" do
       @lane.complete_through(1)
       answer = @commits.answered(send_all(0), {@lane.key => :offset_metadata_too_large}, 50)
       assert_equal 1, answer[:again].size
@@ -105,7 +105,7 @@ module Penstock
       assert_equal 1, answer[:refused].size
     end
 
-    test "what a commit could not say for want of room is said by the next, as long as there is room for counts of crashes" do
+    test "metadata that didn't fit are in the next commit, as long as there is space for crash counts" do
       said = []
       @lane.suspects = Object.new
       @lane.suspects.define_singleton_method(:unwritten!) { said << :not }
@@ -120,7 +120,7 @@ module Penstock
       assert_equal [[2_048, false, 1], [64, false, 1], [32, true, 0], [32, true, 0]], budgets.values_at(0, 5, 6, 7)
     end
 
-    test "an adopted lane is committed without having moved, at its first interval and a minute later" do
+    test "an adopted lane is committed without having moved, at its first interval and again a minute later" do
       @commits.adopted(@lane, 0)
       assert_empty @commits.due([@lane], 4_999)
       [5_000, 65_000].each do |at|
@@ -142,7 +142,7 @@ module Penstock
       assert_equal 1, @lane.committed
     end
 
-    test "an answer that comes after a seek doesn't count for the new incarnation" do
+    test "an answer that comes after a seek has no effect on the new incarnation" do
       @lane.complete_through(5)
       token = send_all(0)
       @lane.reincarnate(2)

@@ -8,14 +8,14 @@ module Penstock
     Topic = Struct.new(:id)
     A, B = Topic.new("a"), Topic.new("b")
 
-    test "[assignments/generations] one more each time, and 0 where there was none" do
+    test "[assignments/generations] the number grows with each assignment, and is 0 before the first" do
       generations = Assignment::Generations.new
       assert_equal [1, 2, 1], [[A, 0], [A, 0], [A, 1]].map { |topic, partition| generations.assigned(topic, partition) }
       assert_equal [2, 1, 0], [[A, 0], [A, 1], [B, 0]].map { |topic, partition| generations.of(topic, partition) }
       assert_equal [[A, 0, 2], [A, 1, 1]], generations.to_a
     end
 
-    test "those that were assigned longest ago are forgotten first" do
+    test "the partitions whose assignment is the oldest are forgotten first" do
       generations = Assignment::Generations.new(2)
       [0, 1, 0, 2].each { |partition| generations.assigned(A, partition) }
 

@@ -15,7 +15,7 @@ module Penstock
 
     def revocation(lost: false) = Assignment::Revocation.new([@lane], lost: lost, deadline_ms: 1_000)
 
-    test "units end, then hooks run, then offsets are acknowledged, then it is answered" do
+    test "units end, then hooks run, then offsets are acknowledged, then the revocation is answered" do
       unit = @lane.next_unit
       revocation = revocation()
       assert_equal :wait, revocation.step(0, committed: true)
@@ -29,7 +29,7 @@ module Penstock
       assert_equal :answer, revocation.step(5, committed: true)
     end
 
-    test "the deadline ends it in every state" do
+    test "the deadline ends a revocation in every state" do
       [[], [0], [0, 1]].each do |steps|
         revocation = revocation()
         steps.each { |now| revocation.step(now, committed: false) }
@@ -38,14 +38,14 @@ module Penstock
       end
     end
 
-    test "a lost assignment is answered at once, without hooks or a commit before" do
+    test "a lost assignment is answered at once, without hooks or a commit" do
       @lane.next_unit
       revocation = revocation(lost: true)
       assert_equal :answer, revocation.step(0, committed: false)
       refute revocation.hooked?
     end
 
-    test "an assignment that is lost while the revocation waits is answered at once" do
+    test "an assignment that is lost during the revocation is answered at once" do
       @lane.next_unit
       revocation = revocation()
       revocation.step(0, committed: true)
@@ -54,7 +54,7 @@ module Penstock
       assert revocation.lost?
     end
 
-    test "it names what had not ended" do
+    test "a revocation names the lanes that had not ended" do
       @lane.next_unit
       assert_equal [@lane], revocation.unfinished
     end

@@ -13,15 +13,15 @@ module Penstock
       @scaling = Assignment::Scaling.new(Multiplexing.new(min, max, min, delay), 0)
     end
 
-    # What is decided when connections have had so many partitions for a while.
-    # @param partitions [Array<Integer, nil>] by number of the connection; nil where there is none
+    # The decision after connections have had these numbers of partitions for a while.
+    # @param partitions [Array<Integer, nil>] by number of the connection; nil if there is none
     def decided(*partitions, after: 1_000, settled: true)
       standings = partitions.each_with_index.filter_map { |count, number| Standing.new(number, count, settled) if count }
       @scaling.call(standings.map(&:dup), @now)
       @scaling.call(standings, @now += after).tap { |decision| @scaling.changed(@now) if decision }
     end
 
-    test "[multiplexing dynamic] it scales up and down one per delay, never below min nor above max" do
+    test "[multiplexing dynamic] a group is scaled up and down by one per delay, never below min or above max" do
       scaling
       assert_nil decided(4, after: 999)
       assert_equal [:up, 1], decided(4, after: 1)
@@ -33,12 +33,12 @@ module Penstock
       assert_nil decided(0, after: 20_000)
     end
 
-    test "a number that is free again is the next one's" do
+    test "a new connection gets the lowest free number" do
       scaling
       assert_equal [:up, 1], decided(2, nil, 1)
     end
 
-    test "nothing changes while a rebalance is under way, nor before partitions have stopped moving" do
+    test "nothing changes during a rebalance, nor before partitions have stopped moving" do
       scaling
       assert_nil decided(4, settled: false, after: 20_000)
       assert_nil decided(2, 0, after: 999)
@@ -49,7 +49,7 @@ module Penstock
       assert_equal [:down, 1], decided(2, 0, after: 1)
     end
 
-    test "a change of another group of the same members counts for the delay, not for the turn" do
+    test "a change of another group of the same members restarts the delay, but isn't this group's own change" do
       scaling
       @scaling.disturbed(5_000)
       assert_nil decided(4, after: 5_999)
@@ -57,7 +57,7 @@ module Penstock
       assert_equal [:up, 1], decided(4, after: 1)
     end
 
-    test "a connection that turned out useless isn't tried again until the partitions are others, or for long" do
+    test "a connection that turned out useless isn't tried again until the number of partitions changes, or for a long time" do
       scaling
       assert_equal [:down, 1], decided(2, 0)
       assert_nil decided(2)
@@ -67,7 +67,7 @@ module Penstock
       assert_equal [:up, 1], decided(2, after: 10_000)
     end
 
-    test "fewer connections than turned out useless are tried" do
+    test "fewer connections than the useless number are tried" do
       scaling(max: 4)
       assert_equal [:down, 2], decided(1, 1, 0)
       assert_equal [:up, 1], decided(2)

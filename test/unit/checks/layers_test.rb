@@ -9,11 +9,11 @@ class LayersCheckTest < Penstock::TestCase
     Penstock::Checks::Layers.new(files).call.problems
   end
 
-  test "a file may require what lies above it" do
+  test "a file may require files of layers above it" do
     assert_empty problems("runtime/loop.rb" => 'require_relative "../processing/lane"', "processing/lane.rb" => "")
   end
 
-  test "a file that requires what lies below it is told with both layers" do
+  test "a file that requires a file of a layer below it is reported with both layers" do
     found = problems("processing/lane.rb" => 'require_relative "../runtime/loop"', "runtime/loop.rb" => "")
 
     assert_equal 1, found.size
@@ -27,11 +27,11 @@ class LayersCheckTest < Penstock::TestCase
     assert_equal 1, found.size
   end
 
-  test "the name that a file defines is no use of it" do
+  test "the name that a file defines doesn't count as a use of it" do
     assert_empty problems("messages/message.rb" => "module Penstock\nmodule Messages\nend\nend")
   end
 
-  test "files that require each other are a ring" do
+  test "files that require each other are reported as a cycle" do
     found = problems("cli/a.rb" => 'require_relative "b"', "cli/b.rb" => 'require_relative "a"')
 
     assert_match(%r{ring: lib/penstock/cli/a.rb -> lib/penstock/cli/b.rb -> lib/penstock/cli/a.rb}, found.join)

@@ -4,7 +4,7 @@ require "test_helper"
 require_relative "../../checks/prose"
 
 module Penstock
-  # Which texts bin/check prose reads, and what it refuses in them.
+  # Which texts bin/check prose reads, and which phrases it refuses.
   class ProseCheckTest < TestCase
     def problems(path, source, exceptions: [])
       Checks::Prose.new({path => source}, exceptions: exceptions).call.problems

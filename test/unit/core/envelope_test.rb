@@ -200,7 +200,7 @@ module Penstock
       test "the user's share is checked before anything is written" do
         error = assert_raises(ArgumentError) { encode(user_metadata: "x" * (Envelope::USER_MAX_BYTES + 1)) }
 
-        assert_match(/2049 bytes; at most 2048 are yours/, error.message)
+        assert_match(/2049 bytes; at most 2048 are allowed/, error.message)
       end
 
       test "facts that don't ascend above the base are refused" do

@@ -3,8 +3,8 @@
 require "test_helper"
 require "support/outbox"
 
-# Relays that are killed at any point, one after another, over a real file of SQLite, while messages are put in, refused, and
-# acknowledged late. What arrives is held against what was put in.
+# Relays that are killed at any point, one after another, with a real SQLite file, while messages are enqueued, refused, and
+# acknowledged late. The delivered messages are compared with the enqueued ones.
 class OutboxCrashTest < Penstock::TestCase
   include Penstock::TestSupport::Outbox
 
@@ -13,10 +13,10 @@ class OutboxCrashTest < Penstock::TestCase
   SEEDS = 12
   KEYS = %w[a b c].freeze
 
-  # A process that ends there. No StandardError: nothing in the relay may catch it.
+  # The process ends here. Not a StandardError: nothing in the relay may catch it.
   class Killed < Exception; end # rubocop:disable Lint/InheritException -- see above
 
-  # Kills at the n-th of all the points that a run comes by, once: statements, sends and waits alike.
+  # Kills at the n-th of all points of a run, once: statements, sends and waits alike.
   class Ambush
     attr_reader :points
 
@@ -38,7 +38,7 @@ class OutboxCrashTest < Penstock::TestCase
     end
   end
 
-  test "whatever kills a relay, nothing is lost, each key's order is kept, and doubles have one outbox id" do
+  test "wherever a relay is killed, nothing is lost, each key's order is kept, and duplicates have the same outbox id" do
     kills = doubles = 0
     SEEDS.times do |seed|
       ActiveRecord::Base.connection.execute("DELETE FROM penstock_outbox")
@@ -65,7 +65,7 @@ class OutboxCrashTest < Penstock::TestCase
     run
   end
 
-  # Some are refused, a few of them each time; whether Kafka has a message may be known to nobody but Kafka.
+  # Refuses some messages, a few each time; some are stored although the relay gets no acknowledgement.
   def log(random)
     Log.new do |message|
       @ambush.point
@@ -93,7 +93,7 @@ class OutboxCrashTest < Penstock::TestCase
     payload
   end
 
-  # Every statement is a point where the process may end; the connection is closed as a dead process's is.
+  # Every statement is a point where the process may end; the connection is closed like that of a dead process.
   def killable
     connection = ActiveRecord::Base.connection
     ambush = @ambush
@@ -109,7 +109,7 @@ class OutboxCrashTest < Penstock::TestCase
     ambush.lift
   end
 
-  # In the end everything works, and what was set aside is sent too.
+  # In the end everything works, and rows that were set aside are sent too.
   def calm(run)
     @calm = true
     run[:aside] = @database.rows.where(state: "aside").pluck(:payload)
@@ -133,7 +133,7 @@ class OutboxCrashTest < Penstock::TestCase
     KEYS.each { |key| check_order(seed, key, run) }
   end
 
-  # A key's records go on by one, or begin again at one that was sent before: none comes before its predecessor has come.
+  # A key's records either continue in order, or restart at one that was sent before: none arrives before its predecessor.
   def check_order(seed, key, run)
     put = run[:put].select { |payload| payload.start_with?(key) }
     sent = @log.stored.map { |message| message[:payload] }.select { |payload| payload.start_with?(key) }

@@ -7,21 +7,21 @@ class OutboxEntryTest < Penstock::TestCase
   Entry = Penstock::Outbox::Entry
   RULES = Penstock::Producer::MessageRules.new(max_payload_bytes: 10)
 
-  test "all that is wrong with a message is told at once" do
+  test "all problems of a message are reported at once" do
     problems = Entry.problems({topic: "a b", payload: "x" * 11, key: "", label: 1, handle: false,
       headers: {"penstock-outbox-id" => "1", 2 => "x", "\xFF" => "y"}}, RULES)
 
     assert_equal 8, problems.size
-    [":label", ":handle", ":topic", ":payload has 11", ":key", "outbox's own", "header 2", "valid text"].each do |part|
+    [":label", ":handle", ":topic", ":payload has 11", ":key", "reserved for the outbox", "header 2", "valid text"].each do |part|
       assert problems.any? { |problem| problem.include?(part) }, part
     end
   end
 
-  test "what isn't a Hash is told as the producer tells it" do
+  test "a message that isn't a Hash is reported as the producer reports it" do
     assert_equal RULES.problems("x"), Entry.problems("x", RULES)
   end
 
-  test "rows of one topic and key, partition key or partition are of one strand" do
+  test "rows of one topic and key, partition key or partition have the same strand" do
     strand = Entry.strand({topic: "a", key: "1"})
 
     assert_equal strand, Entry.strand({topic: :a, key: "1".b, payload: "other"})
@@ -30,25 +30,25 @@ class OutboxEntryTest < Penstock::TestCase
     assert_equal Entry.strand({topic: "a", partition: 3}), Entry.strand({topic: "a", partition: 3, key: "9"})
   end
 
-  test "other topics, keys and partitions are other strands; without any there is none" do
+  test "other topics, keys and partitions have other strands; a row without any of them has none" do
     strands = [{topic: "a", key: "1"}, {topic: "b", key: "1"}, {topic: "a", key: "2"}, {topic: "a", partition: 1}]
 
     assert_equal 4, strands.map { |message| Entry.strand(message) }.uniq.size
     assert_nil Entry.strand({topic: "a"})
   end
 
-  test "a strand is the same in every version: rows outlive processes" do
+  test "a strand is the same in every version, because rows outlive processes" do
     assert_equal(-6_547_110_199_466_349_644, Entry.strand({topic: "orders", key: "42"}))
   end
 
-  test "a row becomes the message it was, with the time it was put in and its id" do
+  test "a row becomes the original message, with the time of the enqueue and its id" do
     message = {topic: "a", payload: "p", key: "k", headers: {"h" => "v"}, partition_key: "pk"}
     row = Entry.columns(message, 1_700).transform_keys(&:to_s).merge("id" => 5)
 
     assert_equal message.merge(timestamp: 1_700, headers: {"h" => "v", "penstock-outbox-id" => "5-1700"}), Entry.message(row)
   end
 
-  test "tombstones, partitions and timestamps stay" do
+  test "tombstones, partitions and timestamps are kept" do
     message = {topic: "a", payload: nil, partition: 2, timestamp: Time.at(1, 500_000)}
     row = Entry.columns(message, 9).transform_keys(&:to_s).merge("id" => 5)
 
@@ -56,7 +56,7 @@ class OutboxEntryTest < Penstock::TestCase
       Entry.message(row))
   end
 
-  test "headers that somebody else wrote and nobody can read are an error of their row" do
+  test "headers that other code wrote and that can't be read are an error of their row" do
     ['{"a"', "[1]", '{"a":{"x":1}}', '{"a":{"base64":"%"}}'].each do |text|
       error = assert_raises(Penstock::MessageInvalidError) do
         Entry.message({"id" => 7, "topic" => "a", "headers" => text, "created_ms" => 1})

@@ -6,24 +6,24 @@ require "penstock/outbox/headers"
 class OutboxHeadersTest < Penstock::TestCase
   Headers = Penstock::Outbox::Headers
 
-  test "what is dumped is loaded: text, bytes that are none, nil, several of a name" do
+  test "dumped headers are loaded again: text, binary values, nil, several values of a name" do
     headers = {"a" => "ü", "b" => "\xFF\x00".b, "c" => nil, "d" => ["1", nil, "\xFE".b], "ü" => "x"}
     loaded = Headers.load(Headers.dump(headers))
 
     assert_equal headers.transform_values { |value| bytes(value) }, loaded.transform_values { |value| bytes(value) }
   end
 
-  test "nothing is kept for no headers" do
+  test "without headers the column stays empty" do
     assert_nil Headers.dump({})
     assert_nil Headers.dump(nil)
     assert_nil Headers.load(nil)
   end
 
-  test "what is text can be read in the database" do
+  test "text values can be read in the database" do
     assert_equal '{"trace":"ü"}', Headers.dump({"trace" => "ü"})
   end
 
-  test "names that aren't text can't be kept" do
+  test "names that aren't valid text are refused" do
     assert Headers.name?("ü")
     refute Headers.name?("\xFF")
     refute Headers.name?("\xFF".b)

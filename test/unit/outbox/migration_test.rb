@@ -6,7 +6,7 @@ require "penstock/outbox/migration"
 class OutboxMigrationTest < Penstock::TestCase
   Migration = Penstock::Outbox::Migration
 
-  test "it is valid Ruby, for the table and the version that are wanted" do
+  test "the source is valid Ruby, for the given table and version" do
     source = Migration.source(table: "events.shop_outbox", version: "8.0")
 
     assert RubyVM::InstructionSequence.compile(source)

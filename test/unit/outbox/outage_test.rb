@@ -14,7 +14,7 @@ class OutboxOutageTest < Penstock::TestCase
     @outage = Penstock::Outbox::Outage.new(most: 3)
   end
 
-  test "it is the cluster when the turn behind what is stuck finds nothing more" do
+  test "it is the cluster if the turn that reads past the stuck rows finds no more rows" do
     assert_equal :late, out(7)
     assert_predicate @outage, :probing?
     assert_equal [7], @outage.skip.strands
@@ -24,14 +24,14 @@ class OutboxOutageTest < Penstock::TestCase
     assert_nil @outage.learn(nil), "and nothing is wrong with an empty table"
   end
 
-  test "rows that are stuck behind those that are stuck are left out too" do
+  test "rows that get stuck while others are left out are left out too" do
     out(7)
     out(8, nil)
 
     assert_equal [[7, 8], [2]], [@outage.skip.strands, @outage.skip.ids]
   end
 
-  test "until one goes out, what is left out is known without what it holds; then it is forgotten" do
+  test "rows that are left out are known without their payload, until a row is sent; then they are forgotten" do
     out(7)
     assert_equal [[{"id" => 1, "topic" => "t", "attempts" => 2}, [], :late]],
       @outage.left_out.map { |fate| [fate.failed, fate.rest, fate.error] }
@@ -41,7 +41,7 @@ class OutboxOutageTest < Penstock::TestCase
     assert_empty @outage.left_out
   end
 
-  test "rows that are refused behind those that are stuck prove nothing" do
+  test "refused rows after the stuck ones prove nothing" do
     out(7)
     assert_nil @outage.learn(Turn.new([], []))
 
@@ -49,7 +49,7 @@ class OutboxOutageTest < Penstock::TestCase
     assert_equal 1, @outage.left_out.size
   end
 
-  test "too much to be left out, the next turn parks it: it begins anew, and nothing has gone out" do
+  test "with too many rows to leave out, the next turn parks them: probing ends, although nothing was sent" do
     out(1, 2, 3)
     refute_predicate @outage, :full?
     out(4)

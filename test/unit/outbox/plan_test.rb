@@ -7,20 +7,20 @@ require "penstock/outbox/store"
 class OutboxPlanTest < Penstock::TestCase
   Plan = Penstock::Outbox::Plan
 
-  test "a chain is a strand, in the order of ids; rows without a strand are chains of their own" do
+  test "a chain is a strand, in the order of ids; each row without a strand is a chain" do
     plan = plan([1, 7], [2, 8], [3, 7], [4, nil], [5, nil])
 
     assert_equal [[1, 3], [2], [4], [5]], plan.chains.map(&:ids)
     assert_empty plan.blocked
   end
 
-  test "a parked row that is due goes alone: what is held behind it comes before what is only now at hand" do
+  test "a parked row that is due is sent alone: rows held for it come before those just read" do
     plan = plan([1, 7, "parked", 1], [4, 7, "ready", 1], [5, 7, "ready", 1])
 
     assert_equal [[[1], [4, 5], true]], plan.chains.map(&:to_a)
   end
 
-  test "behind a parked row that isn't due nothing of its strand is sent" do
+  test "rows of a strand aren't sent while its parked row isn't due" do
     plan = plan([2, 7, "ready", 1], [3, 8], [4, 7, "ready", 1])
 
     assert_equal [[3]], plan.chains.map(&:ids)
@@ -28,7 +28,7 @@ class OutboxPlanTest < Penstock::TestCase
     refute_predicate plan, :empty?
   end
 
-  test "a turn takes no more bytes than it may, but one row in any case, and leaves none out before another" do
+  test "a turn takes no more bytes than allowed, but at least one row, and leaves none out before a later one" do
     all = slots([1, 1], [2, 2], [3, 3]).each { |slot| slot.bytes = 10 }
 
     assert_equal [1, 2], Plan.fit(all, 20).map(&:id)
@@ -36,7 +36,7 @@ class OutboxPlanTest < Penstock::TestCase
     assert_empty Plan.fit([], 5)
   end
 
-  test "parked rows may take half of them, and what waits behind one takes none" do
+  test "parked rows may use half of the bytes, and rows that wait for one use none" do
     all = slots([1, 1, "parked"], [2, 2, "parked"], [3, 3, "ready", 9], [4, 4], [5, 5]).each { |slot| slot.bytes = 10 }
 
     assert_equal [1, 3, 4], Plan.fit(all, 20).map(&:id)

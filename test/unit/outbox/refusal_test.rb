@@ -4,7 +4,7 @@ require "test_helper"
 require "penstock/outbox/refusal"
 
 class OutboxRefusalTest < Penstock::TestCase
-  test "an error says whether it is the record's, the topic's, the relay's own, or nobody's" do
+  test "an error concerns the record, the topic, the relay itself, or is only a delay" do
     {kafka(:msg_size_too_large) => :record, kafka(:topic_authorization_failed) => :topic, kafka(:msg_timed_out) => :stuck,
      kafka(:transport) => :stuck, Penstock::MessageInvalidError.new("x") => :record, ArgumentError.new("middleware") => :record,
      Penstock::ProducerClosedError.new("x") => :own, Penstock::ForkedHandleError.new("x") => :own}.each do |error, meaning|
@@ -12,13 +12,13 @@ class OutboxRefusalTest < Penstock::TestCase
     end
   end
 
-  test "what produce_async raises is judged by its cause" do
+  test "an error raised by produce_async is classified by its cause" do
     assert_equal :record, Penstock::Outbox::Refusal.of(produce_error(kafka(:msg_size_too_large)))
     assert_equal :stuck, Penstock::Outbox::Refusal.of(produce_error(Penstock::QueueFullError.new))
     assert_equal :stuck, Penstock::Outbox::Refusal.of(produce_error(Penstock::WaitTimeoutError.new("x")))
   end
 
-  test "every code is one the client library knows" do
+  test "every code is known to the client library" do
     require "penstock/native"
     known = Penstock::Native.error_numbers.keys.map { |name| Penstock::KafkaError.code_of(name) }
 

@@ -15,7 +15,7 @@ class OutboxRelayTest < Penstock::TestCase
     super
   end
 
-  test "it runs on a thread until it is stopped, sends what comes, and tells its beginning and end" do
+  test "a relay runs on a thread until it is stopped, sends new rows, and reports its start and end" do
     use(poll_interval: 1)
     start
     put("1")
@@ -30,7 +30,7 @@ class OutboxRelayTest < Penstock::TestCase
     assert_equal 2, told("outbox.relayed").sum { |event| event[:messages_count] }
   end
 
-  test "one of the same process is told by a commit, and needn't look again by itself" do
+  test "a commit wakes a relay of the same process, without waiting for the next poll" do
     use(poll_interval: 3_600_000)
     start
     @writer.relay = @running
@@ -41,7 +41,7 @@ class OutboxRelayTest < Penstock::TestCase
     assert_predicate @running, :running?
   end
 
-  test "trouble with the cluster is told and waited for; then it goes on" do
+  test "an error of the cluster is reported, and the relay continues after a wait" do
     use(poll_interval: 1)
     @log.answer = ->(_message) { refused(:msg_timed_out) }
     put("1")
@@ -54,7 +54,7 @@ class OutboxRelayTest < Penstock::TestCase
     assert_equal "outbox.relay.error", troubles.first[:type]
   end
 
-  test "however long something is stuck, a row that is put in waits no longer than a parked one would" do
+  test "however long rows have been stuck, a new row waits no longer than a parked one would" do
     @log.answer = ->(_message) { refused(:msg_timed_out) }
     put("1")
     one = relay
@@ -65,7 +65,7 @@ class OutboxRelayTest < Penstock::TestCase
     assert_equal({"1" => "ready"}, states)
   end
 
-  test "trouble with the database is told and waited for; then it goes on" do
+  test "an error of the database is reported, and the relay continues after a wait" do
     use(poll_interval: 1)
     failures = 2
     head = @store.method(:head)
@@ -79,7 +79,7 @@ class OutboxRelayTest < Penstock::TestCase
     assert_equal %w[gone gone], troubles.map { |event| event[:error].message }
   end
 
-  test "told to stop it starts nothing new, and waits for what is in flight" do
+  test "a stopped relay starts nothing new, and waits for messages in flight" do
     one = relay
     put("1", "2")
     @log.at_send = ->(_message) { one.stop! }
@@ -89,7 +89,7 @@ class OutboxRelayTest < Penstock::TestCase
     assert_equal({"2" => "ready"}, states)
   end
 
-  test "what isn't acknowledged when the time to stop is over is left, and stays in the table" do
+  test "messages not acknowledged within the time to stop are abandoned, and stay in the table" do
     one = relay
     put("1")
     put("2", key: "other")
@@ -111,7 +111,7 @@ class OutboxRelayTest < Penstock::TestCase
     assert_equal [:busy], at_purge, "what is queued is thrown away while nobody else can have a turn"
   end
 
-  test "what the head of the table is stuck at is told as trouble once, then as parked rows" do
+  test "stuck rows at the head of the table are reported as one error, then as parked rows" do
     use(poll_interval: 1, batch_size: 1)
     @log.answer = ->(message) { refused(:msg_timed_out) if message[:key] == "dead" }
     put("1", key: "dead")
@@ -124,7 +124,7 @@ class OutboxRelayTest < Penstock::TestCase
     assert_equal [[0, 5_000]], told("outbox.parked").map { |event| event.payload.values_at(:attempt, :retry_in_ms) }
   end
 
-  test "the lag is told while somebody listens, each interval" do
+  test "the lag is reported at each interval while there is a listener" do
     use(poll_interval: 1, lag_interval: 60_000)
     @log.answer = ->(message) { refused if message[:payload] == "poison" }
     put("poison", "1")
@@ -138,7 +138,7 @@ class OutboxRelayTest < Penstock::TestCase
     wait_until(40, "it again") { told("outbox.lag").size == 2 }
   end
 
-  test "a producer whose client has ended for good is replaced" do
+  test "a producer whose client had a fatal error is replaced" do
     made = []
     test = self
     one = Penstock::Outbox::Relay.new(@store, @settings, monitor: monitor, clock: @clock) do
@@ -156,7 +156,7 @@ class OutboxRelayTest < Penstock::TestCase
     assert_equal [[], ["1"]], made.map(&:payloads)
   end
 
-  test "a transactional producer is none for a relay" do
+  test "a transactional producer is refused" do
     @log.define_singleton_method(:transactional?) { true }
     put("1")
     error = assert_raises(Penstock::ConfigurationError) { relay.run }
@@ -165,7 +165,7 @@ class OutboxRelayTest < Penstock::TestCase
     assert_equal({"1" => "ready"}, states)
   end
 
-  test "one that can't be used is told to who starts the relay, before there is a row" do
+  test "a producer that can't be used is an error when the relay starts, before there is a row" do
     one = Penstock::Outbox::Relay.new(@store, @settings, monitor: monitor, clock: @clock) do
       raise Penstock::ConfigurationError, "no brokers"
     end
@@ -175,7 +175,7 @@ class OutboxRelayTest < Penstock::TestCase
     assert_empty names
   end
 
-  test "what ends the thread is told, and raised to who stops it" do
+  test "the error that ends the thread is reported, and raised by stop" do
     @store.define_singleton_method(:head) { |_skip| raise Penstock::ConfigurationError, "another database" }
     start
     wait_until(40, "its end") { !@running.running? }
@@ -185,13 +185,13 @@ class OutboxRelayTest < Penstock::TestCase
     @running = nil
   end
 
-  test "a relay has one life" do
+  test "a relay can't be started twice" do
     use(poll_interval: 1)
     start
     assert_raises(Penstock::ConfigurationError) { @running.start }
   end
 
-  test "its lines say what is stuck, and the way out" do
+  test "log lines name the stuck rows, and what to do" do
     lines = StringIO.new
     monitor.subscribe(Penstock::Instrumentation::LoggerListener.new(Logger.new(lines, level: Logger::DEBUG)))
     use(on_refusal: :set_aside, max_attempts: 2)
@@ -212,7 +212,7 @@ class OutboxRelayTest < Penstock::TestCase
     @running = relay.start
   end
 
-  # As if time had passed.
+  # As if the interval had passed.
   def prodded(what)
     wait_until(40, what) do
       @running.wake
@@ -220,7 +220,7 @@ class OutboxRelayTest < Penstock::TestCase
     end
   end
 
-  # It waits on its condition.
+  # Whether it waits on its condition variable.
   def idle? = @running.instance_variable_get(:@thread).status == "sleep"
 
   def names = @events.map(&:id)

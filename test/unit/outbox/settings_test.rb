@@ -6,11 +6,11 @@ require "penstock/outbox/settings"
 class OutboxSettingsTest < Penstock::TestCase
   Settings = Penstock::Outbox::Settings
 
-  test "the defaults fit" do
+  test "the defaults are valid" do
     assert_predicate Settings.new.finish!, :frozen?
   end
 
-  test "all that is wrong is told at once, with its place" do
+  test "all problems are reported at once, each with its place" do
     settings = Settings.new
     settings.table = "a; drop table"
     settings.after_delivery = :forget
@@ -23,14 +23,14 @@ class OutboxSettingsTest < Penstock::TestCase
       error.problems.map(&:path)
   end
 
-  test "the back-off doubles up to its end" do
+  test "the back-off doubles up to its limit" do
     settings = Settings.new.finish!
 
     assert_equal [1_000, 2_000, 4_000, 256_000, 300_000, 300_000],
       [1, 2, 3, 9, 10, 1_000].map { |failures| settings.backoff_ms(failures) }
   end
 
-  test "words may be Symbols, tables may have a schema, classes stand for their names" do
+  test "words may be Symbols, tables may have a schema, and a class may be given instead of its name" do
     settings = Settings.new
     settings.after_delivery = :keep
     settings.table = :"events.outbox"

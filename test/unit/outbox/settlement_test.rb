@@ -14,7 +14,7 @@ class OutboxSettlementTest < Penstock::TestCase
     @settings = Penstock::Outbox::Settings.new
   end
 
-  test "what was delivered is done; a parked row among it lets go of what it held" do
+  test "delivered rows are done; a parked row among them releases the rows held for it" do
     settled = settle(fate([1, 2], done: [1, 2]), fate([3], done: [3], parked: true))
 
     assert_equal [1, 2, 3], settled.done
@@ -22,18 +22,18 @@ class OutboxSettlementTest < Penstock::TestCase
     assert_predicate settled, :any?
   end
 
-  test "a chain that was only not begun changes nothing" do
+  test "a chain that wasn't started changes nothing" do
     refute_predicate settle(fate([1, 2])), :any?
   end
 
-  test "a refused row is parked, and all behind it is held" do
+  test "a refused row is parked, and all rows after it are held" do
     settled = settle(fate([1, 2, 3], done: [1], kind: :record))
 
     assert_equal({2 => {attempts: 1, due_ms: NOW + 1_000, last_error: "Penstock::KafkaError: no (x)"}}, settled.parked)
     assert_equal({2 => [3]}, settled.held)
   end
 
-  test "a parked row that is refused again holds what has come since" do
+  test "a parked row that is refused again holds the rows that have come since" do
     settled = settle(fate([1], kind: :record, parked: true, followers: [5, 6], attempts: 2))
 
     assert_equal 3, settled.parked[1][:attempts]
@@ -42,7 +42,7 @@ class OutboxSettlementTest < Penstock::TestCase
     assert_empty settled.released
   end
 
-  test "set aside it lets go of them" do
+  test "a row that is set aside releases the rows held for it" do
     @settings.on_refusal = :set_aside
     settled = settle(fate([1], kind: :record, parked: true, followers: [5], attempts: 2))
 
@@ -52,7 +52,7 @@ class OutboxSettlementTest < Penstock::TestCase
     assert_equal ["outbox.set_aside"], settled.told.map(&:event)
   end
 
-  test "a forbidden topic sets nobody's row aside" do
+  test "a forbidden topic sets no row aside" do
     @settings.on_refusal = :set_aside
     @settings.max_attempts = 1
 
@@ -60,7 +60,7 @@ class OutboxSettlementTest < Penstock::TestCase
     assert_equal [1], settle(fate([1], kind: :closed)).parked.keys
   end
 
-  test "where nothing was delivered what is late may be an outage, and changes nothing" do
+  test "in a turn without deliveries a late row may mean an outage, and changes nothing" do
     settled = settle(fate([1], kind: :stuck), fate([2, 3], kind: :stuck))
 
     assert_equal [1, 2], settled.stuck.map { |fate| fate.failed["id"] }
@@ -68,7 +68,7 @@ class OutboxSettlementTest < Penstock::TestCase
     refute_predicate settled, :any?
   end
 
-  test "where something was, what earlier turns have left out is parked too, and its followers by turns to come" do
+  test "in a turn with deliveries, rows that earlier turns left out are parked too, and later turns hold their followers" do
     left_out = [fate([1, 2], kind: :stuck).alone]
     settled = settle(fate([3, 4], kind: :stuck), fate([5], done: [5]), left_out: left_out)
 
@@ -77,31 +77,31 @@ class OutboxSettlementTest < Penstock::TestCase
     assert_empty settled.stuck
   end
 
-  test "it is where no more can be left out, and not where all were refused" do
+  test "rows are parked if no more can be left out, but not if all were refused" do
     left_out = [fate([1], kind: :stuck).alone]
 
     assert_equal [1, 2], settle(fate([2], kind: :stuck), left_out: left_out, full: true).parked.keys
     assert_equal [2], settle(fate([2], kind: :record), left_out: left_out).parked.keys
   end
 
-  test "where something was, it is parked for a while, uncounted" do
+  test "in a turn with deliveries, a stuck row is parked for a while, and the attempt isn't counted" do
     settled = settle(fate([1], kind: :stuck), fate([2], done: [2]))
 
     assert_equal({attempts: 0, due_ms: NOW + 5_000}, settled.parked[1].slice(:attempts, :due_ms))
     assert_empty settled.stuck
   end
 
-  test "rows of a topic that failed alike are told together" do
+  test "rows of a topic that failed with the same error are reported together" do
     told = settle(fate([1], kind: :record), fate([2], kind: :record), fate([3], kind: :record, topic: "other")).told
 
     assert_equal [["t", [1, 2]], ["other", [3]]], told.map { |one| [one.topic, one.rows] }
   end
 
-  test "rows behind one that isn't due wait behind it" do
+  test "rows of a strand wait for its parked row that isn't due" do
     assert_equal({9 => [1, 2]}, settle(blocked: {9 => [1, 2]}).held)
   end
 
-  test "the text of an error may be anything, and long" do
+  test "the text of an error may have any bytes and any length" do
     settled = settle(fate([1], kind: :record, error: "\xFF\0#{"x" * 10_000}"))
     text = settled.parked[1][:last_error]
 

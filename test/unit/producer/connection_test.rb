@@ -3,11 +3,11 @@
 require "test_helper"
 require "penstock/producer"
 
-# The client's life, with clients that send nothing.
+# The life cycle of the client, with clients that send nothing.
 class ProducerConnectionTest < Penstock::TestCase
   Producer = Penstock::Producer
 
-  # What `config.client_class` takes: keeps the clients it has made.
+  # For `config.client_class`: keeps the clients that it creates.
   class Clients
     attr_reader :made
 
@@ -20,7 +20,7 @@ class ProducerConnectionTest < Penstock::TestCase
     end
   end
 
-  # What the producer has besides its client, as a test sets it.
+  # The producer's work besides its client, set by a test.
   Pending = Struct.new(:no_transaction, :nothing_buffered, :steps) do
     alias_method :no_transaction?, :no_transaction
     alias_method :nothing_buffered?, :nothing_buffered

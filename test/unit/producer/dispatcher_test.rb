@@ -29,7 +29,7 @@ class ProducerDispatcherTest < Penstock::TestCase
     @events.select { |event| event.id == "error.occurred" }
   end
 
-  test "try never waits: it returns nil while the queue is full and raises the client's refusal" do
+  test "try never blocks: it returns nil while the queue is full and raises the client's refusal" do
     @client.room = 0
     assert_nil sending.try(record)
     assert_empty @client.waits
@@ -52,7 +52,7 @@ class ProducerDispatcherTest < Penstock::TestCase
     assert_equal [1, 2, 3], @events.filter_map { |event| event[:attempt] }
   end
 
-  test "a full queue is reported as an error only if the setting says so" do
+  test "a full queue is reported as an error only with the setting for it" do
     @client.room = 0
     @client.room_after_waits = 1
     sending(instrument_on_wait_queue_full: false).one(record, "message.produce_async")
@@ -71,7 +71,7 @@ class ProducerDispatcherTest < Penstock::TestCase
     assert_empty @client.sent
   end
 
-  test "[Queue full no wait] a full queue raises at once when waiting is switched off" do
+  test "[Queue full no wait] a full queue raises at once when waiting is disabled" do
     @client.room = 0
     assert_raises(Penstock::ProduceError) { sending(wait_on_queue_full: false).one(record, "message.produce_sync") }
 

@@ -13,7 +13,7 @@ class ProducerMessageBuilderTest < Penstock::TestCase
     preparation.call({topic: "orders", payload: "x", **parts})
   end
 
-  test "[Symbol topic] a Symbol is sent as a String, and the caller's Hash is left as it is" do
+  test "[Symbol topic] a Symbol is sent as a String, and the caller's Hash isn't changed" do
     message = {topic: :orders, payload: "x"}.freeze
 
     assert_equal "orders", preparation.call(message)[:topic]

@@ -22,7 +22,7 @@ class ProducerMessageRulesTest < Penstock::TestCase
     assert_empty problems(topic: :orders, payload: nil, key: nil, partition: -1, timestamp: 0, headers: {})
   end
 
-  test "what isn't a Hash is refused" do
+  test "a message that isn't a Hash is refused" do
     assert_equal ["must be a Hash, is String"], problems("orders")
   end
 
@@ -35,11 +35,11 @@ class ProducerMessageRulesTest < Penstock::TestCase
     assert_includes found.join, 'is "a\e[2J\u202E\nx'
   end
 
-  test "topics are names within Kafka's alphabet" do
+  test "topic names use Kafka's alphabet" do
     ["", "a b", "a/b", nil, 1, "a\n", "x" * 250, "a\xFF", "\xFF".b].each { |topic| refused(":topic", topic: topic) }
   end
 
-  test "[Payload size] the limit itself is fine, one byte more is refused" do
+  test "[Payload size] a payload of the limit is accepted, one byte more is refused" do
     assert_empty problems(payload: "x" * 10)
     refused("11 bytes", payload: "x" * 11)
     refused("12 bytes", payload: "ü" * 6)

@@ -5,7 +5,7 @@ require "penstock/producer/pool"
 require "penstock/testing/buffered_client"
 
 module Penstock
-  # A pool whose producers keep what they are given.
+  # A pool whose producers store the messages they are given.
   class ProducerPoolTest < TestCase
     KAFKA = {"bootstrap.servers": "127.0.0.1:1"}.freeze
 
@@ -39,7 +39,7 @@ module Penstock
       @pool.instance_variable_get(:@slots).producers.map { |producer| producer.config.kafka[:"transactional.id"] }
     end
 
-    # Threads that have a producer each until the block has ended.
+    # Runs the block while threads have a producer each.
     def while_lent(count)
       pool
       gate = Queue.new
@@ -54,7 +54,8 @@ module Penstock
 
     test "a method of a process-wide pool is refused with a hint how to create a pool" do
       %i[setup with transaction stats shutdown].each do |name|
-        assert_match(/no ProducerPool.#{name}: make one/, assert_raises(NoMethodError) { ProducerPool.public_send(name) }.message)
+        error = assert_raises(NoMethodError) { ProducerPool.public_send(name) }
+        assert_match(/no ProducerPool.#{name}, because there is no default pool: create one/, error.message)
       end
       assert_match(/undefined method/, assert_raises(NoMethodError) { ProducerPool.nobody }.message)
     end
@@ -68,14 +69,14 @@ module Penstock
       assert_equal %w[connection_pool.created connection_pool.reload connection_pool.reloaded], @seen
     end
 
-    test "two producers with one transactional id are refused when the pool is made" do
+    test "two producers with one transactional id are refused when the pool is created" do
       error = assert_raises(ConfigurationError) do
         ProducerPool.new(size: 2) { |config| config.kafka = {**KAFKA, "transactional.id": "twin"} }
       end
       assert_match(/"twin".*index/, error.message)
     end
 
-    test "a producer's configuration errors are raised when the pool is made" do
+    test "a producer's configuration errors are raised when the pool is created" do
       assert_raises(ConfigurationError) { ProducerPool.new { |config| config.kafka = {} } }
       assert_raises(ArgumentError) { ProducerPool.new }
       assert_raises(ArgumentError) { ProducerPool.new(size: 0) { |config| config.kafka = KAFKA } }
@@ -124,7 +125,7 @@ module Penstock
       assert_equal 2, client.messages.size
     end
 
-    test "[Pool shutdown] transactions under way end, and the event is emitted once" do
+    test "[Pool shutdown] running transactions finish, and the event is emitted once" do
       producers = []
       begun = Queue.new
       pool
@@ -207,7 +208,7 @@ module Penstock
       assert_equal 2, pool.available
     end
 
-    # Reloads; the block runs while one of the old producers is being closed, and with it the reload's first replacement is made.
+    # Reloads; the block runs while one of the old producers is being closed, that is during the reload's first replacement.
     def while_reload_closes
       gate = Queue.new
       closing = Queue.new
@@ -256,7 +257,7 @@ module Penstock
       end
     end
 
-    test "a producer made during a forced reload is not kept" do
+    test "a producer created during a forced reload is not kept" do
       @age = "old"
       pool
       making = Queue.new

@@ -4,9 +4,9 @@ require "test_helper"
 require "penstock/producer/reporter"
 require "penstock/producer/settings"
 
-# A listener ends the thread that tells it. (With a client: test/native/producer/ended_listener_test.rb.)
+# A listener ends the thread that calls it. (With a client: test/native/producer/ended_listener_test.rb.)
 class ProducerReporterTest < Penstock::TestCase
-  # One that was closed when it had these reports.
+  # A closed client with these reports.
   class Client
     attr_reader :waits
 
@@ -39,7 +39,7 @@ class ProducerReporterTest < Penstock::TestCase
 
   def delivered(offset) = [nil, 0, "orders", 0, offset, 1, :persisted]
 
-  # @return [Penstock::Producer::Reporter] whose thread has ended, by the first that it told
+  # @return [Penstock::Producer::Reporter] whose thread was ended by the first listener that it called
   def ended(client, event, always: false)
     @settings.monitor.subscribe(event) do |told|
       @heard << told[:type]

@@ -49,7 +49,7 @@ class ProducerSettingsTest < Penstock::TestCase
     assert_raises(NoMethodError) { finished.nobody }
   end
 
-  test "every default is right" do
+  test "all defaults are correct" do
     config = finished
 
     assert_match(/\Apenstock-\h{6}\z/, config.id)
@@ -61,7 +61,7 @@ class ProducerSettingsTest < Penstock::TestCase
     assert_equal false, config.oauth.token_provider_listener
   end
 
-  test "every default of transactions is right" do
+  test "all defaults of transactions are correct" do
     config = finished
 
     assert_equal [500, 5, true, 1_000, 10, [:fenced], 5_000],
@@ -71,7 +71,7 @@ class ProducerSettingsTest < Penstock::TestCase
     assert_equal ["config.non_reloadable_errors"], paths { |wrong| wrong.non_reloadable_errors = ["fenced"] }
   end
 
-  test "a copy with other properties is frozen too, and leaves the first as it is" do
+  test "a copy with other properties is frozen too, and doesn't change the first" do
     config = finished
     copy = config.with_kafka({**config.kafka, "client.id": "other"})
 
@@ -79,7 +79,7 @@ class ProducerSettingsTest < Penstock::TestCase
     assert_equal [true, true, config.id], [copy.frozen?, copy.kafka.frozen?, copy.id]
   end
 
-  test "[Frozen kafka hash] a frozen Hash is taken and stays as it is" do
+  test "[Frozen kafka hash] a frozen Hash is accepted and isn't changed" do
     kafka = KAFKA.dup.freeze
     config = finished(kafka: kafka)
 
@@ -149,7 +149,7 @@ class ProducerSettingsTest < Penstock::TestCase
     assert_equal ["config.kafka.bootstrap.servers"], paths(kafka: {acks: "all"})
   end
 
-  test "a producer is idempotent unless a setting of the user's rules it out" do
+  test "a producer is idempotent unless one of the user's settings rules it out" do
     idempotence = ->(**kafka) { finished(kafka: KAFKA.merge(kafka)).native_properties(statistics: false)["enable.idempotence"] }
 
     [{}, {acks: "all"}, {acks: -1}, {acks: nil}, {"request.required.acks": "-1"}, {"max.in.flight": 5}, {retries: 3},
@@ -188,7 +188,7 @@ class ProducerSettingsTest < Penstock::TestCase
     assert_equal "5000", finished.native_properties(statistics: true)["statistics.interval.ms"]
   end
 
-  test "inspect shows no secret" do
+  test "inspect contains no secrets" do
     refute_includes finished(kafka: KAFKA.merge("sasl.password": "canary")).inspect, "canary"
   end
 end

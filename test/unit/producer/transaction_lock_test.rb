@@ -10,7 +10,7 @@ class ProducerTransactionLockTest < Penstock::TestCase
     @lock ||= Penstock::Producer::TransactionLock.new
   end
 
-  # A thread inside the lock until it is told to go.
+  # A thread inside the lock until it is released.
   def occupant
     inside = Queue.new
     go_on = Queue.new

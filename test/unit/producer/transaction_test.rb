@@ -4,9 +4,9 @@ require "test_helper"
 require "penstock/producer"
 require "support/fake_transactions"
 
-# The producer's face of transactions, with a client that sends nothing and notes what is asked of it.
+# The producer's transaction methods, with a client that sends nothing and records its calls.
 class ProducerTransactionTest < Penstock::TestCase
-  # Accepts messages, and transactions as a test dictates.
+  # Accepts messages, and transactions as a test specifies.
   class Client < Penstock::Producer::DryClient
     attr_reader :script
 
@@ -23,7 +23,7 @@ class ProducerTransactionTest < Penstock::TestCase
     end
   end
 
-  # What `config.client_class` takes: makes clients that share a script.
+  # For `config.client_class`: creates clients that share a script.
   class Clients
     def initialize(script)
       @script = script
@@ -84,7 +84,7 @@ class ProducerTransactionTest < Penstock::TestCase
     assert_equal [:init, :begin, "a", "b", "c", "d", "e", :commit], calls
   end
 
-  test "[Nested transaction] a block inside a block belongs to the outer one's transaction" do
+  test "[Nested transaction] a block inside a block joins the outer transaction" do
     @producer.transaction do |outer|
       @producer.transaction { |inner| assert_same outer, inner }
       assert_predicate @producer, :transaction?
@@ -99,7 +99,7 @@ class ProducerTransactionTest < Penstock::TestCase
     assert_equal :abort, calls.last
   end
 
-  test "a call outside of a block is a transaction of its own" do
+  test "a call outside a block is a transaction of its own" do
     @producer.produce_sync(record("a"))
     @producer.produce_async(record("b"))
     @producer.produce_many_sync([record("c"), record("d")])
@@ -108,7 +108,7 @@ class ProducerTransactionTest < Penstock::TestCase
     assert_equal [:init, :begin, "a", :commit, :begin, "b", :commit, :begin, "c", "d", :commit, :begin, nil, :commit], calls
   end
 
-  test "an invalid message outside of a block aborts its own transaction" do
+  test "an invalid message outside a block aborts its own transaction" do
     assert_raises(Penstock::MessageInvalidError) { @producer.produce_sync(record(key: "")) }
     assert_equal %i[init begin abort], calls
   end
@@ -169,7 +169,7 @@ class ProducerTransactionTest < Penstock::TestCase
     assert_equal ["transaction.marked_as_consumed"], seen
   end
 
-  test "[mark outside] marking outside of a transaction raises" do
+  test "[mark outside] marking outside a transaction raises" do
     assert_raises(Penstock::TransactionRequiredError) do
       @producer.transaction_mark_as_consumed(nil, Consumed.new("orders", 0, 1))
     end
@@ -193,7 +193,7 @@ class ProducerTransactionTest < Penstock::TestCase
     assert_equal %i[init begin offsets abort], calls
   end
 
-  test "[Close in transaction] a close inside of a transaction raises" do
+  test "[Close in transaction] a close inside a transaction raises" do
     @producer.transaction do
       assert_raises(Penstock::ProducerTransactionalCloseAttemptError) { @producer.close }
     end
@@ -252,7 +252,7 @@ class ProducerTransactionTest < Penstock::TestCase
     worker.kill.join
   end
 
-  test "a message dispatched without waiting is sent in its own transaction, also while another is open" do
+  test "a message dispatched without waiting is sent in a transaction of its own, even while another is open" do
     ready = @producer.ready(record("letter"))
     handle = nil
     @producer.transaction do

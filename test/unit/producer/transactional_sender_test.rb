@@ -34,7 +34,7 @@ class ProducerTransactionalSenderTest < Penstock::TestCase
   end
 
   {"a lack of memory" => -> { raise NoMemoryError }, "a kill" => -> { Thread.current.kill }}.each do |what, ending|
-    test "#{what} of its thread fails the messages it had and the waiting ones, and the next message is sent" do
+    test "#{what} of its thread fails its messages and the waiting ones, and the next message is sent" do
       begun = Queue.new
       endings = [ending]
       sender = TransactionalSender.new { |messages| endings.empty? ? messages : begun.pop && endings.pop.call }

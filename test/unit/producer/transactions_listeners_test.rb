@@ -5,11 +5,11 @@ require "penstock/producer/settings"
 require "penstock/producer/transactions"
 require "support/fake_transactions"
 
-# Who listens to a client that was lost may be waiting for the lock.
+# Listeners of a lost client may be waiting for the lock.
 class ProducerTransactionsListenersTest < Penstock::TestCase
   Fake = FakeTransactions
 
-  # Stands for the thread that tells them.
+  # Replaces the thread that calls the listeners.
   class Left
     attr_reader :limits
 

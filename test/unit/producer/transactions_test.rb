@@ -49,7 +49,7 @@ class ProducerTransactionsTest < Penstock::TestCase
     errors.map { |event| [event[:type], event[:attempt], event[:retry]] }
   end
 
-  # -- its way --
+  # -- the sequence --
 
   test "a block is one transaction and its value is returned; the client is initialized once" do
     assert_equal [1, 2], [transactions.run { 1 }, transactions.run { 2 }]
@@ -125,7 +125,7 @@ class ProducerTransactionsTest < Penstock::TestCase
     assert_equal %i[init begin abort begin commit], @client.calls
   end
 
-  test "the block's error is raised also when the abort fails too" do
+  test "the block's error is raised even if the abort fails too" do
     @client.answer(:abort, Fake.fatal)
     assert_raises(ArgumentError) { transactions.run { raise ArgumentError } }
 
@@ -148,7 +148,7 @@ class ProducerTransactionsTest < Penstock::TestCase
     assert_equal :abort, @client.calls.last
   end
 
-  test "an abort doesn't wait when nothing was dispatched or a report is there already" do
+  test "an abort doesn't wait if nothing was dispatched or a report has already come" do
     assert_nil(transactions.run(&:abort))
     transactions.run { |tx|
       @client.queue_size = 2
@@ -159,7 +159,7 @@ class ProducerTransactionsTest < Penstock::TestCase
     assert_empty @client.flushes
   end
 
-  test "an abort doesn't wait when the client has given the transaction up" do
+  test "an abort doesn't wait if the client has abandoned the transaction" do
     [Fake.abortable, Fake.fatal].each do |error|
       @client.queue_size = 1
       client = @client
@@ -168,7 +168,7 @@ class ProducerTransactionsTest < Penstock::TestCase
     end
   end
 
-  test "an abort waits also after a refused message: others may be in flight" do
+  test "an abort also waits after a refused message: others may be in flight" do
     @client.on_flush { @client.delivered }
     refusal = Fake.error("MSG_SIZE_TOO_LARGE")
     assert_raises(Penstock::KafkaError) { transactions.run { dispatch_and_fail(refusal) } }
@@ -246,9 +246,9 @@ class ProducerTransactionsTest < Penstock::TestCase
     assert_equal %i[init begin commit commit begin commit], @client.calls
   end
 
-  # -- interrupts between a client's answer and the note of it --
+  # -- interrupts between a client's answer and its storage here --
 
-  test "an interrupt right after a begin leaves no transaction open, and one right before it calls nothing" do
+  test "an interrupt right after a begin leaves no transaction open, and one right before it makes no call" do
     @client.answer(:begin, -> { raise Interrupt }, -> { raise Interrupt }).answer(:abort, nil, Fake.unmarked)
     2.times { assert_raises(Interrupt) { transactions.run { flunk } } }
 
@@ -313,7 +313,7 @@ class ProducerTransactionsTest < Penstock::TestCase
     assert_equal 1, transactions.run { 1 }
   end
 
-  test "a fenced client is replaced if the setting says so" do
+  test "a fenced client is replaced if the setting allows it" do
     @settings.non_reloadable_errors = []
     @client.answer(:commit, Fake.fenced)
     assert_raises(Penstock::FencedError) { transactions.run { 1 } }

@@ -48,7 +48,7 @@ class ProducerTransactionsTimeoutTest < Penstock::TestCase
     assert_equal 1, @reloads.size
   end
 
-  test "offsets refused because the transaction took too long don't count as fenced" do
+  test "offsets refused because the transaction was open for too long don't count as fenced" do
     @client.answer(:offsets, Fake.fenced).answer(:abort, Fake.fenced)
     assert_raises(Penstock::TransactionTimeoutError) do
       @one.run do

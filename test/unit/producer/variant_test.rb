@@ -22,7 +22,7 @@ module Penstock
       assert_raises(VariantInvalidError) { producer.with(**changes) }.problems.map(&:to_s)
     end
 
-    test "[Variant keys] a property that isn't a topic's is refused, with the nearest one that is" do
+    test "[Variant keys] a property that isn't a topic property is refused, with the nearest one that is" do
       assert_match(/topic_config.linger.ms: can't differ in a variant/, problems(topic_config: {"linger.ms": 5}).first)
       assert_match(/compression.level/, problems(topic_config: {"compresion.level": 5}).first)
       assert_match(/must be a Symbol/, problems(topic_config: {"acks" => 1}).first)
@@ -43,7 +43,7 @@ module Penstock
       assert_kind_of Producer::Variant, producer.with(topic_config: {"compression.codec": "gzip"})
     end
 
-    test "[Nested variant] after a call the earlier settings hold again, also when the call raised" do
+    test "[Nested variant] after a call the earlier settings apply again, even if the call raised" do
       outer = producer("transactional.id": "t").with(max_wait_timeout: 11)
       inner = producer.with(max_wait_timeout: 22)
       seen = [producer.current_variant.max_wait_timeout]
@@ -57,7 +57,7 @@ module Penstock
       assert_equal [180_000, 11, 22, 11, 180_000], [*seen, producer.current_variant.max_wait_timeout]
     end
 
-    test "a variant's settings hold only for the fiber that is in the call" do
+    test "a variant's settings apply only to the fiber that is in the call" do
       variant = producer("transactional.id": "t").with(max_wait_timeout: 11)
       others = variant.transaction do
         [Thread.new { producer.current_variant.max_wait_timeout }.value, Fiber.new {

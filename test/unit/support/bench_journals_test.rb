@@ -4,7 +4,7 @@ require "test_helper"
 require_relative "../../../benchmark/harness/journals"
 
 module Penstock
-  # What bin/bench makes of the journals of a run with failing brokers.
+  # How bin/bench evaluates the journals of a run with failing brokers.
   class BenchJournalsTest < TestCase
     SECOND = 1_000_000_000
 
@@ -15,13 +15,13 @@ module Penstock
       assert_equal 4.0, journals.longest_gap
     end
 
-    test "gaps that began before the measuring don't count" do
+    test "gaps that began before the measurement don't count" do
       journals = journals(["0 0 1 1", "0 1 9 1", "0 2 10 1"], since: 2)
 
       assert_equal 1.0, journals.longest_gap
     end
 
-    test "a record that is consumed again ends no gap, and counts as consumed twice, however often" do
+    test "a record that is consumed again ends no gap, and counts once as consumed twice" do
       journals = journals(["0 0 10 1", "0 1 11 1", "0 0 13 2", "0 1 14 2", "0 1 15 3", "0 2 16 3"])
 
       assert_equal [5.0, 2], [journals.longest_gap, journals.doubled]
@@ -31,7 +31,7 @@ module Penstock
       assert_equal [0, 1], [3, 2].map { |since| journals(["0 0 1 1", "0 0 2 2"], since: since).doubled }
     end
 
-    test "lost are the records of the log that no member consumed" do
+    test "records of the log that no member consumed are lost" do
       assert_equal 2, journals(["0 0 10 1", "0 0 11 1", "0 3 12 1"]).lost(4)
     end
 
@@ -41,24 +41,24 @@ module Penstock
       assert_equal [8.0, 0.5, 7.5], [journals.longest_gap, journals.longest_wait, journals.longest_fed_gap]
     end
 
-    test "what was acknowledged before a gap waited no longer than the gap" do
+    test "a record acknowledged before a gap waited no longer than the gap" do
       journals = journals(["0 0 10 1", "0 1 18 1", "0 2 19 1"], acknowledged: ["0 0 10", "0 1 11", "0 2 12"])
 
       assert_equal [7.0, 1.0], journals.gaps.map(&:waited)
     end
 
-    test "a group is behind the one that consumed the same record first" do
+    test "a group lags after the one that consumed the same record first" do
       slow, quick = ["0 0 12 1", "0 1 14 1"], ["0 0 10 2", "0 1 13 2"]
       earliest = journals(slow + quick).earliest
 
       assert_equal [2.0, 0.0], [journals(slow), journals(quick)].map { |group| group.longest_behind(earliest) }
     end
 
-    test "a record that was consumed before its acknowledgement came has not waited" do
+    test "a record consumed before its acknowledgement has not waited" do
       assert_equal 0.0, journals(["0 0 10 1", "0 1 11 1"], acknowledged: ["0 0 10", "0 1 12"]).longest_wait
     end
 
-    test "silence is the time in which no partition had a record" do
+    test "silence is the time without a record in any partition" do
       assert_equal 1.0, journals(["0 0 10 1", "1 0 11 1", "0 1 12 1"]).longest_silence
     end
 
@@ -72,7 +72,7 @@ module Penstock
       Bench::Journals.new(records(consumed), records(acknowledged), since_ns: since * SECOND)
     end
 
-    # Lines with the time in seconds.
+    # Lines with times in seconds.
     def records(lines)
       Bench::Journals.parse(lines.map { |line|
         partition, offset, at, pid = line.split

@@ -4,7 +4,7 @@ require "test_helper"
 require "support/cluster/leaders"
 
 module Penstock
-  # Which partition of an internal topic a group belongs to; the figures are Kafka's own answers.
+  # Which partition of an internal topic a group belongs to; the figures were computed by Kafka itself.
   class ClusterLeadersTest < TestCase
     test "a group belongs to the partition that Kafka computes from the absolute value of the name's hash" do
       places = {"group-761309731128" => 2, "group-865892457670" => 1, "group-178479968741" => 5}

@@ -6,7 +6,7 @@ require "support/fake_kafka/driver"
 require "support/fake_kafka/timeline"
 
 module Penstock
-  # Members that are thrown out while they join: the simulator's group loses none of them, and counts none twice.
+  # Members that are removed while they join: the simulator's group loses none of them, and counts none twice.
   class FakeKafkaGroupTest < TestCase
     def setup
       super
@@ -20,7 +20,7 @@ module Penstock
       TestSupport::FakeKafka::Driver.new(@cluster, "group", name: name).tap { |member| member.subscribe(["topic"]) }
     end
 
-    # Answers every rebalance until nothing has happened for so long.
+    # Answers every rebalance until nothing has happened for this long.
     def settle(driver, quiet_ms = 2_000)
       while driver.wait(quiet_ms)
         while (event = driver.poll_event)
@@ -29,7 +29,7 @@ module Penstock
       end
     end
 
-    test "a client that is thrown out while its JoinGroup is on its way is one member afterwards" do
+    test "a client that is removed while its JoinGroup is in flight is one member afterwards" do
       driver = client("first")
       settle(driver)
       driver.commits.cut(@cluster.timeline.now + 1_000)
@@ -42,7 +42,7 @@ module Penstock
       assert_equal [["topic", 0]], driver.assigned
     end
 
-    test "a newcomer that is thrown out while it waits for the others joins again" do
+    test "a new member that is removed while it waits for the others joins again" do
       first = client("first")
       settle(first)
       second = client("second")

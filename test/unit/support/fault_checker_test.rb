@@ -4,14 +4,14 @@ require "test_helper"
 require "tmpdir"
 require_relative "../../support/fault_runs/checker"
 
-# What judges fault runs is judged first: a run in which all went well raises no alarm, and each single line that is wrong does.
+# Tests the checker of fault runs itself: a run without errors raises no alarm, and each single wrong line does.
 class FaultCheckerTest < Penstock::TestCase
   FaultRuns = Penstock::TestSupport::FaultRuns
   Journal = FaultRuns::Journal
   MS = 1_000
 
-  # A run of twelve records of three keys in two partitions, consumed by two processes one after the other. Lines are made here,
-  # not by an application; a test changes some before they are loaded.
+  # A run of twelve records of three keys in two partitions, consumed by two processes one after the other. The lines are
+  # written here, not by an application; a test changes some before they are loaded.
   class Synthetic
     RECORDS = Array.new(12) do |index|
       key = "k#{index % 3}"
@@ -62,7 +62,7 @@ class FaultCheckerTest < Penstock::TestCase
       halves.each_with_index { |lines, index| lines << [400 + (index * 500), "stopped", 0] }
     end
 
-    # Failed records are tried three times and put into the dead letters.
+    # Failed records are tried three times and then dead-lettered.
     def run(record, number, at)
       lines = [begin_line(record, number, at, 1)]
       if record[:kind] == "ok"
@@ -134,18 +134,18 @@ class FaultCheckerTest < Penstock::TestCase
 
   def record(uid) = Synthetic::PLACED.find { |one| one[:uid] == uid }
 
-  # Runs it once more in the second process.
+  # Runs it again in the second process.
   def again(uid, at:, in_journal: @run.second)
     in_journal.push(@run.begin_line(record(uid), 900, at, 1), [at + 5, "end", 900])
   end
 
-  test "a run in which all went well raises no alarm" do
+  test "a run without errors raises no alarm" do
     assert_empty check
     @run = Synthetic.new(lane: "whole")
     assert_empty check
   end
 
-  test "a line of a journal survives any bytes, and one that was changed or cut off is noticed" do
+  test "a line of a journal may contain any bytes, and a changed or cut line is detected" do
     fields = ["a\tb", "~", nil, "100 %", "\xff\n".b, ""]
     line = Journal.line(7, 8, "kind", fields)
     parsed = Journal.parse(line)
@@ -155,7 +155,7 @@ class FaultCheckerTest < Penstock::TestCase
     assert_nil Journal.parse(line.chomp)
   end
 
-  test "I1: a record that nobody ended is lost: skipped by a commit, or not delivered" do
+  test "I1: a record that never ended is lost: skipped by a commit, or not delivered" do
     number = @run.number_of("u9")
     @run.second.reject! { |line| line[2] == number && %w[begin end].include?(line[1]) }
     assert_alarm "i1_lost", /u9.*skipped by commit/
@@ -163,26 +163,26 @@ class FaultCheckerTest < Penstock::TestCase
     assert_alarm "i1_lost", /u9.*not delivered/
   end
 
-  test "I1: a record that was acknowledged and isn't in the log" do
+  test "I1: a record that was acknowledged but isn't in the log" do
     @run.log.reject! { |row| row[5].start_with?("u4 ") }
     assert_alarm "i1_lost_by_brokers", /u4 was acknowledged/
   end
 
-  test "I1: an acknowledgement without an offset needs its record, wherever in the partition" do
+  test "I1: an acknowledgement without an offset needs its record, anywhere in the partition" do
     @run.produced.find { |line| line[1..2] == ["ack", "u4"] }[4] = -1_001
     assert_empty check
     @run.log.reject! { |row| row[5].start_with?("u4 ") }
     assert_alarm "i1_lost_by_brokers", /u4 was acknowledged/
   end
 
-  test "I2: a record that nobody produced, or that was reported as failed" do
+  test "I2: a record that was never produced, or that was reported as failed" do
     @run.produced.reject! { |line| line[2] == "u3" }
     assert_alarm "i2_invented_by_producers", /u3.*never produced/
     @run.produced.push([3, "intent", "u3", "t", "k0", 2, "ok"], [4, "fail_produce", "u3", "code"])
     assert_alarm "i2_invented_by_producers", /u3.*certainly failed/
   end
 
-  test "I2: one wrong key, header or payload is found, in any attempt" do
+  test "I2: one wrong key, header or payload is detected, in any attempt" do
     {7 => /key k0 instead of k1/, 8 => /header/, 9 => /header/, 10 => /payload of/,
      12 => /deserializer saw/}.each do |column, words|
       @run = Synthetic.new
@@ -206,7 +206,7 @@ class FaultCheckerTest < Penstock::TestCase
     assert_alarm "i3_order", /began .* before an earlier record had ended/
   end
 
-  test "I4: two records of a key at once, in one process and in two" do
+  test "I4: two records of a key at the same time, in one process and in two" do
     @run.second.find { |line| line[1] == "end" && line[2] == @run.number_of("u6") }[0] += 40
     assert_alarm "i4_overlap", /in the same process/
     @run = Synthetic.new
@@ -227,34 +227,34 @@ class FaultCheckerTest < Penstock::TestCase
     assert_alarm "i5_not_allowed", /crash/, allowed: []
   end
 
-  test "I5: what was committed before the partition was taken over must not run again, whatever happened" do
+  test "I5: records committed before the partition was taken over must not run again, in any case" do
     again("u3", at: 605)
     @run.endings[:first] = ["signal KILL", 450]
     assert_alarm "i5_run_though_committed", /after offset 3/
   end
 
-  test "I5: a record that is in the log twice" do
+  test "I5: a record that is twice in the log" do
     @run.log.push([*@run.log[0].first(2), 99, *@run.log[0].drop(3)])
     assert_alarm "i5_doubled_by_producers", /u0 is 2 times/
   end
 
-  test "I6: an offset that is committed before everything below it is done" do
+  test "I6: an offset that is committed before everything below it is complete" do
     @run.samples.push([620, 0, 7])
     assert_alarm "i6_committed_too_early", /was committed before it was done/
   end
 
-  test "I6: metadata that say too much is complete" do
+  test "I6: metadata that list too much as complete" do
     envelope = Penstock::TestSupport::ReferenceEnvelope.encode(base: 3, topic: "t", completed: [[5, 7]])
     @run.samples.push([310, 0, 3, envelope])
     assert_alarm "i6_complete_too_early", /was said to be complete beyond 3/
   end
 
-  test "I7: a committed offset that goes back" do
+  test "I7: a committed offset that moves backwards" do
     @run.samples.push([950, 0, 2])
     assert_alarm "i7_committed_back", /2 was committed after 8/
   end
 
-  test "I7: an older offset that a new coordinator reads for a moment is none that was committed" do
+  test "I7: an older offset that a new coordinator returns for a moment doesn't count as committed" do
     @run.samples.push([950, 0, 2], [980, 0, 8])
     assert_alarm "i7_committed_back", /2 was committed after 8/
     @run.faults.push(["broker restarts", 900, 940])
@@ -263,7 +263,7 @@ class FaultCheckerTest < Penstock::TestCase
     assert_alarm "i7_committed_back", /2 was committed after 8/
   end
 
-  test "I8: a copy that is missing, doubled, or out of order" do
+  test "I8: a copy that is missing, duplicated, or out of order" do
     @run.application.merge!(out_topic: "out", dead_topic: "dead", transactional: true)
     copies = @run.log.reject { |row| row[5].include?(" poison ") }.map { |row| ["out", *row.drop(1)] }
     @run.log.concat(copies)
@@ -277,7 +277,7 @@ class FaultCheckerTest < Penstock::TestCase
     assert_alarm "i8_order_of_copies", /copy of number/
   end
 
-  test "I12: poison without a letter, a letter with other bytes or attempts, a healthy record among the letters" do
+  test "I12: poison without a letter, a letter with wrong bytes or attempts, a healthy record among the letters" do
     letter = @run.dead.first
     @run.dead.clear
     assert_alarm "i12_letters", /poison without a dead letter/
@@ -289,14 +289,14 @@ class FaultCheckerTest < Penstock::TestCase
     assert_alarm "i12_healthy_dead", /u0/
   end
 
-  test "a journal with a hole in it is no evidence" do
+  test "a journal with a gap is no evidence" do
     @run.define_singleton_method(:write) do |dir, application, lines, which = nil|
       super(dir, application, lines, which) { |text| (which == :first) ? text.tap { |rows| rows.delete_at(5) } : text }
     end
     assert_alarm "journal", /1 are missing/
   end
 
-  test "how long a partition stood still" do
+  test "the time for which a partition made no progress" do
     database = @run.database(@dir)
     stall = FaultRuns::Checker.new(database).stall("app")
     assert_in_delta 0.47, stall[:seconds], 0.1

@@ -15,7 +15,7 @@ class KafkaPropertiesTest < Penstock::TestCase
     assert_includes properties["listener.security.protocol.map"], "SECURE:SASL_SSL"
   end
 
-  test "what a test asks for wins" do
+  test "properties that a test sets take precedence" do
     text = Properties.new(port: 1, controller_port: 3, data: "/d", extra: {"num.partitions" => 9}).to_s
 
     assert_equal ["num.partitions=9"], text.lines(chomp: true).grep(/\Anum.partitions=/)

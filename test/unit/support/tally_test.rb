@@ -57,7 +57,7 @@ class TallyTest < Penstock::TestCase
     assert_equal "2 passed, 1 failed, 0 skipped", @tally.closing_line
   end
 
-  test "what a failed test said stands at the end too" do
+  test "the output of a failed test is repeated at the end" do
     Dir.mktmpdir do |dir|
       file = Penstock::TestSupport::ResultFile.new(path = File.join(dir, "result.json"))
       result = Minitest::Result.from(Minitest::Test.new("test_ x"))
@@ -75,7 +75,7 @@ class TallyTest < Penstock::TestCase
     assert_equal "0 passed, 1 failed, 0 skipped", @tally.closing_line
   end
 
-  test "the closing line says how to run what was skipped for want of Kafka" do
+  test "the closing line shows how to run tests that were skipped because Kafka is missing" do
     @tally.skip(7, "broker tests, no real Kafka: set KAFKA_HOME or KAFKA_BOOTSTRAP_SERVERS")
     @tally.skip(1, "something else")
 

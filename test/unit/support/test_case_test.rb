@@ -2,9 +2,9 @@
 
 require "test_helper"
 
-# The harness is what every other test stands on, so it is run here on small classes of its own.
+# All other tests depend on the harness, so it is tested here with small classes of its own.
 class TestCaseTest < Penstock::TestCase
-  # Not in Minitest's list: it runs only when a test below runs it.
+  # Not in Minitest's list: it only runs when a test below runs it.
   def run_one(&body)
     klass = Class.new(Penstock::TestCase)
     Minitest::Runnable.runnables.delete(klass)
@@ -13,11 +13,11 @@ class TestCaseTest < Penstock::TestCase
     klass.new("test_ example").run
   end
 
-  test "a test without an assertion fails" do
+  test "a test without assertions fails" do
     assert_match(/no assertion/, run_one { 1 + 1 }.failure.message)
   end
 
-  test "a test that asserts passes" do
+  test "a test with an assertion passes" do
     assert_predicate run_one { assert true }, :passed?
   end
 
@@ -45,7 +45,7 @@ class TestCaseTest < Penstock::TestCase
     leaked.close
   end
 
-  test "two tests of one class can't say the same" do
+  test "two tests of one class can't have the same name" do
     klass = Class.new(Penstock::TestCase)
     Minitest::Runnable.runnables.delete(klass)
     klass.test("x") {}
@@ -53,13 +53,13 @@ class TestCaseTest < Penstock::TestCase
     assert_raises(ArgumentError) { klass.test("x") {} }
   end
 
-  test "a warning about a file of ours raises" do
+  test "a warning about one of our files raises" do
     path = File.join(Penstock::TestSupport::Warnings::ROOT, "lib/x.rb")
 
     assert_raises(RuntimeError) { Warning.warn("#{path}:1: warning: something\n") }
   end
 
-  test "a wait that ends says what it waited for and the state" do
+  test "a wait that times out names what it waited for and the state" do
     error = assert_raises(Penstock::TestSupport::Wait::TimeoutError) do
       wait_until(0.01, "record", state: -> { {seen: 3} }) { false }
     end

@@ -19,22 +19,22 @@ class ValgrindReportTest < Penstock::TestCase
     assert_equal 1, findings("InvalidRead", "/x/penstock_kafka.so", "/usr/lib/libruby-3.1.so").size
   end
 
-  test "an error in the C library on our behalf is a finding" do
+  test "an error in the C library called by our code is a finding" do
     assert_equal 1, findings("InvalidRead", "/usr/lib/valgrind/vgpreload_memcheck.so", "/x/penstock_core.so").size
   end
 
-  test "an error of Ruby that we called is Ruby's" do
+  test "an error in Ruby called by our code belongs to Ruby" do
     assert_empty findings("UninitCondition", "/usr/lib/libruby-3.1.so", "/x/penstock_kafka.so")
   end
 
-  test "memory that our code asked for and lost is a finding, what Ruby asked for on its way is the collector's" do
+  test "memory that our code allocated and lost is a finding, memory that Ruby allocated on the way belongs to the collector" do
     tool = "/usr/libexec/valgrind/vgpreload_memcheck-amd64-linux.so"
 
     assert_equal 1, findings("Leak_DefinitelyLost", tool, "/x/penstock_kafka.so", "/usr/lib/libruby.so").size
     assert_empty findings("Leak_DefinitelyLost", tool, "/usr/lib/libruby.so", "/x/penstock_kafka.so")
   end
 
-  test "the report of a process that was killed is read as far as it goes" do
+  test "the report of a killed process is read as far as it goes" do
     assert_equal 1, findings("InvalidRead", "/x/penstock_kafka.so", ending: "").size
   end
 end

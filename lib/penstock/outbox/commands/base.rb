@@ -4,9 +4,9 @@ require_relative "../../cli/boot"
 require_relative "../../cli/command"
 
 module Penstock
-  # `penstock outbox …`, a file a command. Not inside of {Outbox}, which a boot file has loaded when it first names it.
+  # `penstock outbox …`, one file per command. Not inside of {Outbox}, which is loaded only when a boot file names it.
   module OutboxCommands
-    # What the commands have in common: the application, which has the database's connection, and ids of rows.
+    # Base of the commands: boots the application, whose database connection they use, and parses row ids.
     class Base < CLI::Command
       private
 
@@ -18,7 +18,7 @@ module Penstock
       # @param words [Array<String>]
       # @return [Array<Integer>]
       def ids(words)
-        words.map { |word| Integer(word, 10, exception: false) || fail_usage("#{word} is no id, see `penstock outbox status`") }
+        words.map { |word| Integer(word, 10, exception: false) || fail_usage("#{word} is no row id: see `outbox status`") }
       end
     end
   end

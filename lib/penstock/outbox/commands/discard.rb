@@ -4,11 +4,11 @@ require_relative "base"
 
 module Penstock
   module OutboxCommands
-    # Gives rows up that are stuck.
+    # Deletes stuck rows without sending them.
     class Discard < Base
       command "outbox discard", "Deletes rows that are parked or set aside, unsent", usage: "ID…", arguments: (1..)
       details <<~TEXT
-        Their messages are never sent; what waits behind a parked one goes on.
+        Their messages are never sent. Rows that waited for a parked row are sent.
       TEXT
 
       private
@@ -16,7 +16,7 @@ module Penstock
       def call(words)
         rows = ids(words)
         boot
-        say "#{Outbox.discard(rows)} of #{rows.size} rows are gone"
+        say "#{Outbox.discard(rows)} of #{rows.size} rows deleted"
       end
     end
   end

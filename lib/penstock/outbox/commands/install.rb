@@ -5,12 +5,12 @@ require_relative "../../cli/command"
 
 module Penstock
   module OutboxCommands
-    # Writes the migration that makes the table. Needs no application, and no Active Record.
+    # Writes the migration that creates the table. Needs neither an application nor Active Record.
     class Install < CLI::Command
-      command "outbox install", "Writes the migration that makes the outbox's table"
+      command "outbox install", "Writes the migration that creates the outbox's table"
       details <<~TEXT
-        Into db/migrate, for the Active Record that Gemfile.lock names. A migration of this name that is there already is
-        left as it is. Then: rails db:migrate, or whatever runs your migrations.
+        Writes it into db/migrate, for the version of Active Record in Gemfile.lock. An existing migration of this name stays
+        unchanged. Then run `rails db:migrate`, or the command that runs your migrations.
       TEXT
 
       FOLDER = "db/migrate"
@@ -19,8 +19,8 @@ module Penstock
       private
 
       def define(parser)
-        parser.value(:table, "--table NAME", "name of the table (penstock_outbox), as the setting `table` has it")
-        parser.value(:path, "--path FOLDER", "where migrations are (#{FOLDER})")
+        parser.value(:table, "--table NAME", "name of the table (penstock_outbox), the same as in the setting `table`")
+        parser.value(:path, "--path FOLDER", "folder of the migrations (#{FOLDER})")
       end
 
       def call(_words)
@@ -28,14 +28,14 @@ module Penstock
         require_relative "../migration"
 
         table = options.fetch(:table, "penstock_outbox")
-        fail_usage "--table #{table}: letters, digits and underscores" unless table.match?(/\A[a-z_]\w*(?:\.[a-z_]\w*)?\z/i)
+        fail_usage "--table #{table}: use letters, digits and underscores" unless table.match?(/\A[a-z_]\w*(?:\.[a-z_]\w*)?\z/i)
         write(File.expand_path(options.fetch(:path, FOLDER), root), table)
       end
 
       def write(folder, table)
         name = Outbox::Migration.file_name(table)
         existing = Dir[File.join(folder, "*_#{name}")].first
-        return say("  exists, left as it is: #{shown(existing)}") if existing
+        return say("  exists, unchanged: #{shown(existing)}") if existing
 
         path = File.join(folder, "#{Time.now.utc.strftime("%Y%m%d%H%M%S")}_#{name}")
         FileUtils.mkdir_p(folder)

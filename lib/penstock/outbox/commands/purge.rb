@@ -4,20 +4,20 @@ require_relative "base"
 
 module Penstock
   module OutboxCommands
-    # Deletes what was kept of delivered messages.
+    # Deletes rows that were kept after delivery.
     class Purge < Base
       command "outbox purge", "Deletes sent rows that were kept (after_delivery :keep)", usage: "--older-than SECONDS"
 
       private
 
       def define(parser)
-        parser.value(:older_than, "--older-than SECONDS", Float, "those delivered before that")
+        parser.value(:older_than, "--older-than SECONDS", Float, "only rows delivered longer ago than this")
       end
 
       def call(_words)
-        seconds = options[:older_than] || fail_usage("say --older-than SECONDS")
+        seconds = options[:older_than] || fail_usage("--older-than SECONDS is required")
         boot
-        say "#{Outbox.purge(older_than: seconds)} rows are gone"
+        say "#{Outbox.purge(older_than: seconds)} rows deleted"
       end
     end
   end

@@ -4,12 +4,12 @@ require_relative "base"
 
 module Penstock
   module OutboxCommands
-    # Runs a relay until a signal says stop. The relay has a thread; this one waits for signals.
+    # Runs a relay until a signal stops it. The relay has a thread; this thread waits for signals.
     class Relay < Base
-      command "outbox", "Sends what stands in the outbox, until stopped"
+      command "outbox", "Sends the rows of the outbox until stopped"
       details <<~TEXT
-        Several may run, on several machines, for the case that one is lost: the database lets one at a time have its turn.
-        INT, TERM and QUIT stop it: what is in flight may end within the setting `stop_timeout`; a second signal ends it at once.
+        Several relays may run, on several machines, in case one fails: a lock in the database allows one turn at a time.
+        INT, TERM and QUIT stop it: messages in flight may finish within `stop_timeout`; a second signal ends it at once.
       TEXT
 
       ENDED = :ended
@@ -45,7 +45,7 @@ module Penstock
         end
       end
 
-      # @return [StandardError, nil] what ended it
+      # @return [StandardError, nil] the error that ended the relay
       def outcome_of(relay, signals)
         relay.run
         nil

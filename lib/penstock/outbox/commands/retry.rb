@@ -4,11 +4,11 @@ require_relative "base"
 
 module Penstock
   module OutboxCommands
-    # Has rows sent that are stuck.
+    # Makes stuck rows due now.
     class Retry < Base
       command "outbox retry", "Sends rows that are parked or set aside now", usage: "ID…", arguments: (1..)
       details <<~TEXT
-        A row that was set aside goes out behind the rows of its key that went on without it.
+        A row that was set aside is sent after the rows of its key that didn't wait for it.
       TEXT
 
       private
@@ -16,7 +16,7 @@ module Penstock
       def call(words)
         rows = ids(words)
         boot
-        say "#{Outbox.retry(rows)} of #{rows.size} rows are to be sent now"
+        say "#{Outbox.retry(rows)} of #{rows.size} rows are due now"
       end
     end
   end

@@ -6,12 +6,12 @@ require_relative "base"
 
 module Penstock
   module OutboxCommands
-    # How far the outbox is behind, and what is stuck in it.
+    # Prints the lag of the outbox and its stuck rows.
     class Status < Base
-      command "outbox status", "Prints how far the outbox is behind, and which rows are stuck"
+      command "outbox status", "Prints the outbox's lag and its stuck rows"
       details <<~TEXT
-        ready: to be sent. parked: refused, tried again; what has their key is held behind them. aside: refused and set
-        aside, until somebody retries or discards them. Counts stop at 100,000.
+        ready: to be sent. parked: refused, will be retried. held: waits for a parked row with the same key. aside: refused
+        and set aside, until you retry or discard them. Counts stop at 100,000.
       TEXT
 
       STUCK = %w[parked aside].freeze
@@ -35,7 +35,7 @@ module Penstock
       def print(lag, stuck)
         rows = %i[ready parked held aside].map { |state| [state.to_s, lag[state]] }
         say CLI::Table.new(%w[state rows], rows)
-        say "", "the oldest waits for #{(lag.oldest_age_ms / 1_000.0).round(1)} s" if lag.oldest_age_ms
+        say "", "the oldest row has waited #{(lag.oldest_age_ms / 1_000.0).round(1)} s" if lag.oldest_age_ms
         return if stuck.empty?
 
         say "", CLI::Table.new(%w[id state topic key attempts error], stuck.map do |row|
@@ -43,7 +43,7 @@ module Penstock
         end)
       end
 
-      # Keys may be any bytes.
+      # Keys may contain any bytes.
       def fields(row)
         row.each_with_object({}) do |(name, value), found|
           found.merge!(value.is_a?(String) ? CLI::RecordFields.field(name.to_sym, value) : {name.to_sym => value})

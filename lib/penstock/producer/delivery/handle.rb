@@ -7,20 +7,20 @@ require_relative "report"
 
 module Penstock
   class Producer
-    # What producing hands back: a {Handle} for a message on its way, a {Report} when its fate is known.
+    # The results of producing: a {Handle} for each message, and a {Report} once its outcome is known.
     module Delivery
-      # Time a wait takes at most unless it is told otherwise, in ms: above `message.timeout.ms` (150 s), so that it
-      # normally ends with a verdict.
+      # Default time limit of a wait, in ms: above `message.timeout.ms` (150 s), so that a wait normally ends with a final
+      # outcome.
       WAIT_TIMEOUT_MS = 180_000
 
-      # Waits for many: the last first, which is often the last to be known, so that most others needn't be waited for.
+      # Waits for many handles, the last first: it is often resolved last, so that most others needn't be waited for.
       #
       # @param handles [Array<Handle>]
-      # @param timeout_ms [Integer, nil] milliseconds for all of them together; nil waits for ever
+      # @param timeout_ms [Integer, nil] milliseconds for all of them together; nil waits without a limit
       # @param raise_response_error [Boolean] false returns the reports of failed deliveries too
       # @return [Array<Report>] in the order of the handles
-      # @raise [WaitTimeoutError] the time is over before all are known
-      # @raise [KafkaError] of the first that was not delivered, when all are known
+      # @raise [WaitTimeoutError] the time limit was reached before all outcomes were known
+      # @raise [KafkaError] of the first that was not delivered, once all outcomes are known
       def self.wait_all(handles, timeout_ms: WAIT_TIMEOUT_MS, raise_response_error: true)
         deadline = Deadline.in(timeout_ms)
         handles.reverse_each { |handle| handle.wait(timeout_ms: deadline.remaining_ms, raise_response_error: false) }
@@ -31,17 +31,17 @@ module Penstock
         reports
       end
 
-      # What can be done with a handle, whether a client stands behind it or not.
+      # The methods of a handle, with or without a client.
       module Waiting
-        # Waits until the fate of the message is known. May be called by any thread, by several, and again.
+        # Waits until the outcome of the message is known. May be called by any thread, by several threads, and again.
         #
-        # @param timeout_ms [Integer, nil] milliseconds; nil waits for ever
-        # @param max_wait_timeout_ms [Integer, nil] the same, by the incumbent's name
+        # @param timeout_ms [Integer, nil] milliseconds; nil waits without a limit
+        # @param max_wait_timeout_ms [Integer, nil] the same, Karafka's name for it
         # @param raise_response_error [Boolean] false returns the report of a failed delivery instead of raising its error
         # @return [Report]
-        # @raise [WaitTimeoutError] the time is over. The outcome is *unknown*, not failed: the message may still arrive,
-        #   and the handle can be waited for again
-        # @raise [KafkaError] it was not delivered; `report.outcome` tells whether that is certain
+        # @raise [WaitTimeoutError] the time limit was reached. The outcome is *unknown*, not failed: the message may still
+        #   arrive, and the handle can be waited for again
+        # @raise [KafkaError] it was not delivered; `report.outcome` is whether that is certain
         # @raise [ForkedHandleError] in a child of the process that produced it
         def wait(timeout_ms: WAIT_TIMEOUT_MS, max_wait_timeout_ms: timeout_ms, raise_response_error: true)
           raise WaitTimeoutError, timeout_text(max_wait_timeout_ms) unless settled_within?(max_wait_timeout_ms)
@@ -79,7 +79,7 @@ module Penstock
 
         private
 
-        # Where a fiber scheduler runs, the fiber waits and its thread goes on.
+        # With a fiber scheduler only the fiber waits, not its thread.
         def settled_within?(timeout_ms)
           return true if done?
 
@@ -92,8 +92,8 @@ module Penstock
         end
       end
 
-      # A message on its way, as {Producer#produce_async} returns it. The object is the native delivery itself: one Ruby
-      # object a message.
+      # The delivery of a message, as {Producer#produce_async} returns it. The object is the native delivery itself: one Ruby
+      # object per message.
       class Handle < Native::Delivery
         include Waiting
       end

@@ -5,11 +5,11 @@ require_relative "../../native/delivery"
 module Penstock
   class Producer
     module Delivery
-      # What became of a message. Immutable.
+      # The outcome of a message. Immutable.
       class Report
         # @return [String]
         attr_reader :topic
-        # @return [Integer] -1 when it was never given one
+        # @return [Integer] -1 if it never got one
         attr_reader :partition
         # @return [Integer] below 0 when it wasn't stored, or when `acks` is 0
         attr_reader :offset
@@ -17,7 +17,7 @@ module Penstock
         attr_reader :timestamp
         # @return [KafkaError, nil] nil when it was delivered
         attr_reader :error
-        # @return [Object, nil] the very object the message was given as `label:`
+        # @return [Object, nil] the same object that was passed as `label:`
         attr_reader :label
         # @return [:delivered, :failed, :unknown] `:failed` means that it is certainly not stored; `:unknown` that it may
         #   be: it was sent, and no answer came
@@ -25,8 +25,8 @@ module Penstock
 
         alias_method :topic_name, :topic
 
-        # @param row [Array] what the driver knows: label, error number, topic, partition, offset, timestamp in ms, and
-        #   whether it was persisted (:not, :possibly, :persisted)
+        # @param row [Array] from the driver: label, error number, topic, partition, offset, timestamp in ms, and whether it
+        #   was persisted (:not, :possibly, :persisted)
         def initialize(row)
           @label, number, @topic, @partition, @offset, @timestamp, persisted = row
           @error = number.zero? ? nil : Native::Delivery.error_for(number)

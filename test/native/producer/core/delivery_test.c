@@ -1,5 +1,5 @@
-/* Deliveries without librdkafka: two owners, one verdict, waiters of shared
- * stripes, and what is left at close. */
+/* Deliveries without librdkafka: two owners, one outcome, waits in shared
+ * stripes, and deliveries left at close. */
 #include "../../core/check.h"
 
 #include <poll.h>
@@ -8,7 +8,7 @@
 #include "delivery.h"
 #include "thread.h"
 
-/* What librdkafka would say of a message. */
+/* Replaces librdkafka's functions for a message. */
 int64_t rd_kafka_message_timestamp(const rd_kafka_message_t *message, rd_kafka_timestamp_type_t *type) {
   *type = RD_KAFKA_TIMESTAMP_CREATE_TIME;
   return message->offset + 1000;
@@ -73,7 +73,7 @@ static void it_outlives_the_first_owner(void) {
   pk_delivery_t *dropped = new_delivery(1), *kept = new_delivery(1);
 
   pk_delivery_open(dropped);
-  pk_delivery_release(dropped); /* Ruby's handle is collected before the report */
+  pk_delivery_release(dropped); /* Ruby's handle is garbage-collected before the report */
   report_delivery(dropped, 1, RD_KAFKA_RESP_ERR_NO_ERROR);
   pk_delivery_open(kept);
   report_delivery(kept, 2, RD_KAFKA_RESP_ERR__MSG_TIMED_OUT);
@@ -170,8 +170,8 @@ static void *wait_with_others(void *ptr) {
   return wait_for(party->delivery, party->timeout_ms, party->counted) ? ptr : NULL;
 }
 
-/* One wakes all who wait for it and nobody else; who leaves early takes back its own
- * urgency alone. */
+/* One report wakes all waits for it and no other; a wait that ends early only
+ * subtracts its own urgency. */
 static void several_wait_for_one(void) {
   pk_delivery_t *delivery = new_delivery(5), *other = new_delivery(5);
   party_t parties[] = {{delivery, 20000, &urgency}, {delivery, 10, NULL}, {delivery, 20000, NULL}, {other, 200, NULL}};
@@ -212,7 +212,8 @@ static void *wait_for_all(void *arg) {
   return (void *)resolved;
 }
 
-/* Several threads wait for what another resolves; under the thread sanitizer. */
+/* Several threads wait for deliveries that another resolves; with the thread
+ * sanitizer. */
 static void many_wait_while_one_reports(void) {
   pthread_t waiters[4], reporter;
   void *resolved;
@@ -235,7 +236,7 @@ static void count_told(void) {
   told_of++;
 }
 
-/* poll(2), as a scheduler would. */
+/* poll(2), like a scheduler. */
 static bool readable(const pk_watched_t *watched) {
   struct pollfd fd = {.fd = pk_watched_fd(watched), .events = POLLIN};
 
@@ -268,7 +269,8 @@ static void a_fiber_is_told_by_number_once(void) {
   pk_delivery_release(left);
 }
 
-/* A thread that waits for the same isn't told, nor is a fiber that has more time. */
+/* A thread that waits for the same delivery isn't woken, nor is a fiber with a
+ * later timeout. */
 static void a_fiber_is_told_that_its_time_is_over(void) {
   pk_delivery_t *delivery = new_delivery(7);
   pk_watched_t *watched = pk_watched_new(NULL);
@@ -291,7 +293,7 @@ static void a_fiber_is_told_that_its_time_is_over(void) {
   pk_delivery_release(delivery);
 }
 
-/* Its fibers are gone with their thread, unheard. */
+/* Its fibers ended with their thread, without ending their waits. */
 static void a_wait_outlives_whom_it_would_tell(void) {
   pk_delivery_t *delivery = new_delivery(8);
   pk_watched_t *watched = pk_watched_new(NULL);
@@ -328,7 +330,7 @@ static void *expire_all(void *arg) {
   return NULL;
 }
 
-/* One thread resolves, one looks at the time, one takes: each number comes once. */
+/* One thread resolves, one checks timeouts, one takes: each number comes once. */
 static void all_numbers_come_while_others_report_and_expire(void) {
   pk_watched_t *watched = pk_watched_new(NULL);
   pthread_t taker, reporter, clock;

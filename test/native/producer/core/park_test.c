@@ -1,4 +1,4 @@
-/* One thread sleeps, others and signal handlers tell it something: before, during
+/* One thread sleeps, others and signal handlers set its bits: before, during
  * and after its sleep. */
 #include "../../core/check.h"
 
@@ -77,7 +77,7 @@ static void *tell_each(void *arg) {
   return arg;
 }
 
-/* A park a round, on a stack that is used again at once. */
+/* One park per round, on a stack that is reused at once. */
 static uint32_t one_round(void) {
   pk_park_t park;
   uint32_t told;

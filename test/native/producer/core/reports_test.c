@@ -1,5 +1,5 @@
-/* The way from the event thread to the reporter: nothing wanted is lost, nothing
- * unwanted kept. */
+/* From the event thread to the reporter: no wanted report is lost, no unwanted
+ * one kept. */
 #include "../../core/check.h"
 #include "producer_reports.h"
 #include "thread.h"

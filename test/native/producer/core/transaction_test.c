@@ -1,7 +1,7 @@
-/* A call about a transaction goes on when its asker is interrupted, asks again
- * until its time is over, ends when the producer closes, and is freed by whoever
- * lets go last. One thread makes the calls while they come. librdkafka is played by
- * the functions below. */
+/* A transaction call continues when its caller is interrupted, repeats its
+ * request until its timeout, ends when the producer closes, and is freed with
+ * the last reference. One thread makes the calls as long as there are any. The
+ * functions below replace librdkafka. */
 #include "../../core/check.h"
 #include "thread.h"
 #include "transaction.h"
@@ -10,8 +10,8 @@
 
 static pk_producer_t producer;
 static _Atomic int asked, freed, gate;
-static _Atomic int timeouts; /* so many calls time out, the whole slice later */
-static pthread_t maker;      /* who made the last call */
+static _Atomic int timeouts; /* this many calls time out, after the whole slice */
+static pthread_t maker;      /* the thread that made the last call */
 
 struct rd_kafka_error_s {
   bool retriable;
@@ -135,7 +135,7 @@ static void *interrupt_late(void *wait) {
 }
 
 /* The end and an interrupt at the same time: whichever comes first, the call is
- * known to have ended in the end, and nobody touches a wait that is over. */
+ * finally known to have ended, and a wait that has ended isn't touched. */
 static void an_interrupt_may_meet_the_end(void) {
   for (int round = 0; round < 20; round++) {
     pthread_t interrupter;
