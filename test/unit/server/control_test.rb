@@ -117,7 +117,7 @@ module Penstock
       server = UNIXServer.new(File.join(Server::Control.folder({"PENSTOCK_RUN_DIR" => @dir}), "#{pid}.sock"))
       session = CLI::Control::Session.new({"PENSTOCK_RUN_DIR" => @dir}, answer_ms: 100)
 
-      assert_match(/process #{pid} doesn't answer: nothing came within 0.1 s/,
+      assert_match(/process #{pid} doesn't answer: no answer within 0.1 s/,
         assert_raises(CLI::Usage) { session.ask(pid, "status") }.message)
       dripping = Thread.new { drip(server) }
       assert_match(/doesn't answer/, assert_raises(CLI::Usage) { session.ask(pid, "status") }.message)
@@ -144,7 +144,7 @@ module Penstock
       assert_empty @session.running
       refute File.exist?(path)
       assert_match(/no server or swarm of this user runs here/, assert_raises(CLI::Usage) { @session.one(nil) }.message)
-      assert_match(/process id 1: none does/, assert_raises(CLI::Usage) { @session.one(1) }.message)
+      assert_match(/process id 1: there is none/, assert_raises(CLI::Usage) { @session.one(1) }.message)
     end
   end
 end
