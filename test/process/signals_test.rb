@@ -158,7 +158,7 @@ module Penstock
       swarm.signal(:TERM)
 
       assert_equal 0, swarm.code, swarm.tail
-      assert_equal %w[0 1 0 1], swarm.log.scan(/node (\d) .*told to stop \(a rolling restart/).flatten
+      assert_equal %w[0 1 0 1], swarm.log.scan(/node (\d) .*asked to stop \(a rolling restart/).flatten
     end
 
     row "swarm", "TTIN", "TSTP", "USR1", "all write what their threads do; no node takes new work; nothing" do
