@@ -28,9 +28,9 @@ class MistakesTest < Penstock::TestCase
       The configuration has 8 problems:
         1. config.concurrency: must be an Integer of at least 1, is "ten". The default is 5
         2. routes: topic orders: there is no option max_mesages. Did you mean max_messages?
-        3. routes: topic "not a name": "not a name" is no valid name. It must be a name of 1 to 249 letters, digits, dots, dashes and underscores
+        3. routes: topic "not a name": "not a name" is not a valid name. It must be a name of 1 to 249 letters, digits, dots, dashes and underscores
         4. routes: consumer_group nil: a name is missing. It must be a name of 1 to 249 letters, digits, dots, dashes and underscores
-        5. routes: topic orders, consumer_group app: is routed 2 times in this group (mistakes_test.rb:15 and mistakes_test.rb:19), to RoutesSupport::Consumer and RoutesSupport::OtherConsumer. Keep one, or put the other into a consumer_group of its own
+        5. routes: topic orders, consumer_group app: is routed 2 times in this group (mistakes_test.rb:15 and mistakes_test.rb:19), to RoutesSupport::Consumer and RoutesSupport::OtherConsumer. Keep one, or put the other into its own consumer_group
         6. routes: topic clicks, consumer_group app: has no consumer. Add `consumer YourConsumer`, or `active false` if it is only for admin and iterators
         7. config.kafka: bootstrap.servrs is no property of librdkafka. Did you mean bootstrap.servers?
         8. config.kafka: ssl.ca.location names the file certs/ca.pem, which doesn't exist in #{Dir.pwd}. Give a path that this process can read
@@ -111,15 +111,18 @@ class MistakesTest < Penstock::TestCase
     "an option of an option that doesn't exist, near to its other name" =>
       [-> { virtual_partitions(partitoner: :key) }, "virtual_partitions has no option partitoner. Did you mean partitioner?"],
     "a topic's number of partitions under another name" =>
-      [-> { config(partition: 3) }, "config has no partition, and no topic has. Did you mean partitions?"],
+      [-> { config(partition: 3) },
+        "config has no option partition, and Kafka has no such topic property. Did you mean partitions?"],
     "a topic's property that is misspelt" =>
-      [-> { config("retention.mss": 3) }, "config has no retention.mss, and no topic has. Did you mean retention.ms?"],
+      [-> { config("retention.mss": 3) },
+        "config has no option retention.mss, and Kafka has no such topic property. Did you mean retention.ms?"],
     "a topic's property that is none" =>
-      [-> { config(tags: "x") }, "config has no tags, and no topic has. Topics' properties have dots"],
+      [-> { config(tags: "x") },
+        "config has no option tags, and Kafka has no such topic property. Topic properties contain dots"],
     "a wrong kind of value" => [-> { max_messages "5" }, 'max_messages must be an Integer of at least 1, is "5"'],
     "a value too few" => [-> { max_messages }, "max_messages is missing. It must be an Integer"],
     "a value too many" => [-> { max_messages 1, 2 }, "max_messages takes one argument, not 2"],
-    "the same option twice" => [-> { [max_messages(1), max_messages(2)] }, "max_messages is said twice"],
+    "the same option twice" => [-> { [max_messages(1), max_messages(2)] }, "max_messages is set twice"],
     "properties of its own without servers" =>
       [-> { kafka("fetch.min.bytes": 2) }, "routes: a, consumer_group app, kafka: bootstrap.servers is missing"],
     "a misspelt property of a topic" =>
@@ -141,8 +144,8 @@ class MistakesTest < Penstock::TestCase
     "an option outside of a topic" => [-> { max_messages 5 }, "max_messages belongs inside of a topic's block"],
     "a topic with two consumers" =>
       [-> { [C, D].each { |type| topic(:a) { consumer type } } }, "is routed 2 times in this group"],
-    "a name with a space" => [-> { topic("a b") { consumer C } }, '"a b" is no valid name'],
-    "a name that is only dots" => [-> { topic("..") { consumer C } }, '".." is no valid name'],
+    "a name with a space" => [-> { topic("a b") { consumer C } }, '"a b" is not a valid name'],
+    "a name that is only dots" => [-> { topic("..") { consumer C } }, '".." is not a valid name'],
     "a name with dots and underscores" =>
       [-> { topic("a.b_c") { consumer C } }, "its name mixes dots and underscores"],
     "two names that metrics take for one" =>
@@ -151,7 +154,7 @@ class MistakesTest < Penstock::TestCase
     "a subscription group without a name" =>
       [-> { subscription_group(nil) { topic(:a) { consumer C } } }, "subscription_group nil: a name is missing"],
     "a pattern that not every engine knows" =>
-      [-> { pattern(/audit\.\d+/) { consumer C } }, "uses what not every engine that reads it knows: \\d: write [0-9]"],
+      [-> { pattern(/audit\.\d+/) { consumer C } }, "uses syntax that not every engine supports: \\d: write [0-9]"],
     "a pattern that is text" => [-> { pattern("audit.*") { consumer C } }, "pattern needs a regular expression"]
   }.freeze
 
