@@ -84,7 +84,7 @@ module Penstock
       second.signal(:TERM)
 
       assert_equal [2, 2], [third, second].map(&:code)
-      assert_match(/the stop's time was over while 1 jobs still ran/, second.log)
+      assert_match(/shutdown_timeout had ended while 1 jobs still ran/, second.log)
     end
 
     row "server", "TTIN", "TSTP", "a dump, and it goes on; running units end, hooks run, nothing new is taken, until TERM" do

@@ -85,8 +85,8 @@ class CLITest < Penstock::TestCase
   end
 
   test "a command of Karafka that doesn't exist here is reported with what to do instead" do
-    {%w[topics migrate] => /changes no topics by their routes: `penstock topics create` makes one/,
-     %w[topics health] => /`penstock doctor --connect` looks at/, %w[web install] => /has no web UI/}.each do |words, told|
+    {%w[topics migrate] => /doesn't change topics from routes: use `penstock topics create`/,
+     %w[topics health] => /`penstock doctor --connect` checks/, %w[web install] => /has no web UI/}.each do |words, told|
       @err.truncate(@err.rewind)
       assert_equal 1, run_cli(*words)
       assert_match told, @err.string

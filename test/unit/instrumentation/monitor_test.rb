@@ -46,7 +46,7 @@ class MonitorTest < Penstock::TestCase
     listener = Class.new(Listener) { def on_connection_listener_fetch_loop_received(_event) = nil }.new
     error = assert_raises(Penstock::UnknownEventError) { @monitor.subscribe(listener) }
 
-    assert_match(/\Athere is no event "connection.listener.fetch_loop.received". Nothing is polled in turns/, error.message)
+    assert_match(/\Athere is no event "connection.listener.fetch_loop.received". There is no polling interval/, error.message)
     @monitor.register_event("connection.listener.fetch_loop.received")
     assert_same listener, @monitor.subscribe(listener)
   end

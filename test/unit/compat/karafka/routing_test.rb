@@ -49,7 +49,7 @@ class CompatKarafkaRoutingTest < Penstock::TestCase
       "consumer_group's block"], found
   end
 
-  test "delay_by takes one argument, and names the option for a second one" do
+  test "delay_by takes one argument, and hints at filters for a second one" do
     found = problems do
       topic(:a) do
         consumer C
