@@ -48,7 +48,7 @@ module Penstock
 
     test "a file that isn't a dump, or is a newer one, is reported" do
       assert_match(/can't be read/, penstock("replay", "nothing.json").err)
-      assert_match(/no dump of the flight recorder/, penstock("replay", write("a.json", "[]")).err)
+      assert_match(/not a dump of the flight recorder/, penstock("replay", write("a.json", "[]")).err)
       assert_match(/format 9, this Penstock reads 1/, penstock("replay", write("b.json", '{"penstock_flight": 9}')).err)
       assert_match(%r{no lane x; it has orders/3, orders/4}, penstock("replay", FILE, "--lane", "x").err)
     end

@@ -75,7 +75,7 @@ module Penstock
       frozen = run.node(1)
       run.signal(:STOP, frozen)
       produce(600, "work 1")
-      run.await_log(/node 1 \(pid #{frozen}\): told to stop \(it sent no report/)
+      run.await_log(/node 1 \(pid #{frozen}\): asked to stop \(it sent no report/)
       run.await_log(/node 1 \(pid #{frozen}\): killed/)
       run.await("all records", 90) { ends(run).uniq.size == @produced }
       stop(run)
@@ -116,13 +116,13 @@ module Penstock
       run = swarm(swarm: {jobs_limit: 10, age_limit: 15_000, supervision_interval: 1_000})
       run.await_members(3)
       produce(9_000, "work 2")
-      run.await("six that were replaced", 120) { run.log.scan(/told to stop \(\d+ (?:jobs|ms of age)/).size >= 6 }
+      run.await("six that were replaced", 120) { run.log.scan(/asked to stop \(\d+ (?:jobs|ms of age)/).size >= 6 }
       run.await("all records", 120) { ends(run).size >= @produced }
       stop(run)
 
       assert_equal [@produced, @produced], [ends(run).size, ends(run).uniq.size]
       assert_match(/\d+ jobs, its limit is 10/, run.log)
-      told = run.log[/.*?\(the swarm stops\)/m].scan(/node (\d)(?: \(pid \d+\))?: (told to stop \(\d|ended|forked)/).drop(3)
+      told = run.log[/.*?\(the swarm stops\)/m].scan(/node (\d)(?: \(pid \d+\))?: (asked to stop \(\d|ended|forked)/).drop(3)
       told.map(&:first).each_slice(3) { |nodes| assert_equal 1, nodes.uniq.size, "two at a time" if nodes.size == 3 }
     end
 

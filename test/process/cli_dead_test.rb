@@ -36,7 +36,7 @@ class CommandLineDeadTest < Penstock::TestCase
     assert_equal [2], listed("--key", "b").map { |one| one["source"]["offset"] }
     assert_empty listed("--topic", "others")
     assert_includes on_cluster("dead", "list", @topic).out, "orders/0/1"
-    assert_includes on_cluster("dead", "list", @topic, "--since", "soon").err, "is no time"
+    assert_includes on_cluster("dead", "list", @topic, "--since", "soon").err, "is not a time"
   end
 
   test "show prints a letter's content, and no byte that controls the terminal" do
@@ -73,7 +73,7 @@ class CommandLineDeadTest < Penstock::TestCase
     3.times { |offset| bury(offset, "k", IOError.new("y")) }
 
     assert_includes on_cluster("dead", "drop", @topic, "--everything").err, "say --yes"
-    assert_includes on_cluster("dead", "drop", @topic, "--yes").err, "say which letters"
+    assert_includes on_cluster("dead", "drop", @topic, "--yes").err, "select letters"
     assert_equal "dropped 1 dead letters\n", on_cluster("dead", "drop", @topic, "--partition", "0", "--offset", "1", "--yes").out
     assert_equal [0, 2], listed.map { |one| one["offset"] }
     assert_equal 0, on_cluster("dead", "drop", @topic, "--everything", "--yes").code
@@ -93,7 +93,7 @@ class CommandLineDeadTest < Penstock::TestCase
     assert_equal [["payload"], ["payload"], %w[payload headers key], nil], listed.map { |one| one["source"]["omitted"] }
     shown = %w[0 1].map { |offset| on_cluster("dead", "show", @topic, "0", offset).out }
     assert_includes shown.first, "the payload has 5 bytes. `penstock dead replay` reads it at"
-    assert_includes shown.last, "can't be had any more: #{source}/0/5 is gone"
+    assert_includes shown.last, "no longer available: #{source}/0/5 is gone"
 
     done = on_cluster("dead", "replay", @topic, "--everything", "--yes")
     assert_equal [1, "replayed 3 messages to #{source}\n"], [done.code, done.out], done.err
@@ -117,9 +117,9 @@ class CommandLineDeadTest < Penstock::TestCase
     assert_equal [1, 2], [dry.code, dry.out.scan("#{source}/0/").size], dry.out
     done = on_cluster("dead", "replay", @topic, "--everything", "--yes")
     assert_equal [1, "replayed 2 messages to #{source}\n"], [done.code, done.out], done.err
-    assert_match(/#{@topic}\/0\/1 wasn't replayed: it comes from "no\\e\[2J topic", which can't be a topic's name/, done.err)
+    assert_match(/#{@topic}\/0\/1 wasn't replayed: it comes from "no\\e\[2J topic", which is not a valid topic name/, done.err)
     assert_match(/#{@topic}\/0\/2 wasn't replayed: it comes from "\\xFF\\xFE"/, done.err)
-    assert_match(/#{@topic}\/0\/3 wasn't replayed: it doesn't say where it came from: name a topic with --to/, done.err)
+    assert_match(/#{@topic}\/0\/3 wasn't replayed: it doesn't name its source: name a topic with --to/, done.err)
     assert_includes done.err, "3 letters stay on the list\n"
     refute_match(/[[:cntrl:]&&[^\n]]/, done.err + dry.err)
     sent = on_cluster("tail", source, "--from-beginning", "--count", "2", "--json").out.lines

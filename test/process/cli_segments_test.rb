@@ -81,7 +81,7 @@ class CommandLineSegmentsTest < Penstock::TestCase
     @groups.each { |group| 2.times { |segment| commit("#{group}-parallel-#{segment}", {0 => 5, 1 => 9 - segment}) } }
     refused = segments("collapse", "--groups", @groups.join(","))
     assert_equal 1, refused.code
-    @groups.each { |group| assert_match(%r{the segments of #{group} don't stand at one place in orders/1}, refused.err) }
+    @groups.each { |group| assert_match(%r{the segments of #{group} have different offsets in orders/1}, refused.err) }
     assert_nil standing(@groups.first)[0].first
 
     assert_equal 0, segments("collapse", "--force", *@groups).code

@@ -58,9 +58,9 @@ module WhyContract
 
   test "penstock why prints the same as text" do
     out = why(3).out
-    assert_match(/offset 3 is not complete, though records behind it are/, out)
+    assert_match(/offset 3 is not complete, though later records are/, out)
     assert_match(/failed 2 times/, out)
-    assert_match(/stands at 3, lag 5, by an owner that had ended in order/, out)
+    assert_match(/has committed 3, lag 5, by an owner that had ended cleanly/, out)
   end
 end
 

@@ -47,7 +47,7 @@ module Penstock
         end)
       RUBY
 
-      assert_match(/connection is opened anew: .*Too many open files/, @started.last.log)
+      assert_match(/connection is re-opened: .*Too many open files/, @started.last.log)
     end
 
     test "T34: a logger that raises at each call costs its lines, nothing else" do

@@ -84,7 +84,7 @@ module Penstock
       second.signal(:TERM)
 
       assert_equal [2, 2], [third, second].map(&:code)
-      assert_match(/the stop's time was over while 1 jobs still ran/, second.log)
+      assert_match(/shutdown_timeout had ended while 1 jobs still ran/, second.log)
     end
 
     row "server", "TTIN", "TSTP", "a dump, and it continues; running units end, hooks run, nothing new is taken, until TERM" do
@@ -158,7 +158,7 @@ module Penstock
       swarm.signal(:TERM)
 
       assert_equal 0, swarm.code, swarm.tail
-      assert_equal %w[0 1 0 1], swarm.log.scan(/node (\d) .*told to stop \(a rolling restart/).flatten
+      assert_equal %w[0 1 0 1], swarm.log.scan(/node (\d) .*asked to stop \(a rolling restart/).flatten
     end
 
     row "swarm", "TTIN", "TSTP", "USR1", "all write their threads' stacks; no node takes new work; nothing" do

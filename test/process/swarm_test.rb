@@ -73,9 +73,9 @@ module Penstock
       run.signal(:USR2)
       run.await("both replaced") { run.pids_of(1).size == 2 }
       told = run.log.lines.drop_while { |line| !line.include?("SIGUSR2") }.join
-      told = told.scan(/node (\d)(?: \(pid \d+\))?: (told to stop|ended|forked)/)
+      told = told.scan(/node (\d)(?: \(pid \d+\))?: (asked to stop|ended|forked)/)
 
-      assert_equal %w[0 1].flat_map { |node| [[node, "told to stop"], [node, "ended"], [node, "forked"]] }, told
+      assert_equal %w[0 1].flat_map { |node| [[node, "asked to stop"], [node, "ended"], [node, "forked"]] }, told
     end
 
     test "without pidfds a killed node is replaced at once too" do
@@ -125,7 +125,7 @@ module Penstock
       assert_equal %w[healthy healthy], status[:nodes].map { |node| node[:state] }
       assert_match(/^ *#{run.node(1)} +node 1 +healthy +yes +yes +1 /, command(run, "status"))
       session.ask(run.pid, "restart")
-      run.await_log(/told to stop \(a rolling restart\)/) # the stop arrives in the middle of it
+      run.await_log(/asked to stop \(a rolling restart\)/) # the stop arrives in the middle of it
       assert_match(/process #{run.pid} stops/, command(run, "stop"))
       assert_equal 0, run.await_end, run.tail
       assert_empty session.running
@@ -239,7 +239,7 @@ module Penstock
       run.await("a job") { run.journal.any? { |word, *| word == "begin" } }
       run.signal(:TERM, -run.pid)
       run.await_log(/ stopping: /, 3)
-      run.await_log(/node 0 \(pid \d+\): told to stop/) # the supervisor's own TERM is sent in addition
+      run.await_log(/node 0 \(pid \d+\): asked to stop/) # the supervisor's own TERM is sent in addition
       run.signal(:INT, -run.pid)
       run.await("a second stop of the node at work") { received(run, run.node(0)).size >= 2 }
       run.signal(:TERM)

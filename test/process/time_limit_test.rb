@@ -38,7 +38,7 @@ module Penstock
         out, result = TestSupport::RubyProgram.run(PROGRAM, cluster.kafka.fetch(:"bootstrap.servers"), timeout: 30)
 
         assert_equal "ended with exit code 2", result.to_s, out
-        assert_match(%r{orders/0: a job on .*takes longer than its time_limit.*stands at}, out)
+        assert_match(%r{orders/0: a job on .*takes longer than its time_limit.*Backtrace:}, out)
         assert_match(%r{FATAL.*orders/0 offsets 0\.\.0 takes longer than its time_limit of 200 ms}, out)
       end
     end

@@ -6,11 +6,11 @@ require_relative "../nearest"
 
 module Penstock
   module CLI
-    # Reads the options of one command into a Hash. The work is done by `optparse`, which ships with Ruby, costs 5 ms and
-    # needs no gem; added here: `_` and `-` mean the same in names, an unknown option names the nearest one, and what was
-    # typed is left untouched, so it can be read again.
+    # Reads the options of one command into a Hash. `optparse` does the work: it ships with Ruby, loads in 5 ms and
+    # needs no gem. This class adds: `_` and `-` are equivalent in names, an unknown option suggests the nearest one,
+    # and the caller's ARGV is not changed, so it can be read again.
     class Arguments
-      # @param values [Hash] filled with what was given, keys are Symbols
+      # @param values [Hash] filled with the given options, keys are Symbols
       # @param command_name [String] for error texts
       def initialize(values, command_name)
         @values = values
@@ -31,7 +31,7 @@ module Penstock
         @parser.on(*names_and_text) { |value| @values[key] = value }
       end
 
-      # An option with many values, separated by commas or given more than once.
+      # An option with several values, separated by commas or given more than once.
       def list(key, *names_and_text)
         remember(names_and_text)
         @parser.on(*names_and_text, Array) { |value| (@values[key] ||= []).concat(value) }
@@ -59,7 +59,7 @@ module Penstock
         raise Usage, "#{@command_name}: #{error.message}"
       end
 
-      # @return [String] one line an option
+      # @return [String] one line per option
       def summary
         @parser.summarize.join
       end
@@ -74,7 +74,7 @@ module Penstock
         end
       end
 
-      # `--include_topics=a_b` becomes `--include-topics=a_b`; what follows `--` is data.
+      # `--include_topics=a_b` becomes `--include-topics=a_b`; arguments after `--` are data and stay as they are.
       def normalize(argv)
         data = argv.index("--") || argv.size
         argv.each_with_index.map do |word, index|
@@ -84,7 +84,8 @@ module Penstock
         end
       end
 
-      # Names can't be shortened, which `optparse` would allow: a new option would change what an old line means.
+      # Option names can't be abbreviated, which `optparse` would allow: a new option could change the meaning of an
+      # existing command line.
       def exact(word)
         name, equals, value = word.partition("=")
         name = name.tr("_", "-")

@@ -13,19 +13,19 @@ module Penstock
         @file = BootFile.new(env: context.env, dir: context.dir)
       end
 
-      # @return [String, nil] absolute path of the boot file; nil when the application boots itself
+      # @return [String, nil] absolute path of the boot file; nil when the application has already booted itself
       def path
         @file.path
       end
 
-      # @return [Application] the one that the boot file defines
+      # @return [Application] the application that the boot file defines
       # @raise [MissingBootFileError]
-      # @raise [ConfigurationError] the file defines none, or one that can't be used
+      # @raise [ConfigurationError] the boot file defines no application, or an invalid one
       def application
         path = @file.path
         require_relative "../../penstock"
 
-        # Code of the application may ask whether it runs under the command line.
+        # Application code can check this variable to find out whether the command line loaded it.
         @context.env["PENSTOCK_CLI"] = "true"
         @file.load
         Penstock.app || raise(ConfigurationError.new([Problem.new(path || "the application",

@@ -9,11 +9,12 @@ require_relative "registry"
 
 module Penstock
   module CLI
-    # The base of every command. A subclass names itself with `command`, declares its options in `define`, and does its
-    # work in `call`, which answers an exit code (anything but an Integer means 0). One object runs once, on the main
+    # Base class of all commands. A subclass sets its name with `command`, declares its options in `define`, and does
+    # its work in `call`, which returns an exit code (anything but an Integer means 0). An object runs once, on the main
     # thread.
     #
-    # Files of commands are all read at every start, so they `require` what is heavy inside the methods that use it.
+    # The files of all commands are read at every start, so they `require` heavy libraries inside the methods that use
+    # them.
     class Command
       class << self
         # @return [String] one word, or two: family and command
@@ -29,7 +30,7 @@ module Penstock
         # @param summary [String] one line
         # @param usage [String] the arguments, as in `"NAME… [options]"`
         # @param arguments [Range] how many arguments without a dash it takes
-        # @param aliases [Array<String>]
+        # @param arguments [Range] allowed number of arguments without a dash
         # @param hidden [Boolean] not in the overview
         def command(name, summary, usage: "[options]", arguments: 0..0, aliases: [], hidden: false)
           @command_name = name
@@ -41,16 +42,16 @@ module Penstock
           Registry.shared.add(self)
         end
 
-        # More than the summary says: paragraphs and examples shown by `--help`.
+        # Sets the paragraphs and examples that `--help` shows below the summary.
         #
-        # @param text [String, nil] nil reads it
+        # @param text [String, nil] nil returns the current text
         def details(text = nil)
           text ? @details = text : @details
         end
 
-        # @return [String] the arguments and options as one line shows them
+        # @return [String] the arguments and options, as the usage line shows them
         attr_reader :usage
-        # @return [Range] how many arguments without a dash it takes
+        # @return [Range] allowed number of arguments without a dash
         attr_reader :arguments
 
         def hidden?
@@ -66,7 +67,7 @@ module Penstock
 
       # @param argv [Array<String>] arguments after the command's name; not changed
       # @return [Integer] exit code
-      # @raise [Usage] what was typed makes no sense for this command
+      # @raise [Usage] the arguments are invalid for this command
       def run(argv)
         parser = build_parser
         words = parser.parse(argv)
@@ -81,11 +82,11 @@ module Penstock
 
       attr_reader :context, :options
 
-      # Overridden: declares options on `parser` ({Arguments}), which stores them in {#options}.
+      # Overridden by subclasses: declares options on `parser` ({Arguments}), which stores them in {#options}.
       def define(parser)
       end
 
-      # Overridden: the work.
+      # Overridden by subclasses: does the work.
       #
       # @param words [Array<String>] arguments without a dash
       # @return [Integer, Object] exit code
@@ -108,7 +109,7 @@ module Penstock
       def check_count(words)
         return if self.class.arguments.cover?(words.size)
 
-        problem = (words.size < self.class.arguments.min) ? "something is missing" : "too many arguments: #{words.join(" ")}"
+        problem = (words.size < self.class.arguments.min) ? "an argument is missing" : "too many arguments: #{words.join(" ")}"
         fail_usage "#{problem}. Usage: penstock #{self.class.command_name} #{self.class.usage}"
       end
 
@@ -116,8 +117,8 @@ module Penstock
         raise Usage, "#{self.class.command_name}: #{text}"
       end
 
-      # All that commands print goes this way: names and texts of others must not drive the terminal. What may hold line breaks of
-      # others is made one line where it is put together.
+      # Commands print through this method only, so that names and texts from outside can't send control sequences to
+      # the terminal. Text that may contain foreign line breaks is made a single line where the message is built.
       def say(*lines)
         context.stdout.puts(*lines.flatten.map { |line| Printable.lines(line, nil) })
       end
@@ -130,7 +131,7 @@ module Penstock
         context.stdout.puts(Printable.json(value, pretty: true))
       end
 
-      # @return [Boolean] whether somebody typed yes
+      # @return [Boolean] whether the user typed "yes"
       def confirmed?(question)
         context.stdout.print("#{Printable.line(question)} Type yes: ")
         context.stdout.flush

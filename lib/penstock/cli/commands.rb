@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# The command line's own commands, in the order in which the overview shows them. Each file registers its own; leaves add
-# theirs in exe/penstock.
+# The built-in commands, in the order in which the overview shows them. Each file registers its own command; optional
+# parts add theirs in exe/penstock.
 require_relative "commands/server"
 require_relative "commands/swarm"
 require_relative "commands/status"

@@ -2,10 +2,10 @@
 
 module Penstock
   module CLI
-    # What surrounds a command: its streams, the environment and the folder it was started in. Handed in, so that tests
-    # run commands without touching the process's own.
+    # The environment of a command: its streams, environment variables and working folder. Passed in, so that tests run
+    # commands without touching the process's own.
     Context = Struct.new(:stdin, :stdout, :stderr, :env, :dir, keyword_init: true) do
-      # @return [Context] that of this process
+      # @return [Context] the context of this process
       def self.system
         new(stdin: $stdin, stdout: $stdout, stderr: $stderr, env: ENV, dir: Dir.pwd)
       end

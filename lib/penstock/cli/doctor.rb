@@ -13,12 +13,12 @@ require_relative "doctor/tls"
 module Penstock
   module CLI
     module Doctor
-      # All steps in their order. A step that fails ends those that build on it, not the others.
+      # Runs all steps in order. A failed step skips those that depend on it, not the others.
       class Examination
         # @param target [Target] the cluster and application looked at
         # @param connect [Boolean] also try the network
-        # @param deploy [Array<String>] files that say how the application is run
-        # @param dir [String] the folder they are counted from
+        # @param deploy [Array<String>] files that define how the application is run
+        # @param dir [String] folder that relative paths start from
         def initialize(target, connect: false, deploy: [], dir: ".")
           @target = target
           @connect = connect
@@ -39,7 +39,7 @@ module Penstock
 
         private
 
-        # Loading the application checks its configuration, all of it, against librdkafka itself.
+        # Loading the application checks its whole configuration, against librdkafka itself.
         def configure
           application = @target.application
           return [true, Step.ok("configuration", "no application here; #{servers.join(", ")}")] unless application
@@ -50,7 +50,7 @@ module Penstock
           [false, Step.failed("configuration", error.message, nil)]
         end
 
-        # Without an application, for the defaults.
+        # Without an application the defaults apply.
         def deployment
           require_relative "../config/builder"
           application = @target.application
@@ -81,7 +81,7 @@ module Penstock
           @consumer_settings ||= @target.consumer_settings
         end
 
-        # Partitions this process may get: all of its topics, where the cluster was asked.
+        # Partitions this process may get: all of its topics, if the cluster was asked.
         def lanes
           (@session&.partitions || 0).then { |count| count.positive? ? count : Config::MemoryBudget::UNKNOWN_LANES }
         end

@@ -6,11 +6,11 @@ require_relative "exit_codes"
 
 module Penstock
   module CLI
-    # Turns what a command raised into lines on the error stream and an exit code. Mistakes a user can mend (options,
-    # configuration, a missing file, an answer of Kafka) come without a backtrace; everything else is a defect, in the
-    # application or here, and comes with one.
+    # Turns the error of a command into lines on the error stream and an exit code. Errors that a user can fix (options,
+    # configuration, a missing file, an error from Kafka) are printed without a backtrace; all others are defects, in
+    # the application or in Penstock, and are printed with one.
     class Failure
-      # Set it to see the backtrace of every error.
+      # Environment variable that prints the backtrace of every error.
       BACKTRACE = "PENSTOCK_BACKTRACE"
 
       def initialize(error, context)
@@ -23,7 +23,7 @@ module Penstock
         case @error
         when SystemExit then @error.status
         when Interrupt then ExitCodes::INTERRUPTED
-        # Whoever read our output (`| head`) has seen enough.
+        # The reader of our output (`| head`) has closed it.
         when Errno::EPIPE then ExitCodes::OK
         else
           print_error
@@ -42,12 +42,12 @@ module Penstock
         @error.is_a?(Usage) || (@error.is_a?(Error) && !@error.is_a?(InternalError))
       end
 
-      # Of lines: a configuration has a line for each of its problems.
+      # Several lines: a configuration error has one for each of its problems.
       def message = Printable.lines(@error.message).strip
 
       def whole
         @error.full_message(highlight: false)
-      rescue # a class of the application's, whose message fails
+      rescue # the message of an application's error class fails
         [Printable.error(@error), *@error.backtrace].join("\n")
       end
     end

@@ -5,8 +5,8 @@ require_relative "../routing/selection"
 
 module Penstock
   module CLI
-    # The filters of `penstock server` as the application takes them: options in, {#take?} out. What they mean is
-    # {Routing::Selection}'s.
+    # The filters of `penstock server` as the application expects them: options in, {#take?} out. {Routing::Selection}
+    # defines their meaning.
     class Filters
       KINDS = Routing::Selection::KINDS
       OPTIONS = KINDS.flat_map { |kind| [:"include_#{kind}", :"exclude_#{kind}"] }.freeze
@@ -27,7 +27,7 @@ module Penstock
 
       # @param routes [Routing::Routes]
       # @return [void]
-      # @raise [ConfigurationError] names nobody routed, or nothing is left to consume
+      # @raise [ConfigurationError] unknown names, or nothing is left to consume
       def check(routes)
         problems = @selection.problems(routes)
         problems << nothing_left if problems.empty? && none_left?(routes)

@@ -4,7 +4,7 @@ require_relative "exit_codes"
 
 module Penstock
   module CLI
-    # What `penstock COMMAND --help` prints: usage, what it does, options, exit codes.
+    # The text of `penstock COMMAND --help`: usage, description, options, exit codes.
     class HelpText
       # @param command [Class] subclass of {Command}
       # @param parser [Arguments]

@@ -9,10 +9,10 @@ require_relative "../native/kafka_error"
 
 module Penstock
   module CLI
-    # Writes offsets of a group that nobody is in: brokers take them from no member only then. Runs on the caller's thread,
-    # holds a connection for the time of the call.
+    # Commits offsets for a group without members: only then do brokers accept them from a client that is not a member.
+    # Runs on the caller's thread and holds a connection during the call.
     class OffsetWriter
-      # What a broker answers to who is no member of a group that has some.
+      # Error codes with which a broker answers a client that is not a member of a group that has members.
       OCCUPIED = %i[unknown_member_id illegal_generation rebalance_in_progress].freeze
       private_constant :OCCUPIED
 

@@ -4,9 +4,9 @@ require_relative "../printable"
 
 module Penstock
   module CLI
-    # Key, headers and payload of a record for `--json`. JSON has text only: what is UTF-8 is there as it is; what isn't is null
-    # (a header is left out), and its bytes are in a field whose name ends in `_base64`. So a field is always of the same type,
-    # and no byte is lost:
+    # Returns key, headers and payload of a record for `--json`. JSON contains only text: UTF-8 is used as it is; other
+    # values are null (a header is left out), and their bytes are in a field whose name ends in `_base64`. So a field
+    # always has the same type, and no byte is lost:
     #
     #     {"key": "k", "headers": {"tag": "web"}, "headers_base64": {"trace": "//4="}, "payload": null, "payload_base64": "AP8="}
     #
@@ -21,7 +21,7 @@ module Penstock
 
         # @param name [Symbol]
         # @param bytes [String, nil]
-        # @return [Hash] the field, and where that is needed the one with its bytes
+        # @return [Hash] the field and, if needed, the one with its bytes
         def field(name, bytes)
           return {name => text(bytes)} if bytes.nil? || text?(bytes)
 
@@ -36,7 +36,8 @@ module Penstock
           coded.empty? ? found : {**found, headers_base64: coded(coded)}
         end
 
-        # Names that aren't UTF-8 are shown as text, in which two may look alike: then all values are under that one.
+        # Names that aren't UTF-8 are shown as text. If two of them then look alike, all their values are under that
+        # name.
         def coded(rows)
           rows.group_by { |name, _value| Printable.utf8(name) }.transform_values do |same|
             values = same.flat_map { |_name, value| value.is_a?(Array) ? value : [value] }

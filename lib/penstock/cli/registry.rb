@@ -7,10 +7,10 @@ require_relative "../nearest"
 
 module Penstock
   module CLI
-    # The commands by name. A name has one word (`server`) or two (`topics list`); the first word of the latter alone
-    # means the overview of that family. Filled at load, read afterwards; belongs to the main thread.
+    # Finds commands by name. A name has one word (`server`) or two (`topics list`); the first of two words alone stands
+    # for the overview of that family. Filled at load and then only read; belongs to the main thread.
     class Registry
-      # @return [Registry] the one that commands register in
+      # @return [Registry] the one in which commands register
       def self.shared
         @shared ||= new
       end
@@ -28,7 +28,7 @@ module Penstock
         end
       end
 
-      # @return [Array<Class>] each once, in the order of their files
+      # @return [Array<Class>] each command once, in the order of the files
       def all
         @commands.values.uniq
       end
@@ -40,7 +40,7 @@ module Penstock
       end
 
       # @param argv [Array<String>]
-      # @return [(Class, Array<String>)] the command and what is left for it
+      # @return [(Class, Array<String>)] the command and its arguments
       # @raise [UnknownCommandError] with the nearest name
       def resolve(argv)
         words = argv.take_while { |word| !word.start_with?("-") }
@@ -65,7 +65,7 @@ module Penstock
         ["--version", "-v"].include?(argv.first)
       end
 
-      # `penstock topics --help` explains the family; without a second word, or with a wrong one, it is a mistake.
+      # `penstock topics --help` explains the family; a missing or wrong second word is an error.
       def resolve_family(words, argv)
         commands = family(words.first)
         unknown(words.first) if commands.empty?
@@ -82,7 +82,7 @@ module Penstock
         refuse(name, nearest ? "Did you mean `penstock #{nearest}`?" : "`penstock help` lists the commands.")
       end
 
-      # By the second word only: the first alone would make any of the family near.
+      # Compares the second word only: with the first one, all commands of the family would be near.
       def unknown_of_family(words, commands)
         names = commands.to_h { |command| [command.command_name.split.last, command.command_name] }
         nearest = names[Nearest.to(words[1], names.keys)]

@@ -4,7 +4,7 @@ require_relative "../printable"
 
 module Penstock
   module CLI
-    # Rows under a heading, columns as wide as they must be; numbers to the right. A cell is one line, whatever is in it.
+    # Formats rows under a heading; columns are as wide as needed, numbers are right-aligned. A cell is always one line.
     class Table
       CELL_BYTES = 500
       private_constant :CELL_BYTES

@@ -8,15 +8,16 @@ require_relative "record_fields"
 
 module Penstock
   module CLI
-    # The application of `penstock tail`: one topic, one thread, a printer instead of a consumer of the user's. What goes wrong
-    # is a line on the error stream; a record that can't be printed ends the command, for it would be tried again without an end.
+    # The application of `penstock tail`: one topic, one thread, a printer instead of a user's consumer. Errors are
+    # lines on the error stream; a record that can't be printed ends the command, because it would otherwise be retried
+    # forever.
     class Tail
       # @param topic [String]
       # @param kafka [Hash] librdkafka's settings
       # @param out [#puts] for messages
-      # @param err [IO] for what goes wrong
+      # @param err [IO] for errors
       # @param from [String] "earliest" or "latest"
-      # @param limit [Integer, nil] ends after so many messages
+      # @param limit [Integer, nil] ends after this number of messages
       # @param json [Boolean]
       # @param token_provider [#on_oauthbearer_token_refresh, nil]
       def initialize(topic:, kafka:, out:, from:, err: $stderr, limit: nil, json: false, token_provider: nil)
@@ -30,7 +31,7 @@ module Penstock
         @token_provider = token_provider
       end
 
-      # Prints until told to stop.
+      # Prints until it is stopped.
       #
       # @return [Integer] exit code
       # @raise [Errno::EPIPE] nobody reads the output any more
@@ -54,7 +55,7 @@ module Penstock
         end
         @out.flush
         application.stop! if @left&.zero?
-      rescue => error # nobody reads, or a defect
+      rescue => error # the output is closed, or a defect
         @error ||= error
         application.stop!
       end
@@ -81,7 +82,7 @@ module Penstock
         end
       end
 
-      # The output is for messages.
+      # Logs to the error stream, because the output is for messages.
       def complaints
         Logger.new(@err, level: Logger::WARN, formatter: ->(_level, _time, _name, text) { "penstock: #{text}\n" })
       end

@@ -5,13 +5,13 @@ require_relative "boot"
 
 module Penstock
   module CLI
-    # The cluster a command works with: that of `--bootstrap`, else the application's, else, where there is no boot file,
-    # that of KAFKA_BOOTSTRAP_SERVERS. `-X name=value` adds or replaces single properties of librdkafka.
+    # Selects the cluster of a command: the one of `--bootstrap`, else the application's, else, if there is no boot
+    # file, the one of KAFKA_BOOTSTRAP_SERVERS. `-X name=value` adds or replaces single librdkafka properties.
     class Target
       VARIABLE = "KAFKA_BOOTSTRAP_SERVERS"
       # The default of `prefetch_budget_bytes`.
       BUDGET_BYTES = 64 * 1024 * 1024
-      # Seconds of each administration call.
+      # Time limit of each administration call in seconds.
       LIMIT_S = 15
 
       # Declares the options that {new} reads.
@@ -22,7 +22,7 @@ module Penstock
         parser.pairs(:properties, "-X", "--property NAME=VALUE", "a librdkafka property; may be repeated")
       end
 
-      # The same, for commands that ask the cluster and wait for its answer.
+      # The same for commands that ask the cluster and wait for its answer.
       #
       # @param parser [Arguments]
       def self.define_with_timeout(parser)
@@ -43,12 +43,12 @@ module Penstock
         @kafka ||= base.merge(extra)
       end
 
-      # @return [Hash{Symbol => Object}] the same for what administers: with the application's `config.admin.kafka`
+      # @return [Hash{Symbol => Object}] the same for administration: with the application's `config.admin.kafka`
       def administration
         kafka.merge(application ? application.config.admin.kafka : {}, extra)
       end
 
-      # @return [Application, nil] nil where the address came from elsewhere
+      # @return [Application, nil] nil if the address came from elsewhere
       def application
         return if @options[:bootstrap]
 
@@ -77,7 +77,7 @@ module Penstock
         end
       end
 
-      # Opens the connection of the administration calls for the time of the block.
+      # Opens a connection for administration calls while the block runs.
       #
       # @yieldparam admin [Admin]
       # @return [Object] what the block returns
@@ -89,16 +89,16 @@ module Penstock
         Admin.open(settings, timeout_ms: @options.fetch(:timeout, LIMIT_S) * 1_000, token_provider: token_provider, &block)
       end
 
-      # A client that reads for a command, with a token where logging in takes one.
+      # A client that reads for a command, with a token if the login needs one.
       #
       # @param settings [Hash{String => String}] librdkafka's, of a consumer
-      # @return [Native::Consumer] whoever asks for it closes it
+      # @return [Native::Consumer] the caller must close it
       def consumer(settings)
         require_relative "../native/consumer"
         Native::Consumer.new(settings).tap { |consumer| bring_token(consumer) }
       end
 
-      # @return [#on_oauthbearer_token_refresh, nil] what the application brings OAuth tokens with
+      # @return [#on_oauthbearer_token_refresh, nil] the application's provider of OAuth tokens
       def token_provider
         application&.config&.oauth&.token_provider_listener || nil
       end
@@ -123,7 +123,7 @@ module Penstock
         application ? application.config.kafka : {"bootstrap.servers": from_environment}
       end
 
-      # What an application of this cluster would have at least: the division of memory is ours.
+      # The minimum that an application of this cluster would set: Penstock divides the memory.
       def without_application
         budget = Config::MemoryBudget.new(BUDGET_BYTES).properties
         budget.merge(Config::KafkaMap.strings(kafka, :consumer))

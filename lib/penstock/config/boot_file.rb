@@ -6,11 +6,11 @@ module Penstock
   module Config
     # Finds the file that defines the application and loads it, by its absolute path.
     #
-    # Looked up in this order: `PENSTOCK_BOOT_FILE` (relative paths count from the root), `penstock.rb`,
-    # `config/penstock.rb`. The root is `PENSTOCK_ROOT_DIR`, else the folder of the Gemfile in use when the current folder
-    # lies in it (so a command works from below, and never touches a folder it wasn't started in), else the current one.
-    # `PENSTOCK_BOOT_FILE=false` means "the application boots itself": then `config/environment.rb` is loaded where there
-    # is one, as in a Rails application whose initializer defines the application.
+    # Lookup order: `PENSTOCK_BOOT_FILE` (relative paths start from the root), `penstock.rb`, `config/penstock.rb`. The
+    # root is `PENSTOCK_ROOT_DIR`, else the folder of the Gemfile in use if the current folder is within it (so a
+    # command works from a subfolder, and never touches an unrelated folder), else the current folder.
+    # `PENSTOCK_BOOT_FILE=false` means "the application boots itself": then `config/environment.rb` is loaded if it
+    # exists, as in a Rails application whose initializer defines the application.
     class BootFile
       VARIABLE = "PENSTOCK_BOOT_FILE"
       NAMES = ["penstock.rb", "config/penstock.rb"].freeze
@@ -30,7 +30,7 @@ module Penstock
         @root ||= Root.path(env: @env, dir: @dir)
       end
 
-      # @return [String, nil] absolute path; nil when nothing is to be loaded
+      # @return [String, nil] absolute path; nil if there is nothing to load
       # @raise [MissingBootFileError] with every place that was tried
       def path
         return environment if self_boot?
@@ -38,7 +38,7 @@ module Penstock
         candidates.find { |candidate| File.file?(candidate) } || missing
       end
 
-      # Where a new boot file belongs, whether it exists or not.
+      # The path of a new boot file, whether it exists or not.
       #
       # @return [String] absolute path
       def target
@@ -72,7 +72,7 @@ module Penstock
 
       def missing
         lines = ["there is no boot file. Looked for:", *candidates.map { |file| "  #{file}" }, "",
-          "`penstock install` writes one here; #{VARIABLE} names one elsewhere."]
+          "`penstock install` writes one here; set #{VARIABLE} to use one elsewhere."]
         raise MissingBootFileError, lines.join("\n")
       end
     end

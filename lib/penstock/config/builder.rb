@@ -12,8 +12,8 @@ require_relative "settings"
 
 module Penstock
   module Config
-    # What `setup { |config| … }` yields: it writes down what it is told and judges nothing. {#settings} makes the typed
-    # result. May be used several times: later values win. Used by one thread at boot.
+    # Yielded by `setup { |config| … }`: records values without checking them. {#settings} builds the typed result. May
+    # be used several times: later values win. Used by one thread at boot.
     class Builder
       # @return [Environment]
       attr_reader :environment
@@ -26,7 +26,7 @@ module Penstock
         @producer_blocks = []
       end
 
-      # Runs a block of the user's with the object that records.
+      # Runs a user's block with the recording object.
       #
       # @yieldparam config [Section] has a setter and a getter for every setting
       # @return [self]
@@ -42,7 +42,7 @@ module Penstock
         self
       end
 
-      # @return [Settings] frozen; where a value didn't fit it has the default, and the problem is in its `problems`
+      # @return [Settings] frozen; a setting with an invalid value has its default, and the problem is in `problems`
       def settings
         problems = @unknown.map { |section, name| unknown_problem(section, name) }
         values = Schema::SETTINGS.to_h { |setting| [setting.path, typed(setting, problems)] }
@@ -70,7 +70,7 @@ module Penstock
 
       def wrong(setting, value)
         place = "config.#{setting.path}"
-        # What should have been a Hash may hold secrets.
+        # A value given instead of a Hash may contain secrets.
         return Problem.new(place, "must be a Hash, is a #{value.class}") if setting.default.is_a?(Hash)
 
         Problem.new(place, "must be #{setting.type}, is #{value.inspect[0, 80]}",
@@ -100,8 +100,8 @@ module Penstock
 
       def section_problem(name)
         settings = Schema.in_section(name).map(&:name)
-        Problem.new("config.#{name}", "has settings, it isn't one",
-          "Say config.#{name}.#{settings.first}; it has #{settings.join(", ")}")
+        Problem.new("config.#{name}", "is a group of settings, not a setting",
+          "Set for example config.#{name}.#{settings.first}; it has #{settings.join(", ")}")
       end
     end
   end

@@ -1,13 +1,13 @@
 # frozen_string_literal: true
 
 module Penstock
-  # What `setup` takes, and the checks of it.
+  # Records, types and checks the settings of `setup`.
   module Config
-    # Which environment this is. Answers `production?` and the like, and equals its name.
+    # The environment of the application. Answers `production?` and the like, and equals its name.
     class Environment
-      # Where the name comes from, the first that is set.
+      # Environment variables with the name; the first that is set counts.
       VARIABLES = %w[PENSTOCK_ENV RACK_ENV RAILS_ENV].freeze
-      # Where none of them is set.
+      # Used if none of them is set.
       DEFAULT = "development"
 
       # @return [String]
@@ -25,7 +25,7 @@ module Penstock
         freeze
       end
 
-      # Only the environment named exactly so counts: name yours accordingly.
+      # True only for exactly this name: name your environment accordingly.
       def production?
         @name == "production"
       end
@@ -38,7 +38,7 @@ module Penstock
         @name == "test"
       end
 
-      # Any other name may be asked in the same way: `staging?`.
+      # Other names can be queried in the same way: `staging?`.
       def method_missing(name, *arguments)
         return super unless arguments.empty? && respond_to_missing?(name)
 
@@ -54,7 +54,7 @@ module Penstock
       end
       alias_method :to_str, :to_s
 
-      # Compares names, so a String will do.
+      # Compares names, so it can be compared with a String.
       def ==(other)
         @name == other.to_s
       end

@@ -8,17 +8,17 @@ require_relative "properties"
 
 module Penstock
   module Config
-    # What is wrong with librdkafka's properties as the user wrote them. First what we know better than librdkafka does,
-    # with the reason; then librdkafka itself is asked about the rest. Nothing connects.
+    # Finds problems in librdkafka's properties as the user wrote them. First come the checks for which Penstock knows
+    # the reason better than librdkafka; then librdkafka itself checks the rest. Nothing connects.
     class KafkaChecks
-      # Set by us, with what happens instead.
+      # Properties that Penstock sets, with the reason.
       OURS = {
-        "enable.auto.commit" => "offsets are committed by Penstock, so that none is committed before its record is done",
-        "enable.auto.offset.store" => "offsets are kept by Penstock, so that none is committed before its record is done"
+        "enable.auto.commit" => "Penstock commits offsets, so that none is committed before its record is complete",
+        "enable.auto.offset.store" => "Penstock stores offsets, so that none is committed before its record is complete"
       }.freeze
 
       REFUSED = {
-        "statistics.unassigned.include" => "isn't needed: statistics tell of assigned partitions only",
+        "statistics.unassigned.include" => "isn't needed: statistics contain only assigned partitions",
         "rebalance.pause.partitions" => "is set by Penstock",
         "statistics.assigned.only" => "is set by Penstock",
         "group.id" => "is set by Penstock: it is the name of the route's consumer_group, or config.group_id",
@@ -26,7 +26,7 @@ module Penstock
         "enabled_events" => "is set by Penstock"
       }.freeze
 
-      # Settled by the broker under `group.protocol: consumer`.
+      # Set by the broker under `group.protocol: consumer`.
       CLASSIC_ONLY = %w[partition.assignment.strategy session.timeout.ms heartbeat.interval.ms group.protocol.type].freeze
 
       VALUES = [String, Symbol, Integer, Float, TrueClass, FalseClass].freeze
@@ -42,7 +42,7 @@ module Penstock
       end
 
       # @param kind [:consumer, :producer, :admin]
-      # @param map [Hash{String => String}] what the client would be opened with
+      # @param map [Hash{String => String}] properties with which the client would be opened
       # @return [Array<Problem>]
       def problems(kind, map)
         @hash.each { |name, value| look_at(name, value) }
@@ -56,7 +56,7 @@ module Penstock
       def look_at(name, value)
         plain = name.to_s
         return add(name, "is a #{name.class}, keys must be Symbols", "Write \"#{name}\": …") unless name.is_a?(Symbol)
-        return add(plain, REFUSED[plain], "Leave it out") if REFUSED.key?(plain)
+        return add(plain, REFUSED[plain], "Remove it") if REFUSED.key?(plain)
         return unknown(plain) unless Properties.known?(plain)
         return value_of(plain, value) unless VALUES.any? { |type| type === value }
 
@@ -64,23 +64,23 @@ module Penstock
       end
 
       def unknown(name)
-        add(name, "is no property of librdkafka", Nearest.hint(name, Properties.names))
+        add(name, "is not a property of librdkafka", Nearest.hint(name, Properties.names))
       end
 
       def value_of(name, value)
-        way_out = value.is_a?(Array) ? "Join the entries by commas" : "Leave it out for its default"
+        way_out = value.is_a?(Array) ? "Join the entries by commas" : "Remove it to use the default"
         add(name, "must be a String, a number or true or false, is #{value.nil? ? "nil" : "a #{value.class}"}", way_out)
       end
 
       def ours(name, value)
-        add(name, "can't be #{value}: #{OURS[name]}", "Leave it out") if OURS.key?(name) && value.to_s != "false"
+        add(name, "can't be #{value}: #{OURS[name]}", "Remove it") if OURS.key?(name) && value.to_s != "false"
       end
 
       def protocol(name)
         return unless CLASSIC_ONLY.include?(name) && @hash[:"group.protocol"].to_s.casecmp?("consumer")
 
-        add(name, "can't be set with group.protocol consumer (KIP-848): the broker settles it",
-          "Leave it out, or set it on the broker for the group")
+        add(name, "can't be set with group.protocol consumer (KIP-848): the broker sets it",
+          "Remove it, or set it on the broker for the group")
       end
 
       def file(name, value)
@@ -99,7 +99,7 @@ module Penstock
         add("bootstrap.servers", "is missing", 'For example "localhost:9092"')
       end
 
-      # A misspelt one was told of already.
+      # A misspelt name was already reported.
       def misspelt?(names)
         names.any? { |name| !Properties.known?(name) && Nearest.to(name, Properties.names) == "bootstrap.servers" }
       end
@@ -108,7 +108,7 @@ module Penstock
         Native::Conf.validate(map.except(*@settled), kind).each do |name, message|
           range = name && Properties.range(name)
           add(name, "#{name ? "is refused by librdkafka" : "librdkafka refuses it"}: #{without_secret(name, message)}",
-            ("It takes #{range}" if range))
+            ("Allowed: #{range}" if range))
         end
       end
 

@@ -2,7 +2,7 @@
 
 module Penstock
   module Config
-    # librdkafka's properties as a Hash that never prints a secret.
+    # A Hash of librdkafka's properties that never prints a secret.
     class KafkaHash < Hash
       SECRET = /password|passphrase|secret|key\.pem|oauthbearer\.config|jaas/
       MASK = "[hidden]"
@@ -29,7 +29,7 @@ module Penstock
       end
       alias_method :to_s, :inspect
 
-      # For `pp`, which would print what is inside otherwise.
+      # `pp` would otherwise print the contents.
       def pretty_print(printer)
         printer.pp_hash(masked)
       end

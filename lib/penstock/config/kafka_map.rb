@@ -8,14 +8,14 @@ require_relative "properties"
 
 module Penstock
   module Config
-    # Makes what a client is opened with: the user's properties, those of ours the user doesn't set, and those that must be.
-    # Keys and values are Strings; what belongs to another kind of client is left out, so one Hash of the user's serves
-    # consumers, producer and admin. Without state.
+    # Builds the properties with which a client is opened: the user's, Penstock's defaults for those the user doesn't
+    # set, and the ones that Penstock forces. Keys and values are Strings; properties of another kind of client are left
+    # out, so one Hash of the user's serves consumers, producer and admin. Stateless.
     module KafkaMap
-      # Where the user says nothing. A broker that doesn't answer any more without closing its connections (frozen, or behind a
-      # cut network) is only noticed when requests time out, or when the others' metadata no longer name it: with librdkafka's
-      # own intervals (60 s, 5 minutes) its partitions rest for a minute and more. A broker that comes back is connected to
-      # within a second, as by Kafka's own clients, instead of ten.
+      # Penstock's defaults. A broker that no longer answers without closing its connections (frozen, or cut off from
+      # the network) is only noticed when requests time out, or when the other brokers' metadata no longer name it: with
+      # librdkafka's own intervals (60 s, 5 minutes) its partitions are idle for a minute or more. A returning broker is
+      # connected to within a second, as with Kafka's own clients, instead of ten.
       SHARED = {
         "socket.timeout.ms" => "30000",
         "topic.metadata.refresh.interval.ms" => "10000",
@@ -25,8 +25,8 @@ module Penstock
         "client.software.version" => VERSION
       }.freeze
 
-      # `fetch.queue.backoff.ms` is 1,000 in librdkafka, which keeps a partition that once filled its queue from being
-      # fetched for up to a second. `fetch.wait.max.ms` bounds what an idle client costs.
+      # `fetch.queue.backoff.ms` is 1,000 in librdkafka, so a partition that once filled its queue isn't fetched for up
+      # to a second. `fetch.wait.max.ms` limits the cost of an idle client.
       CONSUMER = {
         "statistics.interval.ms" => "5000",
         "max.poll.interval.ms" => "300000",
@@ -39,7 +39,8 @@ module Penstock
 
       CLASSIC_GROUP = {"partition.assignment.strategy" => "cooperative-sticky"}.freeze
 
-      # A wait for a delivery ends with a verdict: `message.timeout.ms` < `transaction.timeout.ms` < the producer's own.
+      # A delivery must end with a known result: `message.timeout.ms` < `transaction.timeout.ms` < the producer's own
+      # timeout.
       PRODUCER = {
         "statistics.interval.ms" => "5000",
         "message.timeout.ms" => "150000",
@@ -48,32 +49,32 @@ module Penstock
 
       ADMIN = {"statistics.interval.ms" => "0"}.freeze
 
-      # librdkafka's own.
+      # librdkafka's default.
       PATTERN_REFRESH = 300_000
 
-      # Outside of production topics come and go.
+      # Outside of production topics are often created and deleted.
       DEVELOPMENT = {"topic.metadata.refresh.interval.ms" => "5000"}.freeze
       DEVELOPMENT_CONSUMER = {**DEVELOPMENT, "allow.auto.create.topics" => "true"}.freeze
 
-      # Offsets are kept and committed by the ledger.
+      # The ledger tracks and commits offsets.
       FORCED = {"enable.auto.commit" => "false", "enable.auto.offset.store" => "false"}.freeze
 
-      # What our patches to librdkafka add: partitions that stay are not stopped by a rebalance, and statistics tell of
-      # assigned partitions only.
+      # Properties added by Penstock's patches to librdkafka: a rebalance doesn't stop partitions that stay, and
+      # statistics contain only assigned partitions.
       PATCHED = {"rebalance.pause.partitions" => "false", "statistics.assigned.only" => "true"}.freeze
 
-      # librdkafka's own, above which `max.poll.interval.ms` must stay.
+      # librdkafka's default, which `max.poll.interval.ms` must not be below.
       SESSION_TIMEOUT = 45_000
 
-      # A member learns of a rebalance with its next heartbeat, and a partition that moves is nobody's until the last member has:
-      # 3 s with librdkafka's own interval. At most a third of the session.
+      # A member learns of a rebalance with its next heartbeat, and a moving partition has no owner until the last
+      # member has learned of it: 3 s with librdkafka's own interval. At most a third of the session timeout.
       HEARTBEAT_INTERVAL = 1_000
 
       class << self
         # @param settings [Settings]
         # @param group [Routing::SubscriptionGroup]
         # @param lanes [Integer, nil] partitions a member of this group can get, nil when unknown
-        # @param patched [Boolean] whether librdkafka has our patches
+        # @param patched [Boolean] whether librdkafka has Penstock's patches
         # @return [KafkaHash{String => String}] frozen
         def consumer(settings, group, lanes: nil, patched: Native.patched?)
           user = strings(group.kafka, :consumer)
@@ -102,12 +103,12 @@ module Penstock
 
         # @param hash [Hash] the user's properties
         # @param kind [:consumer, :producer, :admin]
-        # @return [Hash{String => String}] those a client of this kind takes
+        # @return [Hash{String => String}] the properties for this kind of client
         def strings(hash, kind)
           hash.to_h { |name, value| [name.to_s, value.to_s] }.select { |name, _value| Properties.for?(name, kind) }
         end
 
-        # @return [String] of this machine
+        # @return [String] name of this machine
         def hostname
           require "socket" # not at boot: it takes as long as all of the settings
           Socket.gethostname
@@ -129,25 +130,25 @@ module Penstock
           }
         end
 
-        # librdkafka wants an answer before a transaction is out of time.
+        # librdkafka requires that a request times out before its transaction does.
         def answer_time(user)
           limit = Integer(user["transaction.timeout.ms"], exception: false)
           (limit && limit < Integer(SHARED["socket.timeout.ms"])) ? {"socket.timeout.ms" => limit.to_s} : {}
         end
 
-        # With a pattern the metadata of all topics of the cluster are read each time.
+        # A pattern makes the client read the metadata of all topics of the cluster each time.
         def refresh(settings, group)
           return DEVELOPMENT_CONSUMER unless settings.production?
           group.topics.any?(&:pattern?) ? {"topic.metadata.refresh.interval.ms" => PATTERN_REFRESH.to_s} : {}
         end
 
-        # Two producers with the same one would throw each other out.
+        # Two producers with the same id would fence each other.
         def transactional(settings)
           id = settings.kafka[:"transactional.id"]
           {"transactional.id" => "#{id}-#{settings.node}"} if id && settings.node
         end
 
-        # Under KIP-848 strategy and timeouts are the broker's, and a client that sets them isn't opened.
+        # Under KIP-848 the broker sets strategy and timeouts, and a client that sets them can't be opened.
         def group_protocol(user, group)
           return {} if group.consumer_protocol?
 
@@ -161,7 +162,8 @@ module Penstock
           given || [Integer(user["max.poll.interval.ms"], exception: false), SESSION_TIMEOUT].compact.min
         end
 
-        # One id a connection: two with the same would throw each other out. Without a group there is no member.
+        # One id per connection: two members with the same id would fence each other. Without a group there is no
+        # member.
         def static_membership(settings, group, user)
           prefix = user.delete("group.instance.id") || static_prefix(settings.static_membership)
           return {} if prefix.nil? || group.direct?

@@ -2,18 +2,18 @@
 
 module Penstock
   module Config
-    # Divides the memory for prefetched records by the partitions that share it, and says what it may take at worst.
+    # Divides the memory for prefetched records by the partitions that share it, and computes the worst case.
     #
-    # librdkafka's limits are per partition, count values only, stop no more than the *next* fetch, and are fixed for the
-    # life of a client. So the share is reckoned once, from the partitions a member can get; what one partition can
-    # overshoot by is one whole fetch, which `fetch.message.max.bytes` bounds. A frozen value.
+    # librdkafka's limits apply per partition, count values only, prevent only the *next* fetch, and are fixed for the
+    # life of a client. So the share is computed once, from the partitions a member can get; a partition can exceed it
+    # by one whole fetch, which `fetch.message.max.bytes` limits. A frozen value.
     class MemoryBudget
-      # Partitions reckoned with while nobody knows better.
+      # Number of partitions to assume while it is unknown.
       UNKNOWN_LANES = 64
       SMALLEST_SHARE = 256 * 1024
       LARGEST_FETCH = 1024 * 1024
       QUEUED_MESSAGES = 10_000
-      # What librdkafka keeps for a record beside its bytes.
+      # Overhead of librdkafka per record in addition to its bytes.
       RECORD_OVERHEAD = 330
       KIB = 1024
 

@@ -5,12 +5,12 @@ require_relative "kafka_hash"
 
 module Penstock
   module Config
-    # What can be asked about librdkafka's properties by name. The table is librdkafka's own, read once.
+    # Looks up librdkafka's properties by name. The table is librdkafka's own, read once.
     module Properties
-      # Scopes a client of a kind takes properties of. Admin calls are made by a client that neither consumes nor produces.
+      # Scopes of the properties for each kind of client. Admin calls use a client that neither consumes nor produces.
       SCOPES = {consumer: %i[consumer both], producer: %i[producer both], admin: %i[both]}.freeze
 
-      # Handed to a program as a path; a missing file would show at the first connection only.
+      # Properties with a path to a file; a missing file would only show at the first connection.
       FILES = %w[ssl.key.location ssl.certificate.location ssl.ca.location https.ca.location ssl.crl.location
         ssl.keystore.location ssl.engine.location sasl.kerberos.keytab sasl.oauthbearer.assertion.private.key.file
         sasl.oauthbearer.assertion.file sasl.oauthbearer.assertion.jwt.template.file].freeze
@@ -31,16 +31,16 @@ module Penstock
           table[name.to_s]&.alias_of || name.to_s
         end
 
-        # Unknown ones are for everybody, so that somebody complains.
+        # Unknown properties are for every client, so that one of them reports them.
         #
         # @param kind [:consumer, :producer, :admin]
-        # @return [Boolean] whether a client of this kind takes the property
+        # @return [Boolean] whether the property applies to a client of this kind
         def for?(name, kind)
           property = table[name.to_s]
           property.nil? || SCOPES.fetch(kind).include?(property.scope)
         end
 
-        # @return [String, nil] the values a property takes, in librdkafka's words
+        # @return [String, nil] the allowed values of a property, as described by librdkafka
         def range(name)
           table[name.to_s]&.range
         end

@@ -2,8 +2,9 @@
 
 module Penstock
   module Config
-    # Which folder is the application's: `PENSTOCK_ROOT_DIR`, else the folder of the Gemfile in use when the current folder lies
-    # in it (so that it is found from below, and nobody's who wasn't meant), else the current one. Without state.
+    # Finds the application's folder: `PENSTOCK_ROOT_DIR`, else the folder of the Gemfile in use if the current folder
+    # is within it (so that it is found from a subfolder, and no unrelated folder is used), else the current folder.
+    # Stateless.
     module Root
       VARIABLE = "PENSTOCK_ROOT_DIR"
 
@@ -21,8 +22,8 @@ module Penstock
 
         private
 
-        # Bundler sets BUNDLE_GEMFILE for what it starts; tools that run inside another bundle (an editor's language
-        # server) keep the first one in BUNDLER_ORIG_BUNDLE_GEMFILE, with a marker where there was none.
+        # Bundler sets BUNDLE_GEMFILE for the processes it starts; tools that run inside another bundle (an editor's
+        # language server) keep the first one in BUNDLER_ORIG_BUNDLE_GEMFILE, with a marker if there was none.
         def gemfile_folder(env, dir)
           folders = env.values_at("BUNDLER_ORIG_BUNDLE_GEMFILE", "BUNDLE_GEMFILE")
             .select { |gemfile| gemfile.to_s.start_with?("/") }.map { |gemfile| File.dirname(gemfile) }

@@ -6,11 +6,11 @@ require_relative "schema"
 
 module Penstock
   module Config
-    # Where a {Section} writes to: shared by the sections of one run of a setup block.
+    # Destination of a {Section}'s values: shared by the sections of one run of a setup block.
     Recorder = Struct.new(:values, :unknown, :producer_blocks, :tolerant_block)
 
-    # The object a setup block talks to, at the top level or in a section such as `config.pause`. Its methods are made from
-    # the schema; a setter writes down, a getter answers what was written or the default.
+    # The object that a setup block uses, at the top level or in a section such as `config.pause`. Its methods are
+    # generated from the schema; a setter records the value, a getter returns the recorded value or the default.
     class Section
       # @param name [String, nil] nil for the top level
       # @param recorder [Recorder]
@@ -56,7 +56,7 @@ module Penstock
         internal_settings
       end
 
-      # Karafka's internal settings: those that are set are reported as unknown.
+      # Karafka's internal settings: assigned ones are reported as unknown.
       def internal_settings
         unknown = @recorder.unknown
         tree = Compat::Karafka::SettingTree.new("internal") { |path| unknown << [nil, path] unless unknown.include?([nil, path]) }
@@ -68,7 +68,8 @@ module Penstock
         define_singleton_method(name) { read(setting) } unless setting.path == "producer"
       end
 
-      # With a block `producer` keeps it for the producer that is made later; with a value it takes that one; bare it reads.
+      # With a block `producer` keeps it for the producer that is created later; with a value it uses that producer;
+      # without both it returns the value.
       def with_block
         setting = Schema::BY_PATH.fetch("producer")
         define_singleton_method(:producer) do |value = nil, &block|
@@ -81,7 +82,7 @@ module Penstock
         @recorder.values[setting.path] = value.is_a?(Hash) ? KafkaHash.from(value) : value
       end
 
-      # A Hash that is read may be written into, so it is kept from then on.
+      # A Hash that is read may be modified, so it is kept from then on.
       def read(setting)
         value = @recorder.values.fetch(setting.path) { setting.default }
         return value unless value.is_a?(Hash) && value.frozen?

@@ -9,22 +9,22 @@ module Penstock
     # All settings of an application, typed and frozen. Durations are Integer milliseconds, sizes Integer bytes, `kafka` a
     # {KafkaHash} with Symbols as keys. docs/configuration.md lists them with their defaults.
     class Settings
-      # What `settings.pause` answers: how long to wait before retries.
+      # Value of `settings.pause`: waits before retries.
       Pause = Struct.new(:timeout, :max_timeout, :with_exponential_backoff) do
         alias_method :exponential, :with_exponential_backoff
       end
-      # What `settings.oauth` answers.
+      # Value of `settings.oauth`.
       OAuth = Struct.new(:token_provider_listener)
-      # What `settings.admin` answers.
+      # Value of `settings.admin`.
       Admin = Struct.new(:kafka, :group_id, :max_wait_time, :max_retries_duration, :retry_backoff, :poll_timeout)
 
-      # What `settings.lag_compensation` answers.
+      # Value of `settings.lag_compensation`.
       LagCompensation = Struct.new(:interval, :pause_age)
 
-      # What `settings.health` answers.
+      # Value of `settings.health`.
       Health = Struct.new(:port, :host)
 
-      # What `settings.swarm` answers.
+      # Value of `settings.swarm`.
       Swarm = Struct.new(:nodes, :supervision_interval, :liveness_timeout, :memory_limit, :jobs_limit, :age_limit,
         :restart_backoff, :restart_backoff_max, :mold) do
         # @raise [NoMethodError]
@@ -53,11 +53,11 @@ module Penstock
       attr_reader :health
       # @return [Swarm]
       attr_reader :swarm
-      # @return [Integer, nil] which node of a swarm this process is
+      # @return [Integer, nil] number of this node in a swarm
       attr_reader :node
       # @return [Environment]
       attr_reader :environment
-      # @return [Array<Problem>] what didn't fit while it was recorded
+      # @return [Array<Problem>] values that were invalid when they were recorded
       attr_reader :problems
       # @return [Array<Proc>] blocks that were given to `config.producer`
       attr_reader :producer_blocks
@@ -74,7 +74,7 @@ module Penstock
         freeze
       end
 
-      # What is said once more for a node of a swarm: its `client_id` has its number.
+      # A copy for a node of a swarm: its `client_id` contains the node's number.
       # @param index [Integer]
       # @return [Settings]
       def for_node(index)
@@ -87,7 +87,7 @@ module Penstock
       # @api private
       def internal
         text = Compat::Karafka::Settings.unreadable("internal")
-        raise NoMethodError, "#{text}. docs/coming-from-karafka.md has the rest", caller
+        raise NoMethodError, "#{text}. See docs/coming-from-karafka.md", caller
       end
 
       # @return [Boolean]

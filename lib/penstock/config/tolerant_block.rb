@@ -2,19 +2,20 @@
 
 module Penstock
   module Config
-    # Runs a configuration or routing block and records calls of methods that don't exist, instead of raising at the first one.
+    # Runs a configuration or routing block and records calls of undefined methods, instead of raising at the first one.
     #
-    # A misspelt option must not hide other problems. So the block is run again from the start, on a fresh object that now has
-    # the missing method, until it returns. A block runs more than once only if it is wrong already: the process won't start,
-    # and reports all problems at once. Used by one thread at boot.
+    # A misspelt option must not hide other problems. So the block is run again from the start, on a fresh object that
+    # now has the missing method, until it returns. A block runs more than once only if it has a mistake: the process
+    # won't start, and reports all problems at once. Used by one thread at boot.
     class TolerantBlock
       # A block with more unknown names than this isn't a configuration.
       LIMIT = 50
 
-      # One call of a method that doesn't exist.
+      # One call of an undefined method.
       Unknown = Struct.new(:owner, :name)
 
-      # Returned by an unknown method; accepts any call, because calls on something unknown say nothing new.
+      # Returned by an undefined method; accepts any call, because further calls on an unknown object reveal nothing
+      # new.
       class Void
         def initialize(tolerant_block)
           tolerant_block.tolerate(self)
@@ -35,7 +36,7 @@ module Penstock
         @unknown = []
       end
 
-      # @yieldparam tolerant_block [TolerantBlock] make fresh objects, and hand each to {#tolerate}
+      # @yieldparam tolerant_block [TolerantBlock] create fresh objects, and pass each to {#tolerate}
       # @return [Object] what the block returns
       def run
         yield self
@@ -46,7 +47,7 @@ module Penstock
         retry
       end
 
-      # Defines on an object the methods that were missing. Each calls the object's `unknown(name)` and returns its result.
+      # Defines the missing methods on an object. Each calls the object's `unknown(name)` and returns its result.
       #
       # @param object [#tolerated_kind, #unknown]
       # @return [void]
@@ -59,14 +60,14 @@ module Penstock
         end
       end
 
-      # @return [Void] for a method that doesn't exist to return
+      # @return [Void] return value for an undefined method
       def void
         Void.new(self)
       end
 
       private
 
-      # Only for calls on our objects: any other NameError is the user's own and is raised.
+      # Handles calls on Penstock's objects only: any other NameError is the user's own and is raised.
       def owner_of(error)
         receiver = error.receiver
         receiver.tolerated_kind if receiver.respond_to?(:tolerated_kind)

@@ -2,12 +2,12 @@
 
 module Penstock
   module Config
-    # The kinds of values a setting may have. Each answers `coerce(value)` with the typed value or {Types.invalid}, and
-    # `to_s` with what it wants, to be put after "must be". Immutable, shared by settings and routing options.
+    # The types of settings. Each has `coerce(value)`, which returns the typed value or {Types.invalid}, and `to_s`,
+    # which completes "must be …". Immutable, shared by settings and routing options.
     module Types
       INVALID = Object.new.freeze
 
-      # @return [Boolean] whether a value from `coerce` says that it didn't fit
+      # @return [Boolean] whether a result of `coerce` means that the value is invalid
       def self.invalid?(value)
         INVALID.equal?(value)
       end
@@ -32,7 +32,7 @@ module Penstock
         end
       end
 
-      # Milliseconds: an Integer, or an object that knows itself in milliseconds, as `5.seconds` does with ActiveSupport.
+      # Milliseconds: an Integer, or an object with `in_milliseconds`, such as `5.seconds` with ActiveSupport.
       class Milliseconds
         def initialize(min: 0, max: nil)
           @bounds = Whole.new(min: min, max: max)
@@ -51,8 +51,8 @@ module Penstock
 
         private
 
-        # Integers first: ActiveSupport teaches them `in_milliseconds` too, which takes them for seconds. `===` because its
-        # durations claim to be Integers when asked with `is_a?`.
+        # Integers first: ActiveSupport adds `in_milliseconds` to them too, which treats them as seconds. `===` because
+        # ActiveSupport's durations return true for `is_a?(Integer)`.
         def milliseconds(value)
           return value if ::Integer === value || ::Numeric === value
           return value.in_milliseconds.to_i if value.respond_to?(:in_milliseconds)
@@ -62,7 +62,7 @@ module Penstock
         end
       end
 
-      # true or false, and nothing that only counts as such.
+      # true or false, and no other truthy or falsy value.
       class Flag
         def coerce(value)
           (value == true || value == false) ? value : INVALID
@@ -89,7 +89,7 @@ module Penstock
         end
       end
 
-      # A name within Kafka's alphabet.
+      # A name in Kafka's alphabet.
       class Name
         LEGAL = /\A[A-Za-z0-9._-]{1,249}\z/
 
@@ -104,7 +104,7 @@ module Penstock
         end
       end
 
-      # Where something listens: an IP address, IPv6 included, or the name of one.
+      # An address to listen on: an IP address, also IPv6, or a host name.
       class Host
         LEGAL = /\A[A-Za-z0-9._:%-]{1,253}\z/
 
@@ -125,7 +125,7 @@ module Penstock
         def to_s = "a folder that exists and can be written to"
       end
 
-      # An object that has certain methods; nil and false where it may be left out.
+      # An object that has certain methods; also nil and false if it is optional.
       class Responding
         def initialize(*methods, optional: true)
           @methods = methods.freeze
@@ -176,7 +176,7 @@ module Penstock
         def to_s = "an Array of Symbols"
       end
 
-      # Any of several types, asked in order; nil among them when `nil_allowed`.
+      # Any of several types, tried in order; also nil if `nil_allowed`.
       class Either
         def initialize(*types, nil_allowed: false)
           @types = types.freeze

@@ -6,16 +6,16 @@ require_relative "kafka_map"
 
 module Penstock
   module Config
-    # Finds everything that is wrong with settings and routes, at once and before anything is opened. Without state.
+    # Finds all problems of settings and routes at once, before anything is opened. Stateless.
     module Validator
-      # Names that machines get from their makers: another one after each deployment.
+      # Generated host names, which change with each deployment.
       GENERATED = [/-[0-9a-f]{6,10}-[a-z0-9]{5}\z/, /\A[0-9a-f]{12}\z/, /\A[0-9a-f]{64}\z/].freeze
 
       class << self
         # @param settings [Settings]
-        # @param routes [Routing::Routes, nil] nil where only the settings are of interest
-        # @param hostname [String, nil] nil for the machine's own
-        # @return [Array<Problem>] empty when all is well
+        # @param routes [Routing::Routes, nil] nil to check only the settings
+        # @param hostname [String, nil] nil for this machine's name
+        # @return [Array<Problem>] empty if there are none
         def problems(settings, routes = nil, hostname: nil)
           found = settings.problems + relations(settings) + membership(settings, hostname)
           found += routes.problems if routes
@@ -41,7 +41,7 @@ module Penstock
           ].select(&:itself)
         end
 
-        # A node that reports each interval must not look silent because one report came late.
+        # A node that reports at each interval must not seem silent because one report was late.
         def swarm(settings)
           interval, limit = settings.supervision_interval, settings.liveness_timeout
           first, longest = settings.restart_backoff, settings.restart_backoff_max
@@ -55,15 +55,16 @@ module Penstock
           ]
         end
 
-        # A member that comes back under another name leaves its partitions to nobody for the whole session timeout.
+        # A member that comes back under another id leaves its partitions without an owner for the whole session
+        # timeout.
         def membership(settings, hostname)
           return [] unless settings.static_membership == true
           hostname ||= KafkaMap.hostname
           return [] if GENERATED.none? { |pattern| pattern.match?(hostname) }
 
-          [Problem.new("config.static_membership", "takes this host's name, #{hostname}, which looks generated: after a " \
-            "deployment it is another one, and partitions wait for the old one until its session times out",
-            "Give an id that stays the same, such as the ordinal of a StatefulSet")]
+          [Problem.new("config.static_membership", "uses this host's name, #{hostname}, which looks generated: after a " \
+            "deployment it changes, and partitions wait for the old member until its session times out",
+            "Set an id that doesn't change, such as the ordinal of a StatefulSet")]
         end
 
         def kafka(settings, groups)
@@ -71,7 +72,7 @@ module Penstock
           (application(settings, groups - own) + own.flat_map { |group| connection(settings, group) }).uniq
         end
 
-        # Unless every connection brings its own properties, the application's are looked at whole.
+        # Unless every connection has its own properties, the application's are checked as a whole.
         def application(settings, groups)
           return missing(settings) if settings.kafka.empty?
 
@@ -81,7 +82,7 @@ module Penstock
           found + admin(settings)
         end
 
-        # Something else than a Hash was told of already.
+        # A value that isn't a Hash was already reported.
         def missing(settings)
           return [] if settings.problems.any? { |problem| problem.path == "config.kafka" }
 
@@ -96,7 +97,7 @@ module Penstock
             .problems(:admin, KafkaMap.admin(settings))
         end
 
-        # A property the topic inherited is told of as the application's.
+        # A property that the topic inherited is reported as the application's.
         def connection(settings, group)
           route = "routes: #{group.topics.map(&:name).join(", ")}, consumer_group #{group.consumer_group_id}, kafka"
           KafkaChecks.new(group.kafka) { |name| inherited?(settings, group, name) ? "config.kafka" : route }

@@ -5,8 +5,8 @@ require_relative "repeats"
 
 module Penstock
   module Instrumentation
-    # The lines of {LoggerListener} about breakers. One that opens and closes many times a minute, because about half of a topic's
-    # records are bad, gets a line at first and one each 30 s.
+    # The lines of {LoggerListener} about breakers. If a breaker opens and closes many times a minute, because about
+    # half of a topic's records are bad, it gets a line at first and then one every 30 s.
     module BreakerLines
       def on_breaker_opened(event)
         times = breaker_repeats.tell(event[:topics], breaker_now) or return (@breakers_quiet ||= {})[event[:topics]] = true
@@ -24,21 +24,22 @@ module Penstock
       def breaker_repeats = @breaker_repeats ||= Repeats.new
       def breaker_now = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC, :millisecond)
 
-      # What is held, why, until when, what doesn't happen meanwhile, and how to end it.
+      # Why the topics are held, until when, what is suspended meanwhile, and how to end the hold.
       def held(event, now = Time.now)
         count = event[:of] ? "#{event[:count]} of #{event[:of]} records" : "#{event[:count]} records in a row"
         ends = ", at the latest until #{(now + (event[:limit] / 1_000.0)).strftime("%H:%M:%S")}" if event[:limit]
         "#{event[:topic]}: #{count} failed with #{event[:cause]}, which looks like an outage (the last: " \
           "#{Lines.record(event)}, #{Lines.failure(event)}). This process holds #{Lines.list(event[:topics])} until a record " \
           "succeeds#{ends}, and tries one record at a time. Meanwhile nothing is dead-lettered and no attempt counts. " \
-          "`penstock breaker close --pid #{::Process.pid}` ends it now, `breaker false` in the route for good"
+          "`penstock breaker close --pid #{::Process.pid}` ends it now, `breaker false` in the route turns breakers off " \
+          "permanently"
       end
 
       def released(event)
         topics = Lines.list(event[:topics])
         held = Lines.duration(event[:held_ms])
         return "#{event[:topic]}: a record succeeded, #{topics} continues after #{held}" if event[:reason] == :success
-        why = (event[:reason] == :limit) ? "no record succeeded for #{held}" : "the hold was ended by hand after #{held}"
+        why = (event[:reason] == :limit) ? "no record succeeded for #{held}" : "the hold was ended by a command after #{held}"
         "#{event[:topic]}: #{why}. #{topics} continues: until a record succeeds, those that fail with #{event[:cause]} are " \
           "retried and dead-lettered as usual"
       end

@@ -18,8 +18,8 @@ require_relative "events/swarm"
 
 module Penstock
   module Instrumentation
-    # The list of all events there are: name, what it means, what it carries. It is closed, so that a misspelt name is an
-    # error where it is written and not a listener that never hears anything. docs/events.md is made from it.
+    # The list of all events: name, meaning, payload keys. It is closed, so that a misspelt name is an error where it is
+    # written, instead of a listener that is never called. docs/events.md is generated from it.
     #
     # Filled at boot by one thread, then only read.
     class Catalogue
@@ -34,7 +34,7 @@ module Penstock
       AREAS = [Events::Application, Events::Connection, Events::Consumer, Events::Admission, Events::Failures,
         Events::Execution, Events::Rebalance, Events::Swarm, Events::Producer, Events::Outbox, Events::Errors].freeze
 
-      # @return [Catalogue] a new one with all of Penstock's events
+      # @return [Catalogue] a new catalogue with all of Penstock's events
       def self.standard
         new.tap do |catalogue|
           AREAS.each do |area|
@@ -49,15 +49,15 @@ module Penstock
         @area = "Custom"
       end
 
-      # @param title [String] the area that the events declared from here on belong to
+      # @param title [String] the area of the events that are declared after this call
       attr_writer :area
 
       # Declares an event.
       #
       # @param name [String] dotted name
       # @param description [String] one or two sentences: when it happens
-      # @param keys [Array<Symbol>] what its payload always has
-      # @param optional [Array<Symbol>] what it has sometimes
+      # @param keys [Array<Symbol>] keys that are always in the payload
+      # @param optional [Array<Symbol>] keys that are sometimes in the payload
       # @param timed [Boolean] published at the end of a block, with `:time`
       def event(name, description, *keys, optional: [], timed: false)
         @entries[name.to_s.freeze] = Entry.new(name: name.to_s.freeze, area: @area, description: description,

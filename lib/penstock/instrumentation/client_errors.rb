@@ -7,20 +7,21 @@ require_relative "repeats"
 
 module Penstock
   module Instrumentation
-    # Decides what of a client's errors and log lines is told, and how often: one outage is one line, repeated every 30 s as long
-    # as it lasts. One object a client; used by the thread that reads its events.
+    # Decides which errors and log lines of a client are reported, and how often: an outage is one line, repeated every
+    # 30 s while it lasts. One object per client; used by the thread that reads the client's events.
     #
-    # The library says the same thing up to three times: as a log line (`FAIL`), as an error, and as "all brokers are down". The
-    # error is told. What comes as a log line only (a broker that hangs up at the greeting) is told with "all brokers are down".
+    # The library reports the same failure up to three times: as a log line (`FAIL`), as an error, and as "all brokers
+    # are down". The error is reported. A failure that comes only as a log line (a broker that disconnects during the
+    # handshake) is reported with "all brokers are down".
     class ClientErrors
-      # Errors that mean nothing but "going on".
+      # Errors that need no action: the client continues.
       QUIET = %i[partition_eof].freeze
       ALL_DOWN = :all_brokers_down
-      # The library says it again after `reconnect.backoff.max.ms`, 10 s by default.
+      # The library repeats it after `reconnect.backoff.max.ms`, 10 s by default.
       LASTING_MS = 60_000
       private_constant :QUIET, :ALL_DOWN, :LASTING_MS
 
-      # An error to be told, and how often it came since it was told last.
+      # An error to report, and how often it occurred since the last report.
       Told = Struct.new(:error, :count)
 
       def initialize
@@ -30,15 +31,15 @@ module Penstock
         @down_at = nil
       end
 
-      # @return [Integer, nil] monotonic ms of the last error that was told
+      # @return [Integer, nil] monotonic ms of the last report
       def told_at = @repeats.told_at
 
-      # @return [ClientTrouble, nil] the last failed connection, told or not
+      # @return [ClientTrouble, nil] the last failed connection, reported or not
       def suspicion = @failure && ClientTrouble.new(@failure)
 
       # @param error [KafkaError]
       # @param now [Integer] monotonic ms
-      # @return [Told, nil] nil: nothing new
+      # @return [Struct, nil] the error and its count; nil: nothing to report
       def tell(error, now)
         return if QUIET.include?(error.code)
         error = all_down(error, now) or return if error.code == ALL_DOWN
@@ -47,9 +48,9 @@ module Penstock
       end
 
       # @param level [Integer] syslog's
-      # @return [Integer, nil] the level it is worth; nil: it was written lately
+      # @return [Integer, nil] the level to log it at; nil: it was logged recently
       def line(level, facility, message, now)
-        message = Printable.utf8(message) # a broker's words may be in it
+        message = Printable.utf8(message) # it may contain text from a broker
         @failure = message.sub(/\A\[thrd:[^\]]*\]: /, "") if facility == "FAIL"
         return unless @lines.tell([facility, message.gsub(/\d+ ?ms|\d+ identical/, "")], now)
         quiet?(facility, message) ? 7 : level
@@ -57,16 +58,16 @@ module Penstock
 
       private
 
-      # A failed connection is told as an error. A producer id that a coordinator can't give yet is asked for again: on a new
-      # cluster this is the first thing an idempotent producer hears.
+      # A failed connection is reported as an error. If a coordinator can't assign a producer id yet, the client asks
+      # again: on a new cluster this is the first line an idempotent producer logs.
       def quiet?(facility, message)
         facility == "FAIL" || (facility == "GETPID" && message.match?(/Coordinator (?:load in progress|not available): retrying/))
       end
 
       def kind(error) = ClientTrouble.of(error)&.step || [error.code, error.broker_message.to_s.gsub(/\d+/, "")]
 
-      # Says something where nobody else did: not after another error about the same outage, and not when a broker was just
-      # stopped, as the next attempt to reach it then tells why.
+      # Reports the outage if nothing else did: not after another error about the same outage, and not right after a
+      # broker was stopped, because the next attempt to connect then reports the reason.
       def all_down(error, now)
         before, @down_at = @down_at, now
         return if @repeats.fresh?(now)

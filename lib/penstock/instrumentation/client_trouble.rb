@@ -2,38 +2,38 @@
 
 module Penstock
   module Instrumentation
-    # A failed connection in the words of somebody who has to mend it: at which server, at which step (DNS, TCP, TLS, SASL,
-    # Kafka), what was seen, and the way out. Made from the client library's error; {.of} answers nil for errors about something
+    # Explains a failed connection to the person who has to fix it: the server, the step (DNS, TCP, TLS, SASL, Kafka),
+    # the error, and what to check. Built from the client library's error; {.of} returns nil for errors about something
     # else.
     #
     # The library's texts name servers, mechanisms and files, never a password or a key; nothing else is added here.
     class ClientTrouble
-      # Codes of the client library that are about a connection.
+      # Codes of the client library for connection errors.
       CODES = %i[transport resolve ssl authentication all_brokers_down timed_out].freeze
 
-      # The library says in which state a connection was; each belongs to a step.
+      # The library's messages contain the state of the connection; each state belongs to a step.
       STATES = {"CONNECT" => "TCP", "SSL_HANDSHAKE" => "TLS", "APIVERSION_QUERY" => "Kafka"}.freeze
 
-      # What gives a step away before the state is asked.
+      # Texts that identify a step without the state.
       SIGNS = [
         [/failed to resolve/i, "DNS"],
         [/OAUTHBEARER|SASL/, "SASL"],
         [/SSL|TLS|certificate/, "TLS"]
       ].freeze
 
-      # Step, what is seen, the way out. The first that fits.
+      # Step, pattern, hint. The first match is used.
       HINTS = [
-        ["DNS", //, "check the spelling in bootstrap.servers, and whether this machine is in the right network"],
-        ["TCP", /refused/i, "nothing listens there: is the broker up, and is this its port?"],
+        ["DNS", //, "check the spelling in bootstrap.servers, and whether this machine is on the right network"],
+        ["TCP", /refused/i, "nothing listens there: check that the broker runs and that this is its port"],
         ["TCP", //, "packets don't get through: check address, firewall and routes"],
         ["TLS", /could not be verified|verify failed/, "set ssl.ca.location to the authority of the broker's certificate"],
-        ["TLS", /alert/, "the broker wants a client certificate it knows: set ssl.certificate.location and ssl.key.location"],
-        ["TLS", /closed by peer|wrong version|PLAINTEXT/, "does this port speak TLS? Check port and security.protocol"],
+        ["TLS", /alert/, "the broker wants a client certificate it trusts: set ssl.certificate.location and ssl.key.location"],
+        ["TLS", /closed by peer|wrong version|PLAINTEXT/, "check that this port speaks TLS, and security.protocol"],
         ["TLS", //, "check the settings that begin with ssl."],
-        ["SASL", /mechanism.*supported|Unsupported SASL/i, "set sasl.mechanisms to one that this listener has"],
-        ["SASL", /OAUTHBEARER/, "check the token that the listener for OAuth tokens gives"],
+        ["SASL", /mechanism.*supported|Unsupported SASL/i, "set sasl.mechanisms to one that this listener supports"],
+        ["SASL", /OAUTHBEARER/, "check the token that the OAuth token listener provides"],
         ["SASL", //, "check sasl.username, sasl.password and sasl.mechanisms"],
-        ["Kafka", //, "the broker ends the connection at once: is security.protocol the one of this listener?"]
+        ["Kafka", //, "the broker ends the connection at once: check that security.protocol is the one of this listener"]
       ].freeze
 
       UNEXPLAINED = %r{\A(?:\d+/\d+ brokers are down)?\z}
@@ -50,7 +50,7 @@ module Penstock
         new(error.broker_message) unless UNEXPLAINED.match?(error.broker_message.to_s)
       end
 
-      # @return [String] what the library said, without where and when
+      # @return [String] the library's message, without place and time
       attr_reader :text
 
       # @return [String, nil] host and port
@@ -73,7 +73,7 @@ module Penstock
       # @return [String]
       def hint = HINTS.find { |where, seen, _hint| where == step && seen.match?(@text) }.last
 
-      # @return [Boolean] whether it says no more than that a connection ended, as it does when a broker is stopped
+      # @return [Boolean] whether it only reports that a connection ended, as it does when a broker is stopped
       def vague? = @text.start_with?("Disconnected") && step == "Kafka"
 
       # @return [String] one line

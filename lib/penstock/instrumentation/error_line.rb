@@ -7,13 +7,13 @@ require_relative "lines"
 
 module Penstock
   module Instrumentation
-    # Turns an `error.occurred` into text: what failed, where, why, and the backtrace below. Knows every type of the
-    # catalogue, and writes one it doesn't know by its name. What the error says is one bounded line, and so is each line of its
-    # backtrace, of which there are at most {FRAMES}: a stack that was too deep has 10,000.
+    # Formats an `error.occurred`: what failed, where, why, and the backtrace below. Knows every type of the catalogue,
+    # and shows an unknown type by its name. The error's message is one bounded line, and so is each line of its
+    # backtrace, of which it shows at most {FRAMES}: the backtrace of a stack overflow has 10,000.
     class ErrorLine
-      # Types after which the process can't go on.
+      # Types after which the process can't continue.
       FATAL = %w[runner.call.error app.stopping.error].freeze
-      # Types that most often pass by themselves.
+      # Types of errors that usually resolve themselves.
       PASSING = %w[librdkafka.error connection.client.poll.error].freeze
       CLIENT = "librdkafka.error"
       FRAMES = 100
@@ -49,13 +49,13 @@ module Penstock
         Lines.group(@event) if @event[:type] == CLIENT && @event[:subscription_group]
       end
 
-      # A connection that fails is tried again by the client, and whoever reads this needs its step and the way out.
+      # The client retries a failed connection; the reader needs the step and what to check.
       def trouble
         return unless @event[:type] == CLIENT
 
         known = ClientTrouble.of(@error) or return
         again = " (#{@event[:repeated]} times since the last line)" if @event[:repeated].to_i > 1
-        ["#{Printable.line(known)} Tried until it works#{again}"]
+        ["#{Printable.line(known)} Retried until it succeeds#{again}"]
       end
 
       def what
@@ -70,7 +70,7 @@ module Penstock
         known.empty? ? "" : " [#{known.join(", ")}]"
       end
 
-      # What kept a stop from ending, one a line.
+      # The jobs that kept a stop from ending, one per line.
       def held
         Array(@event[:jobs]).map { |job| "  still running: #{Printable.line(job, FRAME_BYTES)}" }
       end

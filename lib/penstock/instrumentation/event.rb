@@ -2,11 +2,11 @@
 
 module Penstock
   module Instrumentation
-    # What a listener gets: the name of an event and what belongs to it. Immutable but for the objects it carries.
+    # An event as a listener receives it: name and payload. Immutable except for the objects in the payload.
     class Event
       # @return [String] name of the event (`"consumer.consumed"`)
       attr_reader :id
-      # @return [Hash{Symbol => Object}] what the catalogue lists for this event (docs/events.md)
+      # @return [Hash{Symbol => Object}] the payload, with the keys of the catalogue (docs/events.md)
       attr_reader :payload
 
       def initialize(id, payload)
@@ -15,12 +15,12 @@ module Penstock
       end
 
       # @param key [Symbol]
-      # @return [Object, nil] the value, nil when this event carries none under that key
+      # @return [Object, nil] the value; nil if this event has no such key
       def [](key)
         @payload[key]
       end
 
-      # @return [String] short, without the objects of the payload, which may be large
+      # @return [String] short, without the payload's objects, which may be large
       def inspect
         "#<#{self.class} #{@id} #{@payload.keys.join(", ")}>"
       end

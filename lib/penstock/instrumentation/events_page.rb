@@ -4,12 +4,12 @@ require_relative "catalogue"
 
 module Penstock
   module Instrumentation
-    # Writes docs/events.md from the catalogue, so the page can't say anything else than the code.
+    # Generates docs/events.md from the catalogue, so that the page always matches the code.
     class EventsPage
       INTRODUCTION = <<~TEXT
         # Events
 
-        This page is made from the catalogue in `lib/penstock/instrumentation/events` by `rake docs:events`.
+        This page is generated from the catalogue in `lib/penstock/instrumentation/events` by `rake docs:events`.
 
         ```ruby
         Penstock.monitor.subscribe("consumer.consumed") { |event| puts event[:messages_count] }
@@ -17,9 +17,9 @@ module Penstock
         ```
 
         The list is closed: publishing or subscribing to another name raises `Penstock::UnknownEventError`. Add your own with
-        `monitor.register_event("billing.charged", :amount)`. What a listener raises reaches nobody but `error.occurred`.
-        Every payload may have `caller`. A timed event comes when its work has ended, with `time` in milliseconds (Float).
-        Keys in brackets aren't always there.
+        `monitor.register_event("billing.charged", :amount)`. An error in a listener becomes an `error.occurred`.
+        Every payload may have `caller`. A timed event is published when its work has ended, with `time` in milliseconds (Float).
+        Keys in brackets aren't always present.
       TEXT
 
       # @param catalogue [Catalogue]

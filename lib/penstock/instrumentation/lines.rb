@@ -4,10 +4,10 @@ require_relative "../printable"
 
 module Penstock
   module Instrumentation
-    # The parts log lines are put together from. Each takes an {Event} or a value of one, and answers a String; none fails
-    # on a payload that lacks something, because a log line must never be the reason why something stops.
+    # Builds the parts of log lines. Each method takes an {Event} or a value of one, and returns a String; none fails on
+    # a payload with missing keys, because a log line must never be the reason why something stops.
     module Lines
-      # Of an error's message, in a line about something else.
+      # Length limit for an error's message in a line about something else.
       FAILURE_BYTES = 250
       private_constant :FAILURE_BYTES
 
@@ -31,10 +31,11 @@ module Penstock
       # @return [String] "ArgumentError: no total, attempt 4"
       def failure(event) = "#{Printable.error(event[:error], FAILURE_BYTES)}#{attempt(event)}"
 
-      # @return [String] "orders/3: after an error 12 messages from offset 7 on come again, which were never marked …"
+      # @return [String] "orders/3: after an error 12 messages from offset 7 on are delivered again, because they were
+      #   …"
       def redelivery(event)
-        "#{lane(event)}: after an error #{count(event[:count], "message")} from offset #{event[:offset]} on come again, which " \
-          "were never marked as consumed"
+        "#{lane(event)}: after an error #{count(event[:count], "message")} from offset #{event[:offset]} on are delivered " \
+          "again, because they were not marked as consumed"
       end
 
       # @return [String] name of the subscription group
@@ -66,8 +67,8 @@ module Penstock
 
       # @param event [Event] `offsets.unavailable`
       def unavailable(event)
-        "not consumed for #{duration(event[:waited_ms])} now: its committed offset can't be read (#{event[:reason]}); " \
-          "the request is repeated until it can"
+        "not consumed for #{duration(event[:waited_ms])}: its committed offset can't be read (#{event[:reason]}); " \
+          "the request is repeated until it succeeds"
       end
 
       def duration(milliseconds)
@@ -105,7 +106,7 @@ module Penstock
         Array(offsets).map { |topic, partition, offset| "#{topic}/#{partition}@#{offset}" }.join(", ")
       end
 
-      # @return [String] where a seek leads
+      # @return [String] target of a seek
       def target(message)
         message.respond_to?(:offset) ? "offset #{message.offset}" : message.to_s
       end
@@ -121,12 +122,12 @@ module Penstock
       end
 
       def missing_topic(event)
-        "topic #{event[:topic]} (group #{event[:consumer_group_id]}) doesn't exist; it is consumed as soon as it does"
+        "topic #{event[:topic]} (group #{event[:consumer_group_id]}) doesn't exist; it is consumed as soon as it exists"
       end
 
       def offset_reset(event)
         gone = event[:lost_to_retention]
-        "#{lane(event)}: goes on at offset #{event[:new_offset]} instead of #{event[:old_offset]}: #{event[:reason]}" \
+        "#{lane(event)}: continues at offset #{event[:new_offset]} instead of #{event[:old_offset]}: #{event[:reason]}" \
           "#{", #{count(gone, "record")} deleted before they were read" if gone}"
       end
     end

@@ -10,14 +10,14 @@ require_relative "swarm_lines"
 
 module Penstock
   module Instrumentation
-    # Writes what happens to a logger, one readable line an event.
+    # Writes events to a logger, one readable line per event.
     #
     #     monitor.subscribe(Penstock::Instrumentation::LoggerListener.new(logger))
     #
-    # Names, messages and errors come from outside, so every entry is made safe to print on its way ({SafeLogger}).
+    # Names, messages and errors come from outside, so every entry is made safe to print before it is logged
+    # ({SafeLogger}).
     #
-    # Runs on the thread that publishes. Holds no state but the logger, and which breakers it has
-    # mentioned lately.
+    # Runs on the thread that publishes. Its only state is the logger and the breakers it has logged recently.
     class LoggerListener
       include BreakerLines
       include OutboxLines
@@ -25,7 +25,7 @@ module Penstock
       include SwarmLines
 
       class << self
-        # Answers the logger of listeners that are given none. Who knows an application sets it.
+        # Returns the logger for listeners that are created without one. The code that knows the application sets it.
         # @return [#call, nil]
         # @api private
         attr_accessor :default
@@ -33,11 +33,11 @@ module Penstock
 
       # @param logger [#debug, #info, #warn, #error, #fatal, nil] a Logger or something like it; nil: the application's
       # @param log_messages [Boolean] writes the messages a producer sends, at level debug
-      # @param log_polling [Boolean] accepted, without effect: nothing is polled in turns
+      # @param log_polling [Boolean] accepted, without effect: Penstock's poll loops don't poll in intervals
       # @raise [ArgumentError] there is neither a logger nor an application
       def initialize(logger = nil, log_messages: false, log_polling: true)
         logger ||= LoggerListener.default&.call
-        raise ArgumentError, "LoggerListener.new needs a logger: there is no application whose own it could take" unless logger
+        raise ArgumentError, "LoggerListener.new needs a logger: there is no application to take one from" unless logger
         @logger = SafeLogger.of(logger)
         @log_messages = log_messages
       end
@@ -53,15 +53,15 @@ module Penstock
       end
 
       def on_app_quieting(_event)
-        @logger.info { "quieting: no new work is taken, what runs may end" }
+        @logger.info { "quieting: no new work is taken, running jobs finish" }
       end
 
       def on_app_quiet(_event)
-        @logger.info { "quiet: nothing runs any more, the process stays in its groups" }
+        @logger.info { "quiet: no job runs any more, the process stays in its groups" }
       end
 
       def on_app_stopping(_event)
-        @logger.info { "stopping: what runs may end within shutdown_timeout" }
+        @logger.info { "stopping: running jobs have shutdown_timeout to finish" }
       end
 
       def on_app_stopped(_event)
@@ -73,7 +73,7 @@ module Penstock
       end
 
       def on_app_interrupting(event)
-        @logger.warn { "the time for the stop is over, interrupting: #{Lines.list(event[:jobs])}" }
+        @logger.warn { "shutdown_timeout has ended, interrupting: #{Lines.list(event[:jobs])}" }
       end
 
       def on_flight_recorder_dumped(event)
@@ -89,7 +89,7 @@ module Penstock
       end
 
       def on_worker_scaling_down(event)
-        @logger.info { "up to #{event[:to]} workers, not #{event[:from]}; what runs ends" }
+        @logger.info { "up to #{event[:to]} workers, not #{event[:from]}; running jobs finish" }
       end
 
       # @!group Connection
@@ -100,11 +100,11 @@ module Penstock
       end
 
       def on_multiplexing_up(event)
-        @logger.info { "#{Lines.group(event)}: one connection more, #{event[:connections]} in all" }
+        @logger.info { "#{Lines.group(event)}: one more connection, #{event[:connections]} in all" }
       end
 
       def on_multiplexing_down(event)
-        @logger.info { "#{Lines.group(event)}: has no partitions and is closed, #{event[:connections]} left" }
+        @logger.info { "#{Lines.group(event)}: a connection without partitions is closed, #{event[:connections]} left" }
       end
 
       def on_connection_partition_missing(event)
@@ -125,7 +125,7 @@ module Penstock
       end
 
       def on_client_reset(event)
-        @logger.warn { "#{Lines.group(event)}: the connection is opened anew" }
+        @logger.warn { "#{Lines.group(event)}: the connection is re-opened" }
       end
 
       def on_oauthbearer_token_refresh(_event)
@@ -219,7 +219,7 @@ module Penstock
       def on_consumer_time_limit(event)
         @logger.error do
           "#{Lines.lane(event)}: a job on #{Lines.offsets(event)} takes longer than its time_limit of " \
-            "#{Lines.duration(event[:limit])} and is ended. It stands at\n#{Array(event[:backtrace]).join("\n")}"
+            "#{Lines.duration(event[:limit])} and is ended. Backtrace:\n#{Array(event[:backtrace]).join("\n")}"
         end
       end
 
@@ -232,7 +232,7 @@ module Penstock
       def on_lane_unmarked(event)
         @logger.warn do
           "#{Lines.lane(event)}: offset #{event[:offset]} has not been marked for #{Lines.duration(event[:waited_ms])} " \
-            "although its job has ended; until it is, the partition can't go on: call mark_as_consumed"
+            "although its job has ended; the partition is blocked until it is: call mark_as_consumed"
         end
       end
 
@@ -240,8 +240,8 @@ module Penstock
 
       def on_fibers_blocked(event)
         @logger.warn do
-          "#{Lines.lane(event)}: keeps #{event[:thread]} for #{Lines.duration(event[:waited_ms])}: no other fiber of it can go " \
-            "on. It stands at\n#{Array(event[:backtrace]).join("\n")}"
+          "#{Lines.lane(event)}: blocks #{event[:thread]} for #{Lines.duration(event[:waited_ms])}: no other fiber of the " \
+            "thread can run. Backtrace:\n#{Array(event[:backtrace]).join("\n")}"
         end
       end
 
@@ -250,17 +250,17 @@ module Penstock
       end
 
       def on_process_pool_child_died(event)
-        @logger.error { "process #{event[:pid]} of the pool #{event[:reason]}; another one takes its place" }
+        @logger.error { "process #{event[:pid]} of the pool #{event[:reason]}; another one replaces it" }
       end
 
       # @!group Records that fail
 
       def on_dead_letter_queue_dispatched(event)
-        @logger.warn { "#{Lines.record(event)} went to the dead letters, #{Lines.letter(event)}: #{Lines.failure(event)}" }
+        @logger.warn { "#{Lines.record(event)} was dead-lettered to #{Lines.letter(event)}: #{Lines.failure(event)}" }
       end
 
       def on_retry_topic_dispatched(event)
-        @logger.info { "#{Lines.record(event)} goes on in #{event[:to]}: #{Lines.failure(event)}" }
+        @logger.info { "#{Lines.record(event)} was sent to the retry topic #{event[:to]}: #{Lines.failure(event)}" }
       end
 
       def on_consumer_skipped(event)
@@ -269,15 +269,15 @@ module Penstock
 
       def on_consumer_suspected(event)
         @logger.warn do
-          "#{event[:topic]}/#{event[:partition]}: the last #{Lines.count(event[:unclean], "owner")} ended without a word. In " \
-            "case a record kills the process, those from offset #{event[:offset]} on run in small groups, and those that were " \
-            "under way when it died run one by one"
+          "#{event[:topic]}/#{event[:partition]}: the last #{Lines.count(event[:unclean], "owner")} ended without stopping " \
+            "cleanly. In case a record kills the process, those from offset #{event[:offset]} on run in small groups, and " \
+            "those that were in progress when it died run one at a time"
         end
       end
 
       def on_consumer_quarantined(event)
         @logger.error do
-          "#{Lines.record(event)} isn't run again: the process died #{event[:crashes]} times while it was the only one to run"
+          "#{Lines.record(event)} isn't run again: the process died #{event[:crashes]} times while it ran only this record"
         end
       end
 
@@ -288,7 +288,7 @@ module Penstock
       end
 
       def on_offsets_commit_retried(event)
-        @logger.info { "#{event[:subscription_group_id]}: the commit is made again: #{Printable.message(event[:error])}" }
+        @logger.info { "#{event[:subscription_group_id]}: the commit is retried: #{Printable.message(event[:error])}" }
       end
 
       def on_offsets_metadata_ignored(event)
@@ -296,7 +296,7 @@ module Penstock
       end
 
       def on_offsets_metadata_reduced(event)
-        @logger.warn { "#{Lines.lane(event)}: #{event[:bytes]} bytes of commit metadata are too many; committed without" }
+        @logger.warn { "#{Lines.lane(event)}: #{event[:bytes]} bytes of commit metadata are too many, committed without it" }
       end
 
       def on_offsets_unavailable(event)
@@ -305,7 +305,7 @@ module Penstock
 
       def on_offsets_reopened(event)
         @logger.warn do
-          "#{Lines.lane(event)}: what it knew counts no more, it goes on where the group is: at offset #{event[:offset]}"
+          "#{Lines.lane(event)}: its ledger is discarded, it continues at the group's offset #{event[:offset]}"
         end
       end
 
@@ -316,14 +316,14 @@ module Penstock
       end
 
       def on_rebalance_partitions_revoked(event)
-        verb = event[:lost] ? "lost" : "gave back"
+        verb = event[:lost] ? "lost" : "revoked"
         @logger.info { "#{Lines.group(event)}: #{verb} #{Lines.partitions(event[:tpl])}" }
       end
 
       def on_rebalance_unit_left_running(event)
         @logger.warn do
-          "#{Lines.lane(event)}: a job on #{Lines.offsets(event)} still runs after its partition went away; the next " \
-            "owner runs these again"
+          "#{Lines.lane(event)}: a job on #{Lines.offsets(event)} still runs after its partition was revoked; the next " \
+            "owner runs its records again"
         end
       end
 
@@ -365,7 +365,7 @@ module Penstock
       alias_method :on_buffer_flushed_async, :on_messages_produced_sync
 
       def on_buffer_purged(event)
-        @logger.info { "producer #{event[:producer_id]}: its buffer was thrown away" }
+        @logger.info { "producer #{event[:producer_id]}: its buffer was discarded" }
       end
 
       # @!endgroup

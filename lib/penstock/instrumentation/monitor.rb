@@ -8,20 +8,20 @@ require_relative "on_demand"
 require_relative "subscription"
 
 module Penstock
-  # What happens, told to whoever listens: the events (docs/events.md), the bus, a listener that logs.
+  # Publishes what happens to listeners: the events (docs/events.md), the bus, a listener that logs.
   module Instrumentation
-    # Brings events from where they happen to those who listen.
+    # Delivers events to their listeners.
     #
     # Any thread may publish and subscribe. Subscriptions are kept in a frozen Hash that is replaced as a whole under a
-    # lock, so publishing takes none. Listeners are called one after another on the thread that publishes, in the order
-    # in which they subscribed. What a listener raises never gets out of here: it becomes `error.occurred` of the type
+    # lock, so publishing takes none. Listeners are called one after another on the publishing thread, in the order in
+    # which they subscribed. An error in a listener never reaches the publisher: it becomes `error.occurred` of the type
     # `instrumentation.listener.error`.
     class Monitor
       EMPTY = {}.freeze
       NOBODY = [].freeze
       private_constant :EMPTY, :NOBODY
 
-      # @param strict [Boolean] raises when a payload has other keys than the catalogue says; for tests
+      # @param strict [Boolean] raises if a payload's keys differ from the catalogue's; for tests
       def initialize(catalogue: Catalogue.standard, strict: false)
         @catalogue = catalogue
         @strict = strict
@@ -30,7 +30,8 @@ module Penstock
         @subscriptions = catalogue.names.to_h { |name| [name, NOBODY] }.freeze
       end
 
-      # Who listens to what, replaced when that changes: as long as it is the same object, so are all answers of {#subscribed?}.
+      # Listeners by event, replaced on every change: while it is the same object, all results of {#subscribed?} are the
+      # same.
       # @return [Hash]
       # @api private
       attr_reader :subscriptions
@@ -51,24 +52,24 @@ module Penstock
         nil
       end
 
-      # Says that nobody who subscribes from now on would ever hear an event.
+      # Declares that an event will not be published any more: later subscribers would never receive it.
       #
       # @param name [String]
-      # @param reason [String, nil] why; nil: it will be heard again
+      # @param reason [String, nil] why; nil: it will be published again
       # @return [void]
       # @api private
       def too_late_for(name, reason)
         @lock.synchronize { @late = reason ? @late.merge(name => reason).freeze : @late.except(name).freeze }
       end
 
-      # Listens to one event with a block, or to many with an object: for each event there is, its method
-      # `on_<name with underscores>` is called if it has one.
+      # Subscribes a block to one event, or an object to many: for each event, the object's method `on_<name with
+      # underscores>` is called if it exists.
       #
       # @param listener [String, Symbol, Object] name of an event (with a block), or a listener
       # @yieldparam event [Event]
-      # @return [Object] what {#unsubscribe} takes
+      # @return [Object] the argument for {#unsubscribe}
       # @raise [UnknownEventError]
-      # @raise [StatisticsNotEnabledError] the client of whoever tells of statistics was made without them
+      # @raise [StatisticsNotEnabledError] the client that emits statistics was created without them
       def subscribe(listener, &block)
         return subscribe_object(listener) unless block
 
@@ -77,7 +78,7 @@ module Penstock
         block
       end
 
-      # @param listener [Object] what was given to {#subscribe}, or the block it returned
+      # @param listener [Object] the argument of {#subscribe}, or the block it returned
       # @return [void]
       def unsubscribe(listener)
         @lock.synchronize do
@@ -87,17 +88,17 @@ module Penstock
         end
       end
 
-      # Cheap: ask it before building a payload on a hot path.
+      # Cheap: check it before building a payload on a hot path.
       #
-      # @return [Boolean] whether anybody listens
+      # @return [Boolean] whether there is a listener
       def subscribed?(name)
         !(@subscriptions[name] || subscriptions_of(name)).empty?
       end
 
-      # Adds an event of your own, which then can be published and subscribed to.
+      # Adds an event of the application, which can then be published and subscribed to.
       #
       # @param name [String] dotted name
-      # @param keys [Array<Symbol>] what its payload has
+      # @param keys [Array<Symbol>] keys of its payload
       # @return [void]
       def register_event(name, *keys, description: "An event of the application.")
         @lock.synchronize do
@@ -146,8 +147,8 @@ module Penstock
         end
       end
 
-      # A listener that always fails would fill the log with itself: its first, tenth, hundredth … failure is told.
-      # A failure in a listener of errors is told to nobody but standard error: telling listeners would go round.
+      # A listener that always fails would flood the log: its first, tenth, hundredth … failure is reported. A failure
+      # of a listener of `error.occurred` is only written to standard error: publishing it would recurse.
       def report(subscription, event, error)
         failures = subscription.failed
         return unless failures.digits.last == 1 && failures.digits[0..-2].all?(0)
@@ -190,7 +191,7 @@ module Penstock
         unknown = payload.keys - entry.allowed
         return if missing.empty? && unknown.empty?
 
-        raise InternalError, "#{name}: the payload lacks #{missing.inspect} and has undeclared #{unknown.inspect}"
+        raise InternalError, "#{name}: the payload has no #{missing.inspect} and has undeclared #{unknown.inspect}"
       end
     end
   end

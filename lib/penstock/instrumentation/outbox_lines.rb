@@ -6,11 +6,11 @@ module Penstock
   module Instrumentation
     # The lines of {LoggerListener} about the outbox.
     module OutboxLines
-      # How many rows a line names.
+      # Maximum number of row ids in a line.
       NAMED = 10
 
       def on_outbox_relay_started(event)
-        @logger.info { "outbox #{event[:table]}: a relay looks after it" }
+        @logger.info { "outbox #{event[:table]}: a relay has started" }
       end
 
       def on_outbox_relay_stopped(event)
@@ -24,14 +24,14 @@ module Penstock
       def on_outbox_parked(event)
         @logger.warn do
           "outbox #{event[:table]}: #{rows(event)} for topic #{event[:topic]} can't be delivered for now " \
-            "(#{Lines.failure(event)}); again in #{Lines.duration(event[:retry_in_ms])}, what has their key waits"
+            "(#{Lines.failure(event)}); retried in #{Lines.duration(event[:retry_in_ms])}, later rows of their key wait"
         end
       end
 
       def on_outbox_set_aside(event)
         @logger.error do
           "outbox #{event[:table]}: #{rows(event)} for topic #{event[:topic]} refused and set aside (#{Lines.failure(event)}). " \
-            "`penstock outbox retry` sends, `penstock outbox discard` deletes them"
+            "`penstock outbox retry` sends them, `penstock outbox discard` deletes them"
         end
       end
 

@@ -4,8 +4,8 @@ require_relative "../printable"
 
 module Penstock
   module Instrumentation
-    # Shows a process's state where `ps` shows its name: `penstock server shop (running)`. `penstock server` and `penstock swarm`
-    # subscribe one; in your own program:
+    # Shows a process's state in its `ps` title: `penstock server shop (running)`. `penstock server` and `penstock
+    # swarm` subscribe one; in your own program:
     #
     #     monitor.subscribe(Penstock::Instrumentation::ProctitleListener.new { "penstock shop" })
     #
@@ -16,14 +16,14 @@ module Penstock
       private_constant :NAME_BYTES
 
       class << self
-        # Answers the name where none is given. Who knows an application sets it.
+        # Returns the name for listeners that are created without a block. The code that knows the application sets it.
         # @return [#call, nil]
         # @api private
         attr_accessor :default
       end
 
-      # @yieldreturn [String] what stands before the state; asked each time, for a node learns its number behind the fork. Without
-      #   a block it is the application's name
+      # @yieldreturn [String] text before the state; called each time, because a node learns its number only after the
+      #   fork. Without a block it is the application's name
       def initialize(&name)
         @name = name || -> { ["penstock", ProctitleListener.default&.call].compact.join(" ") }
       end
@@ -35,7 +35,7 @@ module Penstock
 
       private
 
-      # The system refuses a NUL, and a terminal that runs `ps` obeys what else would be in it.
+      # The system refuses a NUL, and a terminal that runs `ps` would interpret control characters.
       def show(state) = ::Process.setproctitle("#{Printable.line(@name.call, NAME_BYTES)} (#{state})")
     end
   end

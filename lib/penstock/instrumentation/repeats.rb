@@ -2,14 +2,14 @@
 
 module Penstock
   module Instrumentation
-    # Keeps what a client says readable: the library says "broker is down" twenty times a second as long as it is. The first of a
-    # kind is told at once, its repetitions once in `every_ms`, with their number. Any thread.
+    # Limits repeated log lines: the library reports "broker is down" twenty times a second while it is down. The first
+    # of a kind is reported at once, its repetitions once every `every_ms`, with their number. Any thread.
     class Repeats
       EVERY_MS = 30_000
       Known = Struct.new(:told_at, :unsaid)
       private_constant :Known
 
-      # @return [Integer, nil] monotonic ms of the last time something was told
+      # @return [Integer, nil] monotonic ms of the last report
       attr_reader :told_at
 
       # @param every_ms [Integer]
@@ -19,9 +19,10 @@ module Penstock
         @lock = Mutex.new
       end
 
-      # @param kind [Object] what makes two of them the same
+      # @param kind [Object] equal for repetitions of the same thing
       # @param now [Integer] monotonic ms
-      # @return [Integer, nil] how often it happened since it was told, this time included; nil: not to be told now
+      # @return [Integer, nil] how often it happened since the last report, this time included; nil: not to be reported
+      #   now
       def tell(kind, now)
         @lock.synchronize do
           known = @known[kind] ||= Known.new(nil, 0)
@@ -33,7 +34,7 @@ module Penstock
         end
       end
 
-      # @return [Boolean] whether something was told so lately that a second line about it would be one too many
+      # @return [Boolean] whether there was a report so recently that a second line about it is unnecessary
       def fresh?(now) = !@told_at.nil? && now - @told_at < @every_ms
     end
   end

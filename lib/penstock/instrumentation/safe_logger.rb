@@ -4,11 +4,11 @@ require_relative "../printable"
 
 module Penstock
   module Instrumentation
-    # The application's logger as Penstock writes to it: each entry is made safe to print first ({Printable.entry}), because most
-    # of them name something that came from outside. The logger itself stays the application's, as it is, and answers what isn't
-    # about writing an entry (listeners of the application's that inherit from {LoggerListener} may ask it anything).
+    # Writes Penstock's entries to the application's logger: each entry is made safe to print first ({Printable.entry}),
+    # because most of them contain text from outside. All other methods are passed to the logger, which is not changed
+    # (an application's listeners that inherit from {LoggerListener} may call any of them).
     #
-    # Holds nothing but the logger. Any thread.
+    # Holds only the logger. Any thread.
     class SafeLogger
       # @param logger [#debug, #info, #warn, #error, #fatal] a Logger or something like it
       # @return [SafeLogger]
@@ -20,7 +20,7 @@ module Penstock
       end
 
       %i[debug info warn error fatal unknown].each do |level|
-        # @param text [Object, nil] an entry; without it the block makes one, where the level is logged
+        # @param text [Object, nil] an entry; nil: the block returns it, called only if the level is logged
         # @return [Object] what the logger returns
         define_method(level) do |text = nil, &block|
           next @logger.public_send(level, Printable.entry(text)) unless block
@@ -29,7 +29,7 @@ module Penstock
         end
       end
 
-      # @param severity [Integer] as Ruby's Logger has it
+      # @param severity [Integer] a severity of Ruby's Logger
       # @param text [Object] an entry
       # @return [Object] what the logger returns
       def add(severity, text) = @logger.add(severity, Printable.entry(text))

@@ -4,9 +4,9 @@ require "json"
 
 module Penstock
   module Instrumentation
-    # Turns a client's statistics into a Hash and adds to every number how it moved: `<key>_d`, the change since the last time,
-    # and `<key>_fd`, the milliseconds it has been unchanged. The first time every change is 0: there is nothing to compare
-    # with, and a jump from nothing would look like traffic.
+    # Parses a client's statistics into a Hash and adds two values to every number: `<key>_d`, its change since the last
+    # time, and `<key>_fd`, the milliseconds since its last change. The first time every change is 0: there is nothing
+    # to compare with, and a jump from nothing would look like traffic.
     #
     # One per client, called by one thread (the reporter's).
     class Statistics
@@ -18,10 +18,11 @@ module Penstock
       end
 
       # @param json [String] as librdkafka emits it
-      # @yieldparam current [Hash] what is read, to be corrected before it is compared
+      # @yieldparam current [Hash] the parsed statistics, to be corrected before they are compared
       # @return [Hash{String => Object}]
       def call(json)
-        # Two brokers of the same name, the bootstrap one and its successor while nobody answers, have the same key.
+        # Two brokers with the same name (the bootstrap one and its successor before the first answer) have the same
+        # key.
         current = ::JSON.parse(json, allow_duplicate_key: true)
         yield current if block_given?
         now = @clock.call
@@ -33,7 +34,7 @@ module Penstock
 
       private
 
-      # The keys are listed first: the Hash grows while it is walked.
+      # The keys are listed first because the Hash grows during the iteration.
       def decorate(current, previous, elapsed)
         current.keys.each do |key|
           value = current[key]

@@ -2,8 +2,8 @@
 
 module Penstock
   module Instrumentation
-    # One listener of one event. Counts its failures; the count may be a little low when threads race for it, which
-    # only makes a failure be told again.
+    # A listener's subscription to one event. Counts its failures; the count may be slightly low when threads race for
+    # it, which only causes a failure to be reported again.
     class Subscription
       def initialize(owner, callable)
         @owner = owner
@@ -19,12 +19,12 @@ module Penstock
         @owner.equal?(listener)
       end
 
-      # @return [Integer] how often it has failed, this time included
+      # @return [Integer] number of failures, this one included
       def failed
         @failures += 1
       end
 
-      # @return [String] what it is and where it was written
+      # @return [String] kind and place of definition
       def description
         file, line = @callable.source_location
         kind = if @owner.is_a?(Proc)

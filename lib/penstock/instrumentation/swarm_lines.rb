@@ -4,7 +4,7 @@ require_relative "lines"
 
 module Penstock
   module Instrumentation
-    # What {LoggerListener} writes of a swarm.
+    # The lines of {LoggerListener} about a swarm.
     module SwarmLines
       def on_swarm_manager_after_fork(event)
         @logger.info { "node #{event[:node]}: forked (pid #{event[:pid]})" }
@@ -15,7 +15,7 @@ module Penstock
       end
 
       def on_swarm_manager_stopping(event)
-        @logger.info { "node #{event[:node]} (pid #{event[:pid]}): told to stop#{Lines.reason(event)}" }
+        @logger.info { "node #{event[:node]} (pid #{event[:pid]}): asked to stop#{Lines.reason(event)}" }
       end
 
       def on_swarm_manager_terminating(event)

@@ -2,23 +2,23 @@
 
 module Penstock
   module Instrumentation
-    # Asks the application's listener for OAuth tokens. When the listener raises, the client is told that there is no token, as it
-    # would wait for an answer for ever, and the error is published. Runs on the thread that publishes.
+    # Calls the application's listener for OAuth tokens. If the listener raises, the client is notified that there is no
+    # token, because it would otherwise wait forever, and the error is published. Runs on the thread that publishes.
     class TokenProvider
       # @param listener [#on_oauthbearer_token_refresh]
       # @param monitor [Monitor]
-      # @param context [Hash] for the error, as `producer_id`
+      # @param context [Hash] keys for the error event, such as `producer_id`
       def initialize(listener, monitor, context = {})
         @listener = listener
         @monitor = monitor
         @context = context
       end
 
-      # @param event [Event] `event[:bearer]` takes the token
+      # @param event [Event] `event[:bearer]` accepts the token
       def on_oauthbearer_token_refresh(event)
         @listener.on_oauthbearer_token_refresh(event)
       rescue => error
-        event[:bearer].oauthbearer_set_token_failure("#{error.class}: the listener for tokens raised")
+        event[:bearer].oauthbearer_set_token_failure("#{error.class}: the OAuth token listener raised")
         @monitor.instrument("error.occurred", {type: "callbacks.oauthbearer_token_refresh.error", error: error, **@context})
       end
     end

@@ -4,11 +4,12 @@ require_relative "violation"
 
 module Penstock
   module Lint
-    # A deserializer that is watched: one answer for one record, the record's bytes untouched, nothing remembered between calls
-    # (several threads call it at once), and records without a payload survived. Behaves as the deserializer does.
+    # Wraps a deserializer and checks it: one result per record, the record's bytes unchanged, no state between calls
+    # (several threads call it at once), and no failure for records without a payload. Behaves like the deserializer it
+    # wraps.
     class Deserializer
       # @param deserializer [#call] takes a message
-      # @raise [Violation] when it has no `call`
+      # @raise [Violation] it has no `call`
       def initialize(deserializer)
         @deserializer = deserializer
         wrong(nil, "has no call", "give it one that takes a message") unless deserializer.respond_to?(:call)
@@ -22,9 +23,9 @@ module Penstock
         held = state
         answer, again = Array.new(2) { ask(message) }
         untouched(message, bytes)
-        wrong(message, "keeps something between calls", "several threads call it at once: use local variables") if held != state
+        wrong(message, "keeps state between calls", "several threads call it at once: use local variables") if held != state
         return answer if answer == again || answer.instance_of?(again.class)
-        wrong(message, "answers a #{answer.class}, then a #{again.class}", "depend on nothing but the message")
+        wrong(message, "returns a #{answer.class}, then a #{again.class}", "depend on nothing but the message")
       end
 
       private
@@ -34,15 +35,15 @@ module Penstock
         wrong(message, "changed the payload's bytes", "work on a copy: `message.raw_payload.dup`")
       end
 
-      # What it can't read it may refuse; a record without a payload is no such thing: compacted topics have them.
+      # It may raise for an invalid payload; but compacted topics have records without a payload.
       def ask(message)
         @deserializer.call(message)
       rescue NoMethodError, TypeError => error
         raise unless message.raw_payload.nil?
-        wrong(message, "fails without a payload (#{error.class})", "answer nil where raw_payload is nil")
+        wrong(message, "fails without a payload (#{error.class})", "return nil if raw_payload is nil")
       end
 
-      # Which objects it holds, not what is in them: a cache that is filled once is seen by its size.
+      # The objects it holds, not their contents: a cache that is filled once shows in its size.
       def state
         @deserializer.instance_variables.map do |name|
           value = @deserializer.instance_variable_get(name)

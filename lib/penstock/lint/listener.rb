@@ -6,24 +6,24 @@ require_relative "violation"
 
 module Penstock
   module Lint
-    # A listener that is watched: its methods are named after events there are, take one event, leave its payload alone and don't
-    # keep the others waiting. Subscribe the wrapper instead of the listener.
+    # Wraps a listener and checks it: its methods are named after existing events, take one event, don't change its
+    # payload and don't delay the others. Subscribe the wrapper instead of the listener.
     #
-    # What is wrong with its methods is raised at once. What happens in an event is raised in the listener's place: monitors
-    # rescue that and tell it as `error.occurred`.
+    # Problems of its methods are raised at once. A problem during an event is raised in the listener's place: monitors
+    # rescue it and report it as `error.occurred`.
     class Listener
-      # One thread tells all listeners of all events.
+      # One thread calls all listeners of all events.
       LONGEST_MS = 1_000
 
       # @param listener [Object] with methods `on_*`
-      # @param events [Array<String>] names of events, your own too
-      # @raise [Violation] with everything that is wrong with its methods
+      # @param events [Array<String>] names of events, also your own
+      # @raise [Violation] with all problems of its methods
       def initialize(listener, events: Instrumentation::Catalogue.standard.names)
         @listener = listener
         @methods = events.to_h { |name| [:"on_#{name.tr(".", "_")}", name] }
         own = listener.public_methods.grep(/\Aon_/)
         found = own.filter_map { |name| problem(name) }
-        found << "has no method for any event: name one on_consumer_consumed, for example" if own.empty?
+        found << "has no method for any event: define on_consumer_consumed, for example" if own.empty?
         raise Violation, "#{listener.class} #{found.join("; ")}" unless found.empty?
         own.each { |name| watch(name) }
       end
@@ -37,7 +37,7 @@ module Penstock
         end
         arity = @listener.method(name).arity
         return if arity == 1 || [-1, -2].include?(arity)
-        "takes #{arity} arguments in #{name}: an event is one"
+        "takes #{arity} arguments in #{name}: it gets one, the event"
       end
 
       def watch(name)
@@ -47,7 +47,7 @@ module Penstock
           @listener.public_send(name, event)
           took = now - started
           wrong(name, "changed the payload", "other listeners get it too: work on a copy") unless same?(before, event.payload)
-          wrong(name, "took #{took.round} ms", "hand what takes long to a thread of your own") if took > LONGEST_MS
+          wrong(name, "took #{took.round} ms", "do slow work on a thread of your own") if took > LONGEST_MS
         end
       end
 

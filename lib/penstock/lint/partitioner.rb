@@ -4,10 +4,10 @@ require_relative "violation"
 
 module Penstock
   module Lint
-    # A partitioner that is watched: it must answer the same key for a message whenever it is asked, and a key that can be told
-    # from others. Behaves as the partitioner does.
+    # Wraps a partitioner and checks it: it must always return the same key for a message, and a key that is comparable
+    # with others. Behaves like the partitioner it wraps.
     class Partitioner
-      # @param partitioner [#call] takes a message, answers its key
+      # @param partitioner [#call] takes a message, returns its key
       def initialize(partitioner)
         @partitioner = partitioner
       end
@@ -26,20 +26,21 @@ module Penstock
 
       def itself(key, message)
         return unless key.equal?(message) || key.is_a?(Float)
-        wrong(message, "answers #{key.is_a?(Float) ? "a Float" : "the message itself"}", "answer what messages have in common")
+        wrong(message, "returns #{key.is_a?(Float) ? "a Float" : "the message itself"}",
+          "return a value that messages have in common")
       end
 
       def unstable(key, message)
-        wrong(message, "answers two different keys (#{key.class})",
-          "depend on nothing but the message, and answer what has an `eql?` and a `hash`, such as a String or an Integer")
+        wrong(message, "returns two different keys (#{key.class})",
+          "depend on nothing but the message, and return a value with `eql?` and `hash`, such as a String or an Integer")
       end
 
       def wrong(message, what, way_out) = raise(Violation, "the partitioner #{what} for #{message.uid}: #{way_out}")
     end
 
-    # A reducer that is watched: the same slot for a key whenever it is asked, and one there is.
+    # Wraps a reducer and checks it: it must always return the same slot for a key, and a valid one.
     class Reducer
-      # @param reducer [#call] takes a key, answers its slot
+      # @param reducer [#call] takes a key, returns its slot
       # @param slots [Integer] `max_partitions`
       def initialize(reducer, slots)
         @reducer = reducer
@@ -52,7 +53,7 @@ module Penstock
       def call(key)
         slot, again = Array.new(2) { @reducer.call(key) }
         return slot if slot == again && slot.is_a?(Integer) && slot >= 0 && slot < @slots
-        raise Violation, "the reducer answers #{slot.inspect[0, 40]}, then #{again.inspect[0, 40]} for one key: answer the " \
+        raise Violation, "the reducer returns #{slot.inspect[0, 40]}, then #{again.inspect[0, 40]} for one key: return the " \
                          "same Integer from 0 to #{@slots - 1} each time"
       end
     end

@@ -4,15 +4,15 @@ require_relative "violation"
 
 module Penstock
   module Lint
-    # A dead letter strategy that is watched: what it answers, and that it leaves the errors it is shown alone. Behaves as the
-    # strategy does.
+    # Wraps a dead letter strategy and checks it: its result, and that it doesn't change the errors it gets. Behaves
+    # like the strategy it wraps.
     class Strategy
       ACTIONS = %i[retry skip dispatch].freeze
       private_constant :ACTIONS
 
       # @param strategy [#call] takes the record's errors and the number of the attempt
-      # @param topic [String, nil] what `dead_letter_queue(topic:)` names
-      # @raise [Violation] when it can't be called so
+      # @param topic [String, nil] the topic in `dead_letter_queue(topic:)`
+      # @raise [Violation] it has no `call`
       def initialize(strategy, topic: nil)
         @strategy = strategy
         @topic = topic
@@ -26,11 +26,11 @@ module Penstock
       def call(errors, attempt)
         before = errors.size
         answer = @strategy.call(errors, attempt)
-        wrong("changed the errors it was shown", "only read them") unless errors.size == before
+        wrong("changed the errors it got", "only read them") unless errors.size == before
         action, topic = answer
         known(answer, action, topic)
         return answer unless action == :dispatch && topic.nil? && @topic.nil?
-        wrong("dispatches to no topic", "answer [:dispatch, topic], or name one in dead_letter_queue")
+        wrong("dispatches to no topic", "return [:dispatch, topic], or name one in dead_letter_queue")
       end
 
       private
@@ -42,7 +42,7 @@ module Penstock
       end
 
       def wrong_answer(answer)
-        wrong("answers #{answer.inspect[0, 60]}", "answer :retry, :skip, :dispatch or [:dispatch, topic]")
+        wrong("returns #{answer.inspect[0, 60]}", "return :retry, :skip, :dispatch or [:dispatch, topic]")
       end
 
       def wrong(what, way_out) = raise(Violation, "the strategy #{what}: #{way_out}")

@@ -4,7 +4,7 @@ require_relative "../errors"
 
 module Penstock
   module Lint
-    # What was wrapped doesn't keep its contract; the text says what it did and what it may do.
+    # The wrapped object breaks its contract; the message describes what it did and what it should do.
     class Violation < StandardError
       include Error
     end

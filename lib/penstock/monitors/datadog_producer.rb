@@ -3,20 +3,20 @@
 require_relative "../errors"
 
 module Penstock
-  # Bring what a process tells of itself to where it is watched. Loaded by whoever uses them.
+  # Listeners that export a process's metrics to monitoring systems. Loaded by the programs that use them.
   module Monitors
-    # Metrics of a producer for Datadog, or whatever else takes DogStatsD's calls; named as Karafka's are.
+    # Sends metrics of a producer to Datadog, or any other client with DogStatsD's methods; named as Karafka's are.
     #
     #     require "penstock/monitors/datadog_producer"
     #     statsd = Datadog::Statsd.new("localhost", 8125)
     #     listener = Penstock::Monitors::DatadogProducer.new(client: statsd, default_tags: ["env:live"])
     #     producer.monitor.subscribe(listener)   # before its first message, or there are no statistics
     #
-    # Called on the threads that publish, so the client must not wait: Datadog's sends by UDP. One may listen to several
-    # producers; give each its tags.
+    # Called on the publishing threads, so the client must not block: Datadog's sends by UDP. One client may serve
+    # several producers; give each its own tags.
     class DatadogProducer
-      # What is taken from the client's statistics: how it is sent, where it is found (`:root`, or `:brokers`, once a broker),
-      # its name, and the keys that lead to it.
+      # A metric from the client's statistics: its type, its scope (`:root`, or `:brokers`, one per broker), its name,
+      # and the keys that lead to the value.
       Metric = Struct.new(:type, :scope, :name, :keys)
 
       METRICS = [
@@ -31,12 +31,12 @@ module Penstock
         end
       ].freeze
 
-      # What librdkafka numbers before it knows a broker.
+      # librdkafka's node id before it knows a broker.
       UNKNOWN_BROKER = -1
 
-      # @param client [#count, #increment, #histogram, #gauge] as Datadog::Statsd
-      # @param namespace [String, nil] before each name
-      # @param default_tags [Array<String>] on each metric
+      # @param client [#count, #increment, #histogram, #gauge] such as Datadog::Statsd
+      # @param namespace [String, nil] prefix of each name
+      # @param default_tags [Array<String>] tags of each metric
       # @param rd_kafka_metrics [Array<Metric>] from statistics
       def initialize(client:, namespace: "penstock", default_tags: [], rd_kafka_metrics: METRICS)
         @client = client
@@ -46,7 +46,7 @@ module Penstock
         refuse_unknown_scopes
       end
 
-      # Latencies are microseconds, as librdkafka has them.
+      # Latencies are in microseconds, as in librdkafka.
       def on_statistics_emitted(event)
         statistics = event[:statistics]
         brokers = (statistics["brokers"] || {}).values.reject { |broker| broker["nodeid"] == UNKNOWN_BROKER }
@@ -83,15 +83,14 @@ module Penstock
       def refuse_unknown_scopes
         odd = @metrics.find { |metric| !%i[root brokers].include?(metric.scope) } or return
 
-        raise ConfigurationError, "the metric #{odd.name} has the scope #{odd.scope.inspect}: a producer's statistics have " \
-          ":root and :brokers"
+        raise ConfigurationError, "the metric #{odd.name} has the scope #{odd.scope.inspect}: use :root or :brokers"
       end
 
       def of_broker(metric, broker)
         send_metric(metric, broker, ["broker:#{broker["nodename"]}"])
       end
 
-      # What this librdkafka doesn't tell isn't sent.
+      # A value that this librdkafka doesn't report isn't sent.
       def send_metric(metric, statistics, tags)
         value = statistics.dig(*metric.keys)
         @client.public_send(metric.type, "#{@prefix}#{metric.name}", value, tags: @tags + tags) if value

@@ -9,11 +9,11 @@ require_relative "features"
 
 module Penstock
   module Routing
-    # What `routes` of an application is: takes drawings and makes {Routes} of them. Used by one thread at boot.
+    # Collects the drawings of an application's `routes` and builds {Routes} from them. Used by one thread at boot.
     #
     #     routes.draw { topic(:orders) { consumer OrdersConsumer } }
     class Builder
-      # @param features [Array<Feature>] what topics can be told
+      # @param features [Array<Feature>] the available options of topics
       def initialize(features: Features.core)
         @features = features
         @drafts = []
@@ -29,7 +29,7 @@ module Penstock
         self
       end
 
-      # Forgets what was drawn and draws anew.
+      # Discards the drawings and draws again.
       #
       # @return [self]
       def redraw(&block)
@@ -48,8 +48,8 @@ module Penstock
         @drafts.any?
       end
 
-      # @param settings [Config::Settings] for what topics don't say
-      # @return [Routes] frozen, with its problems
+      # @param settings [Config::Settings] values for options that topics don't set
+      # @return [Routes] frozen, including its problems
       def routes(settings)
         Composition.new(@drafts, settings, @features).routes
       end
@@ -59,15 +59,15 @@ module Penstock
 
       private
 
-      # It is written to; what reads routes as a list of groups finds them elsewhere.
+      # This object is only written to; code that reads routes as a list of groups is pointed to the right methods.
       def method_missing(name, *)
         return super unless name == :each || Enumerable.method_defined?(name)
 
-        raise NoMethodError, "routes are drawn here (draw, redraw, clear), so there is no #{name}: PenstockApp.consumer_groups " \
-          "and subscription_groups answer what came of it", caller
+        raise NoMethodError, "routes are drawn here (draw, redraw, clear), so there is no #{name}: use " \
+          "PenstockApp.consumer_groups or subscription_groups to read the routes", caller
       end
 
-      # What is only refused isn't there.
+      # {method_missing} only raises, so no further methods exist.
       def respond_to_missing?(name, all = false) = super
     end
   end

@@ -6,15 +6,14 @@ require_relative "features/parallel_segments"
 
 module Penstock
   module Routing
-    # What is wrong with finished routes: what features check about their topics, and what only shows when topics are
-    # looked at together.
+    # Finds problems in finished routes: what features check about their topics, and conflicts between topics.
     class Checks
-      DECLARE = "Say config(partitions: …, replication_factor: …) in its route, or set config.strict_declarative_topics = false"
+      DECLARE = "Add config(partitions: …, replication_factor: …) to its route, or set config.strict_declarative_topics = false"
       private_constant :DECLARE
 
       # @param settings [Config::Settings]
       # @param features [Array<Feature>]
-      # @param broken [Hash{Topic => Array<Feature>}] what a topic said so wrongly that there is nothing left to check
+      # @param broken [Hash{Topic => Array<Feature>}] features with invalid options, which are not checked further
       def initialize(settings, features, broken)
         @settings = settings
         @features = features
@@ -24,7 +23,7 @@ module Penstock
       # @param groups [Array<ConsumerGroup>]
       # @return [Array<Problem>]
       def problems(groups)
-        first = groups.reject { |group| group.segment_id.to_i.positive? } # the other parts of a split group are the same
+        first = groups.reject { |group| group.segment_id.to_i.positive? } # the other segments of a split group are the same
         first.flat_map { |group| together(group) + group.topics.flat_map { |topic| alone(topic) } } + same_id(groups) +
           undeclared(first.flat_map(&:topics))
       end
@@ -42,7 +41,7 @@ module Penstock
         return [] if topic.pattern? || !@settings.strict_topics_namespacing
         return [] unless topic.name.include?(".") && topic.name.include?("_")
 
-        [["its name mixes dots and underscores, which metrics don't tell apart",
+        [["its name mixes dots and underscores, which are the same in metrics",
           "Use one of them, or set config.strict_topics_namespacing = false"]]
       end
 
@@ -50,7 +49,7 @@ module Penstock
         return [] unless topic.pattern?
 
         topic.pattern.complaints.map do |complaint|
-          ["its expression uses what not every engine that reads it knows: #{complaint}", nil]
+          ["its expression uses syntax that not every engine supports: #{complaint}", nil]
         end
       end
 
@@ -59,14 +58,14 @@ module Penstock
           group.all_subscription_groups.flat_map { |connection| multiplexing(connection) }
       end
 
-      # A broker takes offsets from who is no member only while the group has none.
+      # A broker accepts offsets from a client that is not a member only while the group has no members.
       def mixed(group)
         direct, subscribed = group.topics.select(&:active?).partition(&:direct?)
         return [] if direct.empty? || subscribed.empty?
 
         [of_group(group, "has topics with assign (#{names(direct)}) and topics without (#{names(subscribed)}): while the " \
-          "group has members, brokers refuse the offsets of what was assigned",
-          "Put those with assign into a consumer_group of their own")]
+          "group has members, brokers refuse the offsets of assigned partitions",
+          "Put the topics with assign into their own consumer_group")]
       end
 
       def segments(group)
@@ -82,34 +81,34 @@ module Penstock
         Features::Multiplexed.complaints(connection, @settings).map { |complaint| Problem.new(place, *complaint) }
       end
 
-      # A group may be drawn under the name that a part of a split one gets.
+      # A group may be drawn with the id that a segment of a split group gets.
       def same_id(groups)
         groups.group_by(&:id).values.select { |same| same.size > 1 }.map do |same|
           origin = same.find(&:segment).segment.origin
-          Problem.new("routes: consumer_group #{same.first.id}", "is also a part of #{origin}, which parallel_segments split",
+          Problem.new("routes: consumer_group #{same.first.id}", "is also a segment of #{origin}, which has parallel_segments",
             "Rename it, or give parallel_segments another merge_key")
         end
       end
 
-      # Topics that nobody says how they ought to be.
+      # Topics without a declaration.
       def undeclared(topics)
         return [] unless @settings.strict_declarative_topics
 
         declared = topics.select(&:declaration).map(&:name)
         bare = topics.reject { |topic| topic.pattern? || declared.include?(topic.name) }.uniq(&:name)
-        bare.map { |topic| problem(topic, "isn't declared, which config.strict_declarative_topics wants", DECLARE) } +
+        bare.map { |topic| problem(topic, "isn't declared, which config.strict_declarative_topics requires", DECLARE) } +
           undeclared_letters(topics, declared)
       end
 
       def undeclared_letters(topics, declared)
         bound = topics.group_by { |topic| letters_of(topic) }.except(nil, *declared)
         bound.map do |name, (topic)|
-          problem(topic, "has the dead letter topic #{name}, which isn't declared, as config.strict_declarative_topics wants",
-            "Draw it: topic(#{name.to_sym.inspect}) { active false; config(partitions: 1) }")
+          problem(topic, "has the dead letter topic #{name}, which isn't declared, as config.strict_declarative_topics requires",
+            "Add its route: topic(#{name.to_sym.inspect}) { active false; config(partitions: 1) }")
         end
       end
 
-      # The name of the topic where what fails for good goes.
+      # The name of the topic that receives permanently failing records.
       def letters_of(topic)
         topic.features[:dead_letter_queue]&.topic_name || (topic.features[:retry_topics]&.finally || nil)
       end
@@ -126,18 +125,18 @@ module Penstock
           consumers = topics.filter_map(&:consumer).uniq
           message = "is routed #{topics.size} times in this group (#{places})"
           message += ", to #{consumers.join(" and ")}" if consumers.size > 1
-          problem(topics.first, message, "Keep one, or put the other into a consumer_group of its own")
+          problem(topics.first, message, "Keep one, or put the other into its own consumer_group")
         end
       end
 
-      # Metrics turn dots into underscores, and then these are one.
+      # Metrics turn dots into underscores, which makes these names equal.
       def alike(group)
         return [] unless @settings.strict_topics_namespacing
 
         names = group.topics.reject(&:pattern?).map(&:name).uniq
         names.group_by { |name| name.tr(".", "_") }.values.select { |same| same.size > 1 }.map do |same|
           Problem.new("routes: topics #{same.join(" and ")}, consumer_group #{group.id}",
-            "differ by dots and underscores only, which metrics don't tell apart",
+            "differ only in dots and underscores, so they are the same in metrics",
             "Rename one, or set config.strict_topics_namespacing = false")
         end
       end

@@ -7,9 +7,9 @@ require_relative "routes"
 
 module Penstock
   module Routing
-    # Makes {Routes} of drawings: what a topic doesn't say comes from `defaults`, then from the settings; topics of a
-    # consumer group that read the same properties share a connection unless they are told otherwise. Used once and
-    # thrown away.
+    # Builds {Routes} from drawings: options that a topic doesn't set come from `defaults`, then from the settings;
+    # topics of a consumer group with the same properties share a connection unless their routes separate them. Used
+    # once.
     class Composition
       # @param drafts [Array<Draft>]
       # @param settings [Config::Settings]
@@ -33,7 +33,7 @@ module Penstock
 
       private
 
-      # Topics by consumer group, groups in the order in which they are first named.
+      # Topics by consumer group; groups in the order in which they first appear.
       def grouped
         names = @drafts.flat_map { |draft| draft.topics.map { |topic| group_of(topic) } }.uniq
         topics = @drafts.flat_map(&:topics).group_by { |topic| group_of(topic) }
@@ -44,7 +44,7 @@ module Penstock
         topic.group || @settings.group_id
       end
 
-      # One group, or as many as it is split into by key.
+      # One group, or one per segment if it is split by key.
       def split(id, drafts)
         parallel = shared(:segments, @drafts.flat_map(&:groups).select { |group| group.name == id }, Features::Segments.feature)
         return [consumer_group(id, drafts)] unless parallel&.active?
@@ -52,7 +52,7 @@ module Penstock
         parallel.segments(id).map { |segment| consumer_group(segment.group_id, drafts, segment) }
       end
 
-      # What is said about a group as a whole, by one of those that opened it.
+      # Options of a whole group, taken from one of the drawings that opened it.
       def shared(member, entries, feature)
         given = entries.filter_map(&member).first or return
         feature.build(given, @settings)
@@ -75,7 +75,7 @@ module Penstock
         shared(:multiplexing, entries, Features::Multiplexed.feature)
       end
 
-      # The same name twice only with different properties: then with a number.
+      # A name is repeated only with different properties; then it gets a number.
       def connection_names(keys)
         keys.group_by { |subscription, _kafka| subscription || "default" }.flat_map do |name, same|
           same.each_with_index.map { |key, index| [key, index.zero? ? name : "#{name}#{index + 1}"] }
@@ -91,7 +91,7 @@ module Penstock
         topic
       end
 
-      # A topic and those that a feature of it needs besides, which are served by the same route.
+      # A topic and the topics that its features add, which use the same route.
       def with_derived(topic)
         derived = @features.flat_map do |feature|
           feature.derived(topic.name, topic.features[feature.verb])
@@ -105,7 +105,8 @@ module Penstock
         @features.to_h { |feature| [feature.verb, feature.build(given[feature.verb], @settings)] }
       end
 
-      # The topic's over its subscription group's over the application's, each only where it says `inherit: true`.
+      # The topic's properties over its subscription group's over the application's; a level is merged with the one
+      # above only if it sets `inherit: true`.
       def kafka_of(draft, given)
         shared = subscriptions[[draft.group, draft.subscription]]
         [shared, given[:kafka]].compact.reduce(@settings.kafka) { |above, own| own_kafka(own).over(above) }
@@ -130,7 +131,7 @@ module Penstock
         drawn = @drafts.flat_map { |draft| draft.topics.map(&:group) }
         @drafts.flat_map(&:groups).reject { |group| drawn.include?(group.name) }.map do |group|
           Problem.new("routes: consumer_group #{group.name} (#{group.location})", "has no topic",
-            "Add one or leave the group out")
+            "Add one or remove the group")
         end
       end
     end

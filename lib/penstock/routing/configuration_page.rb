@@ -5,13 +5,13 @@ require_relative "features"
 
 module Penstock
   module Routing
-    # Writes docs/configuration.md from the schema of settings and the list of features, so the page can't say anything
-    # else than the code.
+    # Generates docs/configuration.md from the schema of settings and the list of features, so that the page always
+    # matches the code.
     class ConfigurationPage
       INTRODUCTION = <<~TEXT
         # Configuration
 
-        This page is made from `lib/penstock/config/schema.rb` and `lib/penstock/routing/features.rb` by
+        This page is generated from `lib/penstock/config/schema.rb` and `lib/penstock/routing/features.rb` by
         `rake docs:configuration`.
 
         ```ruby
@@ -31,41 +31,41 @@ module Penstock
         end
         ```
 
-        Everything that is wrong is told at once, before anything connects. Durations are Integer milliseconds; objects that
-        know themselves in milliseconds, as ActiveSupport's durations do, are converted.
+        All mistakes are reported at once, before anything connects. Durations are Integer milliseconds; objects that can
+        convert themselves to milliseconds, such as ActiveSupport's durations, are converted.
       TEXT
 
       KAFKA = <<~TEXT
         ## `config.kafka`
 
-        librdkafka's properties, with Symbols as keys. One Hash serves consumers, producer and admin: each gets what it takes.
-        librdkafka itself is asked whether names and values are right. Ours where you say nothing: see
-        `lib/penstock/config/kafka_map.rb`; among them `heartbeat.interval.ms` 1,000, by which a member learns of a
-        rebalance, so that a partition that moves rests for about a second instead of three. Refused are `group.id` (it is `config.group_id`, or the name of a
-        `consumer_group`), `enable.auto.commit` and `enable.auto.offset.store` (offsets are committed by Penstock) and, with
-        `group.protocol: "consumer"` (KIP-848), what the broker then settles: `partition.assignment.strategy`,
-        `session.timeout.ms`, `heartbeat.interval.ms`.
+        librdkafka's properties, with Symbols as keys. One Hash serves consumers, producer and admin: each gets the
+        properties it knows. librdkafka itself checks names and values. Penstock's own defaults are in
+        `lib/penstock/config/kafka_map.rb`; among them is `heartbeat.interval.ms` 1,000: a member learns of a rebalance by
+        its heartbeat, so a moving partition is idle for about one second instead of three. These properties are refused:
+        `group.id` (use `config.group_id`, or the name of a `consumer_group`), `enable.auto.commit` and
+        `enable.auto.offset.store` (Penstock commits offsets) and, with `group.protocol: "consumer"` (KIP-848), the ones that
+        the broker then sets: `partition.assignment.strategy`, `session.timeout.ms`, `heartbeat.interval.ms`.
 
-        ## Memory for what is fetched ahead
+        ## Memory for prefetched records
 
-        `prefetch_budget_bytes` is divided by the partitions a member can get (64 while nobody knows): that is the share of
-        one partition, at least 256 KiB. `fetch.message.max.bytes` is the share, at most 1 MiB;
-        `queued.max.messages.kbytes` is the share; `queued.min.messages` is 10,000. librdkafka's limits count values only
-        and stop no more than the next fetch, so the worst case is: partitions × (n × (value + key + headers + 330 bytes)),
-        where n is the lower of 10,000 and share ÷ value, plus one fetch; and one response in flight a broker.
+        `prefetch_budget_bytes` is divided by the number of partitions a member can get (64 until it is known); the result is
+        the share of one partition, at least 256 KiB. `fetch.message.max.bytes` is this share, at most 1 MiB;
+        `queued.max.messages.kbytes` is the share; `queued.min.messages` is 10,000. librdkafka's limits count values only and
+        only prevent the next fetch, so the worst case is: partitions × (n × (value + key + headers + 330 bytes)),
+        where n is the lower of 10,000 and share ÷ value, plus one fetch; and one response in flight per broker.
 
         ## Connections
 
         Topics of a consumer group share one connection unless their `kafka` differs or they are in a `subscription_group`
-        of their own. Limits such as `max_messages` are kept for each partition and need no second one. Where topics of one
-        connection differ in `initial_offset`, each begins where it says; an offset that fell out of the log is reset by
-        what the first of them says.
+        of their own. Limits such as `max_messages` apply to each partition and need no second connection. If topics of one
+        connection differ in `initial_offset`, each begins at its own; an offset that is no longer in the log is reset
+        according to the first topic's.
 
         ## Patterns
 
-        `pattern(/audit\\..*/) { consumer AuditConsumer }` stands for every topic whose name fits from its beginning, those
-        made later too. A topic with a route of its own goes by that. Ruby, the C library and, under KIP-848, the broker
-        read the expression: what they don't share is refused with what to write instead.
+        `pattern(/audit\\..*/) { consumer AuditConsumer }` stands for every topic whose name matches from its beginning, also
+        topics that are created later. A topic with a route of its own uses that route. Ruby, the C library and, under
+        KIP-848, the broker read the expression: syntax that they don't share is refused, with what to write instead.
       TEXT
 
       # @param features [Array<Feature>]

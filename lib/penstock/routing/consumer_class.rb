@@ -4,14 +4,14 @@ require_relative "../config/types"
 
 module Penstock
   module Routing
-    # The type of `consumer`: a class that can consume.
+    # The type of `consumer`: a class with `consume`.
     class ConsumerClass
       def coerce(value)
         (value.is_a?(Class) && consumes?(value)) ? value : Config::Types::INVALID
       end
 
       def to_s
-        "a class with a method `consume`, as those under Penstock::BaseConsumer"
+        "a class with a method `consume`, such as a subclass of Penstock::BaseConsumer"
       end
 
       private

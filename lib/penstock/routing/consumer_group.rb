@@ -1,17 +1,17 @@
 # frozen_string_literal: true
 
 module Penstock
-  # What is consumed by whom: the words of `routes.draw`, and what they come to.
+  # Declares which consumers read which topics: the DSL of `routes.draw`, and the values built from it.
   module Routing
-    # A consumer group of Kafka's, with its topics and its connections. A frozen value.
+    # A Kafka consumer group with its topics and its connections. A frozen value.
     class ConsumerGroup
       # @return [String] its id on the cluster
       attr_reader :id
       alias_method :name, :id
-      # @return [Array<SubscriptionGroup>] all of them, inactive ones too
+      # @return [Array<SubscriptionGroup>] all of them, also inactive ones
       attr_reader :all_subscription_groups
 
-      # @return [Segment, nil] which part of a group that is split by key
+      # @return [Segment, nil] its segment, if the group is split by key
       attr_reader :segment
 
       # @param id [String]
@@ -26,22 +26,22 @@ module Penstock
         freeze
       end
 
-      # @return [Array<SubscriptionGroup>] those with something to subscribe to
+      # @return [Array<SubscriptionGroup>] those with topics to subscribe to
       def subscription_groups = @all_subscription_groups.select(&:active?)
 
-      # @return [Array<Topic>] inactive ones and patterns too
+      # @return [Array<Topic>] also inactive ones and patterns
       def topics = @all_subscription_groups.flat_map(&:topics)
 
       # @return [Boolean]
       def active? = @all_subscription_groups.any?(&:active?)
 
-      # @return [Integer, nil] number of its part, from 0, where a group is split by key
+      # @return [Integer, nil] number of its segment, from 0, if the group is split by key
       def segment_id = @segment&.id
 
       # @return [String, nil] id of the group that was split
       def segment_origin = @segment&.origin
 
-      # @return [Boolean] whether its topics' partitions are told, not given out
+      # @return [Boolean] whether its topics' partitions are listed with `assign`, not assigned by the group
       def direct? = topics.any? { |topic| topic.active? && topic.direct? }
 
       # @param name [String]

@@ -4,10 +4,11 @@ require_relative "../errors"
 
 module Penstock
   module Routing
-    # What one `routes.draw` wrote down, in the order in which it was written. Judged and turned into values later, by
-    # {Composition}. Used by one thread at boot.
+    # Records the contents of one `routes.draw`, in the order in which they were written. {Composition} checks them
+    # later and turns them into values. Used by one thread at boot.
     class Draft
-      # A topic or pattern as written. `given` holds the typed options by verb; `group` is nil outside of a consumer group.
+      # A topic or pattern as written. `given` has the typed options by verb; `group` is nil outside of a consumer
+      # group.
       Topic = Struct.new(:name, :pattern, :group, :subscription, :given, :location, keyword_init: true) do
         def place
           what = if pattern && !name
@@ -31,7 +32,7 @@ module Penstock
       attr_reader :groups
       # @return [Array<Subscription>]
       attr_reader :subscriptions
-      # @return [Array<Hash>] typed options by verb, one Hash a `defaults`
+      # @return [Array<Hash>] typed options by verb, one Hash per `defaults`
       attr_reader :defaults
       # @return [Array<Problem>]
       attr_reader :problems
@@ -51,7 +52,7 @@ module Penstock
         @problems << problem unless @problems.include?(problem)
       end
 
-      # @return [String] a name for a subscription group that was given none
+      # @return [String] name for a subscription group without one
       def anonymous_subscription
         "subscription#{@subscriptions.size + 1}"
       end

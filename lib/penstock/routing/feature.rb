@@ -5,12 +5,12 @@ require_relative "../nearest"
 
 module Penstock
   module Routing
-    # One thing a topic can be told in its route: the verb of the DSL, its typed options, what it becomes, and what is
-    # checked about it. Routing knows no feature by name: it is handed a list of these, so a new one is a file of its own.
+    # An option of a route: the verb of the DSL, its typed options, the value built from them, and its checks. Routing
+    # knows no feature by name: it gets a list of these, so a new one is a file of its own.
     #
-    # A frozen value, made when the file is loaded.
+    # A frozen value, created when the file is loaded.
     class Feature
-      # An option of a verb. `default` may be a callable, which is given the settings of the application.
+      # An option of a verb. `default` may be a callable, which is called with the application's settings.
       Option = Struct.new(:type, :default) do
         # @return [Object] the default for an application with these settings
         def default_for(settings)
@@ -22,32 +22,34 @@ module Penstock
       NO_CHECK = ->(_topic, _value, _settings) { [] }
       private_constant :NO_CHECK
 
-      # @return [Symbol] the verb, and the name under which a topic has the value
+      # @return [Symbol] the verb, and the key of the topic's value
       attr_reader :verb
-      # @return [Array<Symbol>] other verbs for the same
+      # @return [Array<Symbol>] other names of the verb
       attr_reader :aliases
       # @return [Hash{Symbol => Option}]
       attr_reader :options
       # @return [Symbol, nil] the option that may be given as a block
       attr_reader :block
-      # @return [String] what it does, for docs/configuration.md
+      # @return [String] the text in docs/configuration.md
       attr_reader :description
 
       # @param verb [Symbol]
       # @param description [String] a sentence
-      # @param options [Hash{Symbol => Option}] what the verb takes; with {REQUIRED} as default it must be given
+      # @param options [Hash{Symbol => Option}] options of the verb; one with {REQUIRED} as default must be given
       # @param positional [Symbol, nil] the option that may be given without its name
       # @param aliases [Array<Symbol>] other verbs
       # @param renamed [Hash{Symbol => Symbol}] other names of options
       # @param splat [Boolean] whether any number of arguments may be given without a name: the option gets them as an Array
       # @param rest [Symbol, nil] the option that takes all keywords that aren't options, as a Hash
-      # @param value [Proc] makes the topic's value out of the options
-      # @param absent [Object, Proc] the value of topics that don't use the verb; a callable is given the settings
-      # @param check [Proc] takes topic, value and settings, answers `[message, hint]` pairs
-      # @param repeatable [Boolean] the verb may be said several times: the topic's value is an Array of what each said
-      # @param derived [Proc, nil] takes a drawn topic's name and value, answers further topics: name and value of each
+      # @param value [Proc] builds the topic's value from the options
+      # @param absent [Object, Proc] value of topics that don't use the verb; a callable is called with the settings
+      # @param check [Proc] called with topic, value and settings, returns `[message, hint]` pairs
+      # @param repeatable [Boolean] the verb may be used several times: the topic's value is an Array with one element
+      #   per use
+      # @param derived [Proc, nil] called with a drawn topic's name and value, returns further topics: name and value of
+      #   each
       # @param block [Symbol, nil] the option that may be given as a block
-      # @param surplus [String, nil] the way out for who gives more arguments
+      # @param surplus [String, nil] hint for a call with too many arguments
       def initialize(verb, description: "", options: {}, positional: nil, aliases: [], renamed: {}, rest: nil, splat: false,
         value: nil, absent: nil, check: NO_CHECK, repeatable: false, derived: nil, block: nil, surplus: nil)
         @verb = verb
@@ -68,27 +70,27 @@ module Penstock
         freeze
       end
 
-      # @return [Array<Symbol>] every name it answers to
+      # @return [Array<Symbol>] all names of the verb
       def verbs
         [@verb, *@aliases]
       end
 
-      # @return [Boolean] whether a topic may say it several times
+      # @return [Boolean] whether a topic may use it several times
       def repeatable? = @repeatable
 
-      # Topics that a topic brings with it: its route serves them too.
+      # Further topics of a topic, which use the same route.
       # @return [Array<(String, Object)>] name, and value of this feature there
       def derived(name, value)
         @derived ? @derived.call(name, value) : []
       end
 
-      # Types what a route said. Nothing is raised: what doesn't fit is left out and told to the block.
+      # Checks the types of a route's options. Nothing is raised: invalid options are left out and passed to the block.
       #
       # @param arguments [Array] positional arguments
       # @param keywords [Hash] keyword arguments
-      # @param verb [Symbol] the one that was used
+      # @param verb [Symbol] the name that was used
       # @yieldparam message [String] what is wrong
-      # @yieldparam hint [String, nil] the way out
+      # @yieldparam hint [String, nil] how to fix it
       # @return [Hash{Symbol => Object}] typed options
       def read(arguments, keywords, verb = @verb, &report)
         given = named(verb, arguments, keywords, &report)
@@ -100,15 +102,15 @@ module Penstock
         end
       end
 
-      # @param given [Hash, Array<Hash>, nil] what {#read} answered
-      # @return [Boolean] whether it lacks something it can't do without, which was told when it was read
+      # @param given [Hash, Array<Hash>, nil] result of {#read}
+      #  @return [Boolean] whether a required option is missing; {#read} has reported it
       def broken?(given)
         return given.any? { |one| broken?(one) } if given.is_a?(Array)
 
         !given.nil? && @options.any? { |name, option| REQUIRED.equal?(option.default) && !given.key?(name) }
       end
 
-      # @param given [Hash, Array<Hash>, nil] what {#read} answered, nil when the verb wasn't used
+      # @param given [Hash, Array<Hash>, nil] result of {#read}, nil if the verb wasn't used
       # @param settings [Config::Settings]
       # @return [Object] the topic's value
       def build(given, settings)
@@ -126,7 +128,7 @@ module Penstock
 
       private
 
-      # One positional argument stands for the option that may go without its name.
+      # A single positional argument is the option that may be given without its name.
       def named(verb, arguments, keywords, &report)
         given = renamed(verb, keywords, &report)
         if arguments.size > most_arguments
@@ -147,7 +149,7 @@ module Penstock
         @positional ? "one argument" : "no argument without a name"
       end
 
-      # `kafka({...}, "x": 1)`: what is written without braces belongs to the same Hash.
+      # `kafka({...}, "x": 1)`: keywords without braces belong to the same Hash.
       def merged(rest, argument)
         (rest.is_a?(Hash) && argument.is_a?(Hash)) ? argument.merge(rest) : argument
       end
@@ -171,14 +173,14 @@ module Penstock
       end
 
       def known
-        @options.empty? ? nil : "It has #{@options.keys.join(", ")}"
+        @options.empty? ? nil : "Available: #{@options.keys.join(", ")}"
       end
 
       def label(verb, name)
         (name == @positional) ? verb.to_s : "#{verb} #{name}:"
       end
 
-      # A Hash may hold secrets.
+      # A Hash may contain secrets.
       def shown(value)
         value.is_a?(Hash) ? "a Hash" : value.inspect[0, 80]
       end

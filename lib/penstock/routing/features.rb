@@ -35,8 +35,8 @@ require_relative "topic_properties"
 
 module Penstock
   module Routing
-    # What every topic can be told, one {Feature} a verb. Later features add theirs to the list the application hands to
-    # the routes.
+    # The options of every topic, one {Feature} per verb. Other features are added to the list that the application
+    # passes to the routes.
     module Features
       Option = Feature::Option
       REQUIRED = Feature::REQUIRED
@@ -76,16 +76,17 @@ module Penstock
           ].freeze
         end
 
-        # @return [Array<Feature>] what isn't said of a topic but of its subscription group or consumer group
+        # @return [Array<Feature>] options of subscription groups and consumer groups
         def of_groups = [Multiplexed.feature, Segments.feature].freeze
 
         private
 
         def parties
           [
-            single(:consumer, ConsumerClass.new, check: CONSUMER, description: "Whose `consume` gets the messages."),
+            single(:consumer, ConsumerClass.new, check: CONSUMER, description: "The class whose `consume` is called with the " \
+              "messages."),
             single(:active, FLAG, default: true, absent: true,
-              description: "Whether it is consumed; false keeps the route for admin and iterators."),
+              description: "Whether the topic is consumed; false keeps the route for admin and iterators."),
             kafka, deserializers
           ]
         end
@@ -101,14 +102,15 @@ module Penstock
 
         def flags
           [
-            flag(:manual_offset_management, description: "Only marks move the offset."),
+            flag(:manual_offset_management, description: "The offset is committed only up to messages that the consumer has " \
+              "marked."),
             flag(:eofed, check: EOFED, description: "Whether `eofed` is called at the end of a partition."),
             flag(:long_running_job, aliases: [:non_blocking_job],
               description: Compat::Karafka::Settings.without_effect("long_running_job"))
           ]
         end
 
-        # A verb with one option that goes without its name.
+        # A verb with one option that is given without its name.
         def single(verb, type, default: REQUIRED, absent: nil, **more)
           Feature.new(verb, options: {value: Option.new(type, default)}, positional: :value,
             value: ->(value:) { value }, absent: absent, **more)
@@ -118,10 +120,10 @@ module Penstock
           single(verb, FLAG, default: true, absent: false, **more)
         end
 
-        # Taken from the settings where a topic says nothing.
+        # A verb whose default is the setting of the same name.
         def setting(verb, type)
           single(verb, type, absent: ->(settings) { settings.public_send(verb) },
-            description: "As `config.#{verb}`, for this topic.")
+            description: "Like `config.#{verb}`, for this topic.")
         end
 
         def kafka
@@ -133,17 +135,18 @@ module Penstock
 
         def deserializers
           Feature.new(:deserializers, aliases: [:deserializer], positional: :payload,
-            description: "Objects with `call` that make objects of bytes. What isn't given is JSON, or the bytes.",
+            description: "Objects whose `call` turns bytes into objects. Defaults: JSON for payloads, keys and headers as " \
+              "they are.",
             options: %i[payload key headers].to_h { |part| [part, Option.new(CALLABLE, nil)] },
             value: ->(**parts) { Serialization::Deserializers.new(**parts) },
             absent: Serialization::Deserializers::DEFAULT)
         end
 
-        # What isn't given falls back to the settings, not to what `defaults` say.
+        # Missing values come from the settings, not from `defaults`.
         def pause
           from = ->(member) { ->(settings) { settings.pause.public_send(member) } }
           Feature.new(:pause, renamed: {with_exponential_backoff: :exponential}, check: PAUSE,
-            description: "Waits before retries, in ms. What isn't given is `config.pause`'s.",
+            description: "Waits before retries, in ms. Missing values come from `config.pause`.",
             options: {timeout: Option.new(MS, from.call(:timeout)), max_timeout: Option.new(MS, from.call(:max_timeout)),
                       exponential: Option.new(FLAG, from.call(:with_exponential_backoff))},
             value: ->(timeout:, max_timeout:, exponential:) { Pause.new(timeout, max_timeout, exponential) },
@@ -153,7 +156,7 @@ module Penstock
         def declaration
           type = Config::Types::Map.new
           Feature.new(:config, rest: :details,
-            description: "How the topic ought to be on the cluster; other keywords are the topic's own properties.",
+            description: "The topic's desired state on the cluster; other keywords are the topic's Kafka properties.",
             options: {active: Option.new(FLAG, true), partitions: Option.new(COUNT, 1),
                       replication_factor: Option.new(COUNT, 1), details: Option.new(type, {}.freeze)},
             value: lambda { |active:, partitions:, replication_factor:, details:|
@@ -171,15 +174,15 @@ module Penstock
       EOFED = lambda do |topic, eofed, _settings|
         next [] unless eofed && topic.kafka[:"enable.partition.eof"] == false
 
-        [["eofed needs enable.partition.eof, which kafka sets to false", "Leave enable.partition.eof out"]]
+        [["eofed needs enable.partition.eof, which kafka sets to false", "Remove enable.partition.eof"]]
       end
 
-      # Those of the settings are checked there.
+      # The settings are checked in the schema.
       PAUSE = lambda do |_topic, pause, settings|
         next [] if pause.timeout <= pause.max_timeout || pause.to_a == settings.pause.to_a
 
         [["pause timeout (#{pause.timeout}) is above its max_timeout (#{pause.max_timeout})",
-          "What a topic doesn't say comes from config.pause"]]
+          "Values that a topic doesn't set come from config.pause"]]
       end
     end
   end

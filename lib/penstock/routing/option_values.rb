@@ -4,7 +4,7 @@ require_relative "../config/kafka_hash"
 
 module Penstock
   module Routing
-    # A small value that can't be changed.
+    # An immutable Struct.
     module FrozenStruct
       def initialize(...)
         super
@@ -19,12 +19,12 @@ module Penstock
       alias_method :with_exponential_backoff, :exponential
     end
 
-    # How a topic ought to be on the cluster, for `penstock topics`.
+    # The desired state of a topic on the cluster, for `penstock topics`.
     Declaration = Struct.new(:active, :partitions, :replication_factor, :details) do
       include FrozenStruct
     end
 
-    # Properties of a topic's or subscription group's own, instead of those above it or, with `inherit`, on top of them.
+    # A topic's or subscription group's own properties, instead of those above it or, with `inherit`, merged into them.
     class OwnKafka
       # @return [Config::KafkaHash]
       attr_reader :properties
@@ -38,7 +38,7 @@ module Penstock
       end
 
       # @param above [Config::KafkaHash]
-      # @return [Config::KafkaHash] what is in force
+      # @return [Config::KafkaHash] the effective properties
       def over(above)
         @inherit ? above.merge(@properties).freeze : @properties
       end

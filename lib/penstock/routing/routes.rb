@@ -10,9 +10,9 @@ module Penstock
     class Routes
       # @return [Array<ConsumerGroup>]
       attr_reader :consumer_groups
-      # @return [Array<Problem>] what is wrong with them
+      # @return [Array<Problem>] problems of the routes
       attr_reader :problems
-      # @return [Topic] what a topic is that no route names: has what `defaults` say. For admin and iterators
+      # @return [Topic] route of a topic that no route names: has the values of `defaults`. For admin and iterators
       attr_reader :default_topic
 
       def initialize(consumer_groups, default_topic:, problems: [])
@@ -22,18 +22,18 @@ module Penstock
         freeze
       end
 
-      # @return [Array<SubscriptionGroup>] those with something to subscribe to, in the order of their positions
+      # @return [Array<SubscriptionGroup>] those with topics to subscribe to, in the order of their positions
       def subscription_groups = @consumer_groups.flat_map(&:subscription_groups)
 
-      # @return [Array<SubscriptionGroup>] inactive ones too
+      # @return [Array<SubscriptionGroup>] also inactive ones
       def all_subscription_groups = @consumer_groups.flat_map(&:all_subscription_groups)
 
-      # @return [Array<Topic>] inactive ones and patterns too
+      # @return [Array<Topic>] also inactive ones and patterns
       def topics = @consumer_groups.flat_map(&:topics)
 
       # @param topic_name [String, Symbol]
       # @param group [String, Symbol, nil] id of a consumer group; nil looks in all, in order
-      # @return [Topic, nil] by name, else by a pattern that fits
+      # @return [Topic, nil] by name, else by a matching pattern
       def find(topic_name, group = nil)
         groups = group ? @consumer_groups.select { |one| [one.id, one.segment_origin].include?(group.to_s) } : @consumer_groups
         exact = groups.filter_map { |candidate| candidate.explicit(topic_name.to_s) }.first
@@ -43,8 +43,8 @@ module Penstock
       # @return [Boolean] whether there is nothing to subscribe to
       def empty? = @consumer_groups.none?(&:active?)
 
-      # @param selection [Selection] which parts this process is to run
-      # @return [Routes] with these only; positions and ids stay what they are
+      # @param selection [Selection] the parts that this process runs
+      # @return [Routes] with these parts only; positions and ids don't change
       def select(selection)
         kept = @consumer_groups.filter_map do |group|
           next unless selection.consumer_group?(group)

@@ -5,8 +5,9 @@ require_relative "../nearest"
 
 module Penstock
   module Routing
-    # Which parts of the routes a process runs, as `--include-topics` and `--exclude-consumer-groups` say. Where a kind is
-    # included at all, only what is named runs; inclusion wins over exclusion of the same name. A frozen value.
+    # Selects the parts of the routes that a process runs, from options such as `--include-topics` and
+    # `--exclude-consumer-groups`. If a kind is included at all, only the named ones run; inclusion wins over exclusion
+    # of the same name. A frozen value.
     class Selection
       KINDS = %i[consumer_groups subscription_groups topics].freeze
 
@@ -18,7 +19,7 @@ module Penstock
         freeze
       end
 
-      # @return [Boolean] whether it leaves anything out
+      # @return [Boolean] whether it excludes anything
       def any? = [@include, @exclude].any? { |kinds| kinds.each_value.any?(&:any?) }
 
       # @param group [ConsumerGroup]
@@ -27,11 +28,11 @@ module Penstock
       # @param group [SubscriptionGroup]
       def subscription_group?(group) = runs?(:subscription_groups, [group.name, group.id])
 
-      # @param topic [Topic] patterns go by their name
+      # @param topic [Topic] patterns are selected by their name
       def topic?(topic) = runs?(:topics, [topic.name])
 
       # @param routes [Routes] before the selection
-      # @return [Array<Problem>] names that don't exist, and a selection that leaves nothing
+      # @return [Array<Problem>] unknown names, and a selection that leaves nothing
       def problems(routes)
         KINDS.flat_map { |kind| unknown(kind, known(kind, routes), routes) }
       end
@@ -49,12 +50,12 @@ module Penstock
         (names & @exclude[kind]).empty?
       end
 
-      # Topics that don't exist yet may come by a pattern.
+      # Topics that don't exist yet may match a pattern.
       def unknown(kind, known, routes)
         wanted = (@include[kind] | @exclude[kind]) - known
         wanted = wanted.reject { |name| routes.find(name) } if kind == :topics
         wanted.map do |name|
-          Problem.new("#{kind.to_s.tr("_", "-")} #{name}", "no route has it", Nearest.hint(name, known))
+          Problem.new("#{kind.to_s.tr("_", "-")} #{name}", "is in no route", Nearest.hint(name, known))
         end
       end
 

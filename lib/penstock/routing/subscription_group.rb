@@ -6,19 +6,19 @@ module Penstock
     class SubscriptionGroup
       # @return [String]
       attr_reader :name
-      # @return [Integer] its place among all subscription groups, inactive ones too, so that ids stay what they are when
+      # @return [Integer] its position among all subscription groups, also inactive ones, so that ids don't change when
       #   some are left out
       attr_reader :position
-      # @return [Array<Topic>] patterns too
+      # @return [Array<Topic>] also patterns
       attr_reader :topics
-      # @return [Config::KafkaHash] librdkafka's properties as the user gave them
+      # @return [Config::KafkaHash] librdkafka's properties as the user set them
       attr_reader :kafka
       # @return [ConsumerGroup]
       attr_reader :consumer_group
 
-      # @return [Multiplexing, nil] how many connections it has, where not one
+      # @return [Multiplexing, nil] number of connections, if not one
       attr_reader :multiplexing
-      # @return [Integer, nil] which of several connections this is
+      # @return [Integer, nil] number of this connection, if there are several
       attr_reader :connection
 
       # @param consumer_group_id [String]
@@ -33,7 +33,7 @@ module Penstock
         @topics = topics.each { |topic| topic.join(self) }.freeze
       end
 
-      # @return [String] "<consumer group>_<name>_<position>", with the connection's number where there are several
+      # @return [String] "<consumer group>_<name>_<position>", with the connection's number if there are several
       def id = [@consumer_group_id, @name, @position, @connection].compact.join("_")
 
       # @return [String]
@@ -45,7 +45,7 @@ module Penstock
       # @return [Array<Topic>]
       def active_topics = @topics.select(&:active?)
 
-      # @return [Array<String>] names, and patterns as the protocol of the group wants them
+      # @return [Array<String>] names, and patterns in the syntax of the group's protocol
       def subscription
         active_topics.map do |topic|
           next topic.name unless topic.pattern?
@@ -54,8 +54,8 @@ module Penstock
         end
       end
 
-      # The route of a topic that was assigned. A topic's own route wins over patterns, wherever in the consumer group it
-      # is; patterns are asked in the order in which they were drawn.
+      # The route of an assigned topic. A topic's own route wins over patterns, wherever in the consumer group it is;
+      # patterns are tried in the order in which they were drawn.
       #
       # @param kafka_topic_name [String]
       # @return [Topic, nil]
@@ -69,14 +69,15 @@ module Penstock
         @kafka[:"group.protocol"].to_s.casecmp?("consumer")
       end
 
-      # @return [Boolean] whether its partitions are told, not given out by the group
+      # @return [Boolean] whether the routes list its partitions with `assign`, instead of the group
       def direct? = active_topics.any?(&:direct?)
 
-      # @return [Hash{String => Symbol, Array<Integer>}] what is read of each topic without joining the group
+      # @return [Hash{String => Symbol, Array<Integer>}] partitions of each topic that are read without joining the
+      #   group
       def assigned = active_topics.to_h { |topic| [topic.name, topic.assigned] }
 
       # @param number [Integer]
-      # @return [SubscriptionGroup] the same for one of several connections
+      # @return [SubscriptionGroup] a copy for one of several connections
       def on_connection(number) = copy(@topics, connection: number).join(@consumer_group)
 
       # @param consumer_group [ConsumerGroup]
@@ -87,9 +88,9 @@ module Penstock
         freeze
       end
 
-      # @param node [Integer, nil] of a swarm, which may have some of a topic's partitions only
+      # @param node [Integer, nil] number of a swarm's node, which may have only some of a topic's partitions
       # @yieldparam topic [Topic]
-      # @return [SubscriptionGroup] not yet part of a group, with the topics the block keeps
+      # @return [SubscriptionGroup] not yet part of a group, with the topics for which the block is true
       # @api private
       def keep(node = nil, &block) = copy(@topics.select(&block).map { |topic| topic.on_node(node) })
 

@@ -5,14 +5,14 @@ require_relative "topic_pattern"
 
 module Penstock
   module Routing
-    # One topic of one consumer group, with everything its route says. A frozen value.
+    # A topic of a consumer group with all values of its route. A frozen value.
     #
-    # Three kinds: an ordinary topic; a pattern ({#pattern?}), which stands for topics that may not exist yet; and a topic
-    # that was discovered by a pattern ({#discovered?}), which copies all it says.
+    # There are three kinds: an ordinary topic; a pattern ({#pattern?}), which stands for topics that may not exist yet;
+    # and a topic that was discovered by a pattern ({#discovered?}), which copies the pattern's values.
     class Topic
-      # Other words of librdkafka's for the two places.
+      # librdkafka's other names for the two positions.
       RESETS = {"smallest" => "earliest", "beginning" => "earliest", "largest" => "latest", "end" => "latest"}.freeze
-      # Values that are taken apart where everything is shown.
+      # Values whose members are shown one by one in {#to_h}.
       SHOWN = [Serialization::Deserializers].freeze
       private_constant :RESETS, :SHOWN
 
@@ -22,7 +22,7 @@ module Penstock
       attr_reader :pattern
       # @return [String]
       attr_reader :consumer_group_id
-      # @return [Config::KafkaHash] librdkafka's properties in force
+      # @return [Config::KafkaHash] librdkafka's effective properties
       attr_reader :kafka
       # @return [Hash{Symbol => Object}] the value of every verb of the DSL
       attr_reader :features
@@ -51,7 +51,7 @@ module Penstock
       def consumer_group = @subscription_group.consumer_group
       alias_method :group, :consumer_group
 
-      # @return [Class, nil] with `consumer_persistence false` what now has the name: code may have been loaded anew
+      # @return [Class, nil] with `consumer_persistence false` looked up again by name: the code may have been reloaded
       def consumer
         type = @features[:consumer]
         (type&.name && !consumer_persistence && Object.const_defined?(type.name)) ? Object.const_get(type.name) : type
@@ -60,13 +60,13 @@ module Penstock
       # @return [Boolean] whether it is subscribed to
       def active? = @features[:active]
 
-      # @return [Integer] most messages of one call of `consume`
+      # @return [Integer] maximum number of messages per call of `consume`
       def max_messages = @features[:max_messages]
 
       # @return [Integer] ms
       def max_wait_time = @features[:max_wait_time]
 
-      # @return [String] "earliest" or "latest"; "error" where `auto.offset.reset` says so, which goes before the verb
+      # @return [String] "earliest" or "latest"; "error" if `auto.offset.reset` has this value, which overrides the verb
       def initial_offset
         own = @kafka[:"auto.offset.reset"]
         own ? RESETS.fetch(own.to_s, own.to_s) : @features[:initial_offset]
@@ -87,25 +87,26 @@ module Penstock
       # @return [Pause] ms
       def pause = @features[:pause]
 
-      # @return [Integer, nil] most workers on this topic at once
+      # @return [Integer, nil] maximum number of workers on this topic
       def workers_max = @features[:workers]&.max
 
-      # @return [Symbol, Array<Integer>, nil] :all or the partitions that are read without joining the group; nil: it is joined
+      # @return [Symbol, Array<Integer>, nil] :all or the partitions read without joining the group; nil: the group is
+      #   joined
       def assigned = @features[:assign]
 
       # @return [Boolean]
       def direct? = !assigned.nil?
 
-      # @return [Declaration, nil] how it ought to be on the cluster
+      # @return [Declaration, nil] its desired state on the cluster
       def declaration = @features[:config]
 
-      # @return [Boolean] whether it stands for all topics that fit a pattern
+      # @return [Boolean] whether it stands for all topics that match a pattern
       def pattern? = !@pattern.nil? && !@discovered
 
       # @return [Boolean] whether it was found by a pattern
       def discovered? = @discovered
 
-      # What a regular expression matched, under its real name.
+      # The topic that matched a pattern, under its real name.
       #
       # @param name [String] name on the cluster
       # @return [Topic] a copy of this one
@@ -113,8 +114,8 @@ module Penstock
         dup.tap { |copy| copy.become(name) }.freeze
       end
 
-      # @param index [Integer, nil] of a node of a swarm
-      # @return [Topic] a copy that assigns what this node reads, not yet part of a group
+      # @param index [Integer, nil] number of a swarm's node
+      # @return [Topic] a copy that assigns this node's partitions, not yet part of a group
       # @api private
       def on_node(index)
         partitions = @features[:swarm]&.partitions(index)

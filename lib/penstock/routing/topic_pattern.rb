@@ -2,17 +2,17 @@
 
 module Penstock
   module Routing
-    # A regular expression over names of topics. Three engines read it: Ruby's, the C library's (POSIX, by librdkafka), and
-    # the broker's (RE2/J, under `group.protocol: consumer`). It is kept to what they share, and gets the same meaning in
-    # all: it must fit from the beginning of the name; the end is free unless it says `$`.
+    # A regular expression for topic names. Three engines read it: Ruby's, the C library's (POSIX, used by librdkafka),
+    # and the broker's (RE2/J, under `group.protocol: consumer`). Only syntax that all three share is allowed, with the
+    # same meaning in all: it must match from the beginning of the name; the end is open unless it is `$`.
     class TopicPattern
-      # What one of the engines doesn't know, and what to write instead.
+      # Syntax that one of the engines doesn't support, and what to write instead.
       FOREIGN = {
         /\(\?/ => "a group that begins with (?: write plain parentheses, without look-around, names or options",
         /\\[dD]/ => "\\d: write [0-9]",
         /\\[wW]/ => "\\w: write [A-Za-z0-9_]",
         /\\[sShHR]/ => "\\s or the like: names of topics have no spaces",
-        /\\[bBAzZG]/ => "\\b, \\A, \\z or the like: it fits from the beginning by itself, $ is the end",
+        /\\[bBAzZG]/ => "\\b, \\A, \\z or the like: it always matches from the beginning, $ is the end",
         /\\[pPkg1-9]/ => "a class of characters by name or a back reference: write the characters",
         /[*+?}][+?]/ => "a lazy or possessive quantifier: write it plain",
         /&&/ => "an intersection of classes: write the characters"
@@ -32,12 +32,13 @@ module Penstock
         @regexp.source
       end
 
-      # @return [String] what to subscribe to, for librdkafka and the C library: it searches, so the beginning is enough
+      # @return [String] the subscription for librdkafka and the C library: it searches, so anchoring the beginning is
+      #   enough
       def subscription
         "^#{grouped}"
       end
 
-      # @return [String] what to subscribe to, for the broker: it wants the whole name to fit
+      # @return [String] the subscription for the broker: it must match the whole name
       def full_subscription
         body.end_with?("$", ".*") ? "^#{grouped}" : "^#{grouped}.*"
       end
@@ -48,13 +49,13 @@ module Penstock
         @matcher.match?(name)
       end
 
-      # @return [String] a name for a pattern that was given none; another expression, another name
+      # @return [String] name for a pattern without one; a different expression gives a different name
       def default_name
         require "digest" # few applications have patterns
         "penstock-pattern-#{Digest::SHA256.hexdigest(source)[0, 12]}"
       end
 
-      # @return [Array<String>] what isn't the same in all engines, in words
+      # @return [Array<String>] texts about syntax that differs between the engines
       def complaints
         found = FOREIGN.filter_map { |foreign, words| words if foreign.match?(unescaped) }
         found << "an option such as /i: write both cases" unless @regexp.options.zero?
@@ -67,12 +68,12 @@ module Penstock
         source.delete_prefix("^")
       end
 
-      # `^a|b` would leave the b unanchored.
+      # `^a|b` would not anchor the b.
       def grouped
         body.include?("|") ? "(#{body})" : body
       end
 
-      # Escaped backslashes would hide or fake what follows them.
+      # Escaped backslashes would hide or fake the characters after them.
       def unescaped
         source.gsub("\\\\", "")
       end

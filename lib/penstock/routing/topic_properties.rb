@@ -4,9 +4,10 @@ require_relative "../nearest"
 
 module Penstock
   module Routing
-    # Kafka's properties of topics, as far as they tell a slip of the pen: brokers of other versions have others. Without state.
+    # Kafka's topic properties, to detect typing errors only: brokers of other versions have other properties.
+    # Stateless.
     module TopicProperties
-      # What `config` takes besides.
+      # Additional keywords of `config`.
       OPTIONS = %w[active partitions replication_factor].freeze
 
       NAMES = %w[
@@ -26,8 +27,8 @@ module Penstock
         def complaints(details)
           (details.keys.map(&:to_s) - NAMES).filter_map do |name|
             hint = Nearest.hint(name, OPTIONS + NAMES)
-            hint ||= "Topics' properties have dots" unless name.include?(".")
-            ["config has no #{name}, and no topic has", hint] if hint
+            hint ||= "Topic properties contain dots" unless name.include?(".")
+            ["config has no option #{name}, and Kafka has no such topic property", hint] if hint
           end
         end
       end

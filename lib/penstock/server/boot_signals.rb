@@ -2,21 +2,22 @@
 
 module Penstock
   module Server
-    # Signals from the first line of a boot until the application has handlers of its own ({Signals#install}), with nothing in
-    # between: to load an application, and to ask a cluster for its topics, may take long. Nothing has to end in order yet, so a
-    # stop is the end of the process at once, with a clean code; what else the application answers is kept for it.
+    # Handles signals from the first line of a boot until the application installs its own handlers ({Signals#install}),
+    # without a gap: loading an application and asking a cluster for its topics may take long. Nothing needs an orderly
+    # end yet, so a stop signal ends the process at once, with a clean exit code; signals for the application are kept
+    # for it.
     #
-    # Handlers belong to the process, so there is one of these at a time. On the main thread, where traps run; ends with the block
-    # given to {.hold}, which puts back what was there before.
+    # Handlers belong to the process, so there is only one instance at a time. Used on the main thread, where traps run;
+    # ends with the block given to {.hold}, which restores the earlier handlers.
     class BootSignals
       class << self
-        # @return [BootSignals, nil] what is held now
+        # @return [BootSignals, nil] the active instance
         attr_reader :current
 
         # @param stops [Array<String>] names that end the process
-        # @param kept [Array<String>] names the application is told of once it runs
-        # @param idle [Array<String>] names that mean nothing yet
-        # @param code [Integer] of a stop
+        # @param kept [Array<String>] names that are passed to the application once it runs
+        # @param idle [Array<String>] names without a meaning yet
+        # @param code [Integer] exit code of a stop
         # @param handler_of [#trap] Ruby's `Signal`, or a double of it
         # @return what the block returns
         def hold(stops:, code:, kept: [], idle: [], handler_of: ::Signal)
@@ -45,13 +46,13 @@ module Penstock
         @traps.trap("HUP", "IGNORE") if @before["HUP"] == "IGNORE"
       end
 
-      # @param handler [Proc, String, nil] what the application's has taken the place of
-      # @return [Proc, String, nil] what was there before the boot, where it is one of these
+      # @param handler [Proc, String, nil] the handler that the application's has replaced
+      # @return [Proc, String, nil] the handler before the boot if this is one of the boot's, else the handler itself
       def behind(handler) = @own.key?(handler) ? @before[@own[handler]] : handler
 
-      # The application's handlers are there. Those of the boot may still be called by a handler that the boot file has put in
-      # between; from here on they do nothing.
-      # @return [Array<String>] what was kept
+      # The application's handlers are installed. A handler that the boot file has installed in between may still call
+      # the boot's; from now on these do nothing.
+      #  @return [Array<String>] the kept signals
       def give_way
         @over = true
         @early.shift(@early.size)

@@ -2,20 +2,20 @@
 
 module Penstock
   module Server
-    # Ruby's compiler, YJIT. What a record costs beside the user's code is Ruby for the most part, and that takes about half as
-    # long when it is compiled. Ruby 3.3 and newer can switch it on while they run; older ones have to be told at their start
-    # (`RUBYOPT=--yjit`).
+    # Switches on Ruby's compiler, YJIT. Most of a record's cost apart from the user's code is Ruby, which takes about
+    # half the time when compiled. Ruby 3.3 and newer can switch it on at run time; older versions need it at their
+    # start (`RUBYOPT=--yjit`).
     module Compiler
-      # @param yjit [Module, nil] what Ruby has
-      # @return [Symbol] :on, :off or :missing (this Ruby was built without)
+      # @param yjit [Module, nil] Ruby's module
+      # @return [Symbol] :on, :off or :missing (this Ruby was built without it)
       def self.state(yjit = available)
         return :missing if yjit.nil?
         yjit.enabled? ? :on : :off
       end
 
-      # Only in a process that is ours: a host decides for itself.
+      # Only in a process of Penstock's own: a host process decides itself.
       # @param yjit [Module, nil]
-      # @return [Symbol] its state then
+      # @return [Symbol] the resulting state
       def self.switch_on(yjit = available)
         yjit.enable if state(yjit) == :off && yjit.respond_to?(:enable)
         state(yjit)

@@ -2,26 +2,26 @@
 
 module Penstock
   module Server
-    # One client of a {SocketServer}: takes its request as it comes, sends the answer as the client reads it. {#step} does what
-    # can be done now and never waits, so a client that is slow costs nothing but its descriptor.
+    # A client of a {SocketServer}: reads the request and writes the answer as fast as the client allows. {#step} does
+    # what is possible now and never blocks, so a slow client costs nothing but its descriptor.
     #
-    # Owned by the server's thread, which calls {#step} when the socket is ready, and closes the socket when {#step} says that it
-    # is over or {#deadline} has passed.
+    # Owned by the server's thread, which calls {#step} when the socket is ready, and closes the socket when {#step}
+    # returns false or {#deadline} has passed.
     class Connection
       CHUNK = 4_096
-      # Bytes after a request's end that are read and dropped. Closing a socket with unread bytes resets it, and the client may
-      # lose the answer.
+      # Limit for the bytes after a request's end that are read and dropped. Closing a socket with unread bytes resets
+      # it, and the client may lose the answer.
       SURPLUS = 65_536
       private_constant :SURPLUS
 
-      # What a server expects and says: `ending` is a Regexp for the end of a request, `longest` the bytes it may have, `too_long`
-      # the answer to a longer one, `answer` is called with the request. `buffer` is what bytes are read into, shared by
-      # all connections of a server, so that a read allocates no memory.
+      # The server's protocol: `ending` is a Regexp for the end of a request, `longest` its maximum size in bytes,
+      # `too_long` the answer to a longer one, `answer` is called with the request. `buffer` is used for reading and
+      # shared by all connections of a server, so that a read allocates no memory.
       Rules = Struct.new(:ending, :longest, :too_long, :answer, :buffer, keyword_init: true)
 
       # @return [BasicSocket]
       attr_reader :socket
-      # @return [Float] monotonic seconds at which the client has had its time
+      # @return [Float] time limit of the client in monotonic seconds
       attr_reader :deadline
 
       # @param socket [BasicSocket]
@@ -42,16 +42,16 @@ module Penstock
         deliver if @state == :delivering
         drain if @state == :draining
         @state != :over
-      rescue SystemCallError, IOError # the client has gone
+      rescue SystemCallError, IOError # the client has disconnected
         false
       end
 
-      # Ruby releases its lock to close a socket, but not if the side for writing has been shut. Getting the lock back takes up to
-      # 100 ms for each thread that computes, so closing a hundred connections one by one could take many seconds.
+      # Ruby releases its lock to close a socket, except if the write side has been shut down. Getting the lock again
+      # takes up to 100 ms for each thread that computes, so closing a hundred connections could take many seconds.
       def close
         @socket.close_write
         @socket.close
-      rescue SystemCallError, IOError # somebody else has closed the descriptor
+      rescue SystemCallError, IOError # the descriptor is already closed
         nil
       end
 
@@ -64,7 +64,7 @@ module Penstock
         part = read
         return if part == :wait_readable
         return @state = :over if part.nil?
-        from = [@request.bytesize - 3, 0].max # an ending has up to four bytes, some of which may be here already
+        from = [@request.bytesize - 3, 0].max # an ending has up to four bytes, some of which may have been read before
         @request << part
         if @request.index(@rules.ending, from)
           respond(@rules.answer.call(@request.byteslice(0, $~.end(0))), surplus: @request.bytesize > $~.end(0))
@@ -94,7 +94,7 @@ module Penstock
 
       def read = @socket.read_nonblock(CHUNK, @rules.buffer, exception: false)
 
-      # The client reads the answer and its end, and closes.
+      # The client reads the answer and the end of the stream, and closes.
       def hang_up
         @socket.close_write
         @state = :draining

@@ -9,9 +9,9 @@ require_relative "socket_server"
 
 module Penstock
   module Server
-    # Lets the user who started a process ask and order it, through a Unix socket that nobody else may open: one line of JSON in
-    # (`{"command": "status"}`), one out, then the connection is closed. Commands only enqueue or read: what they lead to is done
-    # by the process's main thread.
+    # Accepts commands from the user who started the process, through a Unix socket that no other user can open: one
+    # line of JSON in (`{"command": "status"}`), one out, then the connection is closed. Commands only enqueue or read;
+    # the process's main thread does the work.
     #
     # One thread, the {SocketServer}'s. Ends with {#close}.
     class Control
@@ -20,7 +20,7 @@ module Penstock
       private_constant :LONGEST_LINE, :TOO_LONG
 
       class << self
-        # Where the sockets of this user's processes are, each named by its process id.
+        # Folder of the sockets of this user's processes, each named by its process id.
         # @param env [Hash, ENV]
         # @return [String]
         def folder(env = ENV)
@@ -31,7 +31,7 @@ module Penstock
       # @return [String]
       attr_reader :path
 
-      # @param commands [Hash{String => #call}] each answers what JSON can say
+      # @param commands [Hash{String => #call}] each returns a value for JSON
       # @param folder [String]
       def initialize(commands, folder: self.class.folder)
         @commands = commands
@@ -39,12 +39,12 @@ module Penstock
         @path = File.join(folder, "#{::Process.pid}.sock")
       end
 
-      # @param threads [#start] where threads are born
+      # @param threads [#start] starts the thread
       # @return [self]
-      # @raise [SystemCallError] there is no place for a socket
+      # @raise [SystemCallError] the socket can't be created
       def start(threads)
         prepare
-        File.unlink(@path) if File.socket?(@path) # of a process that had our number
+        File.unlink(@path) if File.socket?(@path) # left by an earlier process with the same id
         socket = UNIXServer.new(@path)
         File.chmod(0o600, @path)
         rules = {ending: /\n/, longest: LONGEST_LINE, too_long: line(TOO_LONG)}
@@ -61,7 +61,7 @@ module Penstock
         nil
       end
 
-      # In a child of a fork: the socket is its parent's.
+      # Called in a child of a fork: the socket belongs to its parent.
       def forget
         @server&.forget
         @server = nil
@@ -69,22 +69,22 @@ module Penstock
 
       private
 
-      # Somebody else's folder of that name in a shared one would be a trap.
+      # In a shared folder another user may have created a folder of this name.
       def prepare
         FileUtils.mkdir_p(File.dirname(@folder))
         Dir.mkdir(@folder, 0o700)
       rescue Errno::EEXIST
         stat = File.lstat(@folder)
         return if stat.directory? && stat.owned? && (stat.mode & 0o077).zero?
-        raise Errno::EPERM, "#{@folder} isn't a folder of this user's alone"
+        raise Errno::EPERM, "#{@folder} is not a folder that only this user can access"
       end
 
-      # What a client sent may be in the answer, so it has to be made valid first.
+      # The answer may contain the client's text, which has to be made valid first.
       def line(reply) = "#{Printable.json(reply)}\n"
 
       def reply(text)
         request = JSON.parse(Printable.utf8(text))
-        return refusal("a request is an object with a command") unless request.is_a?(Hash) && request["command"].is_a?(String)
+        return refusal("a request needs a command") unless request.is_a?(Hash) && request["command"].is_a?(String)
         name = request["command"]
         command = @commands[name] or return refusal("there is no command #{Printable.inspect(name)}")
         {ok: true, answer: command.call}

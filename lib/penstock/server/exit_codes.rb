@@ -2,19 +2,19 @@
 
 module Penstock
   module Server
-    # What the exit code of a process says.
+    # Meaning of a process's exit codes.
     module ExitCodes
-      # Everything ended in order.
+      # The process ended in order.
       OK = 0
-      # It could not boot, its configuration is wrong, or another process uses its static member id.
+      # The process could not boot, its configuration is invalid, or another process uses its static member id.
       CONFIGURATION = 1
-      # The stop's time was over, or it was told to end at once.
+      # The shutdown timeout had ended, or the process was ordered to end at once.
       FORCED = 2
       # The supervisor of the node is gone.
       ORPHANED = 3
       # The nodes of the swarm can't be started.
       UNBOOTABLE = 4
-      # A poll loop failed by a defect of its own.
+      # A poll loop failed because of a defect in Penstock.
       INTERNAL = 70
     end
   end

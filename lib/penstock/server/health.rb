@@ -4,22 +4,23 @@ require "etc"
 
 module Penstock
   module Server
-    # How a process does, at one moment: what its supervisor, `/health`, `penstock status` and the log are told, all the same. A
-    # value, made by {.of} from any thread. What is read belongs to other threads, so each part may be of another instant.
+    # A snapshot of a process's health. The supervisor, `/health`, `penstock status` and the log all use it. A value,
+    # created by {.of} on any thread. Its data belongs to other threads, so the parts may be from slightly different
+    # instants.
     class Health
-      # So long a poll loop may stand still; it turns at least once a second.
+      # Longest time without a turn of a poll loop; normally it turns at least once a second.
       LOOP_MS = 60_000
       PAGE_BYTES = Etc.sysconf(Etc::SC_PAGESIZE)
       private_constant :PAGE_BYTES
 
-      # One poll loop: `idle_ms` since it last turned, nil while it has no connection.
+      # One poll loop: `idle_ms` since its last turn, nil while it has no connection.
       Loop = Struct.new(:group, :member, :partitions, :idle_ms)
 
       # @param state [Symbol] the lifecycle's
       # @param loops [Array<Runtime::PollLoop>]
-      # @param running [Integer] jobs that run
+      # @param running [Integer] number of running jobs
       # @param now [Integer] monotonic ms
-      # @param breakers [Array<Hash>] what is known of those that hold their topic
+      # @param breakers [Array<Hash>] facts about open breakers
       # @return [Health]
       def self.of(state, loops, running, now, breakers = [])
         rows = loops.map do |one|
@@ -29,16 +30,16 @@ module Penstock
         new(state, rows, running, Rss.bytes(now), breakers)
       end
 
-      # Resident memory of this process, read at most once a second: reading a file releases Ruby's lock three times, and getting
-      # it back may take 100 ms each time while other threads compute. A flood of probes would add that up.
+      # Resident memory of this process, read at most once a second: reading a file releases Ruby's lock three times,
+      # and getting it again may take 100 ms each time while other threads compute. Frequent probes would multiply that.
       module Rss
         EVERY_MS = 1_000
-        # When and in which process it was read: a child of a fork has its own.
+        # Time and process of the last reading: a child of a fork has its own memory.
         Reading = Struct.new(:pid, :at, :bytes)
         private_constant :EVERY_MS, :Reading
 
         # @param now [Integer] monotonic ms
-        # @return [Integer, nil] nil where the system doesn't tell
+        # @return [Integer, nil] nil if the system doesn't report it
         def self.bytes(now)
           last = @last
           return last.bytes if last && last.pid == ::Process.pid && (now - last.at).between?(0, EVERY_MS)
@@ -66,16 +67,17 @@ module Penstock
         @breakers = breakers
       end
 
-      # @return [String, nil] why this process ought to be replaced
+      # @return [String, nil] why this process should be replaced
       def complaint
         stuck = @loops.find { |one| one.idle_ms && one.idle_ms > LOOP_MS }
-        "the poll loop of #{stuck.group} stands still for #{stuck.idle_ms} ms" if stuck
+        "the poll loop of #{stuck.group} has been blocked for #{stuck.idle_ms} ms" if stuck
       end
 
-      # @return [Boolean] whether work goes on, or has come to its end in order. Lag is no reason: a restart makes it greater
+      # @return [Boolean] whether the process works, or has ended in order. Lag doesn't count: a restart would increase
+      #   it
       def live? = complaint.nil?
 
-      # @return [Boolean] whether it is in all its groups and takes work
+      # @return [Boolean] whether it is a member of all its groups and takes work
       def ready? = @state == :running && member?
 
       # @return [Boolean]

@@ -5,21 +5,21 @@ require_relative "socket_server"
 
 module Penstock
   module Server
-    # Answers probes over HTTP: `GET /live`, `/ready` and `/health`, each 200 or 503 with the same JSON. A plain socket: a process
-    # that consumes needs no web server for three answers. `/health` is 200 as long as somebody answers.
+    # Answers probes over HTTP: `GET /live`, `/ready` and `/health`, each with 200 or 503 and the same JSON. Uses a
+    # plain socket: three answers need no web server. `/health` is always 200.
     #
     # One thread, the {SocketServer}'s. Ends with {#close}.
     class HealthPage
       LONGEST = 8_192
       TRUTHS = {"/live" => :live, "/ready" => :ready, "/health" => nil}.freeze
-      # The end of the headers; clients that write by hand leave out the carriage returns.
+      # The end of the headers; hand-written clients may omit the carriage returns.
       ENDING = /\r?\n\r?\n/
       REQUEST = %r{\A([A-Z]+) (/[^ ?\r\n]*)}
       private_constant :LONGEST, :TRUTHS, :ENDING, :REQUEST
 
       # @param host [String]
       # @param port [Integer] 0 for a free one
-      # @param vitals [#call] gives a Hash with `:live` and `:ready`
+      # @param vitals [#call] returns a Hash with `:live` and `:ready`
       def initialize(host, port, vitals)
         @host = host
         @port = port
@@ -31,7 +31,7 @@ module Penstock
 
       # @param threads [#start]
       # @return [self]
-      # @raise [SystemCallError] the port is taken
+      # @raise [SystemCallError] the port is in use
       def start(threads)
         socket = TCPServer.new(@host, @port)
         @port = socket.addr[1]
@@ -46,7 +46,7 @@ module Penstock
         @server = nil
       end
 
-      # In a child of a fork: the port is its parent's.
+      # Called in a child of a fork: the port belongs to its parent.
       def forget
         @server&.forget
         @server = nil
@@ -54,14 +54,14 @@ module Penstock
 
       private
 
-      # @param request [String] its line and headers
+      # @param request [String] request line and headers
       def response(request)
         method, path = request.match(REQUEST)&.captures
         case method
         when "GET" then http(*page(path))
         when "HEAD" then http(*page(path), head: true)
-        when nil then http("400 Bad Request", {error: "this is no HTTP request"})
-        else http("405 Method Not Allowed", {error: "there are GET and HEAD"}, "Allow: GET, HEAD\r\n")
+        when nil then http("400 Bad Request", {error: "this is not an HTTP request"})
+        else http("405 Method Not Allowed", {error: "use GET or HEAD"}, "Allow: GET, HEAD\r\n")
         end
       end
 
@@ -73,9 +73,9 @@ module Penstock
           "Connection: close\r\n\r\n#{body unless head}"
       end
 
-      # @return [Array] status and what the body says
+      # @return [Array] status and body
       def page(path)
-        return ["404 Not Found", {error: "there are #{TRUTHS.keys.join(", ")}"}] unless TRUTHS.key?(path)
+        return ["404 Not Found", {error: "this page doesn't exist; there are #{TRUTHS.keys.join(", ")}"}] unless TRUTHS.key?(path)
         vitals = @vitals.call
         truth = TRUTHS[path]
         [(truth.nil? || vitals[truth]) ? "200 OK" : "503 Service Unavailable", vitals]

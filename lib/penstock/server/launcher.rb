@@ -16,32 +16,32 @@ module Penstock
   module Server
     extend Compat::Karafka::Server
 
-    # One server process from its first poll loop to its exit code. Owns the threads of the loops; runs on the thread that
-    # called {#run}, which sleeps on the signal queue and touches no Kafka handle.
+    # Runs one server process from its first poll loop to its exit code. Owns the threads of the loops; runs on the
+    # thread that called {#run}, which sleeps on the signal queue and never touches a Kafka handle.
     #
-    # A stop is one deadline for everything: loops come to rest (units end, late ones are interrupted, offsets are committed, the
-    # group is left), then workers end, then the producer is flushed. A second stop signal shortens the time to 5 s, a third
-    # ends the process at once.
+    # A stop has one deadline for everything: first the loops stop (units end, late ones are interrupted, offsets are
+    # committed, the group is left), then workers end, then the producer is flushed. A second stop signal shortens the
+    # time to 5 s, a third ends the process at once.
     class Launcher
       SECOND_SIGNAL_MS = 5_000
-      # Kept of the stop's time for the producer, behind workers.
+      # Part of the shutdown timeout reserved for the producer, after the workers.
       PRODUCER_MS = 2_000
-      # A node whose supervisor is gone is ended 4 s later.
+      # A node without a supervisor is ended after 4 s.
       ORPHANED_MS = 3_500
-      # What a poll loop does in a stage of its stop; behind the last, and without a connection, it closes.
+      # Action of a poll loop by stage of its stop; after the last stage, and without a connection, it closes.
       STILL = Hash.new("closed its connection").merge(running: "worked", quiet: "worked", draining: "waited for its jobs",
         interrupting: "waited for its jobs", hooks: "ran shutdown hooks", committing: "committed its last offsets").freeze
       private_constant :SECOND_SIGNAL_MS, :PRODUCER_MS, :ORPHANED_MS, :STILL
 
-      # Posted by the thread of a loop as its last act.
+      # Posted by the thread of a loop as its last action.
       LoopEnded = Struct.new(:poll_loop)
 
       # @param host [Runtime::Host]
-      # @param loops [Array<Runtime::PollLoop>] those to begin with
+      # @param loops [Array<Runtime::PollLoop>] the initial loops
       # @param lifecycle [Lifecycle]
       # @param signals [Signals]
       # @param close_producer [#call] closes the application's producer within the ms given
-      # @param multiplexer [Runtime::Multiplexer, nil] asks for loops to come and go
+      # @param multiplexer [Runtime::Multiplexer, nil] requests loops to be added and removed
       # @param exit_now [#call] ends the process at once with a code
       def initialize(host:, loops:, lifecycle:, signals:, close_producer:, multiplexer: nil, exit_now: ->(code) { exit!(code) })
         @host = host
@@ -59,7 +59,7 @@ module Penstock
         @code = ExitCodes::OK
       end
 
-      # Runs until a stop has ended.
+      # Runs until a stop is complete.
       # @param traps [Boolean] whether to install signal handlers
       # @return [Integer] exit code
       def run(traps: true)
@@ -75,10 +75,10 @@ module Penstock
       def quiet! = @signals.post(:quiet)
 
       # Any thread.
-      # @param error [Exception, nil] why, when it isn't asked for from outside
+      # @param error [Exception, nil] the reason, if the stop isn't requested from outside
       def stop!(error = nil) = @signals.post(error || :stop)
 
-      # Writes to the log what every thread does. Any thread.
+      # Logs what every thread does. Any thread.
       def dump! = @signals.post("TTIN")
 
       # Ends the holds of all open breakers. Any thread.
@@ -95,12 +95,12 @@ module Penstock
       # @return [Array<Hash>] for dumps
       def snapshot = @loops.map(&:snapshot)
 
-      # @return [Array<Array(Routing::Topic, Integer)>] partitions that are ours
+      # @return [Array<Array(Routing::Topic, Integer)>] partitions assigned to this process
       def assigned = @loops.flat_map(&:assigned)
 
-      # Changes how many workers there may be. Any thread.
+      # Changes the maximum number of workers. Any thread.
       # @param workers [Integer]
-      # @return [Integer] how many there could be before
+      # @return [Integer] the maximum before
       def scale(workers)
         @host.scale(workers).tap { @loops.each(&:scaled) }
       end
@@ -122,10 +122,10 @@ module Penstock
         end
       end
 
-      # A loop says itself that it has ended; its thread may live on for a moment.
+      # A loop reports itself that it has ended; its thread may live slightly longer.
       def ended? = @ended.size == @loops.size || @deadline&.expired?
 
-      # The process must stay stoppable, whatever a listener or a logger does.
+      # The process must stay stoppable even if a listener or a logger raises.
       def handle_safely(message)
         handle(message)
       rescue => error
@@ -152,7 +152,7 @@ module Penstock
         yield
       end
 
-      # A process that comes to rest stays as it is.
+      # Once the process becomes quiet or stops, its connections don't change.
       def reconnect(change)
         return if @lifecycle.done?
         return leave(change.poll_loop) if change.direction == :down
@@ -186,13 +186,13 @@ module Penstock
         watch
       end
 
-      # However often it was told to stop before.
+      # Regardless of earlier stop signals.
       def orphaned
         @orphaned = true
         stop_within(ORPHANED_MS)
       end
 
-      # The signal queue has no timeout on all Rubies: a thread posts when the time is up.
+      # The signal queue has no timeout on all Rubies: a thread posts a message when the time has passed.
       def watch
         deadline = @deadline
         @host.threads.start("penstock deadline") do
@@ -201,14 +201,15 @@ module Penstock
         end
       end
 
-      # A loop that wasn't told to ends only through a defect: half a process is worse than one that is started anew.
+      # A loop that ends without being asked to has a defect: stop and restart the process instead of running half of
+      # it.
       def loop_ended(poll_loop)
         return @loops.delete(poll_loop) if @leaving.delete(poll_loop) && @deadline.nil?
         @ended << poll_loop
         stop if @deadline.nil? && @ended.size < @loops.size
       end
 
-      # An error that concerns the whole process. One stop, however many units report it.
+      # An error that concerns the whole process: one stop, even if several units report it.
       def stop_because(error)
         return if @deadline
         return end_by_force(error) if error.is_a?(TimeLimitExceeded)
@@ -217,11 +218,11 @@ module Penstock
         stop
       end
 
-      # A unit that nothing ends. What the process has not committed is run again elsewhere, as after a crash.
+      # A unit didn't end. Work that the process has not committed runs again elsewhere, as after a crash.
       def end_by_force(error)
         @host.dump_flight("forced stop", @loops)
         @host.monitor.instrument("error.occurred", {type: "app.stopping.error", error: error})
-        [$stdout, $stderr].each(&:flush) # nothing else does where the process ends at once
+        [$stdout, $stderr].each(&:flush) # exit! doesn't flush them
         @exit_now.call(ExitCodes::FORCED)
       end
 
@@ -231,7 +232,8 @@ module Penstock
         @host.dump_flight("TTIN", @loops)
       end
 
-      # Beside the main thread, which goes on listening to signals: a third one must end even this at once.
+      # Runs on a thread of its own, because the main thread must keep handling signals: a third stop signal must end
+      # even this at once.
       def wind_down
         thread = @host.threads.start("penstock end") do
           finish
@@ -268,7 +270,7 @@ module Penstock
 
       def report_forced
         @host.dump_flight("forced stop", @loops)
-        error = InternalError.new("the stop's time was over while #{[*still_running, *still_stopping].join("; ")}")
+        error = InternalError.new("shutdown_timeout had ended while #{[*still_running, *still_stopping].join("; ")}")
         @host.monitor.instrument("error.occurred", {type: "app.stopping.error", error: error})
       end
 

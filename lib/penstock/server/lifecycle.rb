@@ -2,11 +2,11 @@
 
 module Penstock
   module Server
-    # The states a process goes through, one way: a state that was left, or is not ahead, is silently not entered. Any thread.
+    # The states of a process, in one direction: entering an earlier or a past state is silently ignored. Any thread.
     class Lifecycle
       STATES = %i[initializing initialized supervising running quieting quiet stopping stopped terminated].freeze
 
-      # @param announce [#call] called with each state that is entered
+      # @param announce [#call] called with each entered state
       def initialize(announce = ->(_state) {})
         @lock = Mutex.new
         @announce = announce
@@ -33,7 +33,7 @@ module Penstock
         define_method(:"#{state}?") { @state == state }
       end
 
-      # @return [Boolean] whether the process is coming to rest or is at rest
+      # @return [Boolean] whether the process is quieting, quiet, stopping or stopped
       def done? = STATES.index(@state) >= STATES.index(:quieting)
     end
   end

@@ -5,26 +5,26 @@ require "socket"
 
 module Penstock
   module Server
-    # Tells the service manager that started this process how it does, in systemd's protocol: datagrams to the socket that
-    # NOTIFY_SOCKET names. READY when it runs, RELOADING while a swarm's nodes are replaced, STOPPING; and WATCHDOG twice in each
-    # interval the manager allows (WATCHDOG_USEC), but only while the vitals say live, so that a process whose poll loops stand
-    # still is ended although this thread goes on.
+    # Reports the process's state to the service manager that started it, with systemd's protocol: datagrams to the
+    # socket in NOTIFY_SOCKET. READY when it runs, RELOADING while a swarm's nodes are replaced, STOPPING; and WATCHDOG
+    # twice per interval of the manager (WATCHDOG_USEC), but only while the vitals are live, so that a process whose
+    # poll loops are blocked is ended although this thread still runs.
     #
-    # States are told by the thread on which they come about, which waits for nobody: what the manager has no room for (all its
-    # services share a short queue) stays owed, in its order, and is repeated by a thread of this object's own, born by {#start}.
-    # That ends with {#close}, and goes on whatever the vitals or the logger raise: its silence would end the process.
-    # Nothing here is worth a failure: a manager that can't be reached is a line in the log.
+    # States are reported by the thread that enters them, without blocking: messages for which the manager has no room
+    # (all its services share a short queue) are queued in order and repeated by this object's own thread, started by
+    # {#start}. The thread ends with {#close}, and continues even if the vitals or the logger raise: its silence would
+    # end the process. No failure here stops anything: an unreachable manager is a line in the log.
     class ServiceManager
-      # How often what is owed is told again.
+      # Interval at which queued messages are repeated.
       REPEAT_S = 0.1
-      # So long the end waits for a manager that reads nothing.
+      # Longest time that {#close} waits for a manager that doesn't read.
       LAST_S = 1.0
-      # How often it is looked whether a rolling restart is over.
+      # Interval at which the end of a rolling restart is checked.
       LOOK_S = 1.0
       private_constant :REPEAT_S, :LAST_S, :LOOK_S
 
-      # @param vitals [#call] gives a Hash with `:live`, and in a supervisor `:rolling`
-      # @param warn [#call] is told in words when the manager can't be reached
+      # @param vitals [#call] returns a Hash with `:live`, and in a supervisor `:rolling`
+      # @param warn [#call] called with a text when the manager can't be reached
       # @param env [Hash, ENV]
       # @return [ServiceManager]
       def self.from(env, vitals:, warn:)
@@ -33,7 +33,7 @@ module Penstock
       end
 
       # @param address [String] a path, or `@name` for a socket outside of the file system
-      # @param watchdog_us [Integer] so long the manager waits for a sign of life; 0: it wants none
+      # @param watchdog_us [Integer] interval in which the manager expects a sign of life; 0: none
       def initialize(address, vitals:, warn:, watchdog_us: 0)
         @address = address
         @vitals = vitals
@@ -51,7 +51,7 @@ module Penstock
       end
 
       # @param threads [#start]
-      # @param monitor [#subscribe] tells the states of this process
+      # @param monitor [#subscribe] publishes the states of this process
       # @return [self]
       def start(threads, monitor)
         connect
@@ -72,7 +72,7 @@ module Penstock
         @socket&.close
       end
 
-      # In a child of a fork: what becomes of it is no news of its parent's.
+      # Called in a child of a fork: its states don't concern the parent's manager.
       def forget = @socket&.close
 
       private
@@ -103,7 +103,7 @@ module Penstock
         end
       end
 
-      # What follows is said by the vitals. Before the first node is forked there is nothing to replace.
+      # The vitals report the further course. Before the first node is forked there is nothing to replace.
       def reloading
         owe do
           next unless @stage == :running
@@ -127,9 +127,9 @@ module Penstock
         end
       end
 
-      # A reload nobody was told of isn't told twice.
+      # A reload that wasn't reported yet isn't queued twice.
       #
-      # @yieldreturn [String, nil] what to tell, decided under the lock
+      # @yieldreturn [String, nil] message to send, decided under the lock
       def owe
         return unless ours?
         @lock.synchronize do
@@ -149,19 +149,19 @@ module Penstock
         wait(attempt) until closed?
       end
 
-      # What fails is said once in a row.
+      # Repeated failures are logged once.
       #
-      # @return [Boolean] false: the manager has no room for all that is due, which is tried again soon
+      # @return [Boolean] false: the manager has no room for all due messages; they are retried soon
       def attempt
         turn.tap { @failed = false }
       rescue => error
-        say("the service manager isn't told how this process does for now: #{error.class}: #{error.message}") unless @failed
+        say("the service manager can't be notified for now: #{error.class}: #{error.message}") unless @failed
         @failed = true
       end
 
-      # What is owed doesn't hang on the vitals.
+      # Queued messages don't depend on the vitals.
       def turn
-        reload = @reloading # before the vitals, which then know of it
+        reload = @reloading # read before the vitals, which then include it
         vitals = @vitals.call
         reloaded(reload) if reload && !vitals[:rolling]
         deliver && beat(vitals)
@@ -170,7 +170,7 @@ module Penstock
         raise
       end
 
-      # Unless another one has begun.
+      # Unless another reload has begun.
       def reloaded(reload)
         @lock.synchronize do
           next unless @reloading == reload
@@ -195,7 +195,7 @@ module Penstock
 
       # --- the socket
 
-      # @return [Boolean] whether nothing is owed
+      # @return [Boolean] whether no message is queued
       def deliver
         return true unless ours?
         told = @lock.synchronize do
@@ -207,7 +207,7 @@ module Penstock
         told
       end
 
-      # Never waits.
+      # Never blocks.
       # @return [Boolean] false: the manager has no room for it now
       def tell(text)
         return true if @socket.nil? || @socket.closed?
@@ -217,15 +217,15 @@ module Penstock
         true
       end
 
-      # Once: it won't get better.
+      # Once, because it won't improve.
       def complain
         return if @trouble.nil? || @complained || closed?
         @complained = true
-        say("the service manager (NOTIFY_SOCKET=#{@address}) can't be told how this process does: #{@trouble.message}. " \
-          "It may end it as one that doesn't start, or is silent")
+        say("the service manager (NOTIFY_SOCKET=#{@address}) can't be reached: #{@trouble.message}. " \
+          "It may end this process because it seems not to start, or is silent")
       end
 
-      # A log that can't be written is no reason to be silent elsewhere.
+      # A log that can't be written is no reason to stop the watchdog.
       def say(text)
         @warn.call(text)
       rescue

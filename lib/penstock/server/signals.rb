@@ -4,15 +4,15 @@ require_relative "boot_signals"
 
 module Penstock
   module Server
-    # Signals as messages: a trap only enqueues and wakes, what it means is decided on the main thread. Traps that were there
-    # before are called too, and are put back by {#restore}; not those of the boot, which give way ({BootSignals}). A HUP that was
-    # ignored when the process began (`nohup`) stays ignored.
+    # Turns signals into messages: a trap only enqueues and wakes, the main thread decides what to do. Earlier traps are
+    # called too, and restored by {#restore}; but not those of the boot, which are replaced ({BootSignals}). A HUP that
+    # was ignored when the process began (`nohup`) stays ignored.
     class Signals
       STOP = %w[INT TERM QUIT].freeze
       ALL = [*STOP, "HUP", "TSTP", "TTIN"].freeze
 
       # @param handler_of [#trap] Ruby's `Signal`, or a double of it
-      # @param names [Array<String>] those that are trapped
+      # @param names [Array<String>] the signals to trap
       def initialize(handler_of = ::Signal, names: ALL)
         @traps = handler_of
         @names = names
@@ -37,16 +37,16 @@ module Penstock
         @previous = {}
       end
 
-      # Something other than a signal that the main thread must see.
+      # Posts something other than a signal to the main thread.
       # @param message [Object]
       def post(message) = @queue << message
 
-      # @return [Object] the next signal's name, or what was posted
+      # @return [Object] the next signal's name, or the next posted message
       def wait = @queue.pop
 
       private
 
-      # In a trap: no lock, no log, no Kafka. Thread::Queue may be pushed to from a trap.
+      # Runs in a trap: no lock, no log, no Kafka. Thread::Queue may be pushed to from a trap.
       def received(name)
         @queue << name
         call_previous(name)

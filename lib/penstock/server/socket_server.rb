@@ -5,28 +5,28 @@ require_relative "connection"
 
 module Penstock
   module Server
-    # Answers the clients of a socket, each with one answer to one request. Clients may send anything, at any rate, or nothing: no
-    # client waits for another, and nothing they do ends the server.
+    # Answers the clients of a socket, one request each. Clients may send anything, at any rate, or nothing: no client
+    # waits for another, and nothing they do ends the server.
     #
     # One thread waits in one `IO.select` for all of them, and never in a read or a write ({Connection}). A client has
-    # {CLIENT_S} in all. When {.most} connections are open and another one doesn't finish at once, the oldest is closed, so a
-    # client that sends its request is answered however many are silent.
+    # {CLIENT_S} in total. When {.most} connections are open and another one doesn't finish at once, the oldest is
+    # closed, so a client that sends its request is answered even if many others are silent.
     #
-    # Without a free descriptor a connection takes the one that is kept for this, the next one that of the oldest connection.
-    # Where there is none, accepting pauses for {RETRY_S}: the socket stays readable, and trying again at once would be a busy
+    # Without a free descriptor a new connection uses the spare one, the next one that of the oldest connection. If
+    # there is none, accepting pauses for {RETRY_S}: the socket stays readable, and retrying at once would be a busy
     # loop.
     #
-    # The thread is born by {#start}, or is the caller's of {#run}. Ends with {#close}.
+    # The thread is started by {#start}, or is the caller's of {#run}. Ends with {#close}.
     class SocketServer
       # Seconds a client has, from accepting it to the end of its answer.
       CLIENT_S = 2.0
-      # Most connections at once, where the process may have many descriptors.
+      # Maximum number of connections, if the process may open many descriptors.
       MOST = 512
-      # Seconds after which accepting is tried again.
+      # Seconds until accepting is retried.
       RETRY_S = 0.1
-      # Longest wait of {#close} for the thread.
+      # Longest time that {#close} waits for the thread.
       CLOSE_S = 1.0
-      # Longest time in a turn that goes into accepting.
+      # Longest time per turn for accepting.
       TURN_S = 0.01
       # An error that occurs with each request is reported at most once in this many seconds.
       REPORT_S = 60
@@ -37,12 +37,12 @@ module Penstock
       def self.most = (::Process.getrlimit(:NOFILE).first / 8).clamp(8, MOST)
 
       # @param server [TCPServer, UNIXServer]
-      # @param ending [Regexp] what a request ends with, up to four bytes
-      # @param longest [Integer] bytes of a request
+      # @param ending [Regexp] end of a request, up to four bytes
+      # @param longest [Integer] maximum size of a request in bytes
       # @param too_long [String, nil] the answer to a longer one
-      # @param most [Integer] open connections
-      # @param client_s [Numeric] seconds a client has
-      # @yieldparam request [String] its bytes, the ending included
+      # @param most [Integer] maximum number of open connections
+      # @param client_s [Numeric] time limit of a client in seconds
+      # @yieldparam request [String] its bytes, including the ending
       # @yieldreturn [String, nil] the answer; nil closes the connection
       def initialize(server, ending:, longest:, too_long: nil, most: self.class.most, client_s: CLIENT_S, &answer)
         @server = server
@@ -58,8 +58,8 @@ module Penstock
         @closed = false
       end
 
-      # @param threads [#start, #report] where threads are born
-      # @param name [String] of the thread
+      # @param threads [#start, #report] starts the thread
+      # @param name [String] name of the thread
       # @return [self]
       def start(threads, name)
         @report = ->(error) { threads.report(name, error) }
@@ -76,8 +76,9 @@ module Penstock
         close_all
       end
 
-      # No connection is accepted any more, and those that are open are closed. Waits for the server's thread, without which the
-      # kernel would keep the socket open until its wait has ended; a second at most, for an answer may take its time. Any thread.
+      # Stops accepting connections and closes the open ones. Waits for the server's thread, because otherwise the
+      # kernel would keep the socket open until the thread's wait has ended; one second at most, because an answer may
+      # take long. Any thread.
       def close
         @closed = true
         @server.close
@@ -85,8 +86,8 @@ module Penstock
         @thread&.join(CLOSE_S) unless Thread.current.equal?(@thread)
       end
 
-      # In a child of a fork: closes what it has of the parent's descriptors, and no more than that. A shutdown would reach the
-      # parent's clients.
+      # Called in a child of a fork: closes its copies of the parent's descriptors, and nothing else. A shutdown would
+      # affect the parent's clients.
       def forget
         @closed = true
         [@server, *@connections.keys, @wake, @waker, @spare].compact.each(&:close)
@@ -100,7 +101,7 @@ module Penstock
         nil
       end
 
-      # @return [Boolean] false when it is over
+      # @return [Boolean] false when the server has ended
       def turn(watched)
         readable, writable = IO.select(readers(watched), @writing.keys, nil, patience)
         return false if @closed || watched.any? { |stream| readable&.include?(stream) }
@@ -141,7 +142,7 @@ module Penstock
         connection.delivering? ? @writing[connection.socket] = true : @writing.delete(connection.socket)
       end
 
-      # A client's request is often there with its connection: it is answered at once, and takes nobody's place.
+      # A client's request often arrives with its connection: it is answered at once and needs no place.
       def accept_all
         ends = now + TURN_S
         while (socket = accept)
@@ -162,7 +163,7 @@ module Penstock
         dismiss(oldest) while oldest && oldest.deadline <= at
       end
 
-      # What the client has sent meanwhile is in time: this thread may have had to wait for Ruby's lock.
+      # Data that the client has sent meanwhile is in time: this thread may have had to wait for Ruby's lock.
       def dismiss(connection)
         connection.step
         drop(connection)
@@ -174,26 +175,26 @@ module Penstock
         @connections.delete(connection.socket)
         @writing.delete(connection.socket)
         connection.close
-        @spare ||= spare # before somebody else takes the descriptor
+        @spare ||= spare # before another part of the process takes the descriptor
       end
 
-      # @return [BasicSocket, nil] nil: there is none to be had now
+      # @return [BasicSocket, nil] nil: none is available now
       def accept
         socket = @server.accept_nonblock(exception: false)
         (socket == :wait_readable) ? nil : socket
       rescue *EXHAUSTED
-        return unless waiting? # the kernel wants a descriptor before it looks whether there is anybody
+        return unless waiting? # the kernel needs a descriptor before it checks for a client
         retry if make_room
         @resume_at = now + RETRY_S
         nil
-      rescue Errno::ECONNABORTED, Errno::EPROTO # that client has gone again
+      rescue Errno::ECONNABORTED, Errno::EPROTO # that client has disconnected
         nil
       end
 
-      # @return [Boolean] whether a connection is there to be accepted
+      # @return [Boolean] whether a connection can be accepted
       def waiting? = !IO.select([@server], nil, nil, 0).nil?
 
-      # @return [Boolean] whether there is a descriptor more than before
+      # @return [Boolean] whether a descriptor has become free
       def make_room
         dismiss(oldest) until @spare || oldest.nil?
         return false unless @spare
@@ -217,7 +218,7 @@ module Penstock
         nil
       end
 
-      # What is known about the connections may be wrong now: they are closed, and the server goes on after a moment.
+      # The state of the connections may be inconsistent now: they are closed, and the server continues after a moment.
       def failed(error)
         report(error)
         drop(oldest) while oldest

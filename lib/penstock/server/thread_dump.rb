@@ -2,7 +2,7 @@
 
 module Penstock
   module Server
-    # What every thread of the process is doing, in lines for a log.
+    # Lists what every thread of the process is doing, as lines for a log.
     module ThreadDump
       # @return [Array<String>]
       def self.lines

@@ -4,13 +4,13 @@ require_relative "../cli/command"
 
 module Penstock
   module Testing
-    # `penstock broker`: the embedded broker in the foreground, for development and for tests of other programs. A command
-    # of this leaf, which `exe/penstock` adds to those of the command line.
+    # `penstock broker`: the embedded broker in the foreground, for development and for tests of other programs.
+    # `exe/penstock` adds this command to those of the command line.
     class BrokerCommand < CLI::Command
       command "broker", "Runs the embedded broker: Kafka in memory, for development"
       details <<~TEXT
-        Real Kafka protocol on 127.0.0.1, nothing on disk. Keeps 5 MiB or 100,000 batches a partition, forgets all at
-        its end, and knows no ACLs, no SASL and no TLS. Topics that don't exist are made when they are first used,
+        Speaks Kafka's protocol on 127.0.0.1 and writes nothing to disk. Keeps 5 MiB or 100,000 batches per partition, loses
+        everything when it ends, and supports no ACLs, no SASL and no TLS. Missing topics are created on first use,
         always with 4 partitions. Clients should set fetch.wait.max.ms to 10 and session.timeout.ms to 2000.
 
           penstock broker --topics orders:6,clicks:3
@@ -23,8 +23,8 @@ module Penstock
       private
 
       def define(parser)
-        parser.value(:port, "--port N", Integer, "port on 127.0.0.1 (9092); 0 takes a free one")
-        parser.list(:topics, "--topics NAME[:PARTITIONS],…", "topics to make at once")
+        parser.value(:port, "--port N", Integer, "port on 127.0.0.1 (9092); 0: a free one")
+        parser.list(:topics, "--topics NAME[:PARTITIONS],…", "topics to create at the start")
         parser.value(:partitions, "--partitions N", Integer, "partitions of topics that --topics names without a number (4)")
         parser.flag(:json, "--json", "print one line of JSON with the address instead of the banner")
         parser.flag(:stop_with_stdin, "--stop-with-stdin", "end when the standard input is closed")

@@ -10,28 +10,28 @@ require_relative "port_forwarder"
 
 module Penstock
   module Testing
-    # The embedded broker: one process that runs librdkafka's mock cluster and its control socket. It owns the process:
-    # INT and TERM end it, and so does the end of a stream it was told to watch, which is how it dies with its parent.
-    # Run by `penstock broker` and, as a child, by {Cluster}.
+    # Runs the embedded broker: one process with librdkafka's mock cluster and its control socket. It owns the process:
+    # INT and TERM end it, and so does the end of a watched stream, which makes it end with its parent. Run by `penstock
+    # broker` and, as a child, by {Cluster}.
     class BrokerProcess
-      # Group times that suit tests: the first assignment at once, and a KIP-848 member that died is missed after 2 s.
+      # Group timeouts for tests: the first assignment at once, and a dead KIP-848 member is noticed after 2 s.
       GROUP_TIMES = {
         "initial_rebalance_delay_ms" => 50, "session_timeout_ms" => 2_000, "heartbeat_interval_ms" => 300
       }.freeze
-      # The mock cluster's own number for topics made on demand, which can't be changed; the same for all others.
+      # The mock cluster's fixed number for topics created on demand; used for all others too.
       DEFAULT_PARTITIONS = 4
       private_constant :GROUP_TIMES
 
-      # Runs a broker until it is told to stop.
+      # Runs a broker until it is stopped.
       #
       # @param port [Integer] port of the first broker; 0 for a free one
       # @param partitions [Integer] of topics created without a number
       # @param brokers [Integer] 1 to 64
-      # @param topics [Hash{String=>Integer}] made at once: name and number of partitions
+      # @param topics [Hash{String=>Integer}] created at the start: name and number of partitions
       # @param watch [IO, nil] ends the broker when this becomes readable or ends
-      # @param format [:text, :json] of what is printed once it listens
+      # @param format [:text, :json] format of the output once it listens
       # @return [Integer] exit code
-      # @raise [ConfigurationError] when the port is taken
+      # @raise [ConfigurationError] the port is in use
       def self.run(**options)
         new(**options).run
       end
@@ -81,7 +81,7 @@ module Penstock
         @port.zero? ? @cluster.bootstrap_servers : "127.0.0.1:#{@port}"
       end
 
-      # A trap writes a byte, nothing else; the loop sees it.
+      # A trap only writes a byte, which the loop reads.
       def signal_stream
         reader, writer = IO.pipe
         %w[INT TERM].each { |name| trap(name) { writer.write_nonblock("!", exception: false) } }
@@ -102,13 +102,13 @@ module Penstock
         <<~TEXT
           An embedded broker listens at #{bootstrap_servers} (stop: Ctrl-C).
           Topics: #{topic_list}
-          Anything that speaks to Kafka may use it, for development and tests only:
+          Any Kafka client may use it, for development and tests only:
           * everything is in memory and gone when it stops
-          * a partition keeps its newest 5 MiB or 100,000 batches; older records vanish without a word
-          * a topic nobody created gets #{DEFAULT_PARTITIONS} partitions; other numbers by `penstock topics create`
-          * no authentication, no access control, no TLS; no administration but create, delete and list topics
-          Settings it needs: fetch.wait.max.ms=10 (an empty fetch waits to its end), session.timeout.ms=2000
-          (a rebalance waits that long less a second).
+          * a partition keeps its newest 5 MiB or 100,000 batches; older records are deleted silently
+          * a topic created on first use has #{DEFAULT_PARTITIONS} partitions; use `penstock topics create` for other numbers
+          * no authentication, no access control, no TLS; administration is limited to creating, deleting and listing topics
+          Settings it needs: fetch.wait.max.ms=10 (an empty fetch always waits this long), session.timeout.ms=2000
+          (a rebalance takes this time less one second).
         TEXT
       end
 

@@ -4,21 +4,21 @@ require_relative "../producer"
 
 module Penstock
   module Testing
-    # Takes a producer's client's place in tests: nothing is sent, every message is kept.
+    # Replaces a producer's client in tests: nothing is sent, every message is kept.
     #
     #     config.client_class = Penstock::Testing::BufferedClient
     #     …
     #     producer.client.messages_for("orders")   # => [{topic: "orders", payload: "…"}]
     #
-    # Offsets count up from 0, a topic and partition. Messages of an aborted transaction are forgotten, those of one that is
-    # open aren't shown yet. Any thread may use it.
+    # Offsets start at 0 for each topic and partition. Messages of an aborted transaction are discarded, those of an
+    # open one aren't shown yet. Any thread may use it.
     class BufferedClient < Producer::DryClient
       def initialize
         super
         reset
       end
 
-      # @return [Array<Hash>] all messages that were sent, in their order
+      # @return [Array<Hash>] all sent messages in order
       def messages
         @lock.synchronize { @messages.dup }
       end
@@ -29,7 +29,7 @@ module Penstock
         messages.select { |message| message[:topic] == topic.to_s }
       end
 
-      # Forgets all messages; offsets go on.
+      # Discards all messages; offsets continue.
       #
       # @return [void]
       def reset

@@ -7,36 +7,37 @@ require_relative "../errors"
 require_relative "../native/embedded_broker"
 
 module Penstock
-  # What tests of applications need. Never loaded by a running application.
+  # Tools for tests of applications. Never loaded by a running application.
   module Testing
-    # An embedded broker for tests: a Kafka in memory, in a process of its own.
+    # An embedded broker for tests: an in-memory Kafka in a process of its own.
     #
     #     cluster = Penstock::Testing::Cluster.start(topics: { "orders" => 6 })
     #     config.kafka = cluster.kafka
     #     …
     #     cluster.stop
     #
-    # The process dies with the one that started it, however that ends. It has no place to keep records but memory:
-    # a partition keeps its newest 5 MiB or 100,000 batches, see `docs/embedded_broker.md`. Methods may be called from any
-    # thread; only the process that started a cluster stops it, a forked child can go on using it.
+    # The process ends with the one that started it, however that ends. It stores records in memory only: a partition
+    # keeps its newest 5 MiB or 100,000 batches, see `docs/embedded_broker.md`. Methods may be called from any thread;
+    # only the process that started a cluster stops it, a forked child can continue to use it.
     class Cluster
       START_MS = 15_000
       STOP_MS = 5_000
-      # Settings that clients need with it. An empty fetch waits to its end there, and a rebalance of a classic group lasts
-      # the session timeout less a second, for the mock cluster waits for members that may not come.
+      # Settings for clients of this broker. An empty fetch always waits its full time there, and a rebalance of a
+      # classic group takes the session timeout less one second, because the mock cluster waits for members that may not
+      # come.
       SETTINGS = {"fetch.wait.max.ms": 10, "session.timeout.ms": 2_000, "heartbeat.interval.ms": 300}.freeze
       private_constant :START_MS, :STOP_MS
 
       # Starts a broker and returns when it listens. With a block: stops it afterwards and returns the block's value.
       #
-      # @param topics [Hash{String=>Integer}, Array<String>] made at once: name and number of partitions, or names alone.
-      #   Topics that are made by their first use have 4 partitions, whatever stands here: librdkafka's mock knows no other
-      #   number, so name those for which it matters
+      # @param topics [Hash{String=>Integer}, Array<String>] created at the start: name and number of partitions, or
+      #   names only. Topics created by their first use always have 4 partitions: librdkafka's mock has a fixed number,
+      #   so list the topics for which it matters
       # @param partitions [Integer] of topics named without a number, here and in {#create_topic}
       # @param brokers [Integer] 1 to 64
-      # @param port [Integer] to be reached at; 0 for a free one
+      # @param port [Integer] port of the broker; 0 for a free one
       # @return [Cluster]
-      # @raise [WaitTimeoutError] when it doesn't come up; the message holds what it said
+      # @raise [WaitTimeoutError] it doesn't start; the message contains its output
       def self.start(topics: {}, partitions: 1, brokers: 1, port: 0)
         cluster = new(topics: topics, partitions: partitions, brokers: brokers, port: port)
         return cluster unless block_given?
@@ -66,7 +67,7 @@ module Penstock
         raise
       end
 
-      # The settings clients should use with this broker.
+      # The settings for clients of this broker.
       #
       # @param group_protocol [:classic, :consumer] a member of a KIP-848 group gets its times from the broker
       # @return [Hash{Symbol=>Object}] for `config.kafka`
@@ -103,29 +104,29 @@ module Penstock
       #
       # @param api [Symbol] `:produce`, `:fetch`, `:offset_commit`, `:join_group`, …
       # @param errors [Array<Symbol, Integer>] names as in {KafkaError#code}; 0 for "no error this time"
-      # @param broker [Integer, nil] only requests to this one
-      # @param rtt_ms [Integer, nil] how long each of these answers takes
+      # @param broker [Integer, nil] only requests to this broker
+      # @param rtt_ms [Integer, nil] delay of each of these answers
       def inject_errors(api, errors, broker: nil, rtt_ms: nil)
         request(:errors, api: api, errors: errors, broker: broker, rtt_ms: rtt_ms)
       end
 
-      # Forgets injected errors of this kind that haven't come up yet.
+      # Discards injected errors of this kind that haven't been used yet.
       def clear_errors(api)
         request(:clear_errors, api: api)
       end
 
-      # @param error [Symbol, Integer, nil] what metadata says about the topic; nil: nothing is wrong any more
+      # @param error [Symbol, Integer, nil] error of the topic in metadata; nil: no error any more
       def topic_error(name, error)
         request(:topic_error, topic: name, error: error)
       end
 
-      # @param rtt_ms [Integer] how long every answer takes
-      # @param broker [Integer, nil] of this one; nil: of all
+      # @param rtt_ms [Integer] delay of every answer
+      # @param broker [Integer, nil] only this broker; nil: all
       def set_rtt(rtt_ms, broker: nil)
         request(:rtt, rtt_ms: rtt_ms, broker: broker)
       end
 
-      # Takes brokers off the network and back; records and groups stay.
+      # Takes brokers off the network and back on; records and groups are kept.
       # @param broker [Integer, nil] this one; nil: all
       def broker_down(broker = nil)
         request(:broker_down, broker: broker)
@@ -136,14 +137,14 @@ module Penstock
         request(:broker_up, broker: broker)
       end
 
-      # Makes records vanish as retention does.
-      # @param before_offset [Integer] the first one that stays
+      # Deletes records as retention does.
+      # @param before_offset [Integer] the first offset that stays
       def delete_records(topic, partition, before_offset)
         request(:delete_records, topic: topic, partition: partition, before_offset: before_offset)
       end
 
       # Any other command of the control socket.
-      # @return [Object] as JSON has it
+      # @return [Object] the parsed JSON
       def request(command, **arguments)
         @control.request(command, **arguments.compact)
       end
@@ -157,7 +158,7 @@ module Penstock
         false
       end
 
-      # Ends the broker and waits for it. Does nothing the second time, and in a forked child.
+      # Ends the broker and waits for it. Does nothing the second time, or in a forked child.
       def stop
         return unless @pid && ::Process.pid == @owner
 
@@ -173,8 +174,9 @@ module Penstock
 
       private
 
-      # Standard input is the cord: its other end closes with this process, whatever happens to it. A process group of its
-      # own, so that Ctrl-C in a terminal reaches the application only, which may need its broker while it stops.
+      # Standard input ties the broker to this process: its other end closes when this process ends in any way. The
+      # broker has a process group of its own, so that Ctrl-C in a terminal reaches only the application, which may need
+      # its broker while it stops.
       def spawn_broker(options)
         input, @alive = IO.pipe
         @output, output = IO.pipe
@@ -184,8 +186,8 @@ module Penstock
         [input, output, errors].each(&:close)
       end
 
-      # Without RubyGems and Bundler it is up in a tenth of a second. The folders of the load path that hold Penstock are
-      # handed on, for its extension may stand in another one.
+      # Without RubyGems and Bundler it starts in a tenth of a second. The folders of the load path that contain
+      # Penstock are passed on, because its extension may be in another one.
       def ruby
         folders = $LOAD_PATH.map(&:to_s).select { |folder| File.directory?(File.join(folder, "penstock")) }
         [RbConfig.ruby, "--disable=gems,rubyopt", *folders.map { |folder| "-I#{folder}" }]
@@ -195,7 +197,7 @@ module Penstock
         deadline = Deadline.in(START_MS)
         line = +""
         until line.end_with?("\n")
-          @output.wait_readable(deadline.remaining_ms / 1000.0) or raise WaitTimeoutError, "the embedded broker isn't up"
+          @output.wait_readable(deadline.remaining_ms / 1000.0) or raise WaitTimeoutError, "the embedded broker timed out"
           line << @output.readpartial(4_096)
         end
         line
@@ -210,7 +212,7 @@ module Penstock
         ::Process.kill(:KILL, @pid)
         waiter.join
       rescue Errno::ESRCH
-        nil # it ended in between
+        nil # it has ended in the meantime
       end
     end
   end

@@ -5,8 +5,8 @@ require_relative "../native/mock_cluster"
 
 module Penstock
   module Testing
-    # What an embedded broker does on request: the commands of its control socket, by name, over the mock cluster in the
-    # same process. Called by one thread. Arguments are Strings and numbers as JSON has them.
+    # Runs the commands of an embedded broker's control socket on the mock cluster in the same process. Called by one
+    # thread. Arguments are Strings and numbers, as in JSON.
     class ControlCommands
       COMMANDS = %w[
         ping create delete list describe errors clear_errors topic_error rtt broker_down broker_up
@@ -16,7 +16,7 @@ module Penstock
       private_constant :COMMANDS, :QUERY_MS
 
       # @param cluster [Native::MockCluster]
-      # @param brokers [Integer] how many it has
+      # @param brokers [Integer] number of brokers
       # @param partitions [Integer] of a topic created without a number
       def initialize(cluster, brokers:, partitions:)
         @cluster = cluster
@@ -25,14 +25,14 @@ module Penstock
         @finished = false
       end
 
-      # @return [Boolean] true once `stop` was called for
+      # @return [Boolean] true after `stop` was called
       def finished?
         @finished
       end
 
       # @param command [String]
       # @param arguments [Hash{String=>Object}]
-      # @raise [KafkaError] what Kafka would have answered
+      # @raise [KafkaError] the error that Kafka would have returned
       # @raise [ArgumentError, KeyError] for an unknown command or a missing argument
       def call(command, arguments)
         raise ArgumentError, "unknown command #{command}, known: #{COMMANDS.join(", ")}" unless COMMANDS.include?(command)
@@ -60,7 +60,7 @@ module Penstock
         @cluster.delete_topic(arguments.fetch("topic"))
       end
 
-      # Topics made on demand are known to the mock only, so the cluster is asked as any client would.
+      # Topics created on demand are known only to the mock, so the cluster is queried like a client would.
       def list(_arguments)
         admin.metadata(nil, QUERY_MS)[:topics].transform_values { |topic| topic[:partitions].size }
       end

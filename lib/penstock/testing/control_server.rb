@@ -9,16 +9,16 @@ require_relative "../server/socket_server"
 
 module Penstock
   module Testing
-    # The control socket of an embedded broker: takes one request from each connection, a JSON object in a line, and answers it
-    # with a line (see {Native::EmbeddedBroker}). One thread serves all of them, that of {#serve}; commands run on it one after
-    # another, which is all a test broker needs. It ends when one of the watched streams has something to say or a command asks
-    # for it, and for nothing that clients do ({Server::SocketServer}).
+    # The control socket of an embedded broker: each connection sends one request, a JSON object in a line, and gets one
+    # line as answer (see {Native::EmbeddedBroker}). One thread, that of {#serve}, serves all of them and runs the
+    # commands one after another, which is enough for a test broker. It ends when one of the watched streams becomes
+    # readable or a command requests it; nothing that clients do ends it ({Server::SocketServer}).
     class ControlServer
-      # More than any request has; a connection that sends more is somebody else's.
+      # More than any request has; a connection that sends more isn't from a client of this socket.
       MAX_LINE_BYTES = 1_048_576
-      # A command may ask the cluster, which takes seconds where a broker is down, and others wait for it.
+      # A command may query the cluster, which takes seconds if a broker is down, and other connections wait for it.
       CLIENT_S = 30
-      # Connections at once: their requests may be long.
+      # Maximum number of connections: their requests may be long.
       MOST = 64
       private_constant :MAX_LINE_BYTES, :CLIENT_S, :MOST
 
@@ -35,7 +35,7 @@ module Penstock
       # @return [Integer]
       attr_reader :port
 
-      # Serves until one of the streams becomes readable (or ends), or the commands say that they are done.
+      # Serves until one of the streams becomes readable (or ends), or the commands are finished.
       # @param watched [Array<IO>]
       def serve(watched) = @server.run(watched)
 
@@ -47,13 +47,13 @@ module Penstock
         line(answer(text)).tap { @server.close if @commands.finished? }
       end
 
-      # What a client sent may be in the answer, so it has to be made valid first.
+      # The answer may contain the client's text, which has to be made valid first.
       def line(answer) = "#{Printable.json(answer)}\n"
 
-      # Whatever a command raises becomes an answer: a bad request must not end the broker.
+      # Any error of a command becomes an answer: an invalid request must not end the broker.
       def answer(text)
         request = JSON.parse(Printable.utf8(text))
-        return invalid("a request is an object with a command") unless request.is_a?(Hash) && request["command"].is_a?(String)
+        return invalid("a request needs a command") unless request.is_a?(Hash) && request["command"].is_a?(String)
 
         {result: @commands.call(request["command"], request)}
       rescue KafkaError => error

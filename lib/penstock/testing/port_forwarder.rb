@@ -5,20 +5,20 @@ require_relative "../errors"
 
 module Penstock
   module Testing
-    # Makes an embedded broker reachable at a port of the user's choice: the mock cluster takes whatever port is free.
-    # Only a client's first contact comes this way; the answer to it names the broker's own port, so records never do.
-    # Two threads a connection copy bytes, one each way, until a side closes; {#close} ends them all.
+    # Makes an embedded broker reachable at a chosen port: the mock cluster always uses a free port. Only a client's
+    # first connection uses this port; the answer names the broker's own port, so records never pass through here. Two
+    # threads per connection copy bytes, one in each direction, until a side closes; {#close} ends them all.
     class PortForwarder
-      # Without a descriptor or a thread to spare a connection isn't taken; the next try comes after this.
+      # Wait before the next try if no descriptor or thread is available for a connection.
       RETRY_S = 0.1
       private_constant :RETRY_S
 
-      # @return [Integer] at which it listens
+      # @return [Integer] the port it listens on
       attr_reader :port
 
-      # @param port [Integer] to listen at, on 127.0.0.1
+      # @param port [Integer] port to listen on, on 127.0.0.1
       # @param target [String] `host:port` of the broker
-      # @raise [ConfigurationError] when the port is taken
+      # @raise [ConfigurationError] the port is in use
       def initialize(port, target)
         @server = TCPServer.new("127.0.0.1", port)
         @port = port
@@ -31,7 +31,7 @@ module Penstock
         raise ConfigurationError, "port #{port} can't be used: #{error.message}. Choose another one with --port"
       end
 
-      # No connection is made behind it.
+      # Accepts no further connections.
       def close
         @server.close
         @accepting.join
@@ -39,8 +39,9 @@ module Penstock
         @threads.list.each(&:join)
       end
 
-      # Ends the connections there are. A shutdown ends what waits for a socket; closing it under a copy would not.
-      # @return [Integer] how many there were
+      # Ends the open connections. A shutdown wakes a thread that waits for a socket; closing the socket during a copy
+      # would not.
+      # @return [Integer] number of closed connections
       def cut
         sockets = @lock.synchronize { @sockets.slice!(0..) }
         sockets.each { |socket| shut(socket) }.size / 2
@@ -51,7 +52,7 @@ module Penstock
       def start(&block)
         thread = Thread.new(&block)
         thread.name = "penstock forwarder"
-        thread.report_on_exception = false # a connection that breaks is no news
+        thread.report_on_exception = false # a broken connection needs no report
         @threads.add(thread)
         thread
       end

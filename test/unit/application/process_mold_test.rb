@@ -45,7 +45,7 @@ module Penstock
 
       assert_includes said, "DIR/penstock.rb"
       assert_includes said, "DIR/config/penstock.rb"
-      assert_includes said, "PENSTOCK_BOOT_FILE names one elsewhere"
+      assert_includes said, "set PENSTOCK_BOOT_FILE to use one elsewhere"
       assert_includes said, 'Penstock::Embedded.start(boot_file: "…")'
     end
 

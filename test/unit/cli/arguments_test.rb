@@ -13,17 +13,17 @@ class ArgumentsTest < Penstock::TestCase
     @arguments.pairs(:properties, "-X", "--property NAME=VALUE", "a property")
   end
 
-  test "options accept underscores and dashes alike" do
+  test "options accept underscores and dashes" do
     @arguments.parse(["--include_topics=a_b,c-d", "--include-topics", "e"])
 
     assert_equal %w[a_b c-d e], @values[:include_topics]
   end
 
-  test "an underscore in a value, an argument or behind -- is data" do
+  test "an underscore in a value, in an argument or after -- is not changed" do
     assert_equal %w[my_topic --a_b], @arguments.parse(["my_topic", "--", "--a_b"])
   end
 
-  test "what was typed is left as it is and can be parsed again" do
+  test "the arguments are not changed and can be parsed again" do
     argv = ["--include_topics", "a", "rest"]
     2.times { assert_equal ["rest"], @arguments.parse(argv) }
 
@@ -42,7 +42,7 @@ class ArgumentsTest < Penstock::TestCase
     assert_includes error.message, "`penstock server --help`"
   end
 
-  test "options can't be abbreviated, so a new one never changes what an old line means" do
+  test "options can't be abbreviated, so a new option never changes the meaning of an existing command line" do
     assert_raises(Penstock::CLI::Usage) { @arguments.parse(["--incl=a"]) }
   end
 

@@ -60,7 +60,7 @@ class CLITest < Penstock::TestCase
     assert_includes @out.string, "--include-topics"
   end
 
-  test "a family with --help lists its commands, alone it is an error that names them" do
+  test "a family with --help lists its commands; alone it is an error that names them" do
     assert_equal 0, run_cli("topics", "--help")
     assert_includes @out.string, "topics create"
 
@@ -78,35 +78,35 @@ class CLITest < Penstock::TestCase
     assert_includes @err.string, "Did you mean `penstock topics create`?"
   end
 
-  test "of a family only the second word is compared: a question isn't taken for a deletion" do
+  test "in a family only the second word is compared: a query isn't mistaken for a deletion" do
     assert_equal 1, run_cli("topics", "halth")
     assert_match(/"topics halth". `penstock topics` has .*delete/, @err.string)
     refute_match(/Did you mean/, @err.string)
   end
 
   test "a command of Karafka that doesn't exist here is reported with what to do instead" do
-    {%w[topics migrate] => /changes no topics by their routes: `penstock topics create` makes one/,
-     %w[topics health] => /`penstock doctor --connect` looks at/, %w[web install] => /has no web UI/}.each do |words, told|
+    {%w[topics migrate] => /doesn't change topics from routes: use `penstock topics create`/,
+     %w[topics health] => /`penstock doctor --connect` checks/, %w[web install] => /has no web UI/}.each do |words, told|
       @err.truncate(@err.rewind)
       assert_equal 1, run_cli(*words)
       assert_match told, @err.string
     end
   end
 
-  test "too many and too few arguments are told with the usage" do
+  test "too many or too few arguments are reported with the usage" do
     assert_equal 1, run_cli("version", "7")
     assert_includes @err.string, "Usage: penstock version"
     assert_equal 1, run_cli("tail")
     assert_includes @err.string, "Usage: penstock tail TOPIC"
   end
 
-  test "--version and version print the version alone" do
+  test "--version and version print only the version" do
     2.times { |index| run_cli(*[["--version"], ["version"]][index]) }
 
     assert_equal "penstock #{Penstock::VERSION}\n" * 2, @out.string
   end
 
-  test "a missing boot file is told without a backtrace" do
+  test "a missing boot file is reported without a backtrace" do
     assert_equal 1, run_cli("server")
     assert_includes @err.string, File.join(@dir, "penstock.rb")
     refute_match(/\.rb:\d+:in/, @err.string)
@@ -126,25 +126,25 @@ class CLITest < Penstock::TestCase
     assert_match(/penstock\.rb:1:in.*broken/, @err.string)
   end
 
-  test "a boot file with a syntax error fails and says where" do
+  test "a boot file with a syntax error fails and reports the line" do
     File.write(File.join(@dir, "penstock.rb"), "class (")
 
     assert_equal 1, run_cli("routes")
     assert_includes @err.string, "penstock.rb:1"
   end
 
-  test "Ctrl-C in a command is exit code 130, a reader that has seen enough is none" do
+  test "Ctrl-C in a command gives exit code 130, a closed output pipe is no error" do
     assert_equal 130, Penstock::CLI::Failure.new(Interrupt.new, @context).report
     assert_equal 0, Penstock::CLI::Failure.new(Errno::EPIPE.new, @context).report
     assert_equal 3, Penstock::CLI::Failure.new(SystemExit.new(3), @context).report
   end
 
-  test "deleting where nobody can be asked needs --yes" do
+  test "deleting without a terminal needs --yes" do
     assert_equal 1, run_cli("topics", "delete", "orders", "--bootstrap", "127.0.0.1:1")
     assert_includes @err.string, "--yes"
   end
 
-  test "the broker's topics say how many partitions" do
+  test "the broker command's topics need a number of partitions" do
     assert_equal 1, run_cli("broker", "--topics", "orders:none")
     assert_includes @err.string, "the number of partitions begins at 1"
   end

@@ -11,7 +11,7 @@ require "penstock/cli/doctor/tls"
 class DoctorTest < Penstock::TestCase
   Doctor = Penstock::CLI::Doctor
 
-  test "the worst case of memory counts what librdkafka doesn't: keys, headers and 330 bytes a record" do
+  test "the worst case of memory counts what librdkafka doesn't: keys, headers and 330 bytes per record" do
     kafka = {
       "queued.min.messages" => "10000", "queued.max.messages.kbytes" => "1000", "fetch.message.max.bytes" => "1000000",
       "fetch.max.bytes" => "1000000"
@@ -36,7 +36,7 @@ class DoctorTest < Penstock::TestCase
     end
   end
 
-  test "a closed port fails at TCP and says that nothing listens" do
+  test "a closed port fails at TCP and the hint reports that nothing listens" do
     port = with_listener { |free| free }
     step = Doctor::Server.new("127.0.0.1:#{port}").steps.last
 
@@ -44,22 +44,22 @@ class DoctorTest < Penstock::TestCase
     assert_includes step.hint, "nothing listens there"
   end
 
-  test "a name that isn't known fails at DNS, and TCP isn't tried" do
+  test "an unknown name fails at DNS, and TCP isn't tried" do
     assert_equal [["DNS", :failed], ["TCP", :skipped]], states(Doctor::Server.new("no-such-host.invalid:9092"))
   end
 
-  test "a port that is no number is told before anything is tried" do
+  test "a port that is not a number is reported before anything is tried" do
     step = Doctor::Server.new("127.0.0.1:kafka").steps.first
 
     assert_equal :failed, step.state
-    assert_includes step.detail, "no port that is a number"
+    assert_includes step.detail, "a port that is not a number"
   end
 
-  test "a protocol before the name is no part of it" do
+  test "a protocol before the host name is ignored" do
     with_listener { |port| assert_equal :ok, Doctor::Server.new("SSL://127.0.0.1:#{port}").steps.last.state }
   end
 
-  test "a certificate nobody knows fails at TLS and points to ssl.ca.location" do
+  test "a certificate of an unknown authority fails at TLS and points to ssl.ca.location" do
     with_tls_listener do |port, _|
       step = Doctor::Tls.new({}).step("127.0.0.1", port)
 
@@ -77,7 +77,7 @@ class DoctorTest < Penstock::TestCase
     end
   end
 
-  test "a certificate for another name fails at TLS and says so" do
+  test "a certificate for another name fails at TLS and the hint names the reason" do
     with_tls_listener do |port, ca|
       step = Doctor::Tls.new({"ssl.ca.location" => ca}).step("127.0.0.1", port)
 

@@ -25,11 +25,11 @@ class FiltersTest < Penstock::TestCase
     @routes = builder.routes(settings)
   end
 
-  test "without filters everything is taken" do
+  test "without filters everything is consumed" do
     assert_equal %w[shop:orders shop:payments reports:orders reports:clicks], taken
   end
 
-  test "included names alone are taken" do
+  test "only included names are consumed" do
     assert_equal %w[shop:orders reports:orders], taken(include_topics: ["orders"])
     assert_equal %w[reports:orders reports:clicks], taken(include_consumer_groups: ["reports"])
   end
@@ -42,11 +42,11 @@ class FiltersTest < Penstock::TestCase
     assert_equal %w[shop:orders reports:orders], taken(include_topics: ["orders"], exclude_topics: %w[orders clicks])
   end
 
-  test "the kinds are joined by and" do
+  test "a topic must match the filters of all kinds" do
     assert_equal %w[shop:orders], taken(include_consumer_groups: ["shop"], include_topics: ["orders"])
   end
 
-  test "every unknown name is told at once, with the nearest known one" do
+  test "all unknown names are reported together, each with the nearest known one" do
     error = assert_raises(Penstock::ConfigurationError) do
       check(include_topics: ["ordrs"], exclude_consumer_groups: ["rports"])
     end
@@ -56,7 +56,7 @@ class FiltersTest < Penstock::TestCase
     assert_includes error.message, "Did you mean reports?"
   end
 
-  test "filters that leave nothing, or only what isn't active, are refused" do
+  test "filters that leave nothing, or only inactive topics, are refused" do
     [{exclude_consumer_groups: %w[shop reports]}, {include_topics: ["payments"]}].each do |names|
       error = assert_raises(Penstock::ConfigurationError) { check(**names) }
 

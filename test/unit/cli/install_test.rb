@@ -19,7 +19,7 @@ class InstallTest < Penstock::TestCase
     FileUtils.remove_entry(@dir)
   end
 
-  test "[install] an empty folder gets a boot file, two consumers and a folder for logs, and is told so" do
+  test "[install] an empty folder gets a boot file, two consumers and a folder for logs, and each is reported" do
     said = install
 
     assert_equal FILES, files
@@ -27,13 +27,13 @@ class InstallTest < Penstock::TestCase
     FILES.each { |file| assert_includes said, "created: #{file}" }
   end
 
-  test "[install] what is written is valid Ruby" do
+  test "[install] the written files are valid Ruby" do
     install
 
     FILES.each { |file| assert RubyVM::InstructionSequence.compile(read(file)) }
   end
 
-  test "[install] what exists is left as it is, and told so" do
+  test "[install] existing files are not changed, and this is reported" do
     FileUtils.mkdir_p(File.join(@dir, "app/consumers"))
     File.write(File.join(@dir, "penstock.rb"), "mine")
     File.write(File.join(@dir, "app/consumers/example_consumer.rb"), "mine too")
@@ -53,7 +53,7 @@ class InstallTest < Penstock::TestCase
     assert_equal before, files.to_h { |file| [file, read(file)] }
   end
 
-  test "[install] the Rails variant is written where the lockfile has Rails" do
+  test "[install] the Rails variant is written if the lockfile has Rails" do
     File.write(File.join(@dir, "Gemfile.lock"), "GEM\n  specs:\n    rails (7.1.0)\n      actionpack (= 7.1.0)\n")
     install
 
@@ -68,7 +68,7 @@ class InstallTest < Penstock::TestCase
     refute_includes read("penstock.rb"), "config/environment"
   end
 
-  test "[install] --rails and --no-rails decide against the lockfile" do
+  test "[install] --rails and --no-rails override the lockfile" do
     install("--rails")
     assert_includes read("penstock.rb"), "config/environment"
 
@@ -86,7 +86,7 @@ class InstallTest < Penstock::TestCase
     assert_includes read("config/kafka/penstock.rb"), 'File.expand_path("../..", __dir__)'
   end
 
-  test "[install] the gem packs what is written from" do
+  test "[install] the gem contains the templates" do
     root = File.expand_path("../../..", __dir__)
     packed = Dir.chdir(root) { Gem::Specification.load("penstock.gemspec").files }
 
@@ -94,7 +94,7 @@ class InstallTest < Penstock::TestCase
       packed.grep(%r{cli/templates/}).sort
   end
 
-  test "[install] no place holder is left in what is written" do
+  test "[install] no placeholder is left in the written files" do
     install
 
     FILES.each { |file| refute_includes read(file), "ROOT_FOLDER" }

@@ -10,7 +10,7 @@ require "penstock/cli/replay/words"
 require "penstock/cli/table"
 
 module Penstock
-  # What commands print of others' names and texts.
+  # Output of commands that contains names and texts from outside.
   class PrintingTest < TestCase
     HOSTILE = "a\e[2J\u009B\u202E\nforged\0\xFF"
     SAFE = 'a\e[2J\u009B\u202E\nforged\x00\xFF'
@@ -31,7 +31,7 @@ module Penstock
       @echo = Echo.new(@context)
     end
 
-    test "lines, complaints, questions and JSON hold nothing that drives a terminal" do
+    test "lines, warnings, questions and JSON contain no terminal control sequences" do
       @echo.call([HOSTILE])
       @echo.complain(HOSTILE)
       assert @echo.ask(HOSTILE)
@@ -45,7 +45,7 @@ module Penstock
       assert_includes @out.string, "#{SAFE} Type yes: "
     end
 
-    test "a table's row is one line, whatever its cells hold, and a cell is bounded" do
+    test "a table's row is one line for any cell content, and a cell is bounded" do
       text = CLI::Table.new(%w[topic count], [[HOSTILE, 1], ["x" * 1_000_000, nil]]).to_s
 
       assert_equal 3, text.lines.size
@@ -53,7 +53,7 @@ module Penstock
       assert_includes text, SAFE
     end
 
-    test "an error is printed without what drives a terminal, with its backtrace or without, whatever its class does" do
+    test "an error of any class is printed without terminal control sequences, with or without its backtrace" do
       broken = Class.new(StandardError) { def message = raise("no message") }
       [CLI::Usage.new(HOSTILE), RuntimeError.new(HOSTILE), RuntimeError.new("x" * 20_000_000), broken.new].each do |error|
         assert_equal 1, CLI::Failure.new(error, @context).report
@@ -78,7 +78,7 @@ module Penstock
       assert_equal({a: nil, a_base64: "/w=="}, CLI::RecordFields.field(:a, "\xFF".b))
     end
 
-    test "headers whose names look alike when they are shown keep all their values" do
+    test "headers whose names look alike when shown keep all their values" do
       record = Struct.new(:raw_key, :raw_payload, :raw_headers).new(nil, nil, {"\xFF".b => "a", '\xFF' => "\xFE".b})
 
       assert_equal({'\xFF' => ["YQ==", "/g=="]}, CLI::RecordFields.of(record)[:headers_base64])

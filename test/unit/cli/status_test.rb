@@ -27,7 +27,7 @@ class StatusTest < Penstock::TestCase
     super
   end
 
-  # A process that answers each question with this, or is gone when it is asked.
+  # A process that gives this answer to each question, or is gone when it is asked.
   def process(pid, answer)
     path = File.join(@folder, "#{pid}.sock")
     server = UNIXServer.new(path)
@@ -60,7 +60,7 @@ class StatusTest < Penstock::TestCase
 
   def node(number, state, live) = {node: number, pid: 900_000 + number, state: state, health: live.nil? ? nil : {live: live}}
 
-  test "one that ends between the listing and its answer is left out" do
+  test "a process that ends between the listing and its answer is left out" do
     process(900_101, server(900_101))
     process(900_102, nil)
 
@@ -69,16 +69,16 @@ class StatusTest < Penstock::TestCase
     refute_match(/900102/, @out.string)
   end
 
-  test "when the only one has ended meanwhile, none runs" do
+  test "if the only process has ended in the meantime, none runs" do
     process(900_102, nil)
     assert_equal 1, status
     assert_match(/no server or swarm of this user runs here/, @err.string)
     process(900_102, nil)
     assert_equal 1, status("--pid", "900102")
-    assert_match(/no server or swarm runs here with the process id 900102: none does/, @err.string)
+    assert_match(/no server or swarm runs here with the process id 900102: there is none/, @err.string)
   end
 
-  test "a process or a node that isn't live makes the code 1, one that boots doesn't" do
+  test "a process or a node that isn't live makes the exit code 1, a booting one doesn't" do
     {server(900_101, false) => 1, swarm(900_101, node(0, "healthy", true), node(1, "starting", nil)) => 0,
      swarm(900_101, node(0, "healthy", true), node(1, "ready", false)) => 1,
      swarm(900_101, node(0, "not_responding", true)) => 1, swarm(900_101, node(0, "held_down", nil)) => 1}.each do |answer, code|
@@ -89,7 +89,7 @@ class StatusTest < Penstock::TestCase
     end
   end
 
-  test "what an open breaker holds is said below, of a swarm's nodes too, with the way to end it" do
+  test "topics held by an open breaker are listed below, also of a swarm's nodes, with the command that ends the hold" do
     open = {topics: %w[orders orders.retry.1], cause: "KeyError", held_ms: 65_000, left_ms: 235_000}
     process(11, {**server(11), breakers: [open]})
     health = {live: true, breakers: [{**open, left_ms: nil}]}
@@ -107,7 +107,7 @@ class StatusTest < Penstock::TestCase
     Penstock::CLI.start(["breaker", "close", *argv], context)
   end
 
-  test "breaker close says what is released, and where there is nothing" do
+  test "breaker close reports what it releases, and if there is nothing" do
     process(11, [{topics: ["orders"], cause: "KeyError"}])
     assert_equal [0, "process 11 releases orders, held for KeyError\n"], [close_breakers("--pid", "11"), @out.string]
     process(12, [])

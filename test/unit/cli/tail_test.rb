@@ -8,15 +8,15 @@ require "penstock/cli/tail"
 class TailTest < Penstock::TestCase
   Message = Struct.new(:topic, :partition, :offset, :timestamp, :raw_key, :raw_headers, :raw_payload, keyword_init: true)
 
-  test "a line has the place, the key and the payload" do
+  test "a line has the partition, the offset, the key and the payload" do
     assert_equal "3@42 k: {\"a\":1}\n", printed(record(raw_key: "k", raw_payload: "{\"a\":1}"))
   end
 
-  test "a message without key or payload says so" do
+  test "a message without key or payload is shown as such" do
     assert_equal "3@42 (no payload)\n", printed(record)
   end
 
-  test "no payload can drive the terminal: control characters and broken bytes are escaped" do
+  test "no payload can control the terminal: control characters and broken bytes are escaped" do
     text = printed(record(raw_payload: "a\e[2Jb\nc\xFF".b))
 
     refute_match(/[[:cntrl:]]/, text.chomp)
@@ -28,7 +28,7 @@ class TailTest < Penstock::TestCase
     assert_equal "3@42 größe 日本\n", printed(record(raw_payload: "größe 日本".b))
   end
 
-  test "as JSON every part is there" do
+  test "JSON contains every part" do
     out = StringIO.new
     tail(out, json: true).print([record(raw_key: "k", raw_payload: "p", raw_headers: {"h" => "1"})])
 
@@ -36,7 +36,7 @@ class TailTest < Penstock::TestCase
       JSON.parse(out.string).values_at("topic", "partition", "offset", "key", "headers", "payload")
   end
 
-  test "as JSON no byte is lost: text as it is, what isn't UTF-8 in base64, in a field of its own" do
+  test "JSON loses no byte: text is unchanged, other bytes are base64 in a separate field" do
     text = "a\e[2J\u202E\n\t\0é"
     record = record(raw_key: "\xFF\x00".b, raw_payload: text.b,
       raw_headers: {"text" => text.b, "both" => ["a", nil, "\xFE".b], "none" => nil, "bin" => "\xFF\xFE".b, "\xFD".b => "x"})
@@ -52,14 +52,14 @@ class TailTest < Penstock::TestCase
     refute found.key?("payload_base64")
   end
 
-  test "a message without headers, and one without a payload, are JSON too" do
+  test "a message without headers, and one without a payload, are valid JSON" do
     out = StringIO.new
     tail(out, json: true).print([record(raw_headers: nil)])
 
     assert_equal [{}, nil, nil], JSON.parse(out.string).values_at("headers", "key", "payload")
   end
 
-  test "an output that fails ends the command with its error, instead of trying the message again for ever" do
+  test "an output that fails ends the command with its error, instead of retrying the message forever" do
     out = Object.new
     def out.puts(*) = raise(Errno::EPIPE)
     tail = tail(out)
@@ -69,7 +69,7 @@ class TailTest < Penstock::TestCase
     assert_kind_of Errno::EPIPE, tail.instance_variable_get(:@error)
   end
 
-  test "property: of any bytes a line is one harmless line, and JSON is read back as these bytes" do
+  test "property: any bytes give one harmless line, and JSON that is read back as these bytes" do
     random = Random.new(1)
     300.times do
       key, name, value, payload = Array.new(4) { random.bytes(random.rand(0..12)).b }
@@ -87,7 +87,7 @@ class TailTest < Penstock::TestCase
     end
   end
 
-  test "after the number asked for nothing more is printed" do
+  test "nothing is printed after the requested number" do
     out = StringIO.new
     tail(out, limit: 2).print(Array.new(3) { |index| record(offset: index, raw_payload: "p") })
 

@@ -25,22 +25,22 @@ class TargetTest < Penstock::TestCase
     assert_empty target.groups
   end
 
-  test "without both the environment's servers are taken" do
+  test "without both the environment's servers are used" do
     assert_equal({"bootstrap.servers": "env:9092"}, target({}, "KAFKA_BOOTSTRAP_SERVERS" => "env:9092").kafka)
   end
 
-  test "with nothing at all the missing boot file is told" do
+  test "without any of them the missing boot file is reported" do
     assert_raises(Penstock::MissingBootFileError) { target({}).kafka }
   end
 
-  test "a consumer without an application gets our division of memory" do
+  test "a consumer without an application gets Penstock's division of memory" do
     settings = target({bootstrap: "a:1"}).consumer_settings
 
     assert_equal "a:1", settings["bootstrap.servers"]
     assert_equal "10000", settings["queued.min.messages"]
   end
 
-  test "what administers goes with the application's config.admin.kafka, and -X goes before both" do
+  test "administration uses the application's config.admin.kafka, and -X overrides both" do
     target = target({properties: {"client.rack" => "b"}})
     application = Penstock::Application.new("admin") do |config|
       config.kafka = {"bootstrap.servers": "a:1", "sasl.username": "app"}
@@ -53,7 +53,7 @@ class TargetTest < Penstock::TestCase
     assert_equal "#<Penstock::Admin a:2>", target.admin(&:inspect)
   end
 
-  test "a table's columns are as wide as they must be, numbers stand to the right, nothing is a dash" do
+  test "a table's columns are as wide as needed, numbers are right-aligned, nil is a dash" do
     table = Penstock::CLI::Table.new(%w[topic lag], [["orders", 1_000], ["c", nil]]).to_s
 
     assert_equal ["topic    lag", "orders  1000", "c          -"], table.lines(chomp: true)

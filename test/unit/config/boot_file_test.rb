@@ -22,7 +22,7 @@ class BootFileTest < Penstock::TestCase
     assert_equal at("penstock.rb"), boot_file.path
   end
 
-  test "[boot file env] a relative path counts from the root" do
+  test "[boot file env] a relative path starts from the root" do
     write("app/boot.rb")
 
     assert_equal at("app/boot.rb"), boot_file({"PENSTOCK_BOOT_FILE" => "app/boot.rb"}).path
@@ -30,13 +30,13 @@ class BootFileTest < Penstock::TestCase
       boot_file({"PENSTOCK_BOOT_FILE" => "app/boot.rb", "PENSTOCK_ROOT_DIR" => @dir}, dir: "/").path
   end
 
-  test "[boot file env] an absolute path is taken as it is" do
+  test "[boot file env] an absolute path is used as it is" do
     write("elsewhere.rb")
 
     assert_equal at("elsewhere.rb"), boot_file({"PENSTOCK_BOOT_FILE" => at("elsewhere.rb")}, dir: "/").path
   end
 
-  test "[boot file env] the word false loads nothing, or config/environment.rb where there is one" do
+  test "[boot file env] false loads nothing, or config/environment.rb if it exists" do
     file = boot_file({"PENSTOCK_BOOT_FILE" => "false"})
     assert_nil file.path
 
@@ -44,7 +44,7 @@ class BootFileTest < Penstock::TestCase
     assert_equal at("config/environment.rb"), file.path
   end
 
-  test "[boot file env] a missing file is told with every place that was tried" do
+  test "[boot file env] a missing file is reported with every path that was tried" do
     error = assert_raises(Penstock::MissingBootFileError) { boot_file.path }
     assert_includes error.message, at("penstock.rb")
     assert_includes error.message, at("config/penstock.rb")
@@ -55,13 +55,13 @@ class BootFileTest < Penstock::TestCase
     refute_includes error.message, "/penstock.rb"
   end
 
-  test "an empty variable is none" do
+  test "an empty variable counts as unset" do
     write("penstock.rb")
 
     assert_equal at("penstock.rb"), boot_file({"PENSTOCK_BOOT_FILE" => ""}).path
   end
 
-  test "the root is the Gemfile's folder when the current folder lies in it" do
+  test "the root is the Gemfile's folder if the current folder is within it" do
     FileUtils.mkdir_p(at("below/it"))
     env = {"BUNDLE_GEMFILE" => at("Gemfile")}
 
@@ -69,12 +69,12 @@ class BootFileTest < Penstock::TestCase
     assert_equal @dir, boot_file(env).root
   end
 
-  test "the Gemfile of another folder is no root: a command never touches a folder it wasn't started in" do
+  test "the Gemfile of another folder doesn't set the root: a command never touches an unrelated folder" do
     assert_equal "/", boot_file({"BUNDLE_GEMFILE" => at("Gemfile")}, dir: "/").root
     assert_equal "#{@dir}-other", boot_file({"BUNDLE_GEMFILE" => at("Gemfile")}, dir: "#{@dir}-other").root
   end
 
-  test "the outer Gemfile wins where a tool runs inside a bundle of its own" do
+  test "the outer Gemfile wins if a tool runs inside a bundle of its own" do
     FileUtils.mkdir_p(at("tool"))
     env = {"BUNDLE_GEMFILE" => at("tool/Gemfile"), "BUNDLER_ORIG_BUNDLE_GEMFILE" => at("Gemfile")}
 

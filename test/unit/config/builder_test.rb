@@ -12,7 +12,7 @@ class ConfigBuilderTest < Penstock::TestCase
     @builder = Builder.new(environment: Penstock::Config::Environment.new("test"))
   end
 
-  test "what is not set has its default" do
+  test "settings that aren't set have their defaults" do
     settings = @builder.settings
 
     assert_equal ["penstock", "app", 5, -1, 100, 60_000, "earliest", true],
@@ -23,7 +23,7 @@ class ConfigBuilderTest < Penstock::TestCase
     assert_empty settings.problems
   end
 
-  test "the result is frozen, and so is what is in it" do
+  test "the result and its values are frozen" do
     @builder.record { |config| config.kafka = {"client.id": "a"} }
     settings = @builder.settings
 
@@ -40,7 +40,7 @@ class ConfigBuilderTest < Penstock::TestCase
     assert_equal({"bootstrap.servers": "a:1"}, mine)
   end
 
-  test "several setups add up, later values win" do
+  test "several setups are merged, later values win" do
     @builder.record { |config| config.client_id = "a" }
     @builder.record { |config| config.client_id = "b" }
     @builder.record { |config| config.kafka[:"bootstrap.servers"] = "x:1" }
@@ -64,7 +64,7 @@ class ConfigBuilderTest < Penstock::TestCase
     assert_equal 5, settings.pause_timeout
   end
 
-  test "a setting can be read while it is set" do
+  test "a setting can be read within setup" do
     seen = nil
     @builder.record do |config|
       seen = [config.client_id, config.pause.timeout]
@@ -75,14 +75,14 @@ class ConfigBuilderTest < Penstock::TestCase
     assert_equal 10, @builder.settings.concurrency
   end
 
-  test "[setup validation] client_id nil is refused with its path and what it must be" do
+  test "[setup validation] client_id nil is refused with its path and type" do
     @builder.record { |config| config.client_id = nil }
 
     assert_equal ["config.client_id: must be a name of 1 to 249 letters, digits, dots, dashes and underscores, is nil. " \
       'The default is "penstock"'], @builder.settings.problems.map(&:to_s)
   end
 
-  test "an unknown setting is told with the nearest one, and what comes after it is still read" do
+  test "an unknown setting is reported with the nearest one, and later settings are still read" do
     @builder.record do |config|
       config.concurency = 10
       config.pause.timout = 1
@@ -103,14 +103,14 @@ class ConfigBuilderTest < Penstock::TestCase
     ], settings.problems.map(&:to_s)
   end
 
-  test "a section that doesn't exist is one problem, whatever is called on it" do
+  test "an unknown section is one problem, with any calls on it" do
     @builder.record { |config| config.paus.timeout = 5 }
 
     assert_equal ["config.paus: there is no such setting. Did you mean config.pause?"],
       @builder.settings.problems.map(&:to_s)
   end
 
-  test "an error of the user's own comes through" do
+  test "a user's own error is raised" do
     assert_raises(NoMethodError) { @builder.record { |_config| nil.upcase } }
     assert_raises(NameError) { @builder.record { |_config| UnknownConstant } }
     assert_raises(KeyError) { @builder.record { |_config| {}.fetch(:a) } }
@@ -135,7 +135,7 @@ class ConfigBuilderTest < Penstock::TestCase
     assert_equal({"linger.ms": 50}, {}.tap { |own| settings.producer_blocks.first.call(own) })
   end
 
-  test "a secret is shown by nothing" do
+  test "nothing prints a secret" do
     @builder.record { |config| config.kafka = {"sasl.password": "hunter2", "ssl.key.pem": "hunter2", "client.id": "a"} }
     settings = @builder.settings
     printed = [settings.inspect, settings.kafka.inspect, settings.kafka.to_s, settings.to_h.inspect,
@@ -146,13 +146,13 @@ class ConfigBuilderTest < Penstock::TestCase
     assert_equal "hunter2", settings.kafka[:"sasl.password"]
   end
 
-  test "a Hash of the wrong kind isn't printed" do
+  test "an invalid Hash isn't printed" do
     @builder.record { |config| config.kafka = "sasl.password=hunter2" }
 
     assert_equal ["config.kafka: must be a Hash, is a String"], @builder.settings.problems.map(&:to_s)
   end
 
-  test "every setting says what it means, and its default fits its type" do
+  test "every setting has a description, and its default fits its type" do
     Schema::SETTINGS.each do |setting|
       assert setting.description.end_with?("."), setting.path
       next if setting.default.nil?

@@ -14,12 +14,12 @@ class EnvironmentTest < Penstock::TestCase
     assert_equal "development", detect({})
   end
 
-  test "only the environment named so is production" do
+  test "only the environment named production is production" do
     assert_predicate Penstock::Config::Environment.new("production"), :production?
     refute_predicate Penstock::Config::Environment.new("production-eu"), :production?
   end
 
-  test "any name may be asked" do
+  test "any name can be queried" do
     staging = Penstock::Config::Environment.new("staging")
 
     assert_equal [true, false], [staging.staging?, staging.review?]

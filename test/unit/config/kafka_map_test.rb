@@ -15,7 +15,7 @@ class KafkaMapTest < Penstock::TestCase
     assert_equal %w[false false], map.values_at("enable.auto.commit", "enable.auto.offset.store")
   end
 
-  test "a consumer has our defaults where the user says nothing" do
+  test "a consumer has Penstock's defaults unless the user sets a value" do
     map = consumer(settings)
 
     assert_equal({"enable.partition.eof" => "true", "partition.assignment.strategy" => "cooperative-sticky",
@@ -36,7 +36,7 @@ class KafkaMapTest < Penstock::TestCase
     assert_equal "9", KafkaMap.producer(settings(kafka: {**KAFKA, "statistics.interval.ms": 9}))["statistics.interval.ms"]
   end
 
-  test "a value under another name of the same property wins over our default" do
+  test "a value under another name of the same property wins over Penstock's default" do
     map = consumer(settings(kafka: {**KAFKA, "max.partition.fetch.bytes": 1_000}))
     producer = KafkaMap.producer(settings(kafka: {**KAFKA, "delivery.timeout.ms": 1_000}))
 
@@ -44,7 +44,7 @@ class KafkaMapTest < Penstock::TestCase
     refute_includes producer, "message.timeout.ms"
   end
 
-  test "one Hash serves all: each client gets what it takes" do
+  test "one Hash serves all: each client gets its own properties" do
     both = settings(kafka: {**KAFKA, acks: "all", "fetch.min.bytes": 2, "sasl.username": "u"})
 
     assert_equal [nil, "2", "u"], consumer(both).values_at("acks", "fetch.min.bytes", "sasl.username")
@@ -63,7 +63,7 @@ class KafkaMapTest < Penstock::TestCase
       [consumer(production), KafkaMap.producer(production)].map { |map| map["topic.metadata.refresh.interval.ms"] }
   end
 
-  test "a broker that stops answering is noticed by every client, and asked for less often where a pattern reads all topics" do
+  test "a broker that stops answering is noticed by every client, and metadata is read less often if a pattern reads all topics" do
     production = settings(environment: "production")
     pattern = routes(production) { pattern(/orders/) { consumer Consumer } }.subscription_groups.first
     noticed = %w[socket.timeout.ms reconnect.backoff.max.ms]
@@ -93,7 +93,7 @@ class KafkaMapTest < Penstock::TestCase
         "allow.auto.create.topics")
   end
 
-  test "the place where a group begins comes from the topic, and from kafka before that" do
+  test "the start position of a group comes from the topic, unless kafka sets it" do
     latest = routes {
       topic(:a) {
         consumer Consumer
@@ -107,14 +107,14 @@ class KafkaMapTest < Penstock::TestCase
     assert_equal "error", group(own).topics.first.initial_offset
   end
 
-  test "under KIP-848 nothing is set that the broker settles" do
+  test "under KIP-848 nothing is set that the broker controls" do
     map = consumer(settings(kafka: {**KAFKA, "group.protocol": "consumer", "max.poll.interval.ms": 10_000}))
 
     assert_empty map.keys & %w[partition.assignment.strategy session.timeout.ms heartbeat.interval.ms]
     assert_empty Penstock::Native::Conf.validate(map, :consumer)
   end
 
-  test "a short poll interval takes the session timeout with it" do
+  test "a short poll interval also lowers the session timeout" do
     map = consumer(settings(kafka: {**KAFKA, "max.poll.interval.ms": 10_000}))
 
     assert_equal "10000", map["session.timeout.ms"]
@@ -152,7 +152,7 @@ class KafkaMapTest < Penstock::TestCase
     assert_equal "payments", KafkaMap.producer(own)["transactional.id"]
   end
 
-  test "a node of a swarm hears of rebalances soon, unless the user or KIP-848 says otherwise" do
+  test "a node of a swarm learns of rebalances soon, unless the user or KIP-848 sets the interval" do
     interval = ->(**kafka) { consumer(settings(kafka: {**KAFKA, **kafka}))["heartbeat.interval.ms"] }
     assert_equal "1000", interval.call
     assert_equal "200", interval.call("heartbeat.interval.ms": 200)
@@ -161,7 +161,7 @@ class KafkaMapTest < Penstock::TestCase
     assert_nil interval.call("group.protocol": "consumer")
   end
 
-  test "librdkafka takes what is made for every kind of client" do
+  test "librdkafka accepts the map of every kind of client" do
     with = settings
 
     assert_empty Penstock::Native::Conf.validate(consumer(with), :consumer)
@@ -169,14 +169,14 @@ class KafkaMapTest < Penstock::TestCase
     assert_empty Penstock::Native::Conf.validate(KafkaMap.admin(with), :admin)
   end
 
-  test "what only patched libraries know is set only there" do
+  test "properties of patched libraries are set only there" do
     group = group(settings)
 
     assert_equal "false", KafkaMap.consumer(settings, group, patched: true)["rebalance.pause.partitions"]
     refute_includes KafkaMap.consumer(settings, group, patched: false), "rebalance.pause.partitions"
   end
 
-  test "a map is Strings only, frozen, and shows no secret" do
+  test "a map contains only Strings, is frozen, and shows no secret" do
     map = consumer(settings(kafka: {**KAFKA, "sasl.password": "hunter2"}))
 
     assert_predicate map, :frozen?

@@ -6,26 +6,26 @@ require "penstock/config/memory_budget"
 class MemoryBudgetTest < Penstock::TestCase
   MIB = 1024 * 1024
 
-  test "few partitions share the budget, but none fetches over a mebibyte at once" do
+  test "few partitions share the budget, but none fetches more than one MiB at once" do
     properties = budget(6).properties
 
     assert_equal "10922", properties["queued.max.messages.kbytes"]
     assert_equal MIB.to_s, properties["fetch.message.max.bytes"]
   end
 
-  test "many partitions get no less than what a fetch needs" do
+  test "many partitions get at least the size of a fetch" do
     properties = budget(2_000).properties
 
     assert_equal "256", properties["queued.max.messages.kbytes"]
     assert_equal (256 * 1024).to_s, properties["fetch.message.max.bytes"]
   end
 
-  test "while nobody knows, 64 partitions are reckoned with" do
+  test "64 partitions are assumed while the number is unknown" do
     assert_equal budget(64).properties, budget(nil).properties
     assert_equal budget(64).properties, budget(0).properties
   end
 
-  test "the worst case counts what librdkafka keeps for a record, and one whole fetch" do
+  test "the worst case includes librdkafka's overhead per record, and one whole fetch" do
     share = 64 * MIB / 64
     records = share / 1_000 + share / 1_000 + 1
 

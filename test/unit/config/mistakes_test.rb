@@ -3,11 +3,11 @@
 require "test_helper"
 require "support/routes"
 
-# What people get wrong, and what they are told. All of it before anything is opened.
+# Users' mistakes and their messages. All are reported before anything is opened.
 class MistakesTest < Penstock::TestCase
   include RoutesSupport
 
-  test "[all errors listed] eight mistakes of one application are in one message, and nothing is connected to" do
+  test "[all errors listed] eight mistakes of one application are in one message, and nothing connects" do
     with = settings(kafka: {"bootstrap.servrs": "127.0.0.1:1", "ssl.ca.location": "certs/ca.pem"}) do |config|
       config.concurrency = "ten"
     end
@@ -28,17 +28,17 @@ class MistakesTest < Penstock::TestCase
       The configuration has 8 problems:
         1. config.concurrency: must be an Integer of at least 1, is "ten". The default is 5
         2. routes: topic orders: there is no option max_mesages. Did you mean max_messages?
-        3. routes: topic "not a name": "not a name" is no valid name. It must be a name of 1 to 249 letters, digits, dots, dashes and underscores
+        3. routes: topic "not a name": "not a name" is not a valid name. It must be a name of 1 to 249 letters, digits, dots, dashes and underscores
         4. routes: consumer_group nil: a name is missing. It must be a name of 1 to 249 letters, digits, dots, dashes and underscores
-        5. routes: topic orders, consumer_group app: is routed 2 times in this group (mistakes_test.rb:15 and mistakes_test.rb:19), to RoutesSupport::Consumer and RoutesSupport::OtherConsumer. Keep one, or put the other into a consumer_group of its own
+        5. routes: topic orders, consumer_group app: is routed 2 times in this group (mistakes_test.rb:15 and mistakes_test.rb:19), to RoutesSupport::Consumer and RoutesSupport::OtherConsumer. Keep one, or put the other into its own consumer_group
         6. routes: topic clicks, consumer_group app: has no consumer. Add `consumer YourConsumer`, or `active false` if it is only for admin and iterators
-        7. config.kafka: bootstrap.servrs is no property of librdkafka. Did you mean bootstrap.servers?
+        7. config.kafka: bootstrap.servrs is not a property of librdkafka. Did you mean bootstrap.servers?
         8. config.kafka: ssl.ca.location names the file certs/ca.pem, which doesn't exist in #{Dir.pwd}. Give a path that this process can read
     TEXT
     assert_equal threads, Penstock::Native.thread_count
   end
 
-  # Each: what is said in the setup, what properties are added, what is drawn, and what is told.
+  # Name => setup block, added properties, or routes, and the reported message.
   SETUP = {
     "a name that is nil" =>
       [->(config) { config.client_id = nil }, "config.client_id: must be a name of 1 to 249 letters"],
@@ -75,16 +75,16 @@ class MistakesTest < Penstock::TestCase
     "a group's name where it doesn't belong" =>
       [{"group.id": "shop"}, "group.id is set by Penstock: it is the name of the route's consumer_group, or config.group_id"],
     "a misspelt property" =>
-      [{"fetch.min.byte": 1}, "fetch.min.byte is no property of librdkafka. Did you mean fetch.min.bytes?"],
+      [{"fetch.min.byte": 1}, "fetch.min.byte is not a property of librdkafka. Did you mean fetch.min.bytes?"],
     "underscores for dots" =>
-      [{security_protocol: "ssl"}, "security_protocol is no property of librdkafka. Did you mean security.protocol?"],
+      [{security_protocol: "ssl"}, "security_protocol is not a property of librdkafka. Did you mean security.protocol?"],
     "text for a number" => [{"fetch.min.bytes": "many"}, 'Invalid value for configuration property "fetch.min.bytes"'],
     "a number out of range" => [{"fetch.wait.max.ms": 999_999_999}, "fetch.wait.max.ms is refused by librdkafka"],
     "a word that isn't one of those allowed" =>
       [{"security.protocol": "tls"}, 'Invalid value "tls" for configuration property "security.protocol"'],
     "a value that is nil" => [{"sasl.username": nil}, "sasl.username must be a String, a number or true or false, is nil"],
     "an Array" => [{"ssl.cipher.suites": %w[a b]}, "is a Array. Join the entries by commas"],
-    "commits by librdkafka" => [{"enable.auto.commit": true}, "enable.auto.commit can't be true: offsets are committed"],
+    "commits by librdkafka" => [{"enable.auto.commit": true}, "enable.auto.commit can't be true: Penstock commits offsets"],
     "timeouts that KIP-848 leaves to the broker" =>
       [{"group.protocol": "consumer", "session.timeout.ms": 6_000},
         "session.timeout.ms can't be set with group.protocol consumer (KIP-848)"],
@@ -96,13 +96,13 @@ class MistakesTest < Penstock::TestCase
     "a file for SSL that is missing" =>
       [{"ssl.key.location": "/nowhere/key.pem"}, "ssl.key.location names the file /nowhere/key.pem, which doesn't exist"],
     "a misspelt property of producers" =>
-      [{"linger.mss": 5}, "linger.mss is no property of librdkafka. Did you mean linger.ms?"],
+      [{"linger.mss": 5}, "linger.mss is not a property of librdkafka. Did you mean linger.ms?"],
     "a property of producers with a wrong value" =>
       [{"compression.type": "rar"}, 'compression.type is refused by librdkafka: Invalid value "rar"'],
     "something only a program can set" => [{error_cb: "x"}, "error_cb is refused by librdkafka"]
   }.freeze
 
-  # What is said inside of `topic(:a) { consumer C; … }`.
+  # Name => options inside of `topic(:a) { consumer C; … }`, and the reported message.
   OPTIONS = {
     "an option that doesn't exist" => [-> { manual_offset_managment true }, "Did you mean manual_offset_management?"],
     "a topic inside of a topic" => [-> { topic(:b) }, "topic belongs outside of a topic's block"],
@@ -111,20 +111,23 @@ class MistakesTest < Penstock::TestCase
     "an option of an option that doesn't exist, near to its other name" =>
       [-> { virtual_partitions(partitoner: :key) }, "virtual_partitions has no option partitoner. Did you mean partitioner?"],
     "a topic's number of partitions under another name" =>
-      [-> { config(partition: 3) }, "config has no partition, and no topic has. Did you mean partitions?"],
+      [-> { config(partition: 3) },
+        "config has no option partition, and Kafka has no such topic property. Did you mean partitions?"],
     "a topic's property that is misspelt" =>
-      [-> { config("retention.mss": 3) }, "config has no retention.mss, and no topic has. Did you mean retention.ms?"],
+      [-> { config("retention.mss": 3) },
+        "config has no option retention.mss, and Kafka has no such topic property. Did you mean retention.ms?"],
     "a topic's property that is none" =>
-      [-> { config(tags: "x") }, "config has no tags, and no topic has. Topics' properties have dots"],
+      [-> { config(tags: "x") },
+        "config has no option tags, and Kafka has no such topic property. Topic properties contain dots"],
     "a wrong kind of value" => [-> { max_messages "5" }, 'max_messages must be an Integer of at least 1, is "5"'],
     "a value too few" => [-> { max_messages }, "max_messages is missing. It must be an Integer"],
     "a value too many" => [-> { max_messages 1, 2 }, "max_messages takes one argument, not 2"],
-    "the same option twice" => [-> { [max_messages(1), max_messages(2)] }, "max_messages is said twice"],
+    "the same option twice" => [-> { [max_messages(1), max_messages(2)] }, "max_messages is set twice"],
     "properties of its own without servers" =>
       [-> { kafka("fetch.min.bytes": 2) }, "routes: a, consumer_group app, kafka: bootstrap.servers is missing"],
     "a misspelt property of a topic" =>
       [-> { kafka({"fetch.min.byte": 2}, inherit: true) },
-        "routes: a, consumer_group app, kafka: fetch.min.byte is no property of librdkafka"],
+        "routes: a, consumer_group app, kafka: fetch.min.byte is not a property of librdkafka"],
     "eofed without the ends" =>
       [-> { [eofed, kafka({"enable.partition.eof": false}, inherit: true)] }, "eofed needs enable.partition.eof"],
     "a first wait of a topic longer than its longest" =>
@@ -141,8 +144,8 @@ class MistakesTest < Penstock::TestCase
     "an option outside of a topic" => [-> { max_messages 5 }, "max_messages belongs inside of a topic's block"],
     "a topic with two consumers" =>
       [-> { [C, D].each { |type| topic(:a) { consumer type } } }, "is routed 2 times in this group"],
-    "a name with a space" => [-> { topic("a b") { consumer C } }, '"a b" is no valid name'],
-    "a name that is only dots" => [-> { topic("..") { consumer C } }, '".." is no valid name'],
+    "a name with a space" => [-> { topic("a b") { consumer C } }, '"a b" is not a valid name'],
+    "a name that is only dots" => [-> { topic("..") { consumer C } }, '".." is not a valid name'],
     "a name with dots and underscores" =>
       [-> { topic("a.b_c") { consumer C } }, "its name mixes dots and underscores"],
     "two names that metrics take for one" =>
@@ -151,7 +154,7 @@ class MistakesTest < Penstock::TestCase
     "a subscription group without a name" =>
       [-> { subscription_group(nil) { topic(:a) { consumer C } } }, "subscription_group nil: a name is missing"],
     "a pattern that not every engine knows" =>
-      [-> { pattern(/audit\.\d+/) { consumer C } }, "uses what not every engine that reads it knows: \\d: write [0-9]"],
+      [-> { pattern(/audit\.\d+/) { consumer C } }, "uses syntax that not every engine supports: \\d: write [0-9]"],
     "a pattern that is text" => [-> { pattern("audit.*") { consumer C } }, "pattern needs a regular expression"]
   }.freeze
 
@@ -159,19 +162,19 @@ class MistakesTest < Penstock::TestCase
   D = RoutesSupport::OtherConsumer
 
   SETUP.each do |name, (setup, told)|
-    test "#{name} is told" do
+    test "#{name} is reported" do
       assert_includes_once told, problems(settings(&setup)) { topic(:orders) { consumer C } }
     end
   end
 
   KAFKA_MISTAKES.each do |name, (properties, told)|
-    test "#{name} is told" do
+    test "#{name} is reported" do
       assert_includes_once told, problems(settings(kafka: {**KAFKA, **properties})) { topic(:orders) { consumer C } }
     end
   end
 
   OPTIONS.each do |name, (options, told)|
-    test "#{name} is told" do
+    test "#{name} is reported" do
       found = problems do
         topic(:a) do
           consumer C
@@ -183,7 +186,7 @@ class MistakesTest < Penstock::TestCase
   end
 
   ROUTES.each do |name, (drawing, told)|
-    test "#{name} is told" do
+    test "#{name} is reported" do
       assert_includes_once told, problems(&drawing)
     end
   end
@@ -202,7 +205,7 @@ class MistakesTest < Penstock::TestCase
     assert_empty Penstock::Config::Validator.problems(with, nil, hostname: "shop-0")
   end
 
-  test "no secret is in what is told" do
+  test "messages contain no secret" do
     with = settings(kafka: {**KAFKA, "sasl.password": "hunter2", "ssl.key.password": "hunter2",
                                      "sasl.mechanism": "PLAIN", "security.protocol": "sasl_plain"})
 

@@ -5,7 +5,7 @@ require "pathname"
 require "penstock"
 require "penstock/config/root"
 
-# Which folder is the application's. More of it in boot_file_test.rb, which looks for files there.
+# The application's folder. See also boot_file_test.rb, which looks for files there.
 class ConfigRootTest < Penstock::TestCase
   Root = Penstock::Config::Root
 

@@ -6,7 +6,7 @@ require "penstock/config/types"
 class TypesTest < Penstock::TestCase
   Types = Penstock::Config::Types
 
-  # What ActiveSupport's durations look like from outside: they claim to be Integers.
+  # A stand-in for ActiveSupport's durations, which claim to be Integers.
   class Duration
     def initialize(seconds) = @seconds = seconds
     def is_a?(type) = type == Integer || super
@@ -15,7 +15,7 @@ class TypesTest < Penstock::TestCase
 
   SecondsOnly = Struct.new(:in_seconds)
 
-  test "a duration is milliseconds, whoever says it" do
+  test "a duration in any form is converted to milliseconds" do
     type = Types::Milliseconds.new(min: 1)
 
     assert_equal 250, type.coerce(250)
@@ -23,7 +23,7 @@ class TypesTest < Penstock::TestCase
     assert_equal 1_500, type.coerce(SecondsOnly.new(1.5))
   end
 
-  test "a duration that isn't whole, too small or no duration is refused" do
+  test "a fractional or too small duration, or another value, is refused" do
     type = Types::Milliseconds.new(min: 1)
 
     [0, -5, 1.5, "5", nil].each { |value| assert Types.invalid?(type.coerce(value)), value.inspect }
@@ -37,7 +37,7 @@ class TypesTest < Penstock::TestCase
     assert_equal "an Integer from -3 to 3", type.to_s
   end
 
-  test "a flag is true or false and nothing that only counts as such" do
+  test "a flag is true or false, and no other truthy or falsy value" do
     type = Types::Flag.new
 
     assert_equal [true, false], [type.coerce(true), type.coerce(false)]
@@ -52,7 +52,7 @@ class TypesTest < Penstock::TestCase
     assert_equal '"earliest" or "latest"', type.to_s
   end
 
-  test "a name keeps to Kafka's alphabet and length" do
+  test "a name is limited to Kafka's alphabet and length" do
     type = Types::Name.new
 
     assert_equal "a.b-c_D9", type.coerce(:"a.b-c_D9")
@@ -66,7 +66,7 @@ class TypesTest < Penstock::TestCase
     [nil, "", "a b", "a/b", "ä", 5, "a\n"].each { |value| assert Types.invalid?(type.coerce(value)), value.inspect }
   end
 
-  test "an object is known by its methods, and false stands for none" do
+  test "an object is checked by its methods, and false means none" do
     type = Types::Responding.new(:call)
 
     assert_nil type.coerce(false)
@@ -74,7 +74,7 @@ class TypesTest < Penstock::TestCase
     assert Types.invalid?(type.coerce("text"))
   end
 
-  test "one of several types is asked in order" do
+  test "several types are tried in order" do
     type = Types::Either.new(Types::Flag.new, Types::Name.new)
 
     assert_equal true, type.coerce(true)

@@ -6,7 +6,7 @@ require "support/routes"
 class ValidatorTest < Penstock::TestCase
   include RoutesSupport
 
-  test "[setup validation] client_id nil is a configuration error, which the process ends with 1 for" do
+  test "[setup validation] client_id nil is a configuration error, for which the process ends with code 1" do
     error = assert_raises(Penstock::ConfigurationError) do
       Penstock::Config::Validator.check!(settings { |config| config.client_id = nil })
     end
@@ -25,8 +25,8 @@ class ValidatorTest < Penstock::TestCase
   end
 
   test "[reserved kafka key] statistics.unassigned.include is rejected" do
-    assert_equal ["config.kafka: statistics.unassigned.include isn't needed: statistics tell of assigned partitions only. " \
-      "Leave it out"], told(settings(kafka: {**KAFKA, "statistics.unassigned.include": true}))
+    assert_equal ["config.kafka: statistics.unassigned.include isn't needed: statistics contain only assigned partitions. " \
+      "Remove it"], told(settings(kafka: {**KAFKA, "statistics.unassigned.include": true}))
   end
 
   test "[pause/wait/shutdown relations] max_wait_time has no effect, so any value fits any shutdown_timeout" do
@@ -48,7 +48,7 @@ class ValidatorTest < Penstock::TestCase
     }
   end
 
-  test "[same topic two consumers] rejected in one group, with both places" do
+  test "[same topic two consumers] rejected in one group, with both lines" do
     found = problems do
       topic(:a) { consumer RoutesSupport::Consumer }
       topic("a") { consumer RoutesSupport::OtherConsumer }
@@ -68,7 +68,7 @@ class ValidatorTest < Penstock::TestCase
     assert_match(/\\d: write \[0-9\]/, problems { pattern(/a\d/) { consumer RoutesSupport::Consumer } }.join)
   end
 
-  test "settings alone can be looked at" do
+  test "settings can be checked alone" do
     assert_empty Penstock::Config::Validator.problems(settings)
   end
 
@@ -85,10 +85,10 @@ class ValidatorTest < Penstock::TestCase
     assert_match(/config.swarm.restart_backoff: \(2\) must not be above restart_backoff_max \(1\)/, found.join)
   end
 
-  test "properties of admin calls are asked about too" do
+  test "properties of admin calls are checked too" do
     with = settings { |config| config.admin.kafka = {"socket.timeout.mss": 1} }
 
-    assert_equal ["config.admin.kafka: socket.timeout.mss is no property of librdkafka. Did you mean socket.timeout.ms?"],
+    assert_equal ["config.admin.kafka: socket.timeout.mss is not a property of librdkafka. Did you mean socket.timeout.ms?"],
       told(with)
   end
 

@@ -8,7 +8,7 @@ class CatalogueTest < Penstock::TestCase
   Catalogue = Penstock::Instrumentation::Catalogue
   Keys = Penstock::Instrumentation::Events::Keys
 
-  # What users of Karafka find in these payloads.
+  # Keys that users of Karafka find in these payloads.
   KNOWN = {
     "app.initialized" => %i[server_id],
     "app.running" => %i[server_id],
@@ -39,20 +39,20 @@ class CatalogueTest < Penstock::TestCase
     @catalogue = Catalogue.standard
   end
 
-  test "[event payloads] an event known from elsewhere carries what it carries there" do
+  test "[event payloads] an event that Karafka has carries Karafka's keys" do
     KNOWN.each do |name, keys|
       entry = @catalogue.fetch(name)
       assert_empty keys - [*entry.keys, *(entry.timed ? [:time] : [])], name
     end
   end
 
-  test "every key of every payload is explained, and no other" do
+  test "every payload key is explained, and no other key is" do
     used = @catalogue.entries.flat_map(&:allowed).uniq
 
     assert_equal Keys::DESCRIPTIONS.keys.sort, used.sort
   end
 
-  test "every event says when it happens" do
+  test "every event describes when it happens" do
     assert_empty(@catalogue.entries.reject { |entry| entry.description.end_with?(".") }.map(&:name))
   end
 
@@ -62,7 +62,7 @@ class CatalogueTest < Penstock::TestCase
     assert_equal 'there is no event "consumer.consumd". Did you mean consumer.consumed?', error.message
   end
 
-  test "docs/events.md says what the catalogue says" do
+  test "docs/events.md matches the catalogue" do
     page = File.expand_path("../../../docs/events.md", __dir__)
 
     assert_equal Penstock::Instrumentation::EventsPage.new.to_s, File.read(page, encoding: "UTF-8"),

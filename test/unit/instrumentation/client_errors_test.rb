@@ -27,14 +27,14 @@ class ClientErrorsTest < Penstock::TestCase
       tell("_AUTHENTICATION", DENIED, 20)].map { |told| told&.count }
   end
 
-  test "a broker that hangs up is told with the second time all brokers are down, with what was seen" do
+  test "a broker that disconnects is reported at the second report that all brokers are down, with its log line" do
     @errors.line(6, "FAIL", "[thrd:127.0.0.1:1/bootstrap]: #{HUNG_UP}", 0)
 
     assert_nil tell("_ALL_BROKERS_DOWN", "1/1 brokers are down", 0)
     assert_equal HUNG_UP, tell("_ALL_BROKERS_DOWN", "1/1 brokers are down", 10_000).error.broker_message
   end
 
-  test "a broker that was stopped is told by the next attempt, each time it is stopped" do
+  test "a stopped broker is reported by the next attempt to connect, each time it is stopped" do
     [0, 3_600_000].each do |now|
       @errors.line(6, "FAIL", HUNG_UP, now)
 
@@ -43,21 +43,21 @@ class ClientErrorsTest < Penstock::TestCase
     end
   end
 
-  test "a producer id that is asked for again is no warning, one that is refused is" do
+  test "a repeated request for a producer id is no warning, a refused one is" do
     text = "Failed to acquire idempotence PID from broker 127.0.0.1:9092/1: Broker:"
 
     assert_equal 7, @errors.line(4, "GETPID", "#{text} Coordinator load in progress: retrying", 0)
     assert_equal 4, @errors.line(4, "GETPID", "#{text} Cluster authorization failed: retrying", 0)
   end
 
-  test "the last failed connection is known, told or not" do
+  test "the last failed connection is known, reported or not" do
     assert_nil @errors.suspicion
     @errors.line(6, "FAIL", "[thrd:x]: #{HUNG_UP}", 0)
 
     assert_equal ["127.0.0.1:1", "Kafka"], [@errors.suspicion.server, @errors.suspicion.step]
   end
 
-  test "all brokers down without a word why is told as it is" do
+  test "all brokers down without a known reason is reported as it is" do
     assert_equal "2/2 brokers are down", tell("_ALL_BROKERS_DOWN", "2/2 brokers are down", 0).error.broker_message
   end
 
@@ -65,12 +65,12 @@ class ClientErrorsTest < Penstock::TestCase
     assert_nil tell("_PARTITION_EOF", "end", 0)
   end
 
-  test "errors that differ by numbers only are the same" do
+  test "errors that differ only in numbers are the same" do
     assert_equal [1, nil], ["lag 1", "lag 2"].map { |text| tell("_FAIL", text, 0)&.count }
     assert_equal 1, tell("_FAIL", "something else", 0).count
   end
 
-  test "the library's log lines come once in 30 s; those about connections at debug level, as the error says it" do
+  test "the library's log lines are logged once in 30 s; connection lines at debug level, because the error reports them" do
     assert_equal [7, nil, 7], [0, 50, 30_000].map { |now| @errors.line(3, "FAIL", REFUSED.sub("0ms", "#{now}ms"), now) }
     assert_equal [4, nil], [@errors.line(4, "MAXPOLL", "too slow", 0), @errors.line(4, "MAXPOLL", "too slow", 1)]
   end

@@ -5,12 +5,12 @@ require "penstock/errors"
 require "penstock/instrumentation/client_trouble"
 
 class ClientTroubleTest < Penstock::TestCase
-  # What librdkafka 2.16 says, and what a reader needs of it: code, message, server, step, part of the hint.
+  # Messages of librdkafka 2.16, and the expected code, message, server, step and part of the hint.
   SEEN = [
     ["_TRANSPORT", "127.0.0.1:1/bootstrap: Connect to ipv4#127.0.0.1:1 failed: Connection refused (after 0ms in state CONNECT)",
-      "127.0.0.1:1", "TCP", "is the broker up"],
+      "127.0.0.1:1", "TCP", "check that the broker runs"],
     ["_TRANSPORT", "GroupCoordinator: kafka.example:9092: Connect to ipv4#10.0.0.5:9092 failed: Connection refused " \
-                   "(after 2ms in state CONNECT, 1 identical error(s) suppressed)", "kafka.example:9092", "TCP", "broker up"],
+                   "(after 2ms in state CONNECT, 1 identical error(s) suppressed)", "kafka.example:9092", "TCP", "broker runs"],
     ["_TRANSPORT", "kafka.example:9092/1: Connection setup timed out in state CONNECT (after 30028ms in state CONNECT)",
       "kafka.example:9092", "TCP", "firewall"],
     ["_RESOLVE", "nowhere.invalid:9092/bootstrap: Failed to resolve 'nowhere.invalid:9092': Name or service not known " \
@@ -32,7 +32,7 @@ class ClientTroubleTest < Penstock::TestCase
                           "(after 5ms in state APIVERSION_QUERY)", "h:9093", "Kafka", "security.protocol"]
   ].freeze
 
-  test "every way to fail has a step, a server and a way out" do
+  test "every kind of failure has a step, a server and a hint" do
     SEEN.each do |code, message, server, step, hint|
       trouble = trouble(code, message)
 
@@ -42,13 +42,13 @@ class ClientTroubleTest < Penstock::TestCase
     end
   end
 
-  test "an address is told where the name isn't one" do
-    assert_equal "no connection to 127.0.0.1:1, TCP failed: Connection refused. Nothing listens there: is the broker up, and " \
-                 "is this its port?", trouble(*SEEN[0].first(2)).to_s
+  test "the address is shown if the name isn't one" do
+    assert_equal "no connection to 127.0.0.1:1, TCP failed: Connection refused. Nothing listens there: check that the broker " \
+                 "runs and that this is its port.", trouble(*SEEN[0].first(2)).to_s
     assert_equal "10.0.0.5:9092: Connection refused", trouble(*SEEN[1].first(2)).text
   end
 
-  test "what isn't about a connection is left alone" do
+  test "other errors are not changed" do
     assert_nil trouble("UNKNOWN_TOPIC_OR_PART", "Subscribed topic not available: t")
     assert_nil trouble("_ALL_BROKERS_DOWN", "1/1 brokers are down")
     assert_nil trouble("_TRANSPORT", nil)

@@ -7,7 +7,7 @@ require "penstock/instrumentation/monitor"
 require "penstock/instrumentation/logger_listener"
 
 class LoggerListenerTest < Penstock::TestCase
-  # Not written at all: parts of others, or told by the event that follows.
+  # Events without a line: parts of others, or reported by the event that follows.
   SILENT = %w[app.initializing worker.process worker.processed worker.completed connection.listener.pending
     connection.listener.starting connection.listener.running connection.listener.quieting connection.listener.quiet
     connection.listener.stopping connection.listener.stopped connection.listener.before_fetch_loop
@@ -37,14 +37,14 @@ class LoggerListenerTest < Penstock::TestCase
     @monitor.subscribe(Penstock::Instrumentation::LoggerListener.new(@logger))
   end
 
-  test "the partitions of a topic are named behind it, in order" do
+  test "the partitions of a topic are listed after its name, in order" do
     @monitor.instrument("rebalance.partitions_assigned", SAMPLES.slice(:subscription_group_id)
       .merge(tpl: [["orders", 10], ["clicks", 0], ["orders", 2]]))
 
     assert_match(/app_0: assigned orders 2, 10; clicks 0$/, @output.string)
   end
 
-  test "without a logger it takes the application's, or says that there is none" do
+  test "without a logger it takes the application's, or raises if there is none" do
     type = Penstock::Instrumentation::LoggerListener
     before, type.default = type.default, nil
 
@@ -57,13 +57,13 @@ class LoggerListenerTest < Penstock::TestCase
     type.default = before
   end
 
-  test "a batch is one line that says what, where, how long and how far behind" do
+  test "a batch is one line with partition, offsets, duration and lag" do
     publish("consumer.consumed")
 
     assert_equal "INFO orders/3: consumed 100 messages (offsets 200..299) in 12.3 ms, lag 17\n", @output.string
   end
 
-  test "[logger listener] every error type is logged, unknown too" do
+  test "[logger listener] every error type is logged, also unknown ones" do
     types = Penstock::Instrumentation::Events::Errors::TYPES.keys + ["never.seen.error"]
     types.each do |type|
       @output.truncate(@output.rewind)
@@ -80,7 +80,7 @@ class LoggerListenerTest < Penstock::TestCase
     assert_match(/text/, @output.string)
   end
 
-  test "a fatal error of a client is an error, one that passes a warning" do
+  test "a fatal client error is logged as an error, a temporary one as a warning" do
     fatal = Penstock::KafkaError.build(number: -150, name: "_FATAL", message: "over", fatal: true)
     publish("error.occurred", type: "librdkafka.error", error: fatal)
     publish("error.occurred", type: "librdkafka.error", error: IOError.new("gone"))
@@ -88,16 +88,16 @@ class LoggerListenerTest < Penstock::TestCase
     assert_equal %w[ERROR WARN], @output.string.scan(/^[A-Z]+/)
   end
 
-  test "[error.occurred] a connection that fails is one line: whose, where, which step, what to do, how often" do
+  test "[error.occurred] a failed connection is one line: client, server, step, hint, count" do
     error = Penstock::KafkaError.build(number: -169, name: "_AUTHENTICATION",
       message: "sasl_ssl://h:9093/bootstrap: SASL authentication error: no (after 3ms in state AUTH_REQ)")
     @monitor.instrument("error.occurred", {type: "librdkafka.error", error: error, subscription_group: "app_0", repeated: 12})
 
     assert_equal "WARN app_0: no connection to h:9093, SASL failed: SASL authentication error: no. Check sasl.username, " \
-                 "sasl.password and sasl.mechanisms. Tried until it works (12 times since the last line)\n", @output.string
+                 "sasl.password and sasl.mechanisms. Retried until it succeeds (12 times since the last line)\n", @output.string
   end
 
-  test "a forced stop lists what still runs" do
+  test "a forced stop lists the running jobs" do
     publish("error.occurred", type: "app.stopping.error", jobs: ["orders/3 offset 7", "clicks/0 offset 9"])
 
     assert_match(/^FATAL .*\n {2}still running: orders.3 offset 7\n {2}still running: clicks.0 offset 9/, @output.string)
@@ -106,28 +106,28 @@ class LoggerListenerTest < Penstock::TestCase
   HELD = {topic: "orders", partition: 3, offset: 17, error: ArgumentError.new("no total"), count: 10, of: 20,
           topics: %w[orders orders.retry.1], cause: "ArgumentError", limit: 300_000}.freeze
 
-  test "an open breaker is one line: what failed, what is held, until when, what doesn't happen meanwhile, how to end it" do
+  test "an open breaker is one line: the errors, the held topics, until when, what is suspended, how to end it" do
     @monitor.instrument("breaker.opened", HELD)
     line = @output.string
     assert_match(/\AERROR orders: 10 of 20 records failed with ArgumentError/, line)
     assert_match(%r{the last: orders/3 at offset 17, ArgumentError: no total}, line)
     assert_match(/holds orders, orders\.retry\.1 until a record succeeds, at the latest until \d\d:\d\d:\d\d/, line)
     assert_match(/nothing is dead-lettered and no attempt counts/, line)
-    assert_match(/`penstock breaker close --pid #{::Process.pid}` ends it now, `breaker false` in the route for good$/, line)
+    assert_match(/`penstock breaker close --pid #{::Process.pid}` ends it now, `breaker false` in the route turns.* off/, line)
     refute_match(/at the latest|of 20/, held(of: nil, limit: nil, count: 3, cause: "an outage"))
   end
 
-  test "the end of a hold says why it ended, and what follows" do
+  test "the end of a hold is logged with its reason and what follows" do
     closed = lambda do |reason|
       @monitor.instrument("breaker.closed", {**HELD, reason: reason, held_ms: 61_000})
       @output.string.lines.last
     end
     assert_match(/a record succeeded, orders, orders\.retry\.1 continues after 61/, closed.call(:success))
     assert_match(/no record succeeded for 61.*that fail with ArgumentError are retried and dead-lettered/, closed.call(:limit))
-    assert_match(/ended by hand/, closed.call(:command))
+    assert_match(/ended by a command/, closed.call(:command))
   end
 
-  test "a breaker that opens and closes all the time is mentioned once in a while" do
+  test "a breaker that keeps opening and closing is logged only every 30 s" do
     100.times do
       @monitor.instrument("breaker.opened", HELD)
       @monitor.instrument("breaker.closed", {**HELD, reason: :success, held_ms: 1})
@@ -140,7 +140,7 @@ class LoggerListenerTest < Penstock::TestCase
     @output.string.lines.last
   end
 
-  # Whatever a payload, a key, a name or an error of user code may bring along.
+  # Text that a payload, a key, a name or an error of user code may contain.
   HOSTILE = "a\e[2J\u009B1m\u202E\r\nE, [2026-01-01] FATAL -- : forged\0\xFF"
 
   test "an error's message of 20 MB, with control characters and line breaks, is one bounded line" do
@@ -155,7 +155,7 @@ class LoggerListenerTest < Penstock::TestCase
     end
   end
 
-  test "an error that can't say what it is, has no name, or has a backtrace of rubbish is written all the same" do
+  test "an error whose message fails, without a name, or with an invalid backtrace is logged anyway" do
     broken = RuntimeError.new("x")
     broken.define_singleton_method(:message) { raise "no message" }
     odd = RuntimeError.new("a\xFF").tap { |error| error.set_backtrace(["\xFF\e\n"] * 12_000) }
@@ -167,7 +167,7 @@ class LoggerListenerTest < Penstock::TestCase
     assert_includes @output.string, "  … 11900 more\n"
   end
 
-  test "no event writes what drives a terminal or passes for another entry, whatever is in it" do
+  test "no event, with any content, writes terminal control sequences or text that looks like another entry" do
     hostile = SAMPLES.transform_values { |value| value.is_a?(String) ? HOSTILE : value }
       .merge(error: RuntimeError.new(HOSTILE), jobs: [HOSTILE], topics: [HOSTILE], tpl: [[HOSTILE, 0]],
         offsets: [[HOSTILE, 0, 1]], backtrace: [HOSTILE], stage: HOSTILE, thread: HOSTILE, to: HOSTILE, table: HOSTILE,
@@ -184,7 +184,7 @@ class LoggerListenerTest < Penstock::TestCase
     end
   end
 
-  test "every event is written or meant to be silent, and no line fails on a payload" do
+  test "every event is logged or declared silent, and no line fails on a payload" do
     @monitor.subscribe("error.occurred") { |event| flunk event[:error].full_message if event[:inside] }
     @monitor.available_events.each do |name|
       @output.truncate(@output.rewind)
@@ -194,7 +194,7 @@ class LoggerListenerTest < Penstock::TestCase
     end
   end
 
-  test "a payload without its values makes a line all the same" do
+  test "a payload without its values gives a line anyway" do
     @monitor.subscribe("error.occurred") { |event| flunk event[:error].full_message if event[:inside] }
     %w[consumer.consumed consumer.consuming.pause rebalance.partitions_assigned connection.topic lane.waiting
       consumer.offset_reset offsets.committed app.interrupting].each { |name| @monitor.instrument(name, {}) }
@@ -202,7 +202,7 @@ class LoggerListenerTest < Penstock::TestCase
     assert_equal 7, @output.string.lines.grep_v(/DEBUG/).size
   end
 
-  test "[Logger listener] the payload of a produced message is written on request only, and at level debug only" do
+  test "[Logger listener] the payload of a produced message is logged only on request, and only at level debug" do
     publish("message.produced_sync")
     refute_match(/secret/, @output.string)
 

@@ -24,7 +24,7 @@ class MonitorTest < Penstock::TestCase
     @monitor = Penstock::Instrumentation::Monitor.new
   end
 
-  test "a block hears its event with the payload" do
+  test "a block receives its event with the payload" do
     heard = nil
     @monitor.subscribe("app.running") { |event| heard = event }
     @monitor.instrument("app.running", server_id: "a")
@@ -34,7 +34,7 @@ class MonitorTest < Penstock::TestCase
     assert_equal({server_id: "a"}, heard.payload)
   end
 
-  test "a listener object hears the events it has methods for" do
+  test "a listener object receives the events it has methods for" do
     listener = @monitor.subscribe(Listener.new)
     @monitor.instrument("app.running", server_id: "a")
     @monitor.instrument("app.quiet", server_id: "a")
@@ -46,12 +46,12 @@ class MonitorTest < Penstock::TestCase
     listener = Class.new(Listener) { def on_connection_listener_fetch_loop_received(_event) = nil }.new
     error = assert_raises(Penstock::UnknownEventError) { @monitor.subscribe(listener) }
 
-    assert_match(/\Athere is no event "connection.listener.fetch_loop.received". Nothing is polled in turns/, error.message)
+    assert_match(/\Athere is no event "connection.listener.fetch_loop.received". There is no polling interval/, error.message)
     @monitor.register_event("connection.listener.fetch_loop.received")
     assert_same listener, @monitor.subscribe(listener)
   end
 
-  test "listeners are there without an application" do
+  test "listeners exist without an application" do
     assert_kind_of Class, Penstock::Instrumentation::LoggerListener
     assert_kind_of Class, Penstock::Instrumentation::ProctitleListener
     error = assert_raises(NameError) { Penstock::Instrumentation::Vendors }
@@ -59,7 +59,7 @@ class MonitorTest < Penstock::TestCase
     assert_match(/uninitialized constant/, assert_raises(NameError) { Penstock::Instrumentation::Nobody }.message)
   end
 
-  test "a block event is published after the block with the time it took, and answers what the block answers" do
+  test "a block event is published after the block with the time it took, and returns what the block returns" do
     time = nil
     @monitor.subscribe("consumer.consumed") { |event| time = event[:time] }
 
@@ -67,7 +67,7 @@ class MonitorTest < Penstock::TestCase
     assert_kind_of Float, time
   end
 
-  test "a block runs when nobody listens too" do
+  test "a block also runs without listeners" do
     assert_equal 42, @monitor.instrument("consumer.consumed") { 42 }
   end
 
@@ -79,7 +79,7 @@ class MonitorTest < Penstock::TestCase
     assert_empty heard
   end
 
-  test "who has unsubscribed hears nothing more" do
+  test "an unsubscribed listener receives nothing" do
     heard = []
     block = @monitor.subscribe("app.running") { heard << :block }
     listener = @monitor.subscribe(Listener.new)
@@ -91,7 +91,7 @@ class MonitorTest < Penstock::TestCase
     refute @monitor.subscribed?("app.running")
   end
 
-  test "unknown events raise where they are published, subscribed and asked for" do
+  test "unknown events raise where they are published, subscribed to and looked up" do
     assert_raises(Penstock::UnknownEventError) { @monitor.instrument("app.runing") }
     assert_raises(Penstock::UnknownEventError) { @monitor.subscribe("app.runing") { nil } }
     assert_raises(Penstock::UnknownEventError) { @monitor.subscribed?("app.runing") }
@@ -111,7 +111,7 @@ class MonitorTest < Penstock::TestCase
     assert_includes @monitor.available_events, "billing.charged"
   end
 
-  test "[Callback exception] what a listener raises becomes an error event, and the others are called" do
+  test "[Callback exception] an error in a listener becomes an error event, and the others are called" do
     errors = []
     heard = []
     @monitor.subscribe("error.occurred") { |event| errors << event }
@@ -126,7 +126,7 @@ class MonitorTest < Penstock::TestCase
     assert_match(/Listener#on_consumer_consumed/, errors.first[:listener])
   end
 
-  test "a listener that always fails is told of at its first, tenth, hundredth failure" do
+  test "a listener that always fails is reported at its first, tenth, hundredth failure" do
     failures = []
     @monitor.subscribe("error.occurred") { |event| failures << event[:failures] }
     @monitor.subscribe(Listener.new)
@@ -135,7 +135,7 @@ class MonitorTest < Penstock::TestCase
     assert_equal [1, 10, 100], failures
   end
 
-  test "a listener of errors that fails itself doesn't go round" do
+  test "a failing listener of errors doesn't recurse" do
     @monitor.subscribe("error.occurred") { raise "broken too" }
     _out, err = capture_io { @monitor.instrument("error.occurred", type: "x", error: IOError.new) }
 
@@ -151,12 +151,12 @@ class MonitorTest < Penstock::TestCase
     assert_equal 1, err.lines.size
   end
 
-  test "a strict monitor refuses payloads that aren't as declared" do
+  test "a strict monitor refuses payloads with undeclared or missing keys" do
     strict = Penstock::Instrumentation::Monitor.new(strict: true)
 
     assert_nil strict.instrument("app.running", server_id: "a")
     error = assert_raises(Penstock::InternalError) { strict.instrument("app.running", server: "a") }
-    assert_equal "app.running: the payload lacks [:server_id] and has undeclared [:server]", error.message
+    assert_equal "app.running: the payload has no [:server_id] and has undeclared [:server]", error.message
   end
 
   test "subscribing while others publish loses no subscription" do

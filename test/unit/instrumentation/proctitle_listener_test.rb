@@ -6,10 +6,10 @@ require "penstock/instrumentation/proctitle_listener"
 
 module Penstock
   class ProctitleListenerTest < TestCase
-    # What `ps` would show; the test's own title is put back.
+    # The title that `ps` would show; the test's own title is restored.
     def shown = File.read("/proc/self/cmdline").delete("\0").strip
 
-    test "[proctitle] shows the name and the state, whatever both have become" do
+    test "[proctitle] shows the current name and state" do
       skip "no /proc here" unless File.exist?("/proc/self/cmdline")
       before, name = $0, "penstock server shop"
       monitor = Instrumentation::Monitor.new
@@ -23,7 +23,7 @@ module Penstock
       ::Process.setproctitle(before)
     end
 
-    test "a name of any bytes is a title: no control characters, not even NUL, and no more than fits" do
+    test "a name with any bytes gives a title: no control characters, not even NUL, and no more than fits" do
       skip "no /proc here" unless File.exist?("/proc/self/cmdline")
       before = $0
       Instrumentation::ProctitleListener.new { "shop\0\e]0;x\a\xFF" }.on_app_running(nil)
@@ -34,7 +34,7 @@ module Penstock
       ::Process.setproctitle(before)
     end
 
-    test "without a name of its own it shows the application's, or that it is a penstock" do
+    test "without a name of its own it shows the application's, or only penstock" do
       skip "no /proc here" unless File.exist?("/proc/self/cmdline")
       type = Instrumentation::ProctitleListener
       before, default = $0, type.default

@@ -3,14 +3,14 @@
 require "test_helper"
 require "penstock/instrumentation/catalogue"
 
-# Reads the sources: what is published somewhere must be in the catalogue, also where no test listens.
+# Reads the sources: every published event must be in the catalogue, also where no test listens.
 class PublishedTest < Penstock::TestCase
   FILES = Dir[File.expand_path("../../../lib/**/*.rb", __dir__)].to_h { |path| [path, File.read(path, encoding: "UTF-8")] }
   SOURCES = FILES.values
-  # Those that only speak of types.
+  # Files that only mention types.
   LISTS = %w[instrumentation/events/errors.rb instrumentation/error_line.rb].freeze
 
-  test "every event that is published or asked for by name exists" do
+  test "every event that is published or looked up by name exists" do
     catalogue = Penstock::Instrumentation::Catalogue.standard
     found = names(/\b(?:instrument|publish|subscribed\?)\(\s*"([a-z_.]+)"/)
 
@@ -26,7 +26,7 @@ class PublishedTest < Penstock::TestCase
     assert_empty found - types.keys
   end
 
-  test "every type of error that is listed is published: who waits for one isn't fooled" do
+  test "every listed type of error is published: a listener doesn't wait for one in vain" do
     types = Penstock::Instrumentation::Events::Errors::TYPES.keys
     actions = %w[consume revoked eofed shutdown tick].map { |action| "consumer.#{action}.error" }
     commands = names(/\bcommand\("([a-z_]+)"\)/).map { |name| "transaction.#{name}" }

@@ -8,17 +8,17 @@ class RepeatsTest < Penstock::TestCase
     @repeats = Penstock::Instrumentation::Repeats.new(30_000)
   end
 
-  test "the first of a kind is told at once, its repetitions every 30 s with their number" do
+  test "the first of a kind is reported at once, its repetitions every 30 s with their number" do
     told = [0, 50, 29_999, 30_000, 30_001, 60_000].map { |now| @repeats.tell(:down, now) }
 
     assert_equal [1, nil, nil, 3, nil, 2], told
   end
 
-  test "kinds don't hide each other" do
+  test "different kinds are reported separately" do
     assert_equal [1, 1, nil], [@repeats.tell(:down, 0), @repeats.tell(:login, 1), @repeats.tell(:down, 2)]
   end
 
-  test "it is fresh for as long as a second line would be one too many" do
+  test "it is fresh as long as a second line would be unnecessary" do
     refute @repeats.fresh?(0)
     @repeats.tell(:down, 100)
 

@@ -28,13 +28,13 @@ class SafeLoggerTest < Penstock::TestCase
     assert_operator @output.string.bytesize, :<, 70_000
   end
 
-  test "what isn't about writing an entry is the logger's own answer" do
+  test "other methods are passed to the logger" do
     assert_equal [Logger::INFO, true, false], [@safe.level, @safe.info?, @safe.debug?]
     assert_respond_to @safe, :progname
     assert_raises(NoMethodError) { @safe.no_such_thing }
   end
 
-  test "it is made once, and leaves the logger as it is" do
+  test "it is created once and doesn't change the logger" do
     assert_same @safe, Penstock::Instrumentation::SafeLogger.of(@safe)
     @logger.warn("\e")
     assert_equal "WARN \e\n", @output.string

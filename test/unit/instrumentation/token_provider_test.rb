@@ -6,7 +6,7 @@ require "penstock/instrumentation/token_provider"
 require "penstock/native/bearer"
 
 class TokenProviderTest < Penstock::TestCase
-  # Takes what a client would.
+  # Accepts what a client would.
   class Client
     attr_reader :calls
 
@@ -23,7 +23,7 @@ class TokenProviderTest < Penstock::TestCase
     @monitor.subscribe("error.occurred") { |event| @errors << event.payload }
   end
 
-  test "[OAuth refresh] the listener's token reaches the client that asked" do
+  test "[OAuth refresh] the listener's token reaches the client that requested it" do
     ask { |bearer| bearer.oauthbearer_set_token(token: "t", lifetime_ms: 1, principal_name: "app", extensions: {"a" => "b"}) }
 
     assert_equal [{token: "t", lifetime_ms: 1, principal_name: "app", extensions: {"a" => "b"}}], @client.calls
@@ -31,14 +31,14 @@ class TokenProviderTest < Penstock::TestCase
     assert_empty @errors
   end
 
-  test "a listener that raises means no token, and is told of; its text, which may hold a secret, isn't given to the client" do
+  test "an error in the listener means no token and is reported; its message, maybe a secret, isn't passed to the client" do
     ask { raise IOError, "the token canary was refused" }
 
-    assert_equal ["IOError: the listener for tokens raised"], @client.calls
+    assert_equal ["IOError: the OAuth token listener raised"], @client.calls
     assert_equal ["callbacks.oauthbearer_token_refresh.error", "p1"], @errors.first.values_at(:type, :producer_id)
   end
 
-  test "a client that was closed while the listener raised needs no answer; the listener's error is told all the same" do
+  test "a client that was closed while the listener raised gets no answer; the listener's error is reported anyway" do
     @client.define_singleton_method(:oauthbearer_set_token_failure) { |_reason| raise Penstock::HandleClosedError }
     ask { raise IOError, "no" }
 
@@ -46,7 +46,7 @@ class TokenProviderTest < Penstock::TestCase
     assert_equal ["callbacks.oauthbearer_token_refresh.error"], @errors.map { |error| error[:type] }
   end
 
-  test "a bearer shows neither client nor token, and knows whether it was answered" do
+  test "a bearer exposes neither client nor token, and knows whether it was answered" do
     refute_predicate @bearer, :answered?
     assert_equal "#<Penstock::Native::Bearer waiting>", @bearer.inspect
     @bearer.oauthbearer_set_token(token: "canary", lifetime_ms: 1, principal_name: "app")

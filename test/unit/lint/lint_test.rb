@@ -10,7 +10,7 @@ module Penstock
   class LintTest < TestCase
     include TestSupport::Admission
 
-    # Says what it is told to say.
+    # Returns what the test sets.
     class Scripted < Filter
       def initialize(applied: true, action: :skip, timeout: nil, cursor: nil, &apply)
         super()
@@ -35,35 +35,35 @@ module Penstock
       assert_equal [1, true, :pause, 5, 1], [given.size, filter.applied?, filter.action, filter.timeout, filter.cursor.offset]
     end
 
-    test "what isn't a filter is told with all it lacks" do
+    test "an object that isn't a filter is reported with all missing methods" do
       text = assert_raises(Lint::Violation) { Lint::Filter.new(Object.new) }.message
       assert_match(/has no apply!, applied\?, action, timeout, cursor: inherit from Penstock::Filter/, text)
     end
 
-    test "a filter that adds, doubles or moves messages is told" do
+    test "a filter that adds, duplicates or moves messages is reported" do
       [->(list) { list.reverse! }, ->(list) { list << list.first }, ->(list) { list[0] = list[1] }].each do |change|
         assert_match(/only delete/, violation { |list| change.call(list) })
       end
     end
 
-    test "what a filter asks for must be something that can be done" do
-      assert_match(/answers :wait to action/, violation(action: :wait))
-      assert_match(/answers 1 to applied\?/, violation(applied: 1))
-      assert_match(/answers "5" to timeout/, violation(action: :pause, timeout: "5"))
+    test "a filter's requests must be possible" do
+      assert_match(/returns :wait from action/, violation(action: :wait))
+      assert_match(/returns 1 from applied\?/, violation(applied: 1))
+      assert_match(/returns "5" from timeout/, violation(action: :pause, timeout: "5"))
       assert_match(/seeks without a cursor/, violation(action: :seek))
     end
 
-    test "a pause without a cursor drops what was deleted, and one at a message of another batch is an old one" do
+    test "a pause without a cursor after deletions, or at a message of another batch, is reported" do
       assert_match(/what it deleted is dropped/, violation(action: :pause, timeout: 5) { |list| list.pop })
       old = Struct.new(:offset).new(77)
       assert_match(/wasn't given \(offset 77\)/, violation(action: :pause, timeout: 5, cursor: old))
     end
 
-    test "a pause at the route's own time is looked at like any other" do
+    test "a pause with the route's own time is checked like any other" do
       assert_match(/what it deleted is dropped/, violation(action: :pause) { |list| list.pop })
     end
 
-    test "what a filter that wasn't applied would ask for doesn't matter" do
+    test "requests of a filter that wasn't applied are ignored" do
       filter = Lint::Filter.new(Scripted.new(applied: false, action: :seek))
       assert_nil filter.apply!(messages("a"))
     end
@@ -75,7 +75,7 @@ module Penstock
       assert_match(/same .*Scripted twice/, assert_raises(Lint::Violation) { factory.call(:topic, 1) }.message)
     end
 
-    test "a partitioner answers one key for a message, and one that others can have too" do
+    test "a partitioner always returns the same key for a message, and one that other messages can have too" do
       message = messages("a").first
       assert_equal "a", Lint::Partitioner.new(:raw_key.to_proc).call(message)
       {/two different keys/ => ->(_) { Object.new }, /a Float/ => ->(_) { 1.5 }, /message itself/ => ->(given) { given }}
@@ -84,7 +84,7 @@ module Penstock
         end
     end
 
-    test "a reducer answers a slot there is, the same each time" do
+    test "a reducer always returns the same, valid slot" do
       assert_equal 1, Lint::Reducer.new(->(key) { key % 2 }, 2).call(3)
       count = 0
       [->(_) { 2 }, ->(_) { -1 }, ->(_) { "0" }, ->(_) { (count += 1) % 2 }].each do |reducer|
@@ -92,7 +92,7 @@ module Penstock
       end
     end
 
-    test "a watched filter that breaks its contract loses nothing: the records come again" do
+    test "a wrapped filter that breaks its contract loses nothing: the records are delivered again" do
       factory = Lint::FilterFactory.new(->(_topic, _partition) { Scripted.new(action: :seek) })
       prepare = Processing::Admission::Prepare.for(route(filter: [filter(factory)]), topic_name: "orders", partition: 0,
         backoff: backoff)

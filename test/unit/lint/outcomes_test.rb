@@ -7,7 +7,7 @@ require "penstock/instrumentation/monitor"
 require "penstock/lint"
 
 module Penstock
-  # Strategies, deserializers, listeners and executors that are watched.
+  # Wrapped strategies, deserializers, listeners and executors.
   class LintOutcomesTest < TestCase
     include TestSupport::Admission
 
@@ -22,16 +22,16 @@ module Penstock
       assert_equal :dispatch, Lint::Strategy.new(->(_errors, _attempt) { :dispatch }, topic: "dead").call(errors, 1)
     end
 
-    test "a strategy's answer is one that can be acted on" do
+    test "a strategy returns a valid result" do
       [:later, nil, [:retry, "dead"], [:dispatch, 7], [:dispatch, "a", "b"]].each do |answer|
-        assert_match(/answer :retry, :skip/, violation { Lint::Strategy.new(->(*) { answer }).call(errors, 1) })
+        assert_match(/return :retry, :skip/, violation { Lint::Strategy.new(->(*) { answer }).call(errors, 1) })
       end
       assert_match(/dispatches to no topic/, violation { Lint::Strategy.new(->(*) { :dispatch }).call(errors, 1) })
       assert_match(/changed the errors/, violation { Lint::Strategy.new(->(seen, _) { seen.clear && :retry }).call(errors, 1) })
       assert_match(/has no call/, violation { Lint::Strategy.new(:retry) })
     end
 
-    # Remembers what it saw.
+    # Keeps state between calls.
     class Greedy
       def call(message)
         (@seen ||= []) << message.offset
@@ -46,18 +46,18 @@ module Penstock
       assert_equal ["A", nil], [watched.call(one("a")), watched.call(one(nil))]
     end
 
-    test "a deserializer leaves the bytes alone, keeps nothing, and survives a record without a payload" do
+    test "a deserializer doesn't change the bytes, keeps no state, and handles a record without a payload" do
       assert_match(/changed the payload's bytes/, violation {
         Lint::Deserializer.new(->(given) { given.raw_payload.replace("b") }).call(one(+"a"))
       })
-      assert_match(/keeps something between calls/, violation { Lint::Deserializer.new(Greedy.new).call(one("a")) })
+      assert_match(/keeps state between calls/, violation { Lint::Deserializer.new(Greedy.new).call(one("a")) })
       assert_match(/fails without a payload/, violation {
         Lint::Deserializer.new(->(given) { given.raw_payload.upcase }).call(one(nil))
       })
       assert_raises(ArgumentError) { Lint::Deserializer.new(->(_) { raise ArgumentError }).call(one("a")) }
     end
 
-    # Says what it is told to.
+    # Returns what the test sets.
     class Heard
       attr_reader :events
 
@@ -72,7 +72,7 @@ module Penstock
       end
     end
 
-    test "a listener that keeps its contract hears what it hears without its wrapper" do
+    test "a listener that keeps its contract receives the same events as without its wrapper" do
       heard = Heard.new
       monitor = Instrumentation::Monitor.new
       monitor.subscribe(Lint::Listener.new(heard))
@@ -80,7 +80,7 @@ module Penstock
       assert_equal ["app.running"], heard.events
     end
 
-    test "a listener's methods are named after events, and take one" do
+    test "a listener's methods are named after events, and take one argument" do
       wrong = Class.new do
         def on_app_runing(_event) = nil
         def on_app_stopped = nil
@@ -91,7 +91,7 @@ module Penstock
       assert_match(/has no method for any event/, violation { Lint::Listener.new(Object.new) })
     end
 
-    test "a listener that changes a payload is told of, by the monitor's own means" do
+    test "a listener that changes a payload is reported as error.occurred" do
       monitor = Instrumentation::Monitor.new
       errors = []
       monitor.subscribe("error.occurred") { |event| errors << event[:error] }
@@ -100,7 +100,7 @@ module Penstock
       assert_match(/changed the payload/, errors.fetch(0).message)
     end
 
-    # An executor of nothing.
+    # An executor that runs nothing.
     Executor = Struct.new(:running, :answers) do
       def queue = self
       %i[grow size close push withdraw waiting idle snapshot].each do |name|
@@ -111,15 +111,15 @@ module Penstock
     Unit = Struct.new(:lane, :key) { def consume? = true }
     Lane = Struct.new(:topic_name, :partition)
 
-    test "an executor has what poll loops call, and answers what they go on with" do
+    test "an executor has the methods that poll loops call, and returns the values they expect" do
       assert_match(/has no queue, grow, interrupt, running, size, close/, violation { Lint::Executor.new(Object.new) })
       watched = Lint::Executor.new(Executor.new([], {size: 2}))
       assert_equal [[], 2, true], [watched.running, watched.size, watched.close(1)]
-      assert_match(/to size/, violation { Lint::Executor.new(Executor.new([], {size: nil})).size })
+      assert_match(/from size/, violation { Lint::Executor.new(Executor.new([], {size: nil})).size })
       assert_match(/true or false/, violation { Lint::Executor.new(Executor.new([], {close: nil})).close(1) })
     end
 
-    test "an executor runs what must follow each other one after another, and interrupts what it is told" do
+    test "an executor runs ordered units one after another, and interrupts only the given lanes" do
       lane = Lane.new("orders", 0)
       side_by_side = [[:a, Unit.new(lane, "k")], [:b, Unit.new(lane, "l")]]
       assert_equal side_by_side, Lint::Executor.new(Executor.new(side_by_side, {})).running

@@ -40,9 +40,9 @@ class ProducerSettingsTest < Penstock::TestCase
 
     assert_match(/\Aconfig.id: must be a name/, found.shift)
     assert_equal ["config.max_payload_sise: a producer has no such setting. Did you mean max_payload_size?",
-      "config.polling.mode: a producer has no such setting. Leave it out: a thread in C polls each producer",
-      "config.polling.fd.max_time: a producer has no such setting. Leave it out: a thread in C polls each producer",
-      "config.statistics_decorator: a producer has no such setting. Leave it out: statistics have `_d` and `_fd` of every number",
+      "config.polling.mode: a producer has no such setting. Remove it: a thread in C polls each producer",
+      "config.polling.fd.max_time: a producer has no such setting. Remove it: a thread in C polls each producer",
+      "config.statistics_decorator: a producer has no such setting. Remove it: statistics have `_d` and `_fd` for every number",
       "config.zzz: a producer has no such setting. docs/producing.md lists all settings",
       "config.middlware: a producer has no such setting. Did you mean middleware?",
       "config.kafak: a producer has no such setting. Did you mean kafka?"], found

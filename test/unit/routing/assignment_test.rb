@@ -4,7 +4,7 @@ require "test_helper"
 require "support/routes"
 require "penstock/routing/selection"
 
-# Who reads which partitions, as routes say it: assign, multiplexing, parallel_segments.
+# Which process reads which partitions, as set in routes: assign, multiplexing, parallel_segments.
 class AssignmentRoutesTest < Penstock::TestCase
   include RoutesSupport
 
@@ -23,16 +23,16 @@ class AssignmentRoutesTest < Penstock::TestCase
     refute routes { topic(:a) { consumer C } }.find(:a).direct?
   end
 
-  test "what is wrong with assign is told with what it takes" do
+  test "an invalid assign is reported with the allowed values" do
     [[-1], [0..], [3..1], ["0"], [true, 1], [nil]].each do |written|
       found = problems { topic(:a) { [consumer(C), assign(*written)] } }
-      wanted = "true for all partitions, or their numbers and ranges of them"
+      wanted = "true for all partitions, or numbers and ranges of numbers"
       assert_equal ["routes: topic a: assign must be #{wanted}, is #{written}"], found
     end
     assert_match(/assign is missing/, problems { topic(:a) { [consumer(C), assign] } }.join)
   end
 
-  test "assign with a pattern, a member's id, several connections or subscribed topics in its group: all is told at once" do
+  test "assign conflicts with patterns, static members, several connections and subscribed topics: all are reported at once" do
     found = problems do
       pattern(/a.*/) { [consumer(C), assign(true)] }
       topic(:subscribed) { consumer C }
@@ -48,7 +48,7 @@ class AssignmentRoutesTest < Penstock::TestCase
     end
   end
 
-  test "a connection that joins no group is no static member, whatever the application says" do
+  test "a connection that joins no group is not a static member, even if the application sets group.instance.id" do
     with = settings { |config| config.static_membership = "node-1" }
     direct, joined = routes(with) do
       consumer_group(:direct) { topic(:a) { [consumer(C), assign(true)] } }
@@ -72,7 +72,7 @@ class AssignmentRoutesTest < Penstock::TestCase
     end
   end
 
-  test "each of several connections has an id of its own, and as a static member too" do
+  test "each of several connections has an id of its own, also as a static member" do
     with = settings { |config| config.static_membership = "node-1" }
     group = routes(with) { subscription_group(:g) { [multiplexing(max: 2), topic(:a) { consumer C }] } }.subscription_groups.first
     connections = [0, 1].map { |number| group.on_connection(number) }
@@ -84,7 +84,7 @@ class AssignmentRoutesTest < Penstock::TestCase
     assert_equal connections, connections.map { |each| each.topic_for("a").subscription_group }
   end
 
-  test "[multiplexing stats zero] without statistics connections may not come and go" do
+  test "[multiplexing stats zero] without statistics the number of connections can't change" do
     with = settings(kafka: {**KAFKA, "statistics.interval.ms": 0})
     drawn = ->(**options) { proc { subscription_group(:g) { [multiplexing(**options), topic(:a) { consumer C }] } } }
 
@@ -93,7 +93,7 @@ class AssignmentRoutesTest < Penstock::TestCase
     assert_empty problems(with, &drawn.call(max: 2))
   end
 
-  test "what is wrong with multiplexing is told at once" do
+  test "all problems of multiplexing are reported at once" do
     found = problems(settings { |config| config.static_membership = "x" }) do
       subscription_group(:one) { [multiplexing(max: 1), topic(:a) { consumer C }] }
       subscription_group(:crossed) { [multiplexing(min: 3, max: 2), topic(:b) { consumer C }] }
@@ -101,7 +101,7 @@ class AssignmentRoutesTest < Penstock::TestCase
       subscription_group(:empty) { [multiplexing, topic(:d) { consumer C }] }
     end.join("\n")
 
-    ["multiplexing of one connection is none", "min (3) is above its max (2)", "boot (3) is not between min (1) and max (2)",
+    ["multiplexing needs more than one connection", "min (3) is above its max (2)", "boot (3) is not between min (1) and max (2)",
       "can't be used with static membership", "multiplexing max: is missing"].each { |part| assert_includes found, part }
   end
 
@@ -113,7 +113,7 @@ class AssignmentRoutesTest < Penstock::TestCase
     assert_equal topics.first.features, topics.last.features
   end
 
-  test "parallel_segments makes groups of one, each with all topics" do
+  test "parallel_segments turns a group into several, each with all topics" do
     drawn = routes do
       consumer_group :reports do
         parallel_segments(count: 3, partitioner: ->(message) { message.key })
@@ -132,7 +132,7 @@ class AssignmentRoutesTest < Penstock::TestCase
     assert_equal 2, drawn.select(selection(include: {consumer_groups: ["reports-parallel-2"]})).find(:a).group.segment_id
   end
 
-  test "a group of one segment stays what it is, and problems of a split one are told once" do
+  test "a group of one segment isn't changed, and problems of a split one are reported once" do
     assert_equal %w[x], routes { consumer_group(:x) { [parallel_segments, topic(:a) { consumer C }] } }.consumer_groups.map(&:id)
     found = problems do
       consumer_group(:x) { [parallel_segments(count: 2), topic(:a)] }
@@ -141,7 +141,7 @@ class AssignmentRoutesTest < Penstock::TestCase
 
     assert_equal 3, found.size, found.join("\n")
     ["consumer_group x: parallel_segments has no partitioner", "has no consumer",
-      "consumer_group x-parallel-1: is also a part of x"].each { |part| assert(found.any? { |text| text.include?(part) }, part) }
+      "consumer_group x-parallel-1: is also a segment of x"].each { |part| assert(found.any? { |one| one.include?(part) }, part) }
   end
 
   def selection(**options) = Penstock::Routing::Selection.new(**options)

@@ -9,17 +9,17 @@ class RoutingBuilderTest < Penstock::TestCase
   C = RoutesSupport::Consumer
   D = RoutesSupport::OtherConsumer
 
-  test "who reads it as a list of groups is told where they are" do
+  test "code that reads it as a list of groups is pointed to the methods that return them" do
     builder = Penstock::Routing::Builder.new
     %i[each map find flat_map].each do |name|
       error = assert_raises(NoMethodError) { builder.public_send(name) { |group| group } }
 
-      assert_match(/so there is no #{name}: PenstockApp.consumer_groups and subscription_groups answer/, error.message)
+      assert_match(/so there is no #{name}: use PenstockApp.consumer_groups or subscription_groups/, error.message)
     end
     assert_match(/undefined method/, assert_raises(NoMethodError) { builder.nobody }.message)
   end
 
-  test "[routing basic] a topic lands in the group of the settings" do
+  test "[routing basic] a topic belongs to the group of the settings" do
     drawn = routes(settings { |config| config.group_id = "shop" }) { topic(:orders) { consumer C } }
 
     assert_equal ["shop"], drawn.consumer_groups.map(&:id)
@@ -49,7 +49,7 @@ class RoutingBuilderTest < Penstock::TestCase
     refute_predicate builder, :drawn?
   end
 
-  test "[defaults block] a topic's own values come first, wherever defaults stand" do
+  test "[defaults block] a topic's own values win, wherever defaults are written" do
     drawn = routes do
       topic(:a) do
         consumer C
@@ -90,13 +90,13 @@ class RoutingBuilderTest < Penstock::TestCase
     assert_instance_of Penstock::Serialization::RawKey, topic.deserializers.key
   end
 
-  test "defaults are for topics no route names too" do
+  test "defaults also apply to topics that no route names" do
     drawn = routes { defaults { deserializer Penstock::Serialization::Raw.new } }
 
     assert_instance_of Penstock::Serialization::Raw, drawn.default_topic.deserializers.payload
   end
 
-  test "what neither topic nor defaults say comes from the settings" do
+  test "values that neither topic nor defaults set come from the settings" do
     with = settings do |config|
       config.max_messages = 7
       config.consumer_persistence = false
@@ -111,7 +111,7 @@ class RoutingBuilderTest < Penstock::TestCase
       [topic.manual_offset_management?, topic.eofed?, topic.workers_max]
   end
 
-  test "every option of a topic arrives typed" do
+  test "every option of a topic is typed" do
     topic = routes do
       topic(:a) do
         consumer C
@@ -143,7 +143,7 @@ class RoutingBuilderTest < Penstock::TestCase
     assert_empty drawn.problems
   end
 
-  test "[same topic two consumers] fine in two groups" do
+  test "[same topic two consumers] allowed in two groups" do
     drawn = routes do
       consumer_group(:one) { topic(:a) { consumer C } }
       consumer_group(:two) { topic(:a) { consumer D } }
@@ -153,13 +153,13 @@ class RoutingBuilderTest < Penstock::TestCase
     assert_equal [C, D, C], [drawn.find(:a, :one).consumer, drawn.find(:a, "two").consumer, drawn.find(:a).consumer]
   end
 
-  test "[namespacing rule] off when the settings say so" do
+  test "[namespacing rule] off if the settings switch it off" do
     drawn = routes(settings { |config| config.strict_topics_namespacing = false }) { topic("a.b_c") { consumer C } }
 
     assert_empty drawn.problems
   end
 
-  test "routes are values: frozen, and without secrets where they are printed" do
+  test "routes are values: frozen, and printed without secrets" do
     drawn = routes {
       topic(:a) {
         consumer C
@@ -173,7 +173,7 @@ class RoutingBuilderTest < Penstock::TestCase
     assert_equal %i[id name pattern consumer_group_id subscription_group_id consumer], topic.to_h.keys.first(6)
   end
 
-  test "a block that takes an argument is given the object instead of becoming it" do
+  test "a block with a parameter receives the object instead of being evaluated in it" do
     type = C
     drawn = Penstock::Routing::Builder.new.draw do |draw|
       draw.topic(:a) { |topic| topic.consumer(type) }
@@ -182,11 +182,11 @@ class RoutingBuilderTest < Penstock::TestCase
     assert_equal C, drawn.find(:a).consumer
   end
 
-  test "a name that doesn't exist in a block is the user's own error when it isn't an option" do
+  test "an undefined name in a block that isn't an option stays the user's NameError" do
     assert_raises(NameError) { routes { topic(:a) { consumer OrdersConsumr } } }
   end
 
-  test "a feature of somebody else's is a verb, typed options and checks, in one entry" do
+  test "a third-party feature is a verb, typed options and checks, in one entry" do
     whole = Penstock::Config::Types::Whole.new(min: 1)
     feature = Penstock::Routing::Feature.new(:ration,
       options: {limit: Penstock::Routing::Feature::Option.new(whole, Penstock::Routing::Feature::REQUIRED)},

@@ -3,12 +3,12 @@
 require "test_helper"
 require "support/routes"
 
-# Whether somebody said of each topic how it ought to be on the cluster.
+# Whether each topic's desired state on the cluster is declared.
 class RoutingDeclarationsTest < Penstock::TestCase
   include RoutesSupport
 
   C = RoutesSupport::Consumer
-  WAY_OUT = "Say config(partitions: …, replication_factor: …) in its route, or set config.strict_declarative_topics = false"
+  WAY_OUT = "Add config(partitions: …, replication_factor: …) to its route, or set config.strict_declarative_topics = false"
 
   def strict(&block) = problems(settings { |config| config.strict_declarative_topics = true }, &block)
 
@@ -22,21 +22,22 @@ class RoutingDeclarationsTest < Penstock::TestCase
     end
 
     assert_equal ["routes: topic orders, consumer_group app: has the dead letter topic orders.dead, which isn't declared, as " \
-      "config.strict_declarative_topics wants. Draw it: topic(:\"orders.dead\") { active false; config(partitions: 1) }"], found
+      "config.strict_declarative_topics requires. Add its route: topic(:\"orders.dead\") { active false; " \
+      "config(partitions: 1) }"], found
   end
 
-  test "topics that aren't consumed are wanted too, patterns aren't, and each topic is told once" do
+  test "inactive topics must be declared too, patterns need not, and each topic is reported once" do
     found = strict do
       topic(:orders) { active false }
       pattern(/audit/) { consumer C }
       consumer_group(:other) { topic(:orders) { consumer C } }
     end
 
-    assert_equal ["routes: topic orders, consumer_group app: isn't declared, which config.strict_declarative_topics wants. " \
+    assert_equal ["routes: topic orders, consumer_group app: isn't declared, which config.strict_declarative_topics requires. " \
       "#{WAY_OUT}"], found
   end
 
-  test "what `defaults` or another group declare is declared, dead letters that go nowhere or by a strategy need none" do
+  test "a declaration in `defaults` or another group counts; skipped dead letters and strategies need none" do
     assert_empty(strict do
       topic(:orders) do
         consumer C
@@ -60,7 +61,7 @@ class RoutingDeclarationsTest < Penstock::TestCase
     end)
   end
 
-  test "retry topics are declared with their topic, where they end isn't" do
+  test "retry topics are declared with their topic, their dead letter topic isn't" do
     found = strict do
       topic(:orders) do
         consumer C
@@ -73,7 +74,7 @@ class RoutingDeclarationsTest < Penstock::TestCase
     assert_match(/\Aroutes: topic orders, .* has the dead letter topic orders-dead, which isn't declared/, found.first)
   end
 
-  test "nothing is wanted where nothing is said" do
+  test "without the setting no declarations are required" do
     assert_empty(problems { topic(:orders) { consumer C } })
   end
 end

@@ -19,7 +19,7 @@ module Penstock
       assert(problems.any? { |problem| problem.to_s.include?("eofed needs enable.partition.eof") }, problems.inspect)
     end
 
-    test "[atomic deserializers] what a topic leaves out is the framework's default, not that of defaults" do
+    test "[atomic deserializers] missing values come from the framework's defaults, not from the defaults block" do
       key = ->(_) { :mine }
       found = routes do
         defaults { deserializers key: key }

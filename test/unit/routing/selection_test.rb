@@ -22,7 +22,7 @@ class SelectionTest < Penstock::TestCase
     end
   end
 
-  test "what is included runs, with the ids it has among all" do
+  test "included parts run, with the ids they have without a selection" do
     chosen = @routes.select(selection(include: {topics: %w[b c]}))
 
     assert_equal %w[b c], chosen.topics.map(&:name)
@@ -31,7 +31,7 @@ class SelectionTest < Penstock::TestCase
     assert_empty chosen.problems
   end
 
-  test "what is excluded doesn't run" do
+  test "excluded parts don't run" do
     assert_equal %w[a b], names(exclude: {consumer_groups: %w[two]})
     assert_equal %w[a c trail], names(exclude: {subscription_groups: %w[own]})
     assert_equal %w[a c trail], names(exclude: {subscription_groups: %w[one_own_1]})
@@ -41,7 +41,7 @@ class SelectionTest < Penstock::TestCase
     assert_equal %w[a], names(include: {topics: %w[a]}, exclude: {topics: %w[a]})
 
     problems = @routes.select(selection(include: {topics: %w[a d], consumer_groups: %w[on]})).problems
-    assert_equal ["consumer-groups on: no route has it. Did you mean one?", "topics d: no route has it"],
+    assert_equal ["consumer-groups on: is in no route. Did you mean one?", "topics d: is in no route"],
       problems.map(&:to_s)
   end
 
@@ -49,7 +49,7 @@ class SelectionTest < Penstock::TestCase
     assert_equal %w[a b c], names(exclude: {topics: %w[trail]})
   end
 
-  test "a topic that a pattern may find isn't unknown" do
+  test "a topic that a pattern may match isn't unknown" do
     assert_empty @routes.select(selection(exclude: {topics: %w[audit.new]})).problems
   end
 

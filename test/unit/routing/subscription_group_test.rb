@@ -8,7 +8,7 @@ class SubscriptionGroupTest < Penstock::TestCase
 
   C = RoutesSupport::Consumer
 
-  test "[SG split] differing properties make two connections; limits of ours don't, they are kept for each partition" do
+  test "[SG split] differing properties make two connections; Penstock's limits don't, they apply to each partition" do
     drawn = routes do
       topic(:a) { consumer C }
       topic(:b) {
@@ -31,7 +31,7 @@ class SubscriptionGroupTest < Penstock::TestCase
     assert_equal %w[app_default_0 app_default2_1], drawn.subscription_groups.map(&:id)
   end
 
-  test "[SG explicit] never merged across names" do
+  test "[SG explicit] groups with different names are never merged" do
     drawn = routes do
       subscription_group(:one) { topic(:a) { consumer C } }
       subscription_group("two") { topic(:b) { consumer C } }
@@ -76,7 +76,7 @@ class SubscriptionGroupTest < Penstock::TestCase
     assert_equal({**KAFKA, "fetch.min.bytes": 2}, drawn.find(:b).kafka)
   end
 
-  test "positions count inactive groups, so ids stay when one is switched off" do
+  test "positions count inactive groups, so ids don't change when one is switched off" do
     ids = [true, false].map do |on|
       drawn = routes do
         consumer_group(:one) {
@@ -93,7 +93,7 @@ class SubscriptionGroupTest < Penstock::TestCase
     assert_equal [%w[one_default_0 two_default_1], %w[two_default_1]], ids
   end
 
-  test "[pattern topics] what a pattern finds has its route under the real name" do
+  test "[pattern topics] a topic found by a pattern has its route under the real name" do
     drawn = routes do
       consumer_group(:audit) do
         pattern(:trail, /audit\..*/) {
@@ -118,7 +118,7 @@ class SubscriptionGroupTest < Penstock::TestCase
     assert_equal "audit.new", drawn.find("audit.new").name
   end
 
-  test "an explicit topic wins over a pattern, in another connection of its group too" do
+  test "an explicit topic wins over a pattern, also in another connection of its group" do
     drawn = routes do
       pattern(/orders.*/) { consumer C }
       topic(:orders_eu) {
@@ -133,7 +133,7 @@ class SubscriptionGroupTest < Penstock::TestCase
     assert_equal 100, matching.topic_for("orders_us").max_messages
   end
 
-  test "under KIP-848 a pattern is written for an engine that wants the whole name" do
+  test "under KIP-848 a pattern is written for an engine that matches the whole name" do
     with = settings(kafka: {**KAFKA, "group.protocol": "consumer"})
     drawn = routes(with) { pattern(/audit/) { consumer C } }
 

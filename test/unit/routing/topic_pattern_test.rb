@@ -4,7 +4,7 @@ require "test_helper"
 require "penstock/routing/topic_pattern"
 
 class TopicPatternTest < Penstock::TestCase
-  test "it fits from the beginning, the end is free" do
+  test "it matches from the beginning, the end is open" do
     pattern = pattern(/audit/)
 
     assert pattern.match?("audit.x")
@@ -12,22 +12,22 @@ class TopicPatternTest < Penstock::TestCase
     refute pattern(/audit$/).match?("audit.x")
   end
 
-  test "both engines are told the same" do
+  test "both engines get the same meaning" do
     assert_equal ["^audit", "^audit.*"], told(/audit/)
     assert_equal ["^audit", "^audit.*"], told(/^audit/)
     assert_equal ["^audit.*", "^audit.*"], told(/audit.*/)
     assert_equal ["^audit$", "^audit$"], told(/audit$/)
   end
 
-  test "the second of two alternatives is held to the beginning too" do
+  test "the second of two alternatives is anchored to the beginning too" do
     assert_equal ["^(a|b)", "^(a|b).*"], told(/a|b/)
     refute pattern(/a|b/).match?("xb")
   end
 
-  test "[RE2 vs POSIX] what isn't the same everywhere is told in words" do
+  test "[RE2 vs POSIX] syntax that differs between engines is reported with a text" do
     {
-      /a\d/ => "[0-9]", /a\w+/ => "[A-Za-z0-9_]", /a\s/ => "no spaces", /\Aa/ => "fits from the beginning",
-      /a\z/ => "fits from the beginning", /(?!a)b/ => "plain parentheses", /(?:a)/ => "plain parentheses",
+      /a\d/ => "[0-9]", /a\w+/ => "[A-Za-z0-9_]", /a\s/ => "no spaces", /\Aa/ => "matches from the beginning",
+      /a\z/ => "matches from the beginning", /(?!a)b/ => "plain parentheses", /(?:a)/ => "plain parentheses",
       /a.*?b/ => "write it plain", /(a)\1/ => "back reference", /\p{Alpha}/ => "class of characters by name",
       /a/i => "write both cases"
     }.each do |regexp, words|
@@ -35,11 +35,11 @@ class TopicPatternTest < Penstock::TestCase
     end
   end
 
-  test "what all engines know is fine" do
+  test "syntax of all engines is allowed" do
     [/audit\..*/, /a[0-9]+b?/, /(a|b)_[a-z]{2,3}$/, /a\\d/].each { |regexp| assert_empty pattern(regexp).complaints }
   end
 
-  test "the name of a nameless one changes with its expression only" do
+  test "the name of an unnamed pattern changes only with its expression" do
     assert_equal pattern(/a/).default_name, pattern(/a/).default_name
     refute_equal pattern(/a/).default_name, pattern(/b/).default_name
     assert_match(/\Apenstock-pattern-[0-9a-f]{12}\z/, pattern(/a/).default_name)

@@ -3,7 +3,7 @@
 require "test_helper"
 require "support/routes"
 
-# What a topic's consumer is, now.
+# The current consumer class of a topic.
 class RoutingTopicTest < Penstock::TestCase
   include RoutesSupport
 
@@ -24,7 +24,7 @@ class RoutingTopicTest < Penstock::TestCase
     end.find(:a)
   end
 
-  test "without persistence a class whose code was loaded anew is the new one from the next instance on" do
+  test "without persistence a reloaded class is used from the next instance on" do
     kept, renewed = topic(true), topic(false)
     before = self.class.const_get(:Reloaded)
     assert_equal [before, before], [kept.consumer, renewed.consumer]
@@ -36,7 +36,7 @@ class RoutingTopicTest < Penstock::TestCase
     refute_same before, renewed.consumer
   end
 
-  test "a class that has no name, or whose name is gone, stays what it is" do
+  test "a class without a name, or whose name no longer exists, is kept" do
     anonymous = Class.new { def consume = nil }
     assert_same anonymous, topic(false, anonymous).consumer
     here = topic(false)

@@ -6,7 +6,7 @@ require "penstock/server/signals"
 module Penstock
   module Server
     class BootSignalsTest < TestCase
-      # Keeps handlers; {#call} is a signal.
+      # Records handlers; {#call} simulates a signal.
       class Traps
         attr_reader :handlers
 
@@ -24,14 +24,14 @@ module Penstock
 
       def signals = @signals ||= Signals.new(@traps)
 
-      test "a stop while it boots ends the process with a clean code; what has no meaning yet does nothing" do
+      test "a stop during the boot ends the process with a clean code; signals without a meaning yet do nothing" do
         code = assert_raises(SystemExit) { hold { %w[USR2 TSTP TERM].each { |name| @traps.call(name) } } }.status
 
         assert_equal 0, code
         assert_equal [nil, %w[DEFAULT]], [BootSignals.current, @traps.handlers.values.uniq]
       end
 
-      test "a stop that comes when the boot is over, but before the application listens, is one while it boots" do
+      test "a stop between the end of the boot and the application's handlers counts as a stop during the boot" do
         hold do
           assert_raises(SystemExit) { @traps.call("TERM") }
           signals.install
@@ -41,7 +41,7 @@ module Penstock
         end
       end
 
-      test "what was kept comes to the application first, once" do
+      test "kept signals are passed to the application first, once" do
         hold do
           @traps.call("TSTP")
           signals.install
@@ -53,7 +53,7 @@ module Penstock
         end
       end
 
-      test "[prior traps kept] traps that were there before the boot are the application's earlier ones, and put back" do
+      test "[prior traps kept] traps from before the boot are the application's earlier ones, and are restored" do
         called = []
         earlier = -> { called << :earlier }
         @traps = Traps.new(TERM: earlier)
@@ -68,7 +68,7 @@ module Penstock
         assert_same earlier, @traps.handlers["TERM"]
       end
 
-      test "[prior traps kept] a trap of the boot file is called too, and what it calls in turn doesn't end the process any more" do
+      test "[prior traps kept] a trap of the boot file is called too, and the boot's handler that it calls no longer ends the process" do
         called = []
         hold do
           before = @traps.trap("TERM", -> { called << :boot_file && before.call })

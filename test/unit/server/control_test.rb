@@ -29,7 +29,7 @@ module Penstock
 
     def pid = ::Process.pid
 
-    test "a command gets its answer, one that isn't there or fails says so" do
+    test "a command gets its answer, an unknown or failing one gets an error" do
       control(status: -> { {state: "running", nodes: [1]} }, stop: -> { raise IOError, "no" })
 
       assert_equal [pid], @session.running
@@ -38,7 +38,7 @@ module Penstock
       assert_match(/IOError: no/, assert_raises(CLI::Usage) { @session.ask(pid, "stop") }.message)
     end
 
-    test "nobody else may open the socket, nor look into its folder" do
+    test "no other user may open the socket or list its folder" do
       path = control.path
 
       assert_equal [0o600, 0o700], [path, File.dirname(path)].map { |name| File.stat(name).mode & 0o777 }
@@ -49,10 +49,10 @@ module Penstock
       Dir.mkdir(folder)
       File.chmod(0o777, folder)
 
-      assert_match(/isn't a folder of this user's alone/, assert_raises(Errno::EPERM) { control }.message)
+      assert_match(/is not a folder that only this user can access/, assert_raises(Errno::EPERM) { control }.message)
     end
 
-    test "nonsense, silence and a client that leaves hold up nobody" do
+    test "invalid requests, silent and disconnecting clients delay nobody" do
       control(status: -> { 7 })
       UNIXSocket.open(@control.path) { |socket| socket.write("nonsense\n") && assert_match(/"ok":false/, socket.gets) }
       UNIXSocket.open(@control.path) { |socket| socket.write("{") }
@@ -63,7 +63,7 @@ module Penstock
       silent&.close
     end
 
-    # @return [Hash] the reply to a line as it is
+    # @return [Hash] the reply to a raw line
     def reply(line)
       UNIXSocket.open(@control.path) do |socket|
         socket.write(line)
@@ -97,7 +97,7 @@ module Penstock
       assert_match(/NotImplementedError: no/, assert_raises(CLI::Usage) { @session.ask(pid, "dump") }.message)
     end
 
-    test "silent clients, and more of them than may be open, keep no command waiting" do
+    test "silent clients, even more than the maximum, delay no command" do
       control(status: -> { 7 })
       silent = Array.new(600) { UNIXSocket.new(@control.path) }
 
@@ -106,18 +106,18 @@ module Penstock
       silent&.each(&:close)
     end
 
-    test "a command has an answer that is long, and not only ASCII" do
+    test "a command may have a long answer that isn't only ASCII" do
       control(status: -> { {nodes: ["größe"] * 50_000} })
 
       assert_equal 50_000, @session.ask(pid, "status")[:nodes].count("größe")
     end
 
-    test "a process that doesn't answer, or whose answer has no end, is an error after a time" do
+    test "a process that doesn't answer, or whose answer is endless, is an error after a timeout" do
       Dir.mkdir(Server::Control.folder({"PENSTOCK_RUN_DIR" => @dir}), 0o700)
       server = UNIXServer.new(File.join(Server::Control.folder({"PENSTOCK_RUN_DIR" => @dir}), "#{pid}.sock"))
       session = CLI::Control::Session.new({"PENSTOCK_RUN_DIR" => @dir}, answer_ms: 100)
 
-      assert_match(/process #{pid} doesn't answer: nothing came within 0.1 s/,
+      assert_match(/process #{pid} doesn't answer: no answer within 0.1 s/,
         assert_raises(CLI::Usage) { session.ask(pid, "status") }.message)
       dripping = Thread.new { drip(server) }
       assert_match(/doesn't answer/, assert_raises(CLI::Usage) { session.ask(pid, "status") }.message)
@@ -126,9 +126,9 @@ module Penstock
       dripping&.kill&.join
     end
 
-    # A byte now and then, for ever.
+    # A byte now and then, forever.
     def drip(server)
-      accepted = Array.new(2) { server.accept } # the first is that of the request above
+      accepted = Array.new(2) { server.accept } # the first belongs to the request above
       loop { accepted.last.write("a") && observe_for(0.02) }
     rescue Errno::EPIPE
       nil
@@ -136,7 +136,7 @@ module Penstock
       accepted&.each(&:close)
     end
 
-    test "a socket whose process is gone is put away; none, and the wrong one, are told" do
+    test "the socket of a dead process is deleted; no process, and the wrong one, are reported" do
       path = control.path
       @control.forget
       wait_until(20) { @threads.living.empty? }
@@ -144,7 +144,7 @@ module Penstock
       assert_empty @session.running
       refute File.exist?(path)
       assert_match(/no server or swarm of this user runs here/, assert_raises(CLI::Usage) { @session.one(nil) }.message)
-      assert_match(/process id 1: none does/, assert_raises(CLI::Usage) { @session.one(1) }.message)
+      assert_match(/process id 1: there is none/, assert_raises(CLI::Usage) { @session.one(1) }.message)
     end
   end
 end

@@ -31,21 +31,21 @@ module Penstock
       assert_equal answers[0].body.bytesize, answers[0]["content-length"].to_i
     end
 
-    test "[swarm liveness probe] what isn't live any more is 503" do
+    test "[swarm liveness probe] a process that isn't live any more gives 503" do
       @vitals = {live: false, ready: false, reason: "a poll loop stands still"}
 
       assert_equal %w[503 503 200], %w[/live /ready /health].map { |path| get(path).code }
       assert_match(/stands still/, get("/live").body)
     end
 
-    test "another path is 404 and says what there is" do
+    test "another path gives 404 with the existing paths" do
       answer = get("/metrics")
 
       assert_equal "404", answer.code
       assert_match(%r{/live, /ready, /health}, answer.body)
     end
 
-    # @return [String] the whole answer to bytes as they are
+    # @return [String] the whole answer to raw bytes
     def raw(bytes)
       TCPSocket.open("127.0.0.1", @page.port) do |socket|
         socket.write(bytes)
@@ -54,7 +54,7 @@ module Penstock
       end
     end
 
-    test "HEAD has no body; other methods, what is no HTTP and what is too long are refused, each as HTTP says" do
+    test "HEAD has no body; other methods, invalid HTTP and requests that are too long get their HTTP status" do
       head = raw("HEAD /live HTTP/1.1\r\n\r\n")
 
       assert_match(/\AHTTP\/1.1 200 OK\r\n.*Content-Length: [1-9]/m, head)
@@ -66,7 +66,7 @@ module Penstock
       assert_match(/^HTTP.* 200 OK/, raw("GET /live HTTP/1.0\n\n"), "a client that writes by hand")
     end
 
-    test "names that aren't UTF-8 and control characters make valid JSON; a failure is a 500 that says what failed" do
+    test "names that aren't UTF-8 and control characters give valid JSON; a failure is a 500 with the error" do
       @vitals = {live: true, group: "\xFF\e[2J\u202E".b}
       body = get("/live").body
 
@@ -84,7 +84,7 @@ module Penstock
       silent&.each(&:close)
     end
 
-    test "probes that are reset, silent or nonsense hold up nobody" do
+    test "probes that are reset, silent or invalid delay nobody" do
       silent = TCPSocket.new("127.0.0.1", @page.port)
       TCPSocket.open("127.0.0.1", @page.port) { |socket| socket.write("\r\n\r\n") }
       reset = TCPSocket.new("127.0.0.1", @page.port)
@@ -96,7 +96,7 @@ module Penstock
       silent&.close
     end
 
-    test "a port that is taken is an error at the start" do
+    test "a port that is in use is an error at the start" do
       assert_raises(Errno::EADDRINUSE) { Server::HealthPage.new("127.0.0.1", @page.port, -> {}).start(@threads) }
     end
   end

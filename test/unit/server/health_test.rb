@@ -7,7 +7,7 @@ module Penstock
   module Server
     class HealthTest < TestCase
       Group = Struct.new(:id)
-      # What is asked of a poll loop.
+      # The methods of a poll loop that are used.
       Loop = Struct.new(:turned_at, :standing, :connected, keyword_init: true) do
         def group = Group.new("app_0")
         def connected? = connected
@@ -17,16 +17,16 @@ module Penstock
         Health.of(state, [Loop.new(turned_at: turned_at, standing: standing, connected: connected)], 2, now)
       end
 
-      test "[k8s liveness] a loop that stands still for a minute isn't live, one that turns is, whatever its lag" do
+      test "[k8s liveness] a loop blocked for a minute isn't live, one that turns is, with any lag" do
         assert_predicate health, :live?
         assert_predicate health(turned_at: 40_000), :live?
         stuck = health(turned_at: 39_999)
 
         refute_predicate stuck, :live?
-        assert_match(/app_0 stands still for 60001 ms/, stuck.complaint)
+        assert_match(/app_0 has been blocked for 60001 ms/, stuck.complaint)
       end
 
-      test "a loop that waits to try another connection, or hasn't turned yet, doesn't stand still" do
+      test "a loop that waits for its next connection, or hasn't turned yet, isn't blocked" do
         assert_predicate health(turned_at: 1, connected: false), :live?
         assert_predicate health(turned_at: nil), :live?
       end
@@ -38,7 +38,7 @@ module Penstock
         refute_predicate Health.new(:running, [], 0, 0), :ready?
       end
 
-      test "all of it is data" do
+      test "it contains only plain data" do
         data = health.to_h
 
         assert_equal ["running", true, true, true, 2, 3], data.values_at(:state, :live, :ready, :member, :running, :partitions)
@@ -49,7 +49,7 @@ module Penstock
 
       test "resident memory is read at most once a second, and again in a child of a fork" do
         GC.start
-        GC.disable # or memory of other tests may be given back meanwhile
+        GC.disable # or memory of other tests may be returned meanwhile
         readings = [Health::Rss.bytes(10_000), Health::Rss.bytes(11_000)]
         held = "x" * (64 << 20)
 

@@ -6,12 +6,13 @@ require "penstock/server/heap_room"
 module Penstock
   module Server
     class HeapRoomTest < Penstock::TestCase
-      test "where slots are free already none is added" do
+      test "if enough slots are free none is added" do
         assert_equal 0, HeapRoom.make(0)
       end
 
-      # By a thread that goes on with its stack as it is, as a server's does: Ruby takes what lies there for references.
-      test "what is missing is asked for in whole steps, and given back to the collector" do
+      # On a thread that continues with its stack as it is, as a server's does: Ruby treats stale stack contents as
+      # references.
+      test "missing slots are requested in whole steps, and returned to the collector" do
         made, done = Queue.new, Queue.new
         GC.start
         live = GC.stat(:heap_live_slots)

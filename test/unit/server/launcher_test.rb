@@ -11,7 +11,7 @@ require "penstock/runtime/threads"
 
 module Penstock
   class LauncherTest < TestCase
-    # A poll loop that ends when it is told to, or never.
+    # A poll loop that ends when it is asked to, or never.
     class Loop
       Group = Struct.new(:id)
       attr_reader :orders, :forced, :interrupted_units
@@ -37,7 +37,7 @@ module Penstock
       end
     end
 
-    # Only what a server asks of its host.
+    # Only the methods of a host that a server uses.
     class Host
       Settings = Struct.new(:shutdown_timeout)
       attr_reader :monitor, :threads, :closed, :log_lines
@@ -62,7 +62,7 @@ module Penstock
       def close_reporter(_timeout) = nil
     end
 
-    # Signals without traps: what a test posts.
+    # Signals without traps: the test posts them.
     class NoTraps
       def trap(*) = nil
     end
@@ -77,7 +77,7 @@ module Penstock
 
     def run_in_thread(server) = Thread.new { server.run(traps: false) }
 
-    test "[TERM clean stop] a stop ends all loops and answers 0" do
+    test "[TERM clean stop] a stop ends all loops and returns 0" do
       server = server([Loop.new, Loop.new])
       thread = run_in_thread(server)
       wait_until { @lifecycle.running? }
@@ -86,7 +86,7 @@ module Penstock
       assert_equal [:terminated, true], [@lifecycle.state, @host.closed]
     end
 
-    test "[TSTP quiet] quiet reaches the loops and the process stays" do
+    test "[TSTP quiet] quiet reaches the loops and the process continues" do
       poll_loop = Loop.new
       server = server([poll_loop])
       thread = run_in_thread(server)
@@ -98,7 +98,7 @@ module Penstock
       assert_equal 0, thread.value
     end
 
-    test "an order to close the breakers is carried out by the main thread, and health lists those that are open" do
+    test "the main thread closes the breakers on request, and health lists open ones" do
       closed = Thread::Queue.new
       breakers = Struct.new(:queue) do
         def close_by_hand = queue << Thread.current
@@ -144,10 +144,10 @@ module Penstock
       server.stop!
 
       assert_equal 2, thread.value
-      assert_equal ["the stop's time was over while 1 jobs still ran and had to be interrupted: orders/3 offsets 7..9"], errors
+      assert_equal ["shutdown_timeout had ended while 1 jobs still ran and had to be interrupted: orders/3 offsets 7..9"], errors
     end
 
-    test "a stop that ran out of time says what every poll loop was at, where no job ran" do
+    test "a stop that exceeded its time reports what every poll loop was doing if no job ran" do
       server = server([Loop.new(stubborn: true, stage: :committing), Loop.new(stubborn: true)], timeout: 200)
       errors = []
       @host.monitor.subscribe("error.occurred") { |event| errors << event[:error].message }
@@ -156,13 +156,13 @@ module Penstock
       server.stop!
 
       assert_equal 2, thread.value
-      assert_equal ["the stop's time was over while the poll loop of g still committed its last offsets; " \
+      assert_equal ["shutdown_timeout had ended while the poll loop of g still committed its last offsets; " \
         "the poll loop of g still closed its connection"], errors
     ensure
       @host.threads.living.each(&:kill).each(&:join)
     end
 
-    test "[swarm orphan] without its supervisor a server stops within 3.5 s, however often it was told before, with code 3" do
+    test "[swarm orphan] without its supervisor a server stops within 3.5 s, even after several stop signals, with code 3" do
       server = server([poll_loop = Loop.new], timeout: 60_000)
       thread = run_in_thread(server)
       wait_until { @lifecycle.running? }
@@ -186,7 +186,7 @@ module Penstock
       @host.threads.living.each(&:kill).each(&:join)
     end
 
-    test "[critical error] an error that concerns the process stops it once, however often it is reported" do
+    test "[critical error] an error that concerns the process stops it once, even if it is reported several times" do
       server = server([Loop.new])
       types = []
       @host.monitor.subscribe("error.occurred") { |event| types << event[:type] }
@@ -197,7 +197,7 @@ module Penstock
       assert_equal ["app.critical.error"], types
     end
 
-    test "a process whose static member id another one has taken stops with the code of a wrong configuration" do
+    test "a process whose static member id another one uses stops with the code of an invalid configuration" do
       server = server([Loop.new])
       thread = run_in_thread(server)
       wait_until { @lifecycle.running? }
@@ -205,7 +205,7 @@ module Penstock
       assert_equal 1, thread.value
     end
 
-    test "loops come and go while the process runs, and it stops with those it has then" do
+    test "loops are added and removed while the process runs, and a stop ends the current ones" do
       first, second = Loop.new, Loop.new
       server = server([first])
       thread = run_in_thread(server)
@@ -221,7 +221,7 @@ module Penstock
       assert_equal 0, second.orders.size
     end
 
-    test "a loop that is asked for while the process comes to rest isn't started" do
+    test "a loop requested while the process becomes quiet isn't started" do
       late = Loop.new
       server = server([Loop.new])
       thread = run_in_thread(server)
@@ -242,7 +242,7 @@ module Penstock
       assert_equal 0, thread.value
     end
 
-    test "a loop that dies of anything ends the process with code 70, the others stopped in order" do
+    test "a loop that dies of any error ends the process with code 70, the others stop in order" do
       broken = Loop.new
       broken.define_singleton_method(:run) { Thread.current.kill }
       thread = run_in_thread(server([broken, Loop.new]))
@@ -256,7 +256,7 @@ module Penstock
       assert lifecycle.stopped?
     end
 
-    test "[prior traps kept] a trap that was there before is called too and put back" do
+    test "[prior traps kept] an earlier trap is called too and restored" do
       called = []
       previous = ->(*) { called << :earlier }
       installed = {}

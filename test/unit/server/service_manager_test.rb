@@ -25,7 +25,7 @@ module Penstock
       super
     end
 
-    # What systemd has at its end.
+    # systemd's end of the socket.
     def listen(name = File.join(@folder, "notify"))
       @socket = Socket.new(:UNIX, :DGRAM)
       @socket.bind(Addrinfo.unix(name.sub(/\A@/, "\0"), :DGRAM))
@@ -39,7 +39,7 @@ module Penstock
     end
 
     def heard
-      assert @socket.wait_readable(20 * TestSupport::Wait::TIME_FACTOR), "nothing was told"
+      assert @socket.wait_readable(20 * TestSupport::Wait::TIME_FACTOR), "nothing was sent"
       @socket.recvfrom(4_096).first.lines(chomp: true)
     end
 
@@ -47,7 +47,7 @@ module Penstock
 
     def state(name) = @monitor.instrument("app.#{name}", {server_id: "x"})
 
-    test "what runs is ready, once; what stops says so" do
+    test "a running process reports ready once; a stopping one reports that it stops" do
       manager(listen)
       assert silence
       2.times { state(:running) }
@@ -58,7 +58,7 @@ module Penstock
       assert silence
     end
 
-    test "what stops before it ran isn't ready any more" do
+    test "a process that stops before it ran isn't ready any more" do
       manager(listen)
       state(:stopping)
       %i[running quieting].each { |name| state(name) }
@@ -67,14 +67,14 @@ module Penstock
       assert silence
     end
 
-    test "sockets outside of the file system are reached too" do
+    test "abstract sockets are supported too" do
       manager(listen("@penstock-#{::Process.pid}-#{rand(1 << 40)}"))
       state(:running)
 
       assert_includes heard, "READY=1"
     end
 
-    test "a sign of life comes twice in the time allowed, but none while the vitals say that it isn't live" do
+    test "a sign of life is sent twice per interval, but not while the vitals aren't live" do
       manager(listen, WATCHDOG_USEC: 100_000, WATCHDOG_PID: ::Process.pid)
       assert_equal [["WATCHDOG=1"]] * 3, Array.new(3) { heard }
       @vitals = {live: false}
@@ -84,7 +84,7 @@ module Penstock
       assert_equal ["WATCHDOG=1"], heard
     end
 
-    test "a watchdog for another process, or none, is fed nothing" do
+    test "a watchdog for another process, or none, gets nothing" do
       manager(listen, WATCHDOG_USEC: 20_000, WATCHDOG_PID: ::Process.pid + 1)
 
       assert silence(0.2)
@@ -94,7 +94,7 @@ module Penstock
 
     def forked = @monitor.instrument("swarm.manager.after_fork", {node: 0, pid: 1})
 
-    test "a rolling restart is a reload until it is over, whether all are ready by then or not" do
+    test "a rolling restart is a reload until it ends, whether all nodes are ready by then or not" do
       manager(listen)
       forked
       assert_includes heard, "READY=1"
@@ -108,7 +108,7 @@ module Penstock
       assert silence
     end
 
-    test "a restart before the first node is forked replaces nothing, and a signal alone is none" do
+    test "a restart before the first node is forked replaces nothing, and a signal alone is not a restart" do
       manager(listen)
       restarted
       %i[USR2 HUP].each { |name| @monitor.instrument("process.notice_signal", {signal: name}) }
@@ -116,7 +116,7 @@ module Penstock
       assert silence
     end
 
-    test "a restart that comes to its end by rest is over, and the status stays what it is" do
+    test "a restart ended by quiet is complete, and the status doesn't change" do
       manager(listen)
       forked
       @vitals = {live: true, rolling: true}
@@ -129,7 +129,7 @@ module Penstock
         words.values_at(0, 2, 3)
     end
 
-    test "what fails in between costs one sign of life and is a line in the log: the thread goes on" do
+    test "a failure costs one sign of life and is a line in the log: the thread continues" do
       failures = [true, true]
       vitals = -> { failures.shift ? raise("once") : {live: true} }
       address = listen
@@ -141,7 +141,7 @@ module Penstock
       assert_match(/RuntimeError: once/, @complaints.first)
     end
 
-    test "neither a manager that isn't there nor a logger that fails keeps the process from its start" do
+    test "neither a missing manager nor a failing logger prevents the start" do
       @manager = Server::ServiceManager.new(File.join(@folder, "nobody"), vitals: -> { raise "no vitals" },
         warn: ->(_text) { raise IOError, "no log" }, watchdog_us: 20_000)
 
@@ -161,7 +161,7 @@ module Penstock
       count
     end
 
-    test "what a manager has no room for is told later, in its order, and its teller doesn't wait" do
+    test "messages for which the manager has no room are sent later, in order, and the sender doesn't wait" do
       manager(listen)
       crowd = fill
       forked
@@ -176,7 +176,7 @@ module Penstock
       assert_empty @complaints
     end
 
-    test "the last word of a process that ends is told, where the manager reads within a second" do
+    test "the last message of an ending process is sent if the manager reads within a second" do
       manager(listen)
       crowd = fill
       state(:stopping)
@@ -186,7 +186,7 @@ module Penstock
       assert_equal "STOPPING=1", reader.value.last
     end
 
-    test "a manager that reads nothing holds up the end for a second, and nobody else" do
+    test "a manager that reads nothing delays only the end, by one second" do
       manager(listen)
       fill
       %i[running stopping].each { |name| state(name) }
@@ -196,7 +196,7 @@ module Penstock
       assert_empty @complaints
     end
 
-    test "a manager that isn't there holds up nobody: a line in the log says so" do
+    test "a missing manager delays nothing and is reported in the log" do
       manager(File.join(@folder, "nobody"))
       3.times { state(:running) }
 
@@ -204,7 +204,7 @@ module Penstock
       assert_match(/NOTIFY_SOCKET=.*nobody.*No such file/, @complaints.first)
     end
 
-    test "one that vanishes is told of once" do
+    test "a vanished manager is reported once" do
       manager(listen)
       @socket.close
       %i[running quieting stopping].each { |name| state(name) }
@@ -212,7 +212,7 @@ module Penstock
       assert_equal 1, @complaints.size
     end
 
-    test "a child of a fork says nothing" do
+    test "a child of a fork sends nothing" do
       manager(listen)
       pid = fork do
         state(:running)

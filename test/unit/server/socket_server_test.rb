@@ -8,7 +8,7 @@ require "support/ruby_program"
 
 module Penstock
   class SocketServerTest < TestCase
-    BIG = "x" * (8 * 1024 * 1024) # more than the buffers of a socket hold
+    BIG = "x" * (8 * 1024 * 1024) # more than a socket's buffers hold
 
     def setup
       super
@@ -25,7 +25,7 @@ module Penstock
       super
     end
 
-    # @yieldparam socket [TCPServer] before anybody is served
+    # @yieldparam socket [TCPServer] before any client is served
     def serve(**options)
       socket = TCPServer.new("127.0.0.1", 0)
       @port = socket.local_address.ip_port
@@ -49,21 +49,21 @@ module Penstock
 
     def ask(text) = answer(client(text))
 
-    # @return [Boolean] whether the server has closed it, by whatever means
+    # @return [Boolean] whether the server has closed it in any way
     def closed?(socket)
       socket.wait_readable(0) ? socket.read_nonblock(1, exception: false).nil? : false
     rescue Errno::ECONNRESET
       true
     end
 
-    test "each client is answered, whatever bytes it sends, and however they are cut" do
+    test "each client is answered, with any bytes in pieces of any size" do
       serve
 
       assert_equal ['you said "a."', 'you said "\xFF."'], [ask("a."), ask("\xFF.")]
       assert_equal 'you said "ab."', answer(client("a", "b", "."))
     end
 
-    test "clients that are silent, drip, or don't read their answer keep nobody waiting" do
+    test "clients that are silent, slow, or don't read their answer delay nobody" do
       @answers["big."] = BIG
       serve
       others = Array.new(60) { |index| client(*[[], ["a"], ["big."]][index % 3]) }
@@ -72,7 +72,7 @@ module Penstock
       assert(others.none? { |socket| socket.closed? || closed?(socket) }, "the answer had to wait for nobody's end")
     end
 
-    test "a client has its time, from its first byte to the end of its answer" do
+    test "a client has one time limit, from its first byte to the end of its answer" do
       @answers["big."] = BIG
       serve(client_s: 0.1)
       dripping, silent, deaf = client("a"), client, client("big.")
@@ -83,7 +83,7 @@ module Penstock
       assert_equal 'you said "b."', ask("b.")
     end
 
-    test "where most connections are open the oldest is closed for another one, but not for a client whose request is there" do
+    test "at the maximum the oldest connection is closed for a new one, but not for a client whose request has arrived" do
       gate = Queue.new
       @answers.default_proc = proc { |_hash, request| (request == "gate.") ? gate.pop : "fine" }
       serve(most: 4)
@@ -102,7 +102,7 @@ module Penstock
       wait_until(20, "the end of the oldest") { silent.map { |socket| closed?(socket) }.index(false) == gone + 1 }
     end
 
-    test "a flood of connections leaves no more than most open, and a request is answered" do
+    test "a flood of connections leaves no more than the maximum open, and a request is answered" do
       serve(most: 16)
       before = descriptors
       500.times { client }
@@ -111,7 +111,7 @@ module Penstock
       wait_until(20, "the end of what is too many", state: -> { descriptors }) { descriptors - before <= 16 }
     end
 
-    test "a request that came while the server was held up is answered, although its time is over or others need its place" do
+    test "a request that came while the server was held up is answered, although its time has passed or others need its place" do
       gate = Queue.new
       @answers.default_proc = proc { |_hash, request| (request == "gate.") ? gate.pop : "fine" }
       serve(most: 2, client_s: 0.3)
@@ -121,21 +121,21 @@ module Penstock
       wait_until(20, "a server that is held up") { gate.num_waiting == 1 }
       early.write(".")
       others = Array.new(10) { client("c") }
-      observe_for(0.4) # their time is over
+      observe_for(0.4) # their time has passed
       gate << "open"
 
       assert_equal %w[open fine], [held, early].map { |socket| answer(socket) }
       others.each { |socket| wait_until(20, "the end of the others") { closed?(socket) } }
     end
 
-    test "a long answer comes whole" do
+    test "a long answer is complete" do
       @answers["big."] = BIG
       serve
 
       assert_equal BIG.bytesize, ask("big.").bytesize
     end
 
-    test "a request that is too long gets the answer for that, also from a client that never ends" do
+    test "a request that is too long gets its answer, also from a client that never ends" do
       serve(too_long: "too long")
 
       assert_equal "too long", ask("a" * 64)
@@ -160,7 +160,7 @@ module Penstock
       assert_equal ["no"], @reported.map(&:message)
     end
 
-    test "a failure in the midst of a turn closes what is open, is reported, and the server goes on" do
+    test "a failure in the middle of a turn closes open connections, is reported, and the server continues" do
       failures = [-> { raise "defect" }]
       serve { |socket| accepting(socket, failures) }
 
@@ -168,7 +168,7 @@ module Penstock
       assert_equal ["defect"], @reported.map(&:message)
     end
 
-    # In a process of its own, for which each descriptor counts: two connections at once, and no more.
+    # In a process of its own, in which each descriptor counts: two connections at once, and no more.
     STARVED = <<~'RUBY'
       require "penstock/server/socket_server"
       socket = TCPServer.new("127.0.0.1", 0)
@@ -185,7 +185,7 @@ module Penstock
       server.run([$stdin])
     RUBY
 
-    test "without a free descriptor every request is answered, one after another, and silent clients give way" do
+    test "without a free descriptor every request is answered, one after another, and silent clients are closed" do
       output, child_output = IO.pipe
       input, held = IO.pipe
       pid = spawn(*TestSupport::RubyProgram.command("-e", STARVED), out: child_output, in: input, rlimit_nofile: 64)
@@ -204,7 +204,7 @@ module Penstock
       ::Process.wait(pid)
     end
 
-    test "without any descriptor it waits between two tries, and goes on when there is one" do
+    test "without any descriptor it waits between two tries, and continues when one is available" do
       tries = 0
       starved = true
       serve do |socket|
@@ -214,22 +214,22 @@ module Penstock
         end
       end
       waiting = client("a.")
-      wait_until(20, "three tries") { tries >= 4 } # the first gives up the descriptor that is kept
+      wait_until(20, "three tries") { tries >= 4 } # the first uses the spare descriptor
       turns = tries
       observe_for(0.5)
-      assert_operator tries - turns, :<=, 14, "twice every 0.1 s: before and after it gave up the descriptor that is kept"
+      assert_operator tries - turns, :<=, 14, "twice every 0.1 s: before and after it used the spare descriptor"
       starved = false
 
       assert_equal 'you said "a."', answer(waiting)
     end
 
-    test "a client that has gone before it is accepted is no reason to pause" do
+    test "a client that disconnects before it is accepted causes no pause" do
       serve { |socket| accepting(socket, Array.new(50) { -> { raise Errno::ECONNABORTED } }) }
 
       assert_equal 'you said "a."', ask("a.")
     end
 
-    test "close ends the thread, its connections and the socket, whose port can be used again at once" do
+    test "close ends the thread, its connections and the socket, whose port can be reused at once" do
       serve
       silent = client("a")
       wait_until(20, "it") { descriptors.positive? }
@@ -246,7 +246,7 @@ module Penstock
       end
     end
 
-    test "a forked child that forgets has nothing of it, and the parent's goes on" do
+    test "a forked child that forgets keeps nothing of it, and the parent's server continues" do
       serve
       silent = client("a")
       wait_until(20, "it") { descriptors.positive? }
@@ -261,7 +261,7 @@ module Penstock
       assert_equal 'you said "b."', ask("b.")
     end
 
-    test "streams that are watched end a server that runs on its caller's thread" do
+    test "watched streams end a server that runs on its caller's thread" do
       socket = TCPServer.new("127.0.0.1", 0)
       @port = socket.local_address.ip_port
       server = Server::SocketServer.new(socket, ending: /\./, longest: 64) { "here" }
@@ -276,8 +276,8 @@ module Penstock
       reader.close
     end
 
-    # Random bytes in random pieces from clients that come, stop, half-close and vanish at random.
-    test "property: whatever clients do, the next request is answered" do
+    # Random bytes in random pieces from clients that connect, stop, half-close and vanish at random.
+    test "property: after any client behaviour the next request is answered" do
       random = Random.new(Integer(ENV.fetch("PENSTOCK_FUZZ_SEED", "7")))
       serve(most: 8, client_s: 0.2)
       200.times do
@@ -303,7 +303,7 @@ module Penstock
       nil
     end
 
-    # Calls what is listed instead, one each.
+    # Calls the listed methods instead, one each.
     def accepting(socket, failures)
       socket.define_singleton_method(:accept_nonblock) do |**options|
         failing = failures.shift

@@ -69,7 +69,7 @@ module Penstock
         wait_until(20) { heard.count(:healthy) > 3 }
         @health = health(:running, true, idle_ms: 60_001)
         wait_until(20) { heard.include?(:unhealthy) }
-        assert_match(/poll loop of app_0 stands still for 60001 ms/, @messages.last.reason)
+        assert_match(/poll loop of app_0 has been blocked for 60001 ms/, @messages.last.reason)
       end
 
       test "the end of the supervisor is reported once; a stray byte isn't taken for it" do

@@ -13,7 +13,7 @@ module Penstock
       end
     end
 
-    test "[Dummy/Buffered] offsets count up from 0, a topic and partition, also where nothing is kept" do
+    test "[Dummy/Buffered] offsets start at 0 for each topic and partition, also if nothing is kept" do
       dry = Producer.new do |config|
         config.kafka = {"bootstrap.servers": "127.0.0.1:1"}
         config.deliver = false
@@ -27,7 +27,7 @@ module Penstock
       end
     end
 
-    test "[Dummy/Buffered] what was sent is kept as it was given, until it is forgotten" do
+    test "[Dummy/Buffered] sent messages are kept unchanged until a reset" do
       producer.produce_async(topic: :a, payload: "1", key: "k", headers: {"h" => "v"}, label: 7)
       producer.produce_many_sync([{topic: "b", payload: "2"}])
       client = producer.client
@@ -39,7 +39,7 @@ module Penstock
       assert_equal 1, producer.produce_sync(topic: "b", payload: "3").offset
     end
 
-    test "[Dummy/Buffered] messages of a transaction are there when it is committed, and never when it is aborted" do
+    test "[Dummy/Buffered] messages of a transaction are visible after its commit, and never after an abort" do
       client = producer("transactional.id": "t").client
       producer.transaction do |transaction|
         transaction.produce_async(topic: "a", payload: "1")

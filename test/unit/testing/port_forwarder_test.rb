@@ -19,7 +19,7 @@ module Penstock
       super
     end
 
-    # @return [String] what comes through
+    # @return [String] the forwarded bytes
     def through(text)
       client = TCPSocket.new("127.0.0.1", @forwarder.port)
       client.write(text)
@@ -31,7 +31,7 @@ module Penstock
       [client, served].compact.each(&:close)
     end
 
-    test "an accept that fails for want of a descriptor, or for a client that has gone, ends nothing" do
+    test "an accept that fails without a descriptor, or for a disconnected client, ends nothing" do
       failures = [-> { raise Errno::EMFILE }, -> { raise Errno::ECONNABORTED }, -> { raise ThreadError, "no thread" }]
       @forwarder.instance_variable_get(:@server).define_singleton_method(:accept) do
         failing = failures.shift

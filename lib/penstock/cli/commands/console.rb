@@ -6,7 +6,8 @@ require_relative "../command"
 module Penstock
   module CLI
     module Commands
-      # IRB with the application loaded; in a Rails application its own console, which loads the rest too.
+      # Opens IRB with the application loaded. In a Rails application it runs the Rails console, which also loads the
+      # rest of the application.
       class Console < Command
         command "console", "Opens IRB with the application loaded", aliases: ["c"]
 
@@ -23,7 +24,7 @@ module Penstock
           irb
         end
 
-        # IRB reads what is left in ARGV as its own arguments.
+        # IRB would read the rest of ARGV as its own arguments.
         def irb
           require "irb"
 

@@ -5,12 +5,12 @@ require_relative "../dead/command"
 module Penstock
   module CLI
     module Commands
-      # Takes dead letters off the list.
+      # Marks dead letters as handled, so that they are no longer listed or replayed.
       class DeadDrop < Dead::Command
-        command "dead drop", "Takes dead letters off the list", usage: "TOPIC [options]", arguments: 1..1
+        command "dead drop", "Removes dead letters from the list", usage: "TOPIC [options]", arguments: 1..1
         details <<~TEXT
-          Kafka has no way to delete one message: they stay in the topic until its retention takes them, but they are neither
-          listed nor replayed any more. `penstock dead list --all` still shows them.
+          Kafka can't delete a single message: the letters stay in the topic until its retention removes them, but they are no
+          longer listed or replayed. `penstock dead list --all` still shows them.
         TEXT
 
         private
@@ -23,7 +23,7 @@ module Penstock
           session = session(words.first)
           letters = chosen(session)
           return print_letters(letters) if options[:dry_run] || letters.empty?
-          return ExitCodes::FAILED unless agreed?("Take #{letters.size} dead letters off the list?")
+          return ExitCodes::FAILED unless agreed?("Remove #{letters.size} dead letters from the list?")
 
           session.drop(letters)
           options[:json] ? print_letters(letters) : say("dropped #{letters.size} dead letters")

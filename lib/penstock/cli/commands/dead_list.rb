@@ -5,11 +5,11 @@ require_relative "../dead/command"
 module Penstock
   module CLI
     module Commands
-      # What lies in a dead letter topic, and why.
+      # Lists the letters of a dead letter topic with the reason for each.
       class DeadList < Dead::Command
         command "dead list", "Lists dead letters", usage: "TOPIC [options]", arguments: 1..1
         details <<~TEXT
-          Those that were replayed or dropped are left out, unless --all is said.
+          Letters that were replayed or dropped are not listed, except with --all.
 
             penstock dead list orders.dead --error Timeout::Error --since 2h
         TEXT
@@ -20,8 +20,8 @@ module Penstock
 
         def define(parser)
           define_target(parser)
-          parser.flag(:all, "--all", "also those that were replayed or dropped")
-          parser.value(:limit, "-n", "--limit N", Integer, "at most so many (#{MOST})")
+          parser.flag(:all, "--all", "also letters that were replayed or dropped")
+          parser.value(:limit, "-n", "--limit N", Integer, "list at most N letters (#{MOST})")
         end
 
         def call(words)

@@ -5,21 +5,21 @@ require_relative "../dead/command"
 module Penstock
   module CLI
     module Commands
-      # Sends dead letters back to where they came from.
+      # Sends dead letters back to the topics they came from.
       class DeadReplay < Dead::Command
         command "dead replay", "Sends dead letters back to the topics they came from", usage: "TOPIC [options]",
           arguments: 1..1
         details <<~TEXT
-          Payload, key, time stamp and the headers they had are those of the first day; the header penstock_replays counts how
-          often a message was sent back. What was sent isn't listed any more. Every consumer group of the topic gets it.
+          Payload, key, timestamp and original headers are those of the original message; the header penstock_replays counts the
+          replays of a message. Replayed letters are no longer listed. Every consumer group of the topic receives the message.
 
-          What was left out of a letter that was too large is read again where it came from. A letter that can't be sent is listed
-          with the reason and stays on the list, the others are sent, and the exit code is 1.
+          If a letter was too large, its omitted part is read again from the source partition. A letter that
+          can't be sent is listed with the reason and stays on the list; the others are sent, and the exit code is 1.
 
             penstock dead replay orders.dead --error Timeout::Error --dry-run
         TEXT
 
-        # Letters that are named one by one, and topics in a line.
+        # Limits: letters that are listed one by one, and topics that are named in one line.
         LISTED = 100
         NAMED = 10
         private_constant :LISTED, :NAMED
@@ -28,11 +28,11 @@ module Penstock
 
         def define(parser)
           define_change(parser, "all letters of the topic")
-          parser.value(:to, "--to TOPIC", "send them there instead")
+          parser.value(:to, "--to TOPIC", "send them to this topic instead")
         end
 
         def call(words)
-          fail_usage "--to #{Printable.inspect(options[:to])} can't be a topic's name" unless topic?(options[:to])
+          fail_usage "--to #{Printable.inspect(options[:to])} is not a valid topic name" unless topic?(options[:to])
 
           session = session(words.first)
           letters = chosen(session)
@@ -49,7 +49,7 @@ module Penstock
           name.nil? || Producer::MessageRules.topic?(name)
         end
 
-        # What would be sent, and what wouldn't.
+        # Prints the letters that would be sent, and those that wouldn't.
         def announce(ready, refused)
           print_letters(ready) if options[:json] || ready.any? || refused.empty?
           complain(refused)
@@ -66,7 +66,8 @@ module Penstock
           return code unless found.stopped
 
           left = letters.size - found.sent.size - refused.size
-          warn_user "stopped, for the cluster can't be reached (#{Printable.message(found.stopped)}): #{left} more weren't tried"
+          warn_user "stopped, because the cluster can't be reached (#{Printable.message(found.stopped)}): " \
+            "#{left} more weren't tried"
           ExitCodes::FAILED
         end
 

@@ -6,7 +6,7 @@ require_relative "../record_fields"
 module Penstock
   module CLI
     module Commands
-      # One dead letter with everything it carries.
+      # Shows one dead letter with its headers, key and payload.
       class DeadShow < Dead::Command
         command "dead show", "Shows one dead letter", usage: "TOPIC PARTITION OFFSET [options]", arguments: 3..3
 
@@ -28,7 +28,7 @@ module Penstock
           options[:json] ? say_json(as_json(letter, gone)) : print_letter(letter, gone)
         end
 
-        def number(text) = Integer(text, 10, exception: false) || fail_usage("#{text.inspect} is no number")
+        def number(text) = Integer(text, 10, exception: false) || fail_usage("#{text.inspect} is not a number")
 
         def missing(words)
           warn_user "there is no message at #{words.join("/")}"
@@ -50,8 +50,8 @@ module Penstock
 
         def left_out(letter, gone)
           bytes = letter.source.payload_bytes
-          whereabouts = gone ? "That can't be had any more: #{gone}" : "`penstock dead replay` reads it at #{letter.origin}"
-          "(too large: left out is its #{letter.omitted.join(" and its ")}, the payload has #{bytes.to_i} bytes. #{whereabouts})"
+          whereabouts = gone ? "It is no longer available: #{gone}" : "`penstock dead replay` reads it at #{letter.origin}"
+          "(too large: its #{letter.omitted.join(" and its ")} was left out, the payload has #{bytes.to_i} bytes. #{whereabouts})"
         end
 
         def headers(record)

@@ -6,15 +6,15 @@ require_relative "../target"
 module Penstock
   module CLI
     module Commands
-      # Looks at installation, configuration and, with `--connect`, the way to the cluster step by step, so that a broker
-      # that can't be reached says at which step.
+      # Checks the installation, the configuration and, with `--connect`, the connection to the cluster step by step, so
+      # that the report names the step at which a broker can't be reached.
       class Doctor < Command
         command "doctor", "Checks installation and configuration, and with --connect the way to the cluster"
         details <<~TEXT
-          Each step is OK, FAILED with the way out, or a warning where something works but is lost. With --connect: DNS,
+          A step is OK, FAILED (with a hint how to fix it), or a WARNING: it works, but something is lost. With --connect: DNS,
           TCP and TLS for each bootstrap server, then the login, then every topic and group of the application (ACLs).
-          With --deploy: whether units of systemd, manifests of Kubernetes, Compose files and Dockerfiles leave a stop the
-          time it may take, and whether probes reach config.health.host. Exit code 1 when a step failed.
+          With --deploy: whether systemd units, Kubernetes manifests, Compose files and Dockerfiles leave a stop enough time,
+          and whether probes can reach config.health.host. The exit code is 1 when a step failed.
         TEXT
 
         private
@@ -22,7 +22,7 @@ module Penstock
         def define(parser)
           Target.define(parser)
           parser.flag(:connect, "--connect", "also try to reach the cluster")
-          parser.list(:deploy, "--deploy FILES", "files that say how the application is run")
+          parser.list(:deploy, "--deploy FILES", "files that define how the application is run")
           parser.flag(:json, "--json", "as JSON")
         end
 

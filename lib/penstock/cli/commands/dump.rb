@@ -5,10 +5,10 @@ require_relative "../control/command"
 module Penstock
   module CLI
     module Commands
-      # Lets a running server or swarm log what its threads do.
+      # Makes a running server or swarm log what its threads do.
       class Dump < Control::Command
-        command "dump", "Lets a running server or swarm log what its threads do", usage: "[--pid N]"
-        details "Threads, partitions and the flight recorder; in a swarm those of every node."
+        command "dump", "Makes a running server or swarm log what its threads do", usage: "[--pid N]"
+        details "Logs threads, partitions and the flight recorder; in a swarm those of every node."
         self.said = "process %d writes to its log"
       end
     end

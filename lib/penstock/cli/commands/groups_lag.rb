@@ -7,12 +7,12 @@ require_relative "../target"
 module Penstock
   module CLI
     module Commands
-      # How far groups are behind: for each partition the committed offset, the end, and the difference.
+      # Prints the lag of consumer groups: for each partition the committed offset, the end, and the difference.
       class GroupsLag < Command
-        command "groups lag", "Prints how far consumer groups are behind", usage: "[GROUP…] [options]", arguments: (0..)
+        command "groups lag", "Prints the lag of consumer groups", usage: "[GROUP…] [options]", arguments: (0..)
         details <<~TEXT
-          Without a name: the groups of the application. A partition without a commit has no lag yet; it begins where
-          initial_offset says.
+          Without a name: the groups of the application. A partition without a commit has no lag yet; consumption begins at
+          initial_offset.
         TEXT
 
         private

@@ -5,7 +5,7 @@ require_relative "../command"
 module Penstock
   module CLI
     module Commands
-      # The overview, the overview of a family (`help topics`), or the help of one command (`help server`).
+      # Prints the overview, the overview of a family (`help topics`), or the help of one command (`help server`).
       class Help < Command
         command "help", "Lists the commands, or explains one", usage: "[COMMAND]", arguments: 0..2
 
@@ -26,14 +26,14 @@ module Penstock
           say OPENING, "", overview(Registry.shared.all), "", "Exit codes:", ExitCodes.to_s, "", closing
         end
 
-        # `--help` of this command is the overview, not its own short text.
+        # `--help` of this command prints the overview, not its own short text.
         def print_help(_parser)
           call([])
         end
 
         def family(words)
           commands = Registry.shared.family(words.join(" "))
-          Registry.shared.resolve(words) if commands.empty? # says what is wrong with the name
+          Registry.shared.resolve(words) if commands.empty? # raises with what is wrong with the name
 
           say overview(commands)
         end

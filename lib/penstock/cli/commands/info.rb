@@ -8,7 +8,7 @@ require_relative "../command"
 module Penstock
   module CLI
     module Commands
-      # What this application is made of, on one screen. Connects to nothing.
+      # Prints versions, settings and counts of the application on one screen. Connects to nothing.
       class Info < Command
         command "info", "Prints versions, settings and counts of the application"
 
@@ -37,7 +37,7 @@ module Penstock
           }
         end
 
-        # What a server would have.
+        # Whether a server would run with YJIT.
         def yjit(config)
           state = Penstock::Server::Compiler.state
           return state.to_s unless state == :off

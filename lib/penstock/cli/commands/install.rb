@@ -5,13 +5,14 @@ require_relative "../command"
 module Penstock
   module CLI
     module Commands
-      # Writes what a new application needs and says what it did. What exists is never touched, so it can be run again.
+      # Writes the files a new application needs and prints what it did. It never changes existing files, so it can be
+      # run again.
       class Install < Command
         command "install", "Writes a commented boot file and an example consumer"
         details <<~TEXT
-          Creates penstock.rb (or the file PENSTOCK_BOOT_FILE names), app/consumers with an ApplicationConsumer and an
+          Creates penstock.rb (or the file that PENSTOCK_BOOT_FILE names), app/consumers with an ApplicationConsumer and an
           ExampleConsumer, and log. A Rails application (one with `rails` in its Gemfile.lock) gets a boot file that
-          loads config/environment.rb. Files that exist stay as they are.
+          loads config/environment.rb. Existing files are not changed.
         TEXT
 
         TEMPLATES = File.expand_path("../templates", __dir__)
@@ -23,7 +24,7 @@ module Penstock
         private
 
         def define(parser)
-          parser.flag(:rails, "--[no-]rails", "write the Rails variant (default: as the Gemfile.lock says)")
+          parser.flag(:rails, "--[no-]rails", "write the Rails variant (default: detected from Gemfile.lock)")
         end
 
         def call(_words)
@@ -47,14 +48,14 @@ module Penstock
         def write(template, target)
           make_folder(File.dirname(target), quiet: true)
           text = File.read(File.join(TEMPLATES, "#{template}.txt"))
-          # EXCL: a file that appears meanwhile is not overwritten either.
+          # EXCL: a file that is created in the meantime is not overwritten either.
           File.open(target, File::WRONLY | File::CREAT | File::EXCL) { |file| file.write(fill_in(text, target)) }
           said("created", target)
         rescue Errno::EEXIST
           said("exists, left as it is", target)
         end
 
-        # A boot file below the root (config/penstock.rb) still has to find the root.
+        # A boot file below the root (config/penstock.rb) must still find the root.
         def fill_in(text, target)
           depth = target.delete_prefix("#{@boot_file.root}/").count("/")
           up = depth.zero? ? "__dir__" : "File.expand_path(\"#{Array.new(depth, "..").join("/")}\", __dir__)"
@@ -75,7 +76,7 @@ module Penstock
         def next_steps
           <<~TEXT
             Next:
-              penstock broker          a Kafka in memory on 127.0.0.1:9092, if you have none at hand
+              penstock broker          an in-memory Kafka on 127.0.0.1:9092, if you have no broker
               penstock server          runs the application
               penstock produce example '{"hello": "world"}'
           TEXT

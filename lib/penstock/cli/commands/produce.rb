@@ -6,19 +6,20 @@ require_relative "../target"
 module Penstock
   module CLI
     module Commands
-      # Sends one message, or one for each line of the standard input, and says where they went.
+      # Sends one message, or one for each line of the standard input, and prints where each was stored.
       class Produce < Command
         command "produce", "Sends messages from the arguments or the standard input",
           usage: "TOPIC [PAYLOAD] [options]", arguments: 1..2
         details <<~TEXT
-          Without PAYLOAD each line of the standard input is a message. Every message is waited for.
+          Without PAYLOAD each line of the standard input is a message. The command waits for the delivery of every message.
 
             penstock produce orders '{"id": 1}' --key 42
             cat orders.jsonl | penstock produce orders
         TEXT
 
         BATCH = 500
-        # Who types a command waits no five minutes for a broker that isn't there; -X message.timeout.ms=… for who does.
+        # Someone who types a command doesn't want to wait five minutes for an unreachable broker; -X
+        # message.timeout.ms=… changes this.
         PATIENCE = {"message.timeout.ms": Target::LIMIT_S * 1_000}.freeze
 
         private
@@ -29,7 +30,7 @@ module Penstock
           parser.pairs(:headers, "-H", "--header NAME=VALUE", "a header; may be repeated")
           parser.value(:partition, "--partition N", Integer, "partition (default: by key)")
           parser.flag(:tombstone, "--tombstone", "a message without payload, which deletes its key on compaction")
-          parser.flag(:json, "--json", "say where they went as JSON, one line a message")
+          parser.flag(:json, "--json", "print where each message was stored as JSON, one line per message")
         end
 
         def call(words)
@@ -37,7 +38,7 @@ module Penstock
           @producer = open_producer(Target.new(context, options))
           (payload || options[:tombstone]) ? send_all(topic, [payload]) : send_lines(topic)
         rescue SignalException
-          @producer&.close!(timeout_ms: 0) # who interrupts it doesn't wait for what may still be sent
+          @producer&.close!(timeout_ms: 0) # after an interrupt, don't wait for messages that may still be in flight
           raise
         ensure
           @producer&.close

@@ -5,19 +5,20 @@ require_relative "../command"
 module Penstock
   module CLI
     module Commands
-      # Shows what a dump of the flight recorder holds, and whether the deciders of this version decide the same.
+      # Prints a dump of the flight recorder, and whether the deciders of this version make the same decisions.
       class Replay < Command
         command "replay", "Shows a dump of the flight recorder and decides it again", usage: "FILE [options]", arguments: 1..1
         details <<~TEXT
-          A server writes a dump on SIGTTIN, when it has to stop by force and when a poll loop fails; its log names the file. What
-          each partition was given is given to the same code again, at the same times, and the decisions are compared. The first
-          that differs is shown, and the exit code is 1. No broker and no application is needed; code of the application isn't run.
+          A server writes a dump on SIGTTIN, when it has to stop by force and when a poll loop fails; its log names the file.
+          The command feeds the recorded inputs of each partition to the same code again, at the recorded times, and compares
+          the decisions. It shows the first one that differs; the exit code is then 1. It needs neither a broker nor an
+          application, and runs no application code.
         TEXT
 
         private
 
         def define(parser)
-          parser.value(:lane, "--lane TOPIC/PARTITION", "only this partition, or those of this topic")
+          parser.value(:lane, "--lane TOPIC/PARTITION", "only this partition, or only those of this topic")
           parser.flag(:json, "--json", "as JSON")
         end
 
@@ -68,8 +69,8 @@ module Penstock
         def verdict(machine)
           found = machine.difference
           return "  not decided again: #{machine.left_out}" if machine.left_out && machine.compared.zero?
-          return "  nothing was compared: the recording has no place to begin at" unless machine.began
-          rest = "; not all was decided again: #{machine.left_out}" if machine.left_out
+          return "  nothing was compared: the recording has no entry to start from" unless machine.began
+          rest = "; some decisions were not made again: #{machine.left_out}" if machine.left_out
           return "  #{machine.compared} decisions, all as recorded#{rest}" unless found
           recorded, replayed = [found.recorded, found.replayed].map { |value| Printable.inspect(value, nil) }
           "  DIFFERENT at entry #{found.entry.number}, #{found.what}:\n    recorded #{recorded}\n    replayed #{replayed}"

@@ -8,7 +8,7 @@ module Penstock
       # Replaces the nodes of a running swarm, one after another.
       class Restart < Control::Command
         command "restart", "Replaces the nodes of a running swarm, one after another", usage: "[--pid N]"
-        details "The nodes are forked from the same code: a new version needs a new swarm. Who started a server restarts it."
+        details "The nodes are forked from the same code: a new version needs a new swarm. This doesn't restart a server."
         self.said = "process %d replaces its nodes"
       end
     end

@@ -6,7 +6,7 @@ require_relative "../command"
 module Penstock
   module CLI
     module Commands
-      # The routing as the server will use it. Connects to nothing.
+      # Prints the routing as the server will use it. Connects to nothing.
       class Routes < Command
         command "routes", "Prints groups, topics and their consumers"
 

@@ -5,16 +5,16 @@ require_relative "../segments/move"
 module Penstock
   module CLI
     module Commands
-      # Gives groups that were split the offsets of their segments.
+      # Commits the lowest offset of all segments for the group, so that the group can be used without segments again.
       class SegmentsCollapse < Segments::Move
         command "parallel_segments collapse", "Gives a group the offsets of its segments", usage: "[GROUP…] [options]",
           arguments: (0..)
         details <<~TEXT
-          Before parallel_segments are taken away, with all processes of the group stopped. Where segments stand at different
-          offsets nothing is done unless --force says so: the group then gets the lowest, and what other segments did beyond it is
-          done again. Segments keep their offsets.
+          Run it before you remove parallel_segments, with all processes of the group stopped. Where segments have different
+          offsets it does nothing without --force; with it the group gets the lowest offset, and what other segments did beyond
+          it is done again. Segments keep their offsets.
         TEXT
-        forces "also where segments differ: from the lowest offset"
+        forces "also where segments have different offsets: use the lowest one"
 
         private
 

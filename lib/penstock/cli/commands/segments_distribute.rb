@@ -5,13 +5,13 @@ require_relative "../segments/move"
 module Penstock
   module CLI
     module Commands
-      # Gives the segments of split groups the offsets their group had.
+      # Commits the group's offsets for all of its segments.
       class SegmentsDistribute < Segments::Move
         command "parallel_segments distribute", "Gives segments the offsets of their group", usage: "[GROUP…] [options]",
           arguments: (0..)
         details <<~TEXT
-          Before the first start with parallel_segments, with all processes of the group stopped. Segments that have offsets
-          already are left alone unless --force says otherwise. The group keeps its own.
+          Run it before the first start with parallel_segments, with all processes of the group stopped. Segments that already
+          have offsets are not changed without --force. The group keeps its own offsets.
         TEXT
         forces "also where segments have offsets"
 

@@ -6,14 +6,15 @@ require_relative "../table"
 module Penstock
   module CLI
     module Commands
-      # Where split groups and their segments stand, and what the other commands would object to. Changes nothing.
+      # Prints the offsets of split groups and their segments, and what would prevent the other commands. Changes
+      # nothing.
       class SegmentsPlan < Segments::Command
-        command "parallel_segments plan", "Shows where groups with parallel_segments stand", usage: "[GROUP…] [options]",
+        command "parallel_segments plan", "Shows the offsets of groups with parallel_segments", usage: "[GROUP…] [options]",
           arguments: (0..)
         details <<~TEXT
-          A group that gets parallel_segments is from then on several groups on the cluster, which have no offsets yet:
-          `distribute` gives them those of the group. Before parallel_segments are taken away `collapse` gives the group those of
-          its segments, and before their number or their partitioner changes `reset` puts all at one place. All processes of the
+          With parallel_segments, a group becomes several groups on the cluster, which have no offsets yet: `distribute` gives
+          them the group's offsets. Before you remove parallel_segments, `collapse` gives the group the offsets of its segments.
+          Before you change their number or the partitioner, `reset` puts all segments at the same offsets. All processes of the
           group must be stopped meanwhile.
         TEXT
 

@@ -5,16 +5,16 @@ require_relative "../segments/move"
 module Penstock
   module CLI
     module Commands
-      # Puts groups that are split and all their segments at one place: the lowest offset a segment has.
+      # Sets a split group and all its segments to the same offsets: the lowest that any segment has.
       class SegmentsReset < Segments::Move
-        command "parallel_segments reset", "Puts all segments of a group at the lowest offset of any",
+        command "parallel_segments reset", "Sets all segments of a group to the lowest offset of any segment",
           usage: "[GROUP…] [options]", arguments: (0..)
         details <<~TEXT
-          Before the number of segments, the partitioner or the reducer changes, with all processes of the group stopped: a record
-          may then belong to another segment. What segments did beyond the lowest offset is done again; where there is such, --force
-          is needed.
+          Run it before you change the number of segments, the partitioner or the reducer, with all processes of the group
+          stopped: a record may then belong to another segment. Records that segments completed beyond the lowest offset run
+          again; if there is any such work, the command needs --force.
         TEXT
-        forces "also where segments differ: from the lowest offset"
+        forces "also where segments have different offsets: use the lowest one"
 
         private
 

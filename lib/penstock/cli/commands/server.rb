@@ -6,14 +6,14 @@ require_relative "../command"
 module Penstock
   module CLI
     module Commands
-      # Runs the application until it is told to stop, and answers the exit code of its stop. Signals, stages of the stop
-      # and dumps belong to the application; this only loads it and narrows down what it consumes.
+      # Runs the application until it is stopped, and returns the exit code of the stop. The application handles
+      # signals, the stages of the stop, and dumps; this command only loads it and narrows down what it consumes.
       class Server < Command
         command "server", "Consumes until stopped", aliases: %w[s consumer]
         details <<~TEXT
-          Signals: INT, TERM, QUIT and HUP stop (a second one hurries, a third ends at once), TSTP takes no new work, TTIN
-          prints what every thread does. The filters take names as the routes have them, separated by commas; what is
-          both included and excluded runs. An unknown name is an error.
+          Signals: INT, TERM, QUIT and HUP stop the server (a second one shortens the wait, a third ends it at once), TSTP takes
+          no new work, TTIN logs what every thread does. The filters take names as in the routes, separated by commas; a name
+          that is both included and excluded runs. An unknown name is an error.
         TEXT
 
         KINDS = {
@@ -33,13 +33,13 @@ module Penstock
           end
         end
 
-        # Until the application has its own handlers. USR1 and USR2 are Ruby's, as later.
+        # In effect until the application installs its own handlers. USR1 and USR2 keep Ruby's default, also later.
         def boot_signals = {stops: %w[INT TERM QUIT HUP], kept: %w[TSTP TTIN], code: ExitCodes::OK}
 
         def loaded = Boot.new(context).application
 
         def call(_words)
-          # What consumers print is read by supervisors and log collectors, which want it when it happens.
+          # Supervisors and log collectors read what consumers print and want it without delay.
           context.stdout.sync = true
           require_relative "../../server/boot_signals"
           Penstock::Server::BootSignals.hold(**boot_signals) do
@@ -58,7 +58,7 @@ module Penstock
           [application, filters]
         end
 
-        # The kind is what `pgrep -f` looks for.
+        # `pgrep -f` looks for the kind.
         def show_state(application)
           require_relative "../../instrumentation/proctitle_listener"
           kind = self.class.command_name

@@ -6,13 +6,13 @@ require_relative "../table"
 module Penstock
   module CLI
     module Commands
-      # How the servers and swarms of this user do that run on this machine.
+      # Prints the state of the servers and swarms that this user runs on this machine.
       class Status < Command
-        command "status", "Prints how running servers and swarms do", usage: "[--pid N] [--json]"
+        command "status", "Prints the state of running servers and swarms", usage: "[--pid N] [--json]"
         details <<~TEXT
-          One row a process, in a swarm one a node. `shared` is the part of its memory that others have too. Below are the topics
-          that an open breaker holds.
-          The exit code is 1 when none runs, or one isn't live, be it a process or a node.
+          One row per process, in a swarm one per node. `shared` is the part of its memory that other processes share. Below the
+          table are the topics that an open breaker holds. The exit code is 1 when no process runs, or a process or a node isn't
+          live.
         TEXT
 
         WEDGED = %w[not_responding held_down].freeze
@@ -34,7 +34,7 @@ module Penstock
           (found.all? { |status| live?(status) }) ? ExitCodes::OK : ExitCodes::FAILED
         end
 
-        # A node that boots has said nothing yet.
+        # A node that is booting has reported nothing yet.
         def live?(status)
           status[:live] && status.fetch(:nodes, []).none? do |node|
             WEDGED.include?(node[:state]) || node.dig(:health, :live) == false

@@ -8,7 +8,7 @@ module Penstock
       # Stops a running server or swarm in order.
       class Stop < Control::Command
         command "stop", "Stops a running server or swarm in order", usage: "[--pid N]"
-        details "It returns at once; what runs may end within shutdown_timeout. A second one leaves 5 s, a third ends it at once."
+        details "Returns at once; running jobs may take shutdown_timeout. A second stop leaves 5 s, a third ends it at once."
         self.said = "process %d stops"
       end
     end

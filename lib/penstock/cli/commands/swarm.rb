@@ -5,22 +5,24 @@ require_relative "server"
 module Penstock
   module CLI
     module Commands
-      # Runs the application as a swarm: a supervisor that forks nodes, each of them a whole server, and looks after them.
+      # Runs the application as a swarm: a supervisor that forks nodes and looks after them. Each node is a complete
+      # server.
       class Swarm < Server
         command "swarm", "Consumes in several processes, forked from one", usage: "[--nodes N] [--report] [options]"
         details <<~TEXT
-          Signals, to the supervisor: INT, TERM and QUIT stop all nodes (a second one hurries, a third ends at once), TSTP
-          takes no new work, USR2 replaces the nodes one after another (as HUP does where there is no terminal), TTIN prints
-          what every thread does. A node that dies is replaced. The filters are those of `penstock server`.
-          `--report` starts nothing: it prints what the processes of swarms that run take. `pss_mb` divides what several have
-          by their number; `shared` is the part of rss_mb that others have too. The exit code is 1 when one can't be read.
+          Signals, to the supervisor: INT, TERM and QUIT stop all nodes (a second one shortens the wait, a third ends them at
+          once), TSTP takes no new work, USR2 replaces the nodes one after another (so does HUP where there is no terminal),
+          TTIN logs what every thread does. A node that dies is replaced. The filters are those of `penstock server`. `--report`
+          starts nothing: it prints the memory of the processes of running swarms. `pss_mb` divides each shared page by the
+          number of processes that share it; `shared` is the part of rss_mb that other processes share. The exit code is 1 when
+          a process can't be read.
         TEXT
 
         private
 
         def define(parser)
-          parser.value(:nodes, "--nodes N", Integer, "how many nodes, instead of config.swarm.nodes")
-          parser.flag(:report, "--report", "prints the memory of running swarms, and how much of it is shared")
+          parser.value(:nodes, "--nodes N", Integer, "number of nodes, instead of config.swarm.nodes")
+          parser.flag(:report, "--report", "print the memory of running swarms, and how much of it is shared")
           parser.flag(:json, "--json", "with --report: as JSON")
           super
         end

@@ -6,9 +6,9 @@ require_relative "../target"
 module Penstock
   module CLI
     module Commands
-      # Makes topics. One that exists is left as it is and counts as a failure, unless `--if-missing`.
+      # Creates topics. A topic that exists is left as it is and counts as a failure, unless `--if-missing`.
       class TopicsCreate < Command
-        command "topics create", "Makes topics", usage: "NAME… [options]", arguments: (1..)
+        command "topics create", "Creates topics", usage: "NAME… [options]", arguments: (1..)
         details <<~TEXT
           penstock topics create orders --partitions 6 --replication-factor 3 --config retention.ms=604800000
         TEXT
@@ -20,7 +20,7 @@ module Penstock
           parser.value(:partitions, "-p", "--partitions N", Integer, "partitions of each (1)")
           parser.value(:replication_factor, "-r", "--replication-factor N", Integer, "copies of each partition (1)")
           parser.pairs(:config, "-c", "--config NAME=VALUE", "a setting of the topic; may be repeated")
-          parser.flag(:if_missing, "--if-missing", "a topic that exists is fine")
+          parser.flag(:if_missing, "--if-missing", "an existing topic is no error")
         end
 
         def call(words)
@@ -37,7 +37,7 @@ module Penstock
           true
         rescue KafkaError => error
           exists = error.code == :topic_already_exists
-          warn_user "#{name}: #{exists ? "exists already" : error.message.delete_prefix("#{name}: ")}"
+          warn_user "#{name}: #{exists ? "already exists" : error.message.delete_prefix("#{name}: ")}"
           exists && options.key?(:if_missing)
         end
       end

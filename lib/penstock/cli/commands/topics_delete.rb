@@ -6,7 +6,7 @@ require_relative "../target"
 module Penstock
   module CLI
     module Commands
-      # Deletes topics with all that is in them. Asks before it does; a program says `--yes`.
+      # Deletes topics with all their messages. Asks before it does; scripts pass `--yes`.
       class TopicsDelete < Command
         command "topics delete", "Deletes topics and all their messages", usage: "NAME… [options]", arguments: (1..)
 
@@ -27,7 +27,7 @@ module Penstock
         end
 
         def agreed?(words)
-          fail_usage "this deletes messages for good; say --yes where nobody can be asked" unless context.stdin.tty?
+          fail_usage "this deletes messages permanently; pass --yes where no terminal can confirm it" unless context.stdin.tty?
 
           confirmed?("Delete #{words.join(", ")} and all their messages?")
         end

@@ -7,7 +7,7 @@ require_relative "../target"
 module Penstock
   module CLI
     module Commands
-      # Topics of the cluster with their sizes.
+      # Lists the topics of the cluster with their sizes.
       class TopicsList < Command
         command "topics list", "Lists the topics of the cluster"
 
@@ -15,7 +15,7 @@ module Penstock
 
         def define(parser)
           Target.define_with_timeout(parser)
-          parser.flag(:internal, "--internal", "also those of Kafka itself, whose names begin with __")
+          parser.flag(:internal, "--internal", "also Kafka's internal topics, whose names begin with __")
           parser.flag(:json, "--json", "as JSON")
         end
 
@@ -27,7 +27,7 @@ module Penstock
           say Table.new(%w[topic partitions replicas], rows.map(&:values))
         end
 
-        # A topic that is deleted meanwhile is left out.
+        # A topic that is deleted in the meantime is left out.
         def describe(admin)
           admin.topics(internal: options.fetch(:internal, false)).keys.filter_map do |name|
             info = admin.topic_info(name)

@@ -6,7 +6,7 @@ require_relative "../command"
 module Penstock
   module CLI
     module Commands
-      # The version alone, for scripts; `info` and `doctor` say more.
+      # Prints only the version, for scripts; `info` and `doctor` print more.
       class Version < Command
         command "version", "Prints the version"
 

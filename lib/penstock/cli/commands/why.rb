@@ -6,12 +6,13 @@ require_relative "../target"
 module Penstock
   module CLI
     module Commands
-      # What became of one record: complete, failing, gone, or not there; from the cluster, and from a dump where there is one.
+      # Reports what happened to one record (complete, failing, gone, or missing), from the cluster, and from a dump if
+      # there is one.
       class Why < Command
-        command "why", "Says what became of one record", usage: "TOPIC PARTITION OFFSET [options]", arguments: 3..3
+        command "why", "Reports what happened to one record", usage: "TOPIC PARTITION OFFSET [options]", arguments: 3..3
         details <<~TEXT
-          The answer comes from what the group has committed, with its metadata, and from the log's beginning and end. What is
-          running at this moment stands in no commit: send the server SIGTTIN and give the file it writes with --dump.
+          The answer comes from the group's commit, with its metadata, and from the beginning and end of the log. Commits don't
+          contain what is running at the moment: send SIGTTIN to the server and pass the file it writes with --dump.
         TEXT
 
         private
@@ -19,7 +20,7 @@ module Penstock
         def define(parser)
           Target.define_with_timeout(parser)
           parser.value(:group, "--group GROUP", "the consumer group (default: the application's that consumes the topic)")
-          parser.value(:dump, "--dump FILE", "also look into a dump of the flight recorder")
+          parser.value(:dump, "--dump FILE", "also read this dump of the flight recorder")
           parser.flag(:json, "--json", "as JSON")
         end
 

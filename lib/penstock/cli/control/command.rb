@@ -5,17 +5,17 @@ require_relative "../command"
 module Penstock
   module CLI
     module Control
-      # The base of commands that give one running server or swarm an order.
+      # Base class of commands that send an order to one running server or swarm.
       class Command < CLI::Command
         class << self
-          # @return [String] what is said when it was given
+          # @return [String] message printed after the order was given
           attr_accessor :said
         end
 
         private
 
         def define(parser)
-          parser.value(:pid, "--pid N", Integer, "which server or swarm, where there are several")
+          parser.value(:pid, "--pid N", Integer, "which server or swarm, if there are several")
         end
 
         def call(_words)

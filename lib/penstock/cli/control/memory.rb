@@ -3,8 +3,8 @@
 module Penstock
   module CLI
     module Control
-      # The memory of a process as the kernel counts it. `pss` divides each page by how many processes have it: the sum over all
-      # of them is what they really take. Linux only.
+      # The memory of a process as the kernel counts it. `pss` divides each page by the number of processes that share
+      # it, so the sum over all processes is what they really use. Linux only.
       class Memory
         KB = 1_024
         private_constant :KB

@@ -6,12 +6,12 @@ require_relative "memory"
 module Penstock
   module CLI
     module Control
-      # What the processes of a swarm take, and how much of it they have in common.
+      # Reports how much memory the processes of a swarm use, and how much of it they share.
       class MemoryReport
         HEADING = %w[process pid rss_mb pss_mb shared].freeze
 
         # @param status [Hash] a swarm's answer to `status`
-        # @param memory_of [#call] gives a {Memory} for a process id
+        # @param memory_of [#call] returns a {Memory} for a process id
         def initialize(status, memory_of: Memory.method(:of))
           @rows = processes(status).map { |name, pid| [name, pid, memory_of.call(pid)] }
         end
@@ -27,7 +27,7 @@ module Penstock
         # @return [Boolean] whether every process could be read
         def complete? = @rows.all? { |_name, _pid, memory| memory.problem.nil? }
 
-        # A table, its sum, and what couldn't be read.
+        # A table, the sum, and a line for each process that couldn't be read.
         def to_s
           sum = (@rows.sum { |_name, _pid, memory| memory.pss_kb.to_i } / 1_024.0).round
           table = Table.new(HEADING, [*to_a.map { |row| row.values.first(HEADING.size) }, ["all", nil, nil, sum, nil]])
@@ -42,7 +42,7 @@ module Penstock
         end
 
         def complaint(row)
-          "#{row[:process]}: its memory can't be read (#{row[:problem]}); it takes Linux and the same user" if row[:problem]
+          "#{row[:process]}: its memory can't be read (#{row[:problem]}); this needs Linux and the same user" if row[:problem]
         end
       end
     end

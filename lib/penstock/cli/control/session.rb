@@ -9,16 +9,16 @@ require_relative "../failure"
 module Penstock
   module CLI
     module Control
-      # Finds the servers and swarms of this user that run on this machine, and talks to them. Sockets of processes that are gone
-      # are put away.
+      # Finds the servers and swarms that this user runs on this machine, and talks to them. Deletes the sockets of
+      # processes that no longer exist.
       class Session
         ANSWER_MS = 5_000
-        # Longest answer that is taken: more than a swarm of a thousand nodes says.
+        # Longest answer that is accepted: more than a swarm of a thousand nodes sends.
         MOST_BYTES = 16 * 1024 * 1024
         private_constant :ANSWER_MS, :MOST_BYTES
 
         # @param env [Hash, ENV]
-        # @param answer_ms [Integer] for how long an answer is waited for, from its first byte to its last
+        # @param answer_ms [Integer] time limit for an answer, from its first byte to its last
         def initialize(env, answer_ms: ANSWER_MS)
           @folder = Server::Control.folder(env)
           @answer_ms = answer_ms
@@ -30,20 +30,20 @@ module Penstock
             .select { |pid| there?(pid) }.sort
         end
 
-        # @param pid [Integer, nil] this one; nil for the only one there is
+        # @param pid [Integer, nil] this process; nil for the only one
         # @return [Integer]
-        # @raise [Usage] there is none, or more than one
+        # @raise [Usage] no process was found, or more than one
         def one(pid)
           found = running
           return pid if pid && found.include?(pid)
           raise Usage, nobody(pid) if pid || found.empty?
           return found.first if found.size == 1
-          raise Usage, "which one? #{names(found)}: say --pid"
+          raise Usage, "which one? #{names(found)}: use --pid"
         end
 
-        # @param pid [Integer, nil] of this one alone
-        # @return [Array<Hash>] what each says about itself, without those that end meanwhile; never empty
-        # @raise [Usage] there is none, or one doesn't answer
+        # @param pid [Integer, nil] only this process
+        # @return [Array<Hash>] status of each process, without those that end in the meantime; never empty
+        # @raise [Usage] no process was found, or one doesn't answer
         def statuses(pid = nil)
           found = (pid ? [one(pid)] : running).filter_map { |each| status_of(each) }
           raise Usage, nobody(pid) if found.empty?
@@ -53,7 +53,7 @@ module Penstock
         # @param pid [Integer]
         # @param command [String]
         # @return [Object] the answer, Symbols as keys
-        # @raise [Usage] it was refused, or nobody answered
+        # @raise [Usage] the process refused it, or didn't answer
         def ask(pid, command)
           reply = exchange(pid, command)
           raise Usage, "process #{pid}: #{reply[:error]}" unless reply[:ok]
@@ -75,7 +75,7 @@ module Penstock
           "no server or swarm runs here with the process id #{pid}: #{names(running)}"
         end
 
-        def names(pids) = pids.empty? ? "none does" : "there are #{pids.join(", ")}"
+        def names(pids) = pids.empty? ? "there is none" : "there are #{pids.join(", ")}"
 
         def path(pid) = File.join(@folder, "#{pid}.sock")
 
@@ -84,13 +84,13 @@ module Penstock
         rescue Errno::ECONNREFUSED
           File.unlink(path(pid))
           false
-        rescue Errno::EAGAIN # it has more connections waiting than it may
+        rescue Errno::EAGAIN # its queue of waiting connections is full
           true
         rescue SystemCallError
           false
         end
 
-        # Never waits: a process that accepts nobody, with a full queue, would be waited for without an end.
+        # Never blocks: connecting to a process that accepts nothing and whose queue is full would block forever.
         def connected(pid)
           socket = Socket.new(:UNIX, :STREAM)
           socket.connect_nonblock(Addrinfo.unix(path(pid)))
@@ -112,7 +112,7 @@ module Penstock
           until bytes.end_with?("\n")
             raise IOError, "its answer has more than #{MOST_BYTES} bytes" if bytes.bytesize > MOST_BYTES
             socket.wait_readable(deadline.remaining_ms / 1_000.0) or
-              raise IOError, "nothing came within #{@answer_ms / 1_000.0} s"
+              raise IOError, "no answer within #{@answer_ms / 1_000.0} s"
             bytes << socket.readpartial(65_536)
           end
           bytes

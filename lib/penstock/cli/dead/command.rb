@@ -7,7 +7,7 @@ require_relative "../target"
 module Penstock
   module CLI
     module Dead
-      # What the commands about dead letters share: the topic, the filters, asking before anything is done.
+      # Base class of the dead letter commands: the topic, the filters, and the question before a change.
       class Command < CLI::Command
         private
 
@@ -21,7 +21,7 @@ module Penstock
         def define_change(parser, all)
           define_target(parser)
           parser.flag(:everything, "--everything", all)
-          parser.flag(:dry_run, "--dry-run", "say what would be done, and do nothing")
+          parser.flag(:dry_run, "--dry-run", "print what would be done, and do nothing")
           parser.flag(:yes, "--yes", "don't ask")
         end
 
@@ -33,18 +33,18 @@ module Penstock
           fail_usage error.message
         end
 
-        # @return [Array<Letter>] those a change is about
+        # @return [Array<Letter>] the letters to change
         def chosen(session)
-          fail_usage "say which letters (--topic, --error, --since, --partition with --offset, …), or --everything" if
+          fail_usage "select letters (--topic, --error, --since, --partition with --offset, …), or --everything" if
             session.filter.empty? && !options[:everything]
 
           session.enum_for(:each).to_a
         end
 
-        # @return [Boolean] whether to go on
+        # @return [Boolean] whether to continue
         def agreed?(question)
           return true if options[:yes]
-          fail_usage "this asks before it does anything; say --yes where nobody can be asked" unless context.stdin.tty?
+          fail_usage "this command asks before a change; pass --yes where no terminal can confirm it" unless context.stdin.tty?
 
           confirmed?(question)
         end

@@ -3,7 +3,8 @@
 module Penstock
   module CLI
     module Dead
-      # Which dead letters a command is about: those that fit everything that was said. A value made of the command's options.
+      # Selects the dead letters of a command: those that match all given options. A value built from the command's
+      # options.
       class Filter
         NAMES = %i[topic error since until partition offset key].freeze
         UNITS = {"s" => 1_000, "m" => 60_000, "h" => 3_600_000, "d" => 86_400_000}.freeze
@@ -24,14 +25,14 @@ module Penstock
 
         # @param options [Hash]
         # @param now_ms [Integer] ms since 1970
-        # @raise [ArgumentError] a time that is none
+        # @raise [ArgumentError] an invalid time
         def initialize(options, now_ms)
           @options = options
           @since = time(options[:since], now_ms)
           @until = time(options[:until], now_ms)
         end
 
-        # @return [Boolean] whether nothing was said
+        # @return [Boolean] whether no option was given
         def empty? = (@options.keys & NAMES).empty?
 
         # @return [Integer, nil]
@@ -54,7 +55,7 @@ module Penstock
           (topic.nil? || letter.source&.topic&.b == topic.b) && (error.nil? || error?(letter.source&.error_class.to_s, error))
         end
 
-        # As bytes: what a header has need not be UTF-8.
+        # Compared as bytes: a header need not be UTF-8.
         def error?(name, wanted) = name.b == wanted.b || name.b.end_with?("::#{wanted}".b)
 
         def time?(letter)
@@ -70,7 +71,7 @@ module Penstock
           require "time"
           (Time.parse(text).to_r * 1_000).to_i
         rescue ArgumentError
-          raise ArgumentError, "#{text.inspect} is no time: write 15m, 2h, 7d, or 2026-01-31T12:00:00Z"
+          raise ArgumentError, "#{text.inspect} is not a time: write 15m, 2h, 7d, or 2026-01-31T12:00:00Z"
         end
       end
     end

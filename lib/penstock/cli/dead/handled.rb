@@ -8,8 +8,8 @@ require_relative "../failure"
 module Penstock
   module CLI
     module Dead
-      # Which dead letters were replayed or dropped: kept where every consumer keeps what it has done, as committed offsets with
-      # a ledger in their metadata, of a group of its own. Kafka has no way to delete one message.
+      # Remembers which dead letters were replayed or dropped. Stored as consumers store their progress: committed
+      # offsets with a ledger in their metadata, in a group of its own. Kafka has no way to delete a single message.
       class Handled
         GROUP = "penstock-dead"
 
@@ -33,7 +33,7 @@ module Penstock
           @changed |= [letter.partition]
         end
 
-        # Writes down what was added.
+        # Commits the added letters.
         # @param writer [OffsetWriter]
         # @raise [KafkaError, WaitTimeoutError]
         def save(writer)
@@ -42,12 +42,12 @@ module Penstock
           writer.call(GROUP, @changed.map { |partition| row(partition) })
           @changed = []
         rescue WaitTimeoutError
-          raise WaitTimeoutError, "no answer to the commit of #{GROUP}: what was done may be shown as not done"
+          raise WaitTimeoutError, "no answer to the commit of #{GROUP}: handled letters may still be listed"
         end
 
         private
 
-        # What is below the first offset is gone.
+        # Offsets below the first one of the partition no longer exist.
         def ledger(row, ends)
           low, high = ends
           base = [row && row[:offset], low].compact.max
@@ -72,8 +72,8 @@ module Penstock
           written = Native::Envelope.write(base: ledger.base, topic: @topic, clean: true, completed: ledger)
           return written.text if written.whole?
 
-          raise Usage, "#{@topic}/#{partition}: what was done is too scattered to be remembered whole " \
-            "(#{written.left_out_offsets} letters too many); begin with the oldest"
+          raise Usage, "#{@topic}/#{partition}: the handled letters are too scattered to be stored completely " \
+            "(#{written.left_out_offsets} letters too many); handle the oldest letters first"
         end
       end
     end

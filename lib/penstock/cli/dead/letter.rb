@@ -5,7 +5,7 @@ require_relative "../../processing/failure/message"
 module Penstock
   module CLI
     module Dead
-      # One dead letter as the commands show it: its own place, where it came from, why. Immutable.
+      # A dead letter as the commands show it: its own position, where it came from, and why. Immutable.
       class Letter
         # The end of the year 9999.
         LAST_MS = 253_402_300_799_999
@@ -15,33 +15,33 @@ module Penstock
         attr_reader :record
 
         # @param record [Message] of a dead letter topic
-        # @param handled [Boolean] whether it was replayed or dropped before
+        # @param handled [Boolean] whether it has already been replayed or dropped
         def initialize(record, handled: false)
           @record = record
           @handled = handled
           @source = Processing::Failure::Provenance.read(record.raw_headers)
         end
 
-        # @return [Processing::Failure::Provenance::Source, nil] nil for a message that doesn't say where it came from
+        # @return [Processing::Failure::Provenance::Source, nil] nil if the message doesn't name its source
         attr_reader :source
 
         def handled? = @handled
         def partition = @record.partition
         def offset = @record.offset
 
-        # @return [Integer] ms since 1970: when it failed, as far as that is known
+        # @return [Integer] ms since 1970: the time of the failure, as far as it is known
         def failed_at = @source&.failed_at || @record.timestamp_ms
 
-        # @return [Integer] how often it was sent back
+        # @return [Integer] number of replays
         def replays = Processing::Failure::Message.replays(@record)
 
-        # @return [Array<String>] what was left out of it because it was too large: "payload", "headers", "key"
+        # @return [Array<String>] parts left out because it was too large: "payload", "headers", "key"
         def omitted = @source&.omitted || []
 
-        # @return [Boolean] whether it is whole only together with the record it came from
+        # @return [Boolean] whether it is complete only together with its source record
         def reference? = omitted.any?
 
-        # @return [String] where it came from
+        # @return [String] its source
         def origin = @source ? [@source.topic, @source.partition, @source.offset].compact.join("/") : "-"
 
         # @return [Hash] plain values
@@ -50,7 +50,7 @@ module Penstock
            failed_at: time, source: @source&.to_h&.compact}
         end
 
-        # @return [String] ISO 8601, UTC; a dash where it isn't known, or is no time a clock shows
+        # @return [String] ISO 8601, UTC; a dash if the time is unknown or out of range
         def time
           return "-" unless failed_at.between?(1, LAST_MS)
 

@@ -9,22 +9,22 @@ require_relative "../failure"
 module Penstock
   module CLI
     module Dead
-      # The records that letters without a payload are about: read where they came from, as long as they lie there. One
-      # command's, on its thread; has one partition open at a time, until {#close}.
+      # Reads the source records of letters without a payload, as long as the source partition still has them. Used by
+      # one command, on its thread; has one partition open at a time, until {#close}.
       class Originals
-        # What was left out of a letter can't be had any more.
+        # The omitted part of a letter is no longer available.
         class GoneError < Usage
         end
 
         BYTES = 1024 * 1024
-        # What is said of partitions that aren't there.
+        # Error codes of partitions that don't exist.
         NOWHERE = %i[unknown_topic_or_part unknown_partition unknown_topic topic_exception noent].freeze
         LAST_PARTITION = 2**31 - 1
         private_constant :BYTES, :NOWHERE, :LAST_PARTITION
 
         # @param target [Target]
         # @param settings [Hash{String => String}] librdkafka's, of a consumer
-        # @param timeout_ms [Integer] longest time for one
+        # @param timeout_ms [Integer] longest time for one record
         def initialize(target, settings, timeout_ms)
           @target = target
           @settings = {**settings, "group.id" => "penstock-dead-#{SecureRandom.hex(6)}", "auto.offset.reset" => "earliest",
@@ -35,32 +35,32 @@ module Penstock
         end
 
         # @param letter [Letter]
-        # @return [Message] the record it is about
-        # @raise [GoneError] it isn't there any more, or another one is
-        # @raise [WaitTimeoutError] nothing came in time
+        # @return [Message] its source record
+        # @raise [GoneError] the record no longer exists, or another one has its offset
+        # @raise [WaitTimeoutError] no record arrived in time
         def of(letter)
           reason = gone(letter)
           raise GoneError, reason if reason
 
           found = read(letter.source)
-          raise GoneError, "nothing lies at #{letter.origin} any more" unless found
+          raise GoneError, "there is no record at #{letter.origin} any more" unless found
           return found if same?(found, letter.source)
 
-          raise GoneError, "another record lies at #{letter.origin} now: was the topic made anew?"
+          raise GoneError, "there is another record at #{letter.origin} now: was the topic re-created?"
         end
 
         # @param letter [Letter]
-        # @return [String, nil] why its record can't be had, as far as that is known without reading it
+        # @return [String, nil] why its record isn't available, as far as that is known without reading it
         def gone(letter)
           source = letter.source
-          return "the letter doesn't say where its record lies" unless
+          return "the letter doesn't name the offset of its record" unless
             source.partition&.between?(0, LAST_PARTITION) && source.offset&.>=(0)
 
           low, high = bounds(source)
-          return "the topic #{source.topic}, or its partition #{source.partition}, is gone" unless low
+          return "the topic #{source.topic}, or its partition #{source.partition}, doesn't exist any more" unless low
           return "#{letter.origin} is gone: the partition begins at offset #{low} now" if source.offset < low
 
-          "#{letter.origin} is gone: the partition ends at offset #{high} now, was the topic made anew?" if source.offset >= high
+          "#{letter.origin} is gone: the partition ends at offset #{high} now, was the topic re-created?" if source.offset >= high
         end
 
         # @return [void]
@@ -91,7 +91,7 @@ module Penstock
             return (Message.new(batch, index) if batch.offset(index) == source.offset) if index
             return if batch.eof
           end
-          raise WaitTimeoutError, "#{source.topic}/#{source.partition}: nothing came for #{@timeout_ms} ms"
+          raise WaitTimeoutError, "#{source.topic}/#{source.partition}: no record arrived for #{@timeout_ms} ms"
         end
 
         def go_to(place, offset)

@@ -7,12 +7,13 @@ require_relative "../../messages/message"
 module Penstock
   module CLI
     module Dead
-      # Reads partitions from their beginning to where they end now, without joining a group or committing. One use, on the
-      # command's thread.
+      # Reads partitions from their beginning to their current end, without joining a group or committing. Used once, on
+      # the command's thread.
       class Reader
         MOST = 1_000
         BYTES = 4 * 1024 * 1024
-        # Said with the partition, no group is asked where it stands, for which a right to it would be needed.
+        # Passing an offset with the partition avoids asking the group for its position, which would need permission to
+        # read the group.
         BEGINNING = -2
         private_constant :MOST, :BYTES, :BEGINNING
 
@@ -27,9 +28,9 @@ module Penstock
         end
 
         # @param topic [String]
-        # @param ends [Hash{Integer => Integer}] offset up to which each partition is read
+        # @param ends [Hash{Integer => Integer}] offset at which each partition's reading ends
         # @yieldparam message [Message]
-        # @raise [WaitTimeoutError] nothing came for too long
+        # @raise [WaitTimeoutError] no record arrived for too long
         def each(topic, ends, &block)
           left = ends.select { |_partition, offset| offset.positive? }
           return if left.empty?
@@ -56,14 +57,14 @@ module Penstock
           until left.empty?
             if deadline.expired?
               raise WaitTimeoutError,
-                "nothing came from partitions #{left.keys.join(", ")} for #{@timeout_ms} ms"
+                "no record arrived from partitions #{left.keys.join(", ")} for #{@timeout_ms} ms"
             end
 
             deadline = Deadline.in(@timeout_ms) if turn(left, &block)
           end
         end
 
-        # @return [Boolean] whether anything came
+        # @return [Boolean] whether any record arrived
         def turn(left, &block)
           @consumer.wait(100)
           nil while @consumer.poll_event

@@ -17,20 +17,22 @@ require_relative "reader"
 module Penstock
   module CLI
     module Dead
-      # One command's way to the dead letters of a topic: looks them up, sends them back, remembers what was done with them.
+      # Works on the dead letters of a topic for one command: finds them, replays or drops them, and records what was
+      # done.
       class Session
-        # Messages that are sent back at once.
+        # Messages that are in flight at the same time.
         SLICE = 500
-        # As large as a message of the client library can be, in bytes.
+        # The largest message size the client library supports, in bytes.
         LARGEST = 1_000_000_000
-        # Errors that say nothing about the letter, but that the cluster can't be reached.
+        # Errors that don't concern the letter: the cluster can't be reached.
         AWAY = %i[transport all_brokers_down resolve ssl authentication timed_out msg_timed_out timed_out_queue].freeze
-        # After this many of these errors without a delivery in between the command stops: each letter would wait for a timeout.
+        # The command stops after this many of these errors without a delivery in between: otherwise each letter would
+        # wait for a timeout.
         GIVEN_UP_AFTER = 3
         private_constant :LARGEST, :AWAY, :GIVEN_UP_AFTER
 
-        # What became of letters that were to be sent back: `sent`, `refused` ({Letter} => why), and `stopped`, the error after
-        # which no more were tried; the others count towards that.
+        # Result of a replay: `sent`, `refused` ({Letter} => reason), and `stopped`, the error after which no more
+        # letters were tried; the other members count towards that.
         Returned = Struct.new(:sent, :refused, :stopped, :away, :last_error)
 
         # @param target [Target]
@@ -47,7 +49,7 @@ module Penstock
         # @return [Filter]
         attr_reader :filter
 
-        # @yieldparam letter [Letter] those the options are about, a partition after another
+        # @yieldparam letter [Letter] those that match the options, partition by partition
         # @return [void]
         def each
           @target.admin { |admin| look_up(admin) }
@@ -57,10 +59,10 @@ module Penstock
           end
         end
 
-        # Each letter by itself: one that can't be sent, or isn't taken, keeps no other one back.
+        # Each letter is sent by itself: one that can't be sent, or that the broker refuses, doesn't stop the others.
         #
         # @param letters [Array<Letter>]
-        # @param to [String, nil] nil: the topic each came from
+        # @param to [String, nil] nil: the topic that each letter came from
         # @return [Returned]
         def replay(letters, to)
           found = Returned.new([], {}, nil, 0)
@@ -76,17 +78,17 @@ module Penstock
         # @return [String, nil] why it can't be sent, as far as that is known without trying
         def objection(letter, to)
           return if to
-          return "it doesn't say where it came from: name a topic with --to" unless letter.source
+          return "it doesn't name its source: name a topic with --to" unless letter.source
           return if Producer::MessageRules.topic?(letter.source.topic)
 
-          "it comes from #{Printable.inspect(letter.source.topic)}, which can't be a topic's name: name a topic with --to"
+          "it comes from #{Printable.inspect(letter.source.topic)}, which is not a valid topic name: name a topic with --to"
         end
 
-        # @param letter [Letter] from which something was left out
-        # @return [String, nil] why that can't be had any more
+        # @param letter [Letter] with omitted parts
+        # @return [String, nil] why they are no longer available
         def gone(letter) = originals.gone(letter)
 
-        # @param letters [Array<Letter>] from now on they aren't shown
+        # @param letters [Array<Letter>] no longer listed from now on
         # @return [void]
         def drop(letters)
           letters.each { |letter| @handled.add(letter) }
@@ -95,7 +97,7 @@ module Penstock
 
         private
 
-        # Those from which something was left out are large: one at a time.
+        # Letters with omitted parts are large: one at a time.
         def slices(letters)
           letters.slice_when { |one, other| one.reference? || other.reference? }.flat_map { |some| some.each_slice(SLICE).to_a }
         end
@@ -132,7 +134,7 @@ module Penstock
           report = handle.wait(timeout_ms: deadline.remaining_ms, raise_response_error: false)
           return true unless report.error
 
-          reason = "#{report.topic}: #{report.error.message}#{", and may have been sent all the same" if report.unknown?}"
+          reason = "#{report.topic}: #{report.error.message}#{", but may have been sent anyway" if report.unknown?}"
           refuse(letter, report.error, found, reason)
         rescue WaitTimeoutError => error
           refuse(letter, error, found)
@@ -161,7 +163,7 @@ module Penstock
         def settings = @settings ||= @target.consumer_settings.except("statistics.interval.ms")
 
         def producer
-          kafka = {**@target.kafka, "message.max.bytes": LARGEST} # what goes back was taken before
+          kafka = {**@target.kafka, "message.max.bytes": LARGEST} # the record was accepted before
           token_provider = @target.token_provider
           @producer ||= Producer.new do |config|
             config.kafka = kafka

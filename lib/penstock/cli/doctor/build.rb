@@ -7,9 +7,9 @@ require_relative "step"
 module Penstock
   module CLI
     module Doctor
-      # What this installation is made of, and what it therefore can't do.
+      # Reports the versions and features of this installation, and what is missing because of them.
       class Build
-        # Feature of librdkafka => what is lost without it.
+        # Feature of librdkafka => what is missing without it.
         WANTED = {
           "ssl" => "no TLS connections", "sasl_scram" => "no login by SCRAM", "sasl_oauthbearer" => "no login by OAuth",
           "zstd" => "no zstd compression", "oidc" => "no tokens from an OIDC provider"
@@ -27,7 +27,7 @@ module Penstock
           return Step.ok("driver", "#{detail}, built in, with the rebalance patch") if Native.patched?
 
           Step.warning("driver", "#{detail} of the system, without the rebalance patch",
-            "while a rebalance waits for its answer every partition stands still, so running jobs get 2 s to end " \
+            "while a rebalance waits for its answer all partitions are stopped, so running jobs get 2 s to end " \
             "instead of 30; install without --use-system-libraries to change that")
         end
 
@@ -37,7 +37,7 @@ module Penstock
           return Step.ok("features", built.join(", ")) if lost.empty?
 
           Step.warning("features", "#{built.join(", ")}; #{lost.values.join(", ")}",
-            "install the headers (bin/setup lists them) and build the gem again")
+            "install the headers (bin/setup lists them) and rebuild the gem")
         end
       end
     end

@@ -9,18 +9,18 @@ require_relative "step"
 module Penstock
   module CLI
     module Doctor
-      # Files that say how the application is run, looked at for what ends it too early: a unit of systemd, manifests of
-      # Kubernetes, a Compose file, a Dockerfile, a Procfile. Nothing is asked but the files. Each kind is a class with
-      # `steps`, told from the others by the file's name.
+      # Checks the files that define how the application is run for settings that end it too early: a systemd unit,
+      # Kubernetes manifests, a Compose file, a Dockerfile, a Procfile. Reads nothing but the files. Each kind of file
+      # is a class with `steps`; the file's name decides which class is used.
       class Deployment
-        # What a Procfile can't say, whoever runs it decides.
-        PROCFILE = "says no time to stop; who runs it does. foreman: `--timeout %<seconds>d`, for it kills after 5 s. Heroku " \
+        # A Procfile has no stop timeout; the program that runs it decides.
+        PROCFILE = "has no stop timeout; the runner has one. foreman: `--timeout %<seconds>d`, it kills after 5 s. Heroku " \
           "kills after 30 s, which can't be changed: there shutdown_timeout must be 15_000"
 
         # @param paths [Array<String>]
-        # @param dir [String] the folder relative paths are counted from
+        # @param dir [String] folder that relative paths start from
         # @param shutdown_timeout_ms [Integer] of the application
-        # @param health_host [String, nil] where the application's health page listens; nil where that isn't known
+        # @param health_host [String, nil] where the application's health page listens; nil if unknown
         def initialize(paths, dir:, shutdown_timeout_ms:, health_host: nil)
           @paths = paths
           @dir = dir
@@ -28,7 +28,7 @@ module Penstock
           @health_host = health_host
         end
 
-        # @return [Array<Step>] at least one a file
+        # @return [Array<Step>] at least one per file
         def steps = @paths.flat_map { |path| steps_of(path) }
 
         private
@@ -38,7 +38,7 @@ module Penstock
           kind = kind_of(File.basename(path)) or return [unknown(path)]
           kind.call(path, text)
         rescue SystemCallError => error
-          [Step.failed(path, error.message.sub(/ @ .*/, ""), "name a file that is there")]
+          [Step.failed(path, error.message.sub(/ @ .*/, ""), "name a file that exists")]
         end
 
         def kind_of(name)
@@ -51,8 +51,8 @@ module Penstock
         end
 
         def unknown(path)
-          Step.failed(path, "is of no kind that is known here",
-            "units (.service, .conf), manifests and Compose files (.yml, .yaml), Dockerfile and Procfile are")
+          Step.failed(path, "is of an unknown kind",
+            "units (.service, .conf), manifests and Compose files (.yml, .yaml), Dockerfile and Procfile are known")
         end
       end
     end

@@ -6,22 +6,22 @@ require_relative "step"
 module Penstock
   module CLI
     module Doctor
-      # The way to one bootstrap server up to the first byte of Kafka: its name, a connection, a TLS session. Done with
-      # plain sockets, because the client library reports all of these as "all brokers down". Runs on the main thread;
-      # every step has a time limit.
+      # Checks the connection to one bootstrap server before Kafka's protocol begins: name resolution, TCP, TLS. Uses
+      # plain sockets, because the client library reports all of these failures as "all brokers down". Runs on the main
+      # thread; every step has a time limit.
       class Server
         DEFAULT_PORT = 9092
         LIMIT_S = 5
 
         # @param address [String] `host:port` as in `bootstrap.servers`
-        # @param tls [Tls, nil] how to open a session; nil where the protocol has none
+        # @param tls [Tls, nil] opens a TLS session; nil if the protocol has none
         def initialize(address, tls: nil)
           @address = address
           @host, @port = split(address.sub(%r{\A[a-zA-Z_]+://}, ""))
           @tls = tls
         end
 
-        # @return [Array<Step>] up to the first that failed; those after it are skipped
+        # @return [Array<Step>] steps after the first failed one are skipped
         def steps
           steps = [resolve]
           steps << (steps.last.failed? ? Step.skipped("TCP", @address) : connect)
@@ -44,11 +44,11 @@ module Penstock
           Step.ok("DNS", "#{@host} is #{@addresses.join(", ")}")
         rescue SocketError => error
           Step.failed("DNS", "#{@host}: #{error.message}",
-            "check the spelling in bootstrap.servers, /etc/resolv.conf, and whether this machine is in the right network")
+            "check the spelling in bootstrap.servers, /etc/resolv.conf, and whether this machine is on the right network")
         end
 
         def bad_port
-          Step.failed("DNS", "#{@address} has no port that is a number", "write host:port, as in kafka.example.com:9092")
+          Step.failed("DNS", "#{@address} has a port that is not a number", "write host:port, as in kafka.example.com:9092")
         end
 
         def connect
@@ -60,9 +60,9 @@ module Penstock
 
         def connect_hint(error)
           case error
-          when Errno::ECONNREFUSED then "nothing listens there: is the broker up, and is this its port?"
+          when Errno::ECONNREFUSED then "nothing listens there: check that the broker runs and that this is its port"
           when Errno::ETIMEDOUT, Errno::EHOSTUNREACH, Errno::ENETUNREACH
-            "packets don't get through: check firewall, security groups and routes"
+            "packets don't get through: check the firewall, security groups and routes"
           else "check the address in bootstrap.servers"
           end
         end

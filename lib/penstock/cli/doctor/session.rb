@@ -11,19 +11,19 @@ require_relative "step"
 module Penstock
   module CLI
     module Doctor
-      # What only the client library can try: logging in, asking for metadata, reading topics and groups. Opens one
-      # consumer handle, subscribes to nothing and closes it again. Runs on the main thread; each call has a time limit.
+      # Checks what only the client library can try: login, metadata, access to topics and groups. Opens one consumer
+      # handle, subscribes to nothing and closes the handle again. Runs on the main thread; each call has a time limit.
       class Session
         LIMIT_MS = 8_000
         LOGIN_ERRORS = {
           authentication: "check sasl.username, sasl.password and sasl.mechanisms, or the client certificate",
-          ssl: "check the ssl.* settings; the TLS step above says more"
+          ssl: "check the ssl.* settings; see the TLS step above"
         }.freeze
 
         # @param kafka [Hash{String => String}] librdkafka's settings of a consumer
         # @param topics [Array<String>] that the application consumes
         # @param groups [Hash{String => Array<String>}] its groups and their topics
-        # @param token_provider [#on_oauthbearer_token_refresh, nil] brings OAuth tokens
+        # @param token_provider [#on_oauthbearer_token_refresh, nil] provides OAuth tokens
         def initialize(kafka, topics: [], groups: {}, token_provider: nil)
           @kafka = kafka
           @topics = topics
@@ -32,7 +32,7 @@ module Penstock
           @partitions = 0
         end
 
-        # @return [Integer] partitions of the topics, as far as they were found
+        # @return [Integer] number of partitions of the topics that were found
         attr_reader :partitions
 
         # @return [Array<Step>]
@@ -48,18 +48,18 @@ module Penstock
 
         private
 
-        # A client that is to log in by OAuth needs a token first.
+        # A client that logs in by OAuth needs a token first.
         #
-        # @return [Step, nil] why there is none
+        # @return [Step, nil] the failed step; nil if there is a token or none is needed
         def bring_token
           return unless @token_provider
 
           event = Instrumentation::Event.new("oauthbearer.token_refresh", {bearer: Native::Bearer.new(@consumer)})
           @token_provider.on_oauthbearer_token_refresh(event)
           nil
-        rescue => error # whatever the application's code raises
+        rescue => error # the application's code may raise anything
           Step.failed(login_name, "the token provider raised #{error.class}: #{error.message}",
-            "mend what config.oauth.token_provider_listener names")
+            "fix the listener in config.oauth.token_provider_listener")
         end
 
         def log_in
@@ -70,14 +70,14 @@ module Penstock
         rescue KafkaError, WaitTimeoutError => error
           code, message = told.first || [nil, error.message]
           Step.failed(login_name, message, LOGIN_ERRORS.fetch(code, "the steps above passed, so the broker answers but " \
-            "not as Kafka does: is security.protocol the one of this listener?"))
+            "not like Kafka: check that security.protocol is the one of this listener"))
         end
 
         def login_name
           @kafka["security.protocol"].to_s.downcase.start_with?("sasl") ? "SASL" : "Kafka"
         end
 
-        # What the handle has reported meanwhile, login errors first.
+        # Errors that the handle has reported in the meantime, login errors first.
         def told
           events = []
           while (event = @consumer.poll_event)
@@ -100,7 +100,7 @@ module Penstock
         def topic_problem(error)
           case error
           when 29 then ["ACL: this user may not see it", "grant READ and DESCRIBE on the topic to this user"]
-          when 3, nil then ["doesn't exist", "make it: penstock topics create NAME"]
+          when 3, nil then ["doesn't exist", "create it: penstock topics create NAME"]
           else ["the broker answers with error #{error}", "look into the broker's log"]
           end
         end

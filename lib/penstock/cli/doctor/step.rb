@@ -3,8 +3,8 @@
 module Penstock
   module CLI
     module Doctor
-      # One thing that was looked at. `state` is `:ok`, `:failed`, `:warning` (works, but something is lost) or
-      # `:skipped` (could not be tried); `detail` says what was seen, `hint` the way out.
+      # Result of one check. `state` is `:ok`, `:failed`, `:warning` (works, but something is lost) or `:skipped` (could
+      # not be tried); `detail` describes what was found, `hint` how to fix it.
       Step = Struct.new(:name, :state, :detail, :hint) do
         class << self
           def ok(name, detail)

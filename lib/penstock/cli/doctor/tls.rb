@@ -7,11 +7,11 @@ require_relative "step"
 module Penstock
   module CLI
     module Doctor
-      # Opens a TLS session with the settings librdkafka would use (`ssl.ca.location`, `ssl.certificate.location`, …) and
-      # says why it doesn't come about.
+      # Opens a TLS session with the settings librdkafka would use (`ssl.ca.location`, `ssl.certificate.location`, …)
+      # and reports why it fails.
       class Tls
         LIMIT_S = 5
-        # So long a server may take to refuse the client's certificate.
+        # Time limit for a server to refuse the client's certificate.
         REFUSAL_S = 0.5
 
         # @param kafka [Hash{String => String}] librdkafka's settings
@@ -31,12 +31,12 @@ module Penstock
           Step.failed("TLS", error.message, hint(error.message))
         rescue SystemCallError, IOError => error
           Step.failed("TLS", error.message,
-            "the server ended the session: does this port speak TLS, and does it want a client certificate?")
+            "the server ended the session: check that this port speaks TLS, and whether it wants a client certificate")
         end
 
         private
 
-        # The sockets' own time limits bound the handshake: a server that says nothing is a plain text listener.
+        # The sockets' own time limits bound the handshake: a server that sends nothing is a plain text listener.
         def open_session(socket, host)
           session = OpenSSL::SSL::SSLSocket.new(socket, settings)
           session.hostname = host unless host.match?(/\A[\d.:]+\z/)
@@ -55,7 +55,7 @@ module Penstock
           end
         end
 
-        # With TLS 1.3 the client is done before the server has looked at its certificate; a refusal comes as an alert.
+        # With TLS 1.3 the client has finished before the server checks its certificate; a refusal arrives as an alert.
         def await_refusal(session)
           session.read_nonblock(1, exception: false) if session.to_io.wait_readable(REFUSAL_S)
         end
@@ -97,9 +97,9 @@ module Penstock
           case message
           when /alert/i
             "the broker wants a client certificate it knows: set ssl.certificate.location and ssl.key.location"
-          when /unknown protocol|wrong version|packet length/i then "this port speaks no TLS: use its TLS listener"
+          when /unknown protocol|wrong version|packet length/i then "this port doesn't speak TLS: use the broker's TLS listener"
           when /hostname|does not match/i
-            "the certificate is for another name: connect by that name, or mend the certificate"
+            "the certificate is for another name: connect by that name, or replace the certificate"
           when /certificate verify failed/i
             "the broker's certificate isn't signed by an authority this machine knows: set ssl.ca.location"
           when /No such file/i then "ssl.ca.location, ssl.certificate.location or ssl.key.location names no file"

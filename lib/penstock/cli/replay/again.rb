@@ -3,10 +3,11 @@
 module Penstock
   module CLI
     module Replay
-      # What runs again after an error: at once, or while a breaker is open, or, with manual offsets, with whatever its consumer
-      # may have held. Which units that had is in the dump, for it depends on which worker took which. Part of {Machine}.
+      # Repeats what runs again after an error: immediately, or while a breaker is open, or, with manual offsets,
+      # together with the units its consumer may have held. The dump lists those units, because they depend on which
+      # worker took which unit. Part of {Machine}.
       module Again
-        # Why it can't be decided again.
+        # Reason why the decision can't be made again.
         HELD = "a consumer failed that had more units than were written down, or some from before the dump begins"
 
         private
@@ -18,7 +19,7 @@ module Penstock
           @lane.division.each_unit { |one| one.instance = consumer if held.include?(one.messages.first_offset) }
         end
 
-        # The topic's breaker looks at all its partitions: what it decided here is taken over.
+        # The topic's breaker considers all of its partitions, so its recorded decision is used.
         def tripped(outcome, recorded)
           @tripped = true
           unit = outcome.unit
@@ -34,14 +35,14 @@ module Penstock
           @lane.settled(unit)
         end
 
-        # The lane goes back, to what its consumer may have lost with an error.
+        # After an error the lane is rewound to the first record that its consumer may have lost.
         def on_redelivery(entry)
           from = @lane.begin_redelivery
           return leave_out(HELD) unless @exact || from == entry[0]
-          compare(entry, "from where records come again", entry[0], from)
+          compare(entry, "the offset from which records are redelivered", entry[0], from)
         end
 
-        # Where the log began is not in the dump, only what it led to.
+        # The dump doesn't contain where the log began, only the resulting effect.
         # @return [Integer, nil]
         def low_watermark(recorded, offsets)
           return unless recorded.any? { |effect| effect.last == "consumer.offset_reset" }
@@ -49,7 +50,7 @@ module Penstock
           target || [offsets.first, @lane.ledger.tail].compact.max
         end
 
-        # What goes in, or never will, no longer waits for it.
+        # A record that is admitted, or never will be, is no longer waited for.
         def waits_no_longer(offsets)
           while (entry = @lane&.intake&.shift)
             @lane.intake.put_back(rest = entry.messages.from_offset(offsets.last + 1))
@@ -57,10 +58,10 @@ module Penstock
           end
         end
 
-        # Other units of the consumer that fails; none: there were too many.
+        # Other units of the failing consumer; empty: there were too many.
         def on_held(entry) = (@held ||= []).concat(entry.values)
 
-        # Of a unit that is out, or has ended and isn't marked to its end.
+        # The cell of a unit that is running, or has ended without being marked to its end.
         def cell_of(first)
           @lane.division.each_unit do |unit|
             return unit.marks if unit.messages.first_offset == first && unit.incarnation == @lane.incarnation

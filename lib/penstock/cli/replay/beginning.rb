@@ -5,17 +5,17 @@ require_relative "out"
 module Penstock
   module CLI
     module Replay
-      # Puts a lane where one stood in the middle of a recording: nothing of it is known from before but the units that were out,
-      # and of keys side by side what was handed out later.
+      # Sets up a lane in the state it had in the middle of a recording: of the time before, only the running units are
+      # known and, with keys in parallel, what was handed out later.
       class Beginning
-        # Until a lane has shown how long its units take, any look-ahead is right.
+        # Until a lane has measured how long its units take, any look-ahead is correct.
         QUICK = 600
         private_constant :QUICK
 
         # @param script [Script]
-        # @param state [Script::Entry] where the lane stood
-        # @param lane [#call] makes one
-        # @param messages [#call] makes records of offsets
+        # @param state [Script::Entry] recorded state of the lane
+        # @param lane [#call] creates one
+        # @param messages [#call] creates records for offsets
         def initialize(script, state, lane, messages)
           @script = script
           @state = state
@@ -23,11 +23,11 @@ module Penstock
           @messages = messages
         end
 
-        # @return [Array(Processing::Lane, Out, Boolean), nil] the lane, its units that are out, and whether all of it is known;
-        #   nil: too little is
+        # @return [Array(Processing::Lane, Out, Boolean), nil] the lane, its running units, and whether it is known
+        #   completely; nil: too little is known
         def call
           base, tail, incomplete, in_flight, _incarnation, _attempts, again = @state.values
-          return if again # which records come again isn't known
+          return if again # it isn't known which records are redelivered
           handed = @script.out_at(@state)
           return unless handed.size == in_flight && handed.all? { |unit| unit.action == "consume" }
           @lane = @make.call
@@ -42,7 +42,7 @@ module Penstock
 
         private
 
-        # What gathers, and since when, isn't known.
+        # The gathered records, and the time since when they are gathered, aren't known.
         def gathers? = !@lane.topic.features[:batch].nil?
 
         def stand(base, tail, handed)
@@ -66,7 +66,7 @@ module Penstock
           end
         end
 
-        # Records that had been taken and wait for their key's turn, in the order in which it came.
+        # Records that had been taken and wait for their key's turn, in the order of those turns.
         def wait(base, tail, handed)
           out = handed.flat_map { |unit| unit.offsets || [] }
           later = @script.entries.drop(@state.number).select { |entry| entry.kind == :unit }.flat_map do |entry|

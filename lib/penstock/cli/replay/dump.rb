@@ -6,18 +6,18 @@ require_relative "../failure"
 module Penstock
   module CLI
     module Replay
-      # A file of the flight recorder, read and checked. Immutable.
+      # A file of the flight recorder, parsed and checked. Immutable.
       class Dump
         VERSION = 1
 
-        # @return [Hash{String => Object}] what surrounds the lanes: reason, pid, versions, clocks
+        # @return [Hash{String => Object}] everything except the lanes: reason, pid, versions, clocks
         attr_reader :facts
         # @return [Array<Hash{String => Object}>]
         attr_reader :lanes
 
         # @param path [String]
         # @return [Dump]
-        # @raise [Usage] it isn't one
+        # @raise [Usage] the file isn't a dump
         def self.read(path)
           new(JSON.parse(File.read(path)))
         rescue SystemCallError, JSON::ParserError => error
@@ -27,16 +27,16 @@ module Penstock
         # @param contents [Hash{String => Object}]
         def initialize(contents)
           version = contents["penstock_flight"] if contents.is_a?(Hash)
-          raise Usage, "this is no dump of the flight recorder" unless version
+          raise Usage, "this is not a dump of the flight recorder" unless version
           raise Usage, "the dump has format #{version}, this Penstock reads #{VERSION}: use a newer one" unless version == VERSION
 
           @facts = contents.except("lanes").freeze
           @lanes = contents.fetch("lanes", []).freeze
         end
 
-        # @param name [String, nil] "orders/3", or a topic; nil: all
+        # @param name [String, nil] "orders/3", or a topic; nil: all lanes
         # @return [Array<Hash>]
-        # @raise [Usage] there is none
+        # @raise [Usage] no lane has that name
         def select(name)
           found = @lanes.select { |lane| name.nil? || [lane["topic"], "#{lane["topic"]}/#{lane["partition"]}"].include?(name) }
           return found unless found.empty?
@@ -45,8 +45,8 @@ module Penstock
           raise Usage, "the dump has no lane #{name}; it has #{known.empty? ? "none" : known.join(", ")}"
         end
 
-        # @param monotonic_ms [Integer] of an entry
-        # @return [String] when that was, UTC
+        # @param monotonic_ms [Integer] time of an entry
+        # @return [String] that time in UTC
         def time(monotonic_ms)
           wall = @facts.fetch("wall_ms") - (@facts.fetch("monotonic_ms") - monotonic_ms)
           Time.at(0, wall, :millisecond).utc.strftime("%H:%M:%S.%L")

@@ -17,26 +17,27 @@ require_relative "script"
 module Penstock
   module CLI
     module Replay
-      # Feeds what one lane was given to the deciders that are installed here, at the times it was given, and compares what they
-      # decide with what was decided then. It stops at the first difference: what follows would differ because of it.
+      # Feeds the recorded inputs of one lane to the deciders of this installation, at the recorded times, and compares
+      # their decisions with the recorded ones. It stops at the first difference: later decisions would differ because
+      # of it.
       #
-      # One use, on the command's thread.
+      # Used once, on the command's thread.
       class Machine
         include Again
 
-        # A decision that isn't the one that was recorded.
+        # A decision that differs from the recorded one.
         Difference = Struct.new(:entry, :what, :recorded, :replayed)
 
-        # What a dump can't tell.
-        ADMISSION = "which records go in is decided by more than the dump has"
-        SUSPECTS = "records that may have killed a process ran one by one"
-        KEYS = "records gathered of which no unit tells the key"
+        # Reasons why a decision can't be made again from a dump.
+        ADMISSION = "the admission of records depends on more than the dump contains"
+        SUSPECTS = "records that may have killed a process were run one at a time"
+        KEYS = "records gathered whose key no unit has"
         GAPS = "a take had more gaps than were written down"
-        # How many units are out at once is for workers to say, who come and go: that is taken as it was.
+        # The number of units that run at once depends on workers, which come and go: the recorded one is used.
         WIDE = 1_000_000
         private_constant :ADMISSION, :SUSPECTS, :KEYS, :GAPS, :WIDE
 
-        # The time of the entry that is replayed.
+        # The time of the entry being replayed.
         Clock = Struct.new(:monotonic_ms) do
           def wall_ms = monotonic_ms
         end
@@ -47,10 +48,10 @@ module Penstock
         attr_reader :difference
         # @return [Integer] decisions that were compared
         attr_reader :compared
-        # @return [Script::Entry, nil] the first that was replayed; nil: there was no place to begin
+        # @return [Script::Entry, nil] the first replayed entry; nil: there was no entry to start from
         attr_reader :began
 
-        # @return [String, nil] why some of it, or all, isn't decided again
+        # @return [String, nil] why some or all decisions aren't made again
         attr_reader :left_out
 
         # @param recording [Hash{String => Object}] of a dump
@@ -104,7 +105,7 @@ module Penstock
           @incarnation = 0
         end
 
-        # Units of an earlier assignment still run: their keys wait.
+        # Units of an earlier assignment still run, so their keys wait.
         def wait_for_earlier
           @left = @left.consuming(@out)
           @out = Out.new
@@ -120,13 +121,14 @@ module Penstock
           end
         end
 
-        # Whether all that is taken is let in at once, or each record that is is told. What gets too old behind that isn't.
+        # Whether all taken records are admitted at once, or each admitted record is recorded. The age of a record
+        # waiting for admission isn't.
         def admission_known?
           lane
           @plain || (!@withdraws && @script.told?)
         end
 
-        # A take finds nothing that waits to be let in.
+        # Before a take no record waits for admission.
         def admitted_until?(state) = @plain || @script.entries[state.number + 1]&.kind == :take
 
         def step(entry)
@@ -134,7 +136,7 @@ module Penstock
           send(name, entry) if respond_to?(name, true)
         end
 
-        # --- what came in
+        # --- inputs
 
         def on_assigned(entry) = new_lane(entry)
 
@@ -148,7 +150,7 @@ module Penstock
         def on_state(entry)
           return unless @exact
           ledger = @lane.ledger
-          compare(entry, "where the lane stands (base, tail, incomplete)", entry.values.first(3),
+          compare(entry, "the state of the lane (base, tail, incomplete)", entry.values.first(3),
             [ledger.base, ledger.tail, ledger.incomplete])
         end
 
@@ -158,12 +160,12 @@ module Penstock
           recorded = @script.effects(entry)
           effects = assembly.admission.call(@lane, batch(entry, offsets), low_watermark(recorded, offsets))
           actual = wording(effects)
-          compare(entry, "what the take led to", recorded, actual)
+          compare(entry, "the effects of the take", recorded, actual)
           perform(effects)
           let_in(entry)
         end
 
-        # User code, or a time, has decided.
+        # User code, or a time limit, has decided.
         def on_let_in(entry)
           offsets = Processing::Recording::Offsets.of(entry.values)
           return leave_out(ADMISSION) if offsets.empty?
@@ -178,7 +180,8 @@ module Penstock
           @lane.drop(offsets)
         end
 
-        # What the loop knew and a dump doesn't: that a source had to begin elsewhere, that it may repeat what it had sent.
+        # Facts that the loop knew and a dump doesn't contain: a source had to begin elsewhere, or may repeat what it had
+        # sent.
         def foresee(entry, offsets)
           seek = @script.effects(entry).find { |name, _target, cause| name == "Seek" && cause == "newcomer" }
           @lane.begin_at = seek[1].to_sym if seek
@@ -192,7 +195,7 @@ module Penstock
           return @out.add(unit.action, unit.first, @lane.action_unit(unit.action.to_sym, nothing)) unless unit.action == "consume"
           @keys[unit.first] = unit.key
           handed = hand_out(unit)
-          compare(entry, "which records are the next unit (first, last, how many, attempt)",
+          compare(entry, "the records of the next unit (first, last, count, attempt)",
             [unit.first, unit.last, unit.size, unit.attempt], handed && facts(handed))
           @out.add("consume", unit.first, handed)
         end
@@ -206,17 +209,18 @@ module Penstock
           return leave_out(Again::HELD) if held == []
           share_consumer(unit, held) if held
           unit.go_on until unit.rest.nil? || unit.stretch.calls == reached
-          compare(entry, "the lowest offset that isn't complete", entry[5], @lane.ledger.base) if @exact
+          compare(entry, "the lowest incomplete offset", entry[5], @lane.ledger.base) if @exact
           settle(entry, Outcomes.build(unit, entry, wish, advice))
         end
 
-        # @param stale [Integer, nil] the incarnation of a unit that counts no more
+        # @param stale [Integer, nil] the incarnation of a unit that is ignored
         def came_back?(unit, stale)
           return unit.incarnation == @lane.incarnation unless stale
           unit.incarnation != @lane.incarnation && unit.incarnation + @incarnation == stale
         end
 
-        # A hook, a tick, or what asked user code about records: marks are read then too, and it may have wished for something.
+        # The end of a hook, a tick, or a question to user code about records: marks are read then too, and user code
+        # may have requested something.
         def action_ended(entry, unit, wish, stale)
           unit ||= @lane.action_unit(entry[0].to_sym, nothing) unless stale || entry[0] == "prepare"
           @lane.returned(unit) if unit
@@ -241,16 +245,16 @@ module Penstock
           recorded = @script.effects(entry)
           return tripped(outcome, recorded) if recorded.any? { |effect| effect.first(2) == %w[Hold breaker] }
           effects = assembly.settle(@lane, outcome, entry.at)
-          compare(entry, "what the outcome led to", recorded, wording(effects))
+          compare(entry, "the effects of the outcome", recorded, wording(effects))
           perform(effects)
           @lane.settled(outcome.unit)
-          @lane.waiting? # a loop looks now: a key that waits loses its place in the row
+          @lane.waiting? # a loop checks now: a waiting key loses its place in the queue
         end
 
-        # The outcome that follows belongs to an earlier assignment, or to what was before the lane began anew.
+        # The next outcome belongs to an earlier assignment, or to an earlier incarnation of the lane.
         def on_stale(entry) = @stale = entry[0]
 
-        # Its unit had more calls: so many were begun.
+        # Its unit had several calls: this many were begun.
         def on_reached(entry) = @reached = entry[0]
 
         def on_wish(entry) = @wish = entry.values
@@ -262,7 +266,7 @@ module Penstock
           perform(assembly.ask(@lane, flow, entry.at)) unless flow.is_a?(Symbol)
         end
 
-        # Those behind an outcome or a wish were dealt with there.
+        # Those that follow an outcome or a wish were handled there.
         def on_back(entry)
           before = @script.entries[entry.number - 1]&.kind
           called_back(entry) unless %i[outcome asked back].include?(before)
@@ -300,14 +304,14 @@ module Penstock
 
         def on_commit(entry)
           @lane.take_marks
-          compare(entry, "the offset that is committed", entry[0], @lane.position) if @exact
+          compare(entry, "the committed offset", entry[0], @lane.position) if @exact
         end
 
         def on_incarnation(entry)
           @lane.reincarnate(entry[1]) if @lane.incarnation + @incarnation < entry[0]
         end
 
-        # The topic waits behind its breaker: the next unit is the one record that is tried.
+        # The topic's breaker is open: the next unit is the one record that is tried.
         def on_probe(_entry) = @probing = true
 
         def on_suspected(_entry) = leave_out(SUSPECTS)
@@ -317,7 +321,7 @@ module Penstock
         def on_lost(_entry) = @lane.disown!
         def on_cut_off(_entry) = @lane.cut_off!
 
-        # --- means
+        # --- helpers
 
         def hand_out(unit)
           @lane.attempts.restore(unit.first, unit.attempt - 1) if unit.attempt > 1 && !@exact
@@ -328,7 +332,7 @@ module Penstock
           probe ? @lane.probe : @lane.next_unit
         end
 
-        # Nothing more of this assignment is decided again.
+        # No more decisions of this assignment are made again.
         def leave_out(why)
           @left_out ||= why
           @left = @left.consuming(@out)
@@ -343,7 +347,8 @@ module Penstock
           end
         end
 
-        # A key is known from the units that had it: a record that was in none can be left out where keys run side by side.
+        # A record's key is known from the units that had it. With keys in parallel, a record that no unit had can be
+        # left out.
         def push(messages, entry)
           known = @lane.rolling? ? handed_out(messages, entry) : messages
           return leave_out(KEYS) if known.size < messages.size && @topic.features[:batch]
@@ -379,7 +384,7 @@ module Penstock
           rows.each { |row| row.pop while row.last.nil? }
         end
 
-        # By message the record itself is the key, of which the dump has what stands for it.
+        # When divided by message, the record itself is the key; the dump has a stand-in for it.
         def shown(key) = (by_message? && @keys.key?(key)) ? @keys[key] : key
         def by_message? = @topic.features[:parallel]&.message?
 

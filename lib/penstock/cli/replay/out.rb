@@ -3,10 +3,10 @@
 module Penstock
   module CLI
     module Replay
-      # Units that were handed out and are not back, in that order; also those of an incarnation, or of an assignment, that is
-      # over. One a lane, on the command's thread.
+      # Units that were handed out and are not back, in that order, including those of an earlier incarnation or
+      # assignment. One per lane, on the command's thread.
       class Out
-        # A unit, and what a recording calls it.
+        # A unit, and its name in a recording.
         Place = Struct.new(:action, :first, :unit) do
           # @param name [Array(String, Integer)] action and first offset
           def called?(name) = [action, first] == name
@@ -22,23 +22,23 @@ module Penstock
         # @param unit [Processing::Unit, nil]
         def add(action, first, unit) = @places << Place.new(action, first, unit)
 
-        # @param other [Out] handed out later
-        # @return [Out] units of records of both
+        # @param other [Out] units handed out later
+        # @return [Out] the units with records of both
         def consuming(other) = Out.new((@places + other.places).select { |place| place.unit&.consume? })
 
-        # It came back.
-        # @param name [Array(String, Integer)] action and first offset
+        # Removes a unit that came back.
+        #  @param name [Array(String, Integer)] action and first offset
         # @yieldparam unit [Processing::Unit] of that name
-        # @yieldreturn [Boolean] whether it is the one
+        # @yieldreturn [Boolean] whether it is the right one
         # @return [Processing::Unit, nil]
         def delete(name)
           index = @places.index { |place| place.called?(name) && place.unit && yield(place.unit) }
           @places.delete_at(index).unit if index
         end
 
-        # The last ones, for workers begin at the front.
+        # Removes the last ones, because workers begin at the front.
         # @param count [Integer]
-        # @return [Array<Processing::Unit>] that were called back, in order
+        # @return [Array<Processing::Unit>] the units called back, in order
         def call_back(count) = @places.pop(count).filter_map(&:unit)
 
         # @return [Array<Processing::Unit>]

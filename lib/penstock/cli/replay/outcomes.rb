@@ -7,17 +7,17 @@ require_relative "../../processing/unit"
 module Penstock
   module CLI
     module Replay
-      # Makes outcomes of what a dump says about them: errors of the class that was raised where it is known, advice without the
-      # message it would have sent. Stateless.
+      # Builds outcomes from a dump: errors have the recorded class if it is loaded, advice is without the message it
+      # would have sent. Stateless.
       module Outcomes
-        # Stands for an error whose class isn't loaded here.
+        # Stands in for an error whose class isn't loaded here.
         class Unknown < StandardError
         end
 
         class << self
           # @param unit [Processing::Unit]
           # @param entry [Script::Entry]
-          # @param wish [Array, nil] what user code asked of the partition
+          # @param wish [Array, nil] what user code requested for the partition
           # @param advice [Array, nil]
           # @return [Processing::Outcome]
           def build(unit, entry, wish, advice)
@@ -37,7 +37,7 @@ module Penstock
 
           private
 
-          # Where the cursor stood when the error was raised.
+          # The cursor's position when the error was raised.
           def stand(messages, blamed)
             messages.cursor = (0...messages.size).find { |index| messages.offset_at(index) == blamed }
           end

@@ -3,17 +3,17 @@
 module Penstock
   module CLI
     module Replay
-      # What effects of a replay are performed with: nothing happens outside of the lane. A seek waits for what the recording says
-      # of it, a letter for its acknowledgement there.
+      # Performs the effects of a replay: nothing happens outside of the lane. A seek waits for its recorded result, a
+      # letter for its recorded acknowledgement.
       class Ports
         def initialize
           @letters = {}
         end
 
-        # @return [Failure::Burial, nil] whose letter is acknowledged now
+        # @return [Failure::Burial, nil] the one whose letter is acknowledged now
         def letter(offset) = @letters.delete(offset)
 
-        # @return [Failure::Burial, nil] whose letter is on its way
+        # @return [Failure::Burial, nil] the one whose letter is in flight
         def pending(offset) = @letters[offset]
 
         def dead_letter(lane, burial)

@@ -6,16 +6,17 @@ require_relative "../../routing/topic"
 module Penstock
   module CLI
     module Replay
-      # Makes a topic of what a dump says about its route. Code of the user's isn't in the dump: what it answered is. Stateless.
+      # Builds a topic from a dump's description of its route. The dump doesn't contain user code, but its results.
+      # Stateless.
       module Route
-        # Called by nobody in a replay.
+        # Never called in a replay.
         CODE = ->(*) { raise Error, "code of the application isn't part of a dump" }
-        # Only a lane of the whole topic knows how the breaker stands; what it decided is taken over.
+        # Only the lanes of the whole topic know the breaker's state; its recorded decisions are used.
         WITHOUT = {breaker: false}.freeze
         Group = Struct.new(:segment)
         private_constant :CODE, :WITHOUT
 
-        # As {Routing::Topic}, of no application.
+        # Like {Routing::Topic}, without an application.
         class Topic < Routing::Topic
           def consumer_group = Group.new(nil)
         end
@@ -45,7 +46,7 @@ module Penstock
             values.key?("is") ? struct(values) : values.transform_values { |value| value(value) }
           end
 
-          # A member that this version doesn't have is left out, one that the dump doesn't have is nil.
+          # A member that this version doesn't have is left out; one that the dump doesn't have is nil.
           def struct(members)
             kind = Routing.const_get(members.fetch("is"))
             given = kind.members.to_h { |name| [name, value(members[name.to_s])] }

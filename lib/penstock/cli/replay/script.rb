@@ -3,19 +3,19 @@
 module Penstock
   module CLI
     module Replay
-      # One lane's entries in order, and what can only be known by looking ahead or back: which records a unit had, which key a
-      # record has, which effects belong to a decision. Immutable.
+      # One lane's entries in order, and what can only be known by looking ahead or back: a unit's records, a record's
+      # key, a decision's effects. Immutable.
       class Script
-        # `values` as they were written; symbols have become strings.
+        # `values` as they were recorded; symbols have become strings.
         Entry = Struct.new(:number, :kind, :at, :values) do
           def [](index) = values[index]
         end
-        # A unit that was handed out; `offsets` is nil where gaps within it are known to the take only.
+        # A unit that was handed out; `offsets` is nil if only the take knows the gaps within it.
         Handed = Struct.new(:entry, :action, :first, :last, :size, :attempt, :key, :offsets)
 
-        # Entries that stand between a decision and its effects.
+        # Kinds of entries that may stand between a decision and its effects.
         BETWEEN = %i[gap back incarnation went_on effect lost].freeze
-        # Effects of no outcome, and of no take.
+        # Effects that belong neither to an outcome nor to a take.
         LETTING_IN = %w[LetIn Drop PutBack Prepare PrepareEnded].freeze
         private_constant :BETWEEN, :LETTING_IN
 
@@ -35,30 +35,30 @@ module Penstock
         # @return [Handed]
         def unit(entry) = @units.fetch(entry.number)
 
-        # A log that was made anew has other records at the same offsets.
+        # A log that was re-created has other records at the same offsets.
         # @param entry [Entry]
-        # @return [Handed, nil] the unit that had the record next
+        # @return [Handed, nil] the next unit that had the record
         def next_unit(offset, entry) = @later[offset].find { |unit| unit.entry.number > entry.number }
 
         # @return [Boolean] whether a unit had the record later
         def handed_out?(offset, entry) = !next_unit(offset, entry).nil?
 
-        # @return [Object, nil] what stands for its key
+        # @return [Object, nil] stand-in for its key
         def key(offset, entry) = next_unit(offset, entry)&.key
 
-        # @return [Array<Array>] name and values of the effects of a decision; those of letting in may stand right behind
+        # @return [Array<Array>] name and values of the effects of a decision; those of admission may follow directly
         def effects(entry)
           following(entry, *BETWEEN).select { |one| one.kind == :effect }.map(&:values).reject { |effect| letting_in?(*effect) }
         end
 
-        # @return [Array<Entry>] those right behind the entry, as far as they are of these kinds
+        # @return [Array<Entry>] the entries of these kinds that directly follow the entry
         def following(entry, *kinds)
           @entries.drop(entry.number + 1).take_while { |one| kinds.include?(one.kind) }
         end
 
         # @param take [Entry] of kind :take
-        # @return [Array<Integer>, nil] its records; nil: it had more gaps than were written down. Where the log went backwards a
-        #   gap ends below its beginning.
+        # @return [Array<Integer>, nil] its records; nil: it had more gaps than were recorded. If the log went
+        #   backwards, a gap ends below its beginning.
         def records(take)
           _from, _to, size, first, last = take.values
           return [] if size.zero?
@@ -71,18 +71,18 @@ module Penstock
           offsets if offsets.size == size
         end
 
-        # @return [Boolean] whether what was let in is there, too
+        # @return [Boolean] whether the admitted records are recorded, too
         def told? = @units.each_value.none? { |unit| unit.action == "consume" } || @entries.any? { |one| one.kind == :let_in }
 
         # @param state [Entry]
-        # @return [Integer, nil] where the partition ended, when the last take before has seen that
+        # @return [Integer, nil] end of the partition, if the last take before has seen it
         def end_before(state)
           last = @entries.take(state.number).reverse_each.find { |entry| %i[take incarnation assigned].include?(entry.kind) }
           last[5] if last&.kind == :take
         end
 
         # @param state [Entry]
-        # @return [Array<Handed>] units that were out then, as far as it is known
+        # @return [Array<Handed>] units that ran at that time, as far as it is known
         def out_at(state)
           @entries.take(state.number).each_with_object([]) do |entry, out|
             case entry.kind

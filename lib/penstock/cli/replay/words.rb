@@ -6,9 +6,9 @@ require_relative "../../processing/recording/offsets"
 module Penstock
   module CLI
     module Replay
-      # Entries of a recording as lines to read. Stateless.
+      # Renders entries of a recording as lines for a reader. Stateless.
       module Words
-        # What only serves the replay.
+        # Kinds that only serve the replay.
         SILENT = %i[state stale gap of complete attempts].freeze
 
         LINES = {
@@ -27,38 +27,38 @@ module Penstock
               "#{", key #{key.is_a?(Integer) ? key.to_s(36) : key}" if key}"
           },
           outcome: ->(action, first, error, blamed, finished, base, time_us) {
-            what = error ? "failed at #{blamed} with #{error}" : "ended well"
+            what = error ? "failed at #{blamed} with #{error}" : "succeeded"
             "#{(action == "consume") ? "unit" : action} #{first} #{what}#{", each left early" if finished == false}" \
               "#{", #{time_us} µs" if time_us}, base #{base}"
           },
-          reached: ->(calls) { "the worker came to call #{calls} of the unit, the rest is handed out again" },
-          wish: ->(name, *values) { "user code asks for #{[name, *values.compact].join(" ")}" },
-          asked: ->(name, *values) { "user code asks for #{[name, *values.compact].join(" ")}, outside of a unit" },
+          reached: ->(calls) { "the worker reached call #{calls} of the unit, the rest is handed out again" },
+          wish: ->(name, *values) { "user code requests #{[name, *values.compact].join(" ")}" },
+          asked: ->(name, *values) { "user code requests #{[name, *values.compact].join(" ")}, outside of a unit" },
           advice: ->(_kind, offset, *rest) { "worker's advice about #{offset}: #{rest.compact.join(", ")}" },
           carried: lambda { |through, first, exact|
             "a transaction is committed, #{exact ? "with" : "through"} #{through}#{" in unit #{first}" if first}"
           },
           mark: ->(through, first) { first ? "marked through #{through} in unit #{first}" : "marked below #{through}" },
-          let_in: ->(*row) { "let in #{told(row)}" },
-          dropped: ->(*row) { "left out #{told(row)}" },
+          let_in: ->(*row) { "admitted #{told(row)}" },
+          dropped: ->(*row) { "filtered out #{told(row)}" },
           back: ->(count, _action, *firsts) { "called back #{count} units: #{firsts.join(", ")}" },
           commit: ->(offset, bytes, clean) { "commit of #{offset} sent (#{bytes} bytes of metadata#{", clean" if clean})" },
           committed: ->(offset, code = nil) { "commit of #{offset} #{code ? "refused: #{code}" : "acknowledged"}" },
           letter: ->(offset) { "dead letter of #{offset} acknowledged" },
-          incarnation: ->(number, offset = nil) { "begins anew at #{offset || "the source's place"} (incarnation #{number})" },
-          went_on: ->(offset) { "goes on at #{offset}" },
-          probe: -> { "one record is tried behind the open breaker" },
-          suspected: -> { "records that may have killed a process run one by one" },
+          incarnation: ->(number, offset = nil) { "begins again at #{offset || "the source's place"} (incarnation #{number})" },
+          went_on: ->(offset) { "continues at #{offset}" },
+          probe: -> { "one record is tried while the breaker is open" },
+          suspected: -> { "records that may have killed a process run one at a time" },
           expired: -> { "a wait has ended" },
-          leave: -> { "nothing new from here: given back, or the process stops" },
-          cut_off: -> { "the stop's time is over" },
-          lost: -> { "not ours any more" }
+          leave: -> { "takes nothing new: the partition is revoked, or the process stops" },
+          cut_off: -> { "the shutdown timeout has ended" },
+          lost: -> { "lost to another member" }
         }.freeze
         private_constant :LINES
 
         class << self
           # @param entry [Script::Entry]
-          # @return [String, nil] nil for what only serves the replay
+          # @return [String, nil] nil for entries that only serve the replay
           def call(entry)
             Printable.line(words(entry)) unless SILENT.include?(entry.kind)
           end
@@ -73,17 +73,17 @@ module Penstock
 
           def told(row)
             offsets = Processing::Recording::Offsets.of(row)
-            offsets.empty? ? "more than is told" : "#{offsets.first}..#{offsets.last} (#{offsets.size})"
+            offsets.empty? ? "more than is recorded" : "#{offsets.first}..#{offsets.last} (#{offsets.size})"
           end
 
-          # A wait ends at a time of the recording's own clock.
+          # A wait ends at a time on the recording's own clock.
           def effect(entry)
             name, *values = entry.values
             due = values.pop if %w[Hold Park].include?(name) && values.last.is_a?(Integer)
             ["  #{name}", values.compact.join(", "), ("for #{due - entry.at} ms" if due)].compact.join(" ").rstrip
           end
 
-          # Trailing nils aren't written down.
+          # Trailing nils aren't recorded.
           def filled(values, line)
             wanted = line.arity.negative? ? ~line.arity : line.arity
             values + Array.new([wanted - values.size, 0].max)

@@ -6,8 +6,8 @@ require_relative "../target"
 module Penstock
   module CLI
     module Segments
-      # What the commands about split groups have in common: which groups they are about, and where those stand. All are looked
-      # at before anything is done.
+      # Base class of the commands about split groups: selects the groups and reads their offsets. All groups are
+      # checked before anything is changed.
       class Command < CLI::Command
         private
 

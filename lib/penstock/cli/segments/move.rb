@@ -5,13 +5,13 @@ require_relative "command"
 module Penstock
   module CLI
     module Segments
-      # What the commands that move offsets of split groups share: one that objects stops all, unless --force is said. A
-      # subclass says when that is needed, what is in the way (`objections`) and what goes where (`moves`).
+      # Base class of the commands that move offsets of split groups: an objection against one stops all, except with
+      # --force. A subclass defines when that is needed, the objections (`objections`) and the new offsets (`moves`).
       class Move < Command
         class << self
-          # Names when `--force` is needed, as its line of `--help` has it.
+          # Sets the text of `--force` in `--help`: when it is needed.
           #
-          # @param text [String, nil] nil reads it
+          # @param text [String, nil] nil returns the current text
           def forces(text = nil)
             text ? @forces = text : @forces
           end
@@ -31,14 +31,14 @@ module Penstock
           plans.each { |plan| move(plan, moves(plan)) }
         end
 
-        # @return [Boolean] whether nothing is in the way
+        # @return [Boolean] whether there are no objections
         def agreed?(objections)
           return true if objections.empty?
 
           warn_user(*objections)
           return true if options[:force]
 
-          warn_user "Nothing was changed. --force does it all the same."
+          warn_user "Nothing was changed. --force does it anyway."
           false
         end
 

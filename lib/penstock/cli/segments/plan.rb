@@ -3,19 +3,19 @@
 module Penstock
   module CLI
     module Segments
-      # What moving the offsets of one split group would come to: from the group as it was to its parts, or back. Pure: offsets
-      # in, rows and objections out. A frozen value.
+      # Computes what moving the offsets of one split group would change: from the group to its segments, or back. Pure:
+      # offsets in, rows and objections out. A frozen value.
       class Plan
-        # One partition: where the group stood before it was split, with the metadata of that commit, and where each of its parts
-        # stands (nil: nowhere).
+        # One partition: the group's offset before it was split, with the metadata of that commit, and the offset of
+        # each of its segments (nil: none).
         Row = Struct.new(:topic, :partition, :origin, :metadata, :segments) do
           def lowest = segments.compact.min
           def unequal? = segments.uniq.size > 1
         end
 
-        # @return [String] id of the group that was split
+        # @return [String] id of the split group
         attr_reader :origin
-        # @return [Array<String>] ids of its parts
+        # @return [Array<String>] ids of its segments
         attr_reader :segments
         # @return [Array<Row>]
         attr_reader :rows
@@ -35,25 +35,25 @@ module Penstock
           freeze
         end
 
-        # @return [Array<String>] why the parts shouldn't get what the group had
+        # @return [Array<String>] why the segments shouldn't get the group's offsets
         def against_distributing
           taken = @segments.each_with_index.filter_map { |id, index| id if @rows.any? { |row| row.segments[index] } }
           found = []
           found << "#{@origin} has no offsets" if @rows.none?(&:origin)
-          found << "#{taken.join(", ")} #{(taken.size > 1) ? "have" : "has"} offsets already, which would be lost" if taken.any?
+          found << "#{taken.join(", ")} #{(taken.size > 1) ? "have" : "has"} offsets that would be lost" if taken.any?
           found
         end
 
-        # @return [Array<String>] why the group shouldn't get what its parts have
+        # @return [Array<String>] why the group shouldn't get its segments' offsets
         def against_collapsing
           return ["the segments of #{@origin} have no offsets"] if @rows.none?(&:lowest)
           differing = @rows.select(&:unequal?)
           return [] if differing.empty?
-          ["the segments of #{@origin} don't stand at one place in #{differing.map { |row| "#{row.topic}/#{row.partition}" }
-            .join(", ")}: from the lowest, what the others have done is done again"]
+          ["the segments of #{@origin} have different offsets in #{differing.map { |row| "#{row.topic}/#{row.partition}" }
+            .join(", ")}: starting from the lowest repeats what the others have done"]
         end
 
-        # What is complete beyond an offset stands in its metadata, so that none of it is done again.
+        # The metadata lists what is complete beyond an offset, so that none of it is done again.
         # @return [Hash{String => Array<Array(String, Integer, Integer, String)>}] what to commit, by group
         def distribution
           moved = @rows.select(&:origin).map { |row| [row.topic, row.partition, row.origin, row.metadata] }
@@ -63,7 +63,7 @@ module Penstock
         # @return [Hash{String => Array<Array(String, Integer, Integer)>}]
         def collapse = {@origin => @rows.select(&:lowest).map { |row| [row.topic, row.partition, row.lowest] }}
 
-        # The group first gets the lowest offset of its parts, then they all get the group's.
+        # The group first gets the lowest offset of its segments, then they all get the group's.
         # @return [Hash{String => Array<Array(String, Integer, Integer)>}]
         def reset
           moved = @rows.filter_map { |row| (offset = row.lowest || row.origin) && [row.topic, row.partition, offset] }

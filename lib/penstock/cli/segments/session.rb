@@ -8,8 +8,7 @@ require_relative "plan"
 module Penstock
   module CLI
     module Segments
-      # The split groups of the application, where they stand, and the way to move their offsets. One command's; runs on the main
-      # thread.
+      # Reads and moves the offsets of the application's split groups. Used by one command, on the main thread.
       class Session
         # @param context [Context]
         # @param options [Hash] the command's
@@ -18,9 +17,9 @@ module Penstock
           @target = Target.new(context, options)
         end
 
-        # @param names [Array<String>] ids of groups as they were drawn; none: all that are split
+        # @param names [Array<String>] ids of groups as in the routes; none: all split groups
         # @return [Array<Plan>] in the order of the routes
-        # @raise [Usage] a name that isn't that of a split group
+        # @raise [Usage] a name isn't that of a split group
         def plans(names)
           chosen = chosen(names)
           @target.admin do |admin|
@@ -50,7 +49,7 @@ module Penstock
           names.empty? ? split : split.slice(*names)
         end
 
-        # Only of the routed topics: what the group consumed in other times is nobody's.
+        # Only of the routed topics: offsets of topics that the group consumed earlier are ignored.
         def partitions(topics, group)
           topics.select { |topic, _count| routed?(group, topic) }.transform_values { |count| (0...count).to_a }
         end
@@ -65,7 +64,7 @@ module Penstock
         def routed?(group, topic) = group.all_subscription_groups.any? { |connection| connection.topic_for(topic) }
 
         def application
-          @target.application || raise(Usage, "the routes of an application are needed: --bootstrap alone doesn't have them")
+          @target.application || raise(Usage, "this needs the routes of an application: --bootstrap alone is not enough")
         end
 
         def writer

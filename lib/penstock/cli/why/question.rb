@@ -8,9 +8,11 @@ require_relative "answer"
 module Penstock
   module CLI
     module Why
-      # Asks the cluster about one partition of one group, and a dump if there is one. One command's; runs on the main thread.
+      # Asks the cluster about one partition of one group, and reads a dump if there is one. Used by one command, on the
+      # main thread.
       class Question
-        # Said with the partition, no group is asked where it stands, for which a right to it would be needed.
+        # Passing an offset with the partition avoids asking the group for its position, which would need permission to
+        # read the group.
         BEGINNING = -2
         private_constant :BEGINNING
 
@@ -49,7 +51,7 @@ module Penstock
 
         def decode(row) = Native::Envelope.decode(row[:metadata], base: row[:offset], topic: @topic)
 
-        # Not every cluster, and not the embedded broker, describes a group's members.
+        # Some clusters, and the embedded broker, don't describe a group's members.
         def owner(admin)
           members = admin.group_info(@group)[:members]
           member = members.find { |one| mine?(one[:partitions]) }
@@ -60,7 +62,7 @@ module Penstock
 
         def mine?(partitions) = partitions.to_a.include?([@topic, @partition])
 
-        # Reads what stands there; a group is neither joined nor changed.
+        # Reads the record at the offset; neither joins nor changes a group.
         def exists?(offset)
           consumer = @target.consumer({**@target.consumer_settings.except("statistics.interval.ms"),
             "group.id" => "penstock-why", "enable.partition.eof" => "true", "enable.auto.commit" => "false",
@@ -72,8 +74,8 @@ module Penstock
           consumer&.close(2_000)
         end
 
-        # A partition can be sought only when something has come from it.
-        # @return [Boolean, nil] nil: nothing came in time
+        # A seek works only after something has arrived from the partition.
+        # @return [Boolean, nil] nil: nothing arrived in time
         def look(consumer, lane, offset, deadline)
           sought = false
           until deadline.expired?

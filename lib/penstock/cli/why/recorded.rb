@@ -7,12 +7,12 @@ require_relative "../replay/words"
 module Penstock
   module CLI
     module Why
-      # What a dump of the flight recorder has about one record, in lines. Stateless.
+      # Finds what a dump of the flight recorder contains about one record, as lines. Stateless.
       module Recorded
         class << self
           # @param path [String]
-          # @return [Array<String>] empty where the dump doesn't have the partition
-          # @raise [Usage] it is no dump
+          # @return [Array<String>] empty if the dump doesn't have the partition
+          # @raise [Usage] the file isn't a dump
           def lines(path, topic, partition, offset)
             dump = Replay::Dump.read(path)
             lane = dump.lanes.find { |one| one.values_at("topic", "partition") == [topic, partition] }
@@ -25,8 +25,8 @@ module Penstock
 
           private
 
-          # A take or a unit that had it, an outcome that blames it or ended its unit (and how far that had come), an effect that
-          # names it.
+          # A take or a unit that had it, an outcome that blames it or ended its unit (and how far the unit had come),
+          # an effect that names it.
           def concerns?(script, entry, offset)
             case entry.kind
             when :take then entry[3] && offset.between?(entry[3], entry[4])

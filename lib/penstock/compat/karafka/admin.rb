@@ -3,27 +3,27 @@
 module Penstock
   module Compat
     module Karafka
-      # Commands and constants of Karafka's Admin that this version doesn't have. A call raises with what to do instead;
+      # Raises for commands and constants of Karafka's Admin that this version doesn't have, with what to do instead;
       # `respond_to?` is false for them. Included in {Penstock::Admin} and its class.
       module Admin
-        TOPIC = "`penstock tail TOPIC` shows records; a consumer with a group of its own reads them"
-        GROUP = "kafka-consumer-groups.sh does it while the group has no members"
-        ACL = "kafka-acls.sh does it"
-        MOVE = "kafka-reassign-partitions.sh does it"
+        TOPIC = "use `penstock tail TOPIC` to see records, or read them with a consumer in its own group"
+        GROUP = "use kafka-consumer-groups.sh while the group has no members"
+        ACL = "use kafka-acls.sh"
+        MOVE = "use kafka-reassign-partitions.sh"
         COMMANDS = {
           read_topic: TOPIC,
-          seek_consumer_group: "#{GROUP} (--reset-offsets); a running consumer says seek",
+          seek_consumer_group: "#{GROUP} (--reset-offsets); a running consumer can call seek",
           copy_consumer_group: GROUP, rename_consumer_group: GROUP,
           delete_consumer_group: "#{GROUP} (--delete)",
-          trigger_rebalance: "a restart of one of its processes does it",
+          trigger_rebalance: "restart one of its processes",
           plan_topic_replication: MOVE
         }.freeze
         CONSTANTS = {
           Acl: ACL,
-          Configs: "kafka-configs.sh does it; `create_topic config:` says a new topic's",
-          ConsumerGroups: "what there is stands on Penstock::Admin itself: groups, group_info, group_lag, " \
-            "read_committed_offsets; else #{GROUP}",
-          IsolationLevels: "say isolation_level: :read_committed or :read_uncommitted",
+          Configs: "use kafka-configs.sh; for a new topic, `create_topic config:`",
+          ConsumerGroups: "call Penstock::Admin itself: groups, group_info, group_lag, " \
+            "read_committed_offsets; for the rest #{GROUP}",
+          IsolationLevels: "use isolation_level: :read_committed or :read_uncommitted",
           Recovery: GROUP,
           Replication: MOVE
         }.freeze
@@ -31,7 +31,7 @@ module Penstock
 
         # @param admin [Class]
         # @param name [Symbol]
-        # @return [NameError, nil] the error to raise for a constant that isn't here; nil if Karafka doesn't have it either
+        # @return [NameError, nil] the error for a missing constant; nil if Karafka doesn't have it either
         def self.constant(admin, name)
           way_out = CONSTANTS[name] or return
           NameError.new("there is no Penstock::Admin::#{name} in this version: #{way_out}", name, receiver: admin)

@@ -3,15 +3,15 @@
 module Penstock
   module Compat
     module Karafka
-      # Commands of Karafka's command line that this version doesn't have, each with what to do instead: the nearest name may be
-      # far from what was meant (`topics health` isn't `topics delete`). Without state.
+      # Lists commands of Karafka's command line that this version doesn't have, with what to do instead: the nearest
+      # name may mean something else (`topics health` isn't `topics delete`). Stateless.
       module Commands
-        TOPICS = "This version changes no topics by their routes: `penstock topics create` makes one, Kafka's kafka-topics.sh " \
-          "and kafka-configs.sh change it."
+        TOPICS = "This version doesn't change topics from routes: use `penstock topics create`, or Kafka's kafka-topics.sh " \
+          "and kafka-configs.sh."
         HINTS = {
           **%w[migrate plan align repartition reset].to_h { |word| ["topics #{word}", TOPICS] },
-          "topics health" => "`penstock doctor --connect` looks at the cluster and the topics of the routes.",
-          "web" => "This version has no web UI; `penstock status` asks a running process."
+          "topics health" => "`penstock doctor --connect` checks the cluster and the topics of the routes.",
+          "web" => "This version has no web UI; use `penstock status`."
         }.freeze
         private_constant :TOPICS, :HINTS
 

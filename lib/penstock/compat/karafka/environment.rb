@@ -3,8 +3,8 @@
 module Penstock
   module Compat
     module Karafka
-      # Environment variables of Karafka that a deployment still sets and that have no effect here. Without the warning, a process
-      # meant for production would silently run as development. Without state.
+      # Warns about Karafka's environment variables that a deployment still sets and that have no effect here. Without
+      # the warning, a process meant for production would silently run as development. Stateless.
       module Environment
         NAMES = %w[ENV BOOT_FILE ROOT_DIR].freeze
         private_constant :NAMES
@@ -15,7 +15,7 @@ module Penstock
         def self.warn_of(env, logger)
           NAMES.each do |name|
             next if env["KARAFKA_#{name}"].to_s.empty? || env["PENSTOCK_#{name}"]
-            logger.warn("KARAFKA_#{name} is set and has no effect: it is PENSTOCK_#{name} here")
+            logger.warn("KARAFKA_#{name} is set and has no effect: set PENSTOCK_#{name} instead")
           end
         end
       end

@@ -3,33 +3,36 @@
 module Penstock
   module Compat
     module Karafka
-      # Events of Karafka that Penstock doesn't have, because the moment doesn't exist here, each with what to listen to instead.
-      # Without state.
+      # Lists events of Karafka that Penstock doesn't have, because the moment doesn't exist here, with what to listen
+      # to instead. Stateless.
       module Events
-        POLL = "Nothing is polled in turns: consumer.consumed tells of a batch, statistics.emitted of the connection"
-        PENDING = "consumer.consume begins where a worker takes up the batch; its metadata's processing_lag is how long it waited"
+        POLL = "There is no polling interval: listen to consumer.consumed for batches, statistics.emitted for the connection"
+        PENDING = "consumer.consume is published when a worker starts the batch; processing_lag in its metadata is how long " \
+          "it waited"
         JOB = "This version has no Active Job adapter"
         POLLER = "A producer is polled by a thread in C"
 
         HINTS = {
-          "client.pause" => "consumer.consuming.pause tells of pauses, by user code and before retries",
-          "client.resume" => "consumer.consuming.retry tells of the end of a back-off",
+          "client.pause" => "consumer.consuming.pause is published for pauses by user code and before retries",
+          "client.resume" => "consumer.consuming.retry is published at the end of a back-off",
           "client.events_poll" => POLL,
-          "connection.listener.before_fetch_loop" => "app.running and rebalance.partitions_assigned tell of the beginning",
+          "connection.listener.before_fetch_loop" => "app.running and rebalance.partitions_assigned are published at the start",
           "connection.listener.fetch_loop" => POLL,
-          "connection.listener.after_fetch_loop" => "connection.listener.stopped tells of the end",
+          "connection.listener.after_fetch_loop" => "connection.listener.stopped is published at the end",
           "connection.listener.fetch_loop.received" => POLL,
-          "connection.listener.pending" => "multiplexing.up and multiplexing.down tell of connections that come and go",
-          "consumer.initialize" => "consumer.initialized is told with its time",
-          "consumer.idle" => "filtering.dropped and filtering.throttled tell where nothing was left of a batch",
-          "consumer.wrap" => "A consumer's `wrap` and middleware are told nowhere: instrument an event of your own in it",
-          "consumer.wrapped" => "A consumer's `wrap` and middleware are told nowhere: instrument an event of your own in it",
+          "connection.listener.pending" => "multiplexing.up and multiplexing.down are published when connections are added " \
+            "and removed",
+          "consumer.initialize" => "consumer.initialized is published with its time",
+          "consumer.idle" => "filtering.dropped and filtering.throttled are published if nothing is left of a batch",
+          "consumer.wrap" => "A consumer's `wrap` and middleware have no events: instrument an event of your own in them",
+          "consumer.wrapped" => "A consumer's `wrap` and middleware have no events: instrument an event of your own in them",
           "active_job.consume" => JOB, "active_job.consumed" => JOB,
-          "swarm.manager.control" => "swarm.manager.node_ended, .stopping and .restarting tell what the supervisor does",
+          "swarm.manager.control" => "swarm.manager.node_ended, .stopping and .restarting are published for the supervisor's " \
+            "actions",
           "poller.producer_registered" => POLLER, "poller.producer_unregistered" => POLLER,
-          "producer.created" => "Make it in one place, and subscribe there",
-          "producer.configured" => "Make it in one place, and subscribe there",
-          "connection_pool.setup" => "connection_pool.created is told when a pool is made",
+          "producer.created" => "Create producers in one place, and subscribe there",
+          "producer.configured" => "Create producers in one place, and subscribe there",
+          "connection_pool.setup" => "connection_pool.created is published when a pool is created",
           **%w[consume idle revoked tick eofed shutdown].to_h { |action| ["consumer.before_schedule_#{action}", PENDING] }
         }.freeze
         METHODS = HINTS.keys.to_h { |name| [:"on_#{name.tr(".", "_")}", name] }.freeze
@@ -39,9 +42,9 @@ module Penstock
         # @return [String, nil]
         def self.hint(name) = HINTS[name.to_s]
 
-        # Methods that a proxy answers by method_missing don't count.
+        # Methods that a proxy implements with method_missing don't count.
         # @param listener [Object]
-        # @return [Array<String>] names of events for which it has a method that would never be called
+        # @return [Array<String>] events for which it has a method that would never be called
         def self.in(listener) = METHODS.values_at(*(METHODS.keys & listener.public_methods))
       end
     end

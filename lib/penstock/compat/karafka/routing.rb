@@ -3,7 +3,7 @@
 module Penstock
   module Compat
     module Karafka
-      # Options of Karafka's routes that Penstock doesn't have, each with what to do instead. Without state.
+      # Lists options of Karafka's routes that Penstock doesn't have, with what to do instead. Stateless.
       module Routing
         LATER = "this version has no"
         private_constant :LATER
@@ -11,19 +11,19 @@ module Penstock
         VERBS = {
           active_job_topic: "#{LATER.capitalize} Active Job adapter: leave its topics where they are",
           active_job_pattern: "#{LATER.capitalize} Active Job adapter: leave its topics where they are",
-          declaratives: "Say config(partitions:, replication_factor:, …) in the topic's block",
-          delaying: "Say delay_by",
-          direct_assignments: "Say assign",
-          expiring: "Say expire_in",
-          filtering: "Say filter",
+          declaratives: "Write config(partitions:, replication_factor:, …) in the topic's block",
+          delaying: "Use delay_by",
+          direct_assignments: "Use assign",
+          expiring: "Use expire_in",
+          filtering: "Use filter",
           multiplexing: "multiplexing belongs inside of a subscription_group's block",
           parallel_segments: "parallel_segments belongs inside of a consumer_group's block",
-          periodics: "Say periodic",
+          periodics: "Use periodic",
           recurring_tasks: "#{LATER.capitalize} recurring tasks: leave them where they are",
-          retrying: "Say pause, or backoff_for an error",
+          retrying: "Use pause, or backoff_for for certain errors",
           scheduled_messages: "#{LATER.capitalize} scheduled messages: `delay_by` delays a whole topic",
-          share_group: "#{LATER.capitalize} share groups: say consumer_group, and `parallel by: :message` for records " \
-            "side by side"
+          share_group: "#{LATER.capitalize} share groups: use consumer_group, and `parallel by: :message` for records " \
+            "in parallel"
         }.freeze
 
         # @param name [Symbol]

@@ -5,8 +5,8 @@ require_relative "constants"
 module Penstock
   module Compat
     module Karafka
-      # `Karafka::Server` is an object with methods, `Penstock::Server` is a namespace. This module extends it, so that a call of
-      # such a method raises with what to do instead.
+      # Raises for calls of `Karafka::Server`'s methods, with what to do instead: `Karafka::Server` is an object with
+      # methods, `Penstock::Server` is a namespace, which this module extends.
       module Server
         private
 

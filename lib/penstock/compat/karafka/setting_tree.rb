@@ -3,9 +3,9 @@
 module Penstock
   module Compat
     module Karafka
-      # Takes the place of Karafka's internal settings (`config.internal.swarm.liveness_interval = 5`): accepts any call and
-      # reports the dotted path of each setting that is set, so that it is named together with all other problems. Lives for one
-      # run of a setup block, on its thread.
+      # Stands in for Karafka's internal settings (`config.internal.swarm.liveness_interval = 5`): accepts any call and
+      # reports the dotted path of each setting that is set, so that it is listed together with all other problems.
+      # Lives for one run of a setup block, on its thread.
       class SettingTree
         # @param path [String] dotted
         # @yieldparam place [String] dotted path of a setting that was set
@@ -14,7 +14,7 @@ module Penstock
           @note = note
         end
 
-        # The same as a section's.
+        # As in a section.
         def setup
           yield self
         end

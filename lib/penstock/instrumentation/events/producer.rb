@@ -3,7 +3,7 @@
 module Penstock
   module Instrumentation
     module Events
-      # Messages on their way to Kafka.
+      # Events of producers and their messages.
       module Producer
         TITLE = "Producer"
 
@@ -23,17 +23,17 @@ module Penstock
             catalogue.event("producer.connected", "A producer opened its client.", :producer_id)
             catalogue.event("producer.closing", "A producer starts to close.", :producer_id)
             catalogue.event("producer.closed", "A producer is closed.", :producer_id, timed: true)
-            catalogue.event("producer.disconnecting", "An idle producer is about to close its client. A call that comes first " \
-              "keeps it.", :producer_id)
+            catalogue.event("producer.disconnecting", "An idle producer is about to close its client. A call that comes " \
+              "before that keeps it.", :producer_id)
             catalogue.event("producer.disconnected", "An idle producer has closed its client; its next call opens another one.",
               :producer_id, timed: true)
-            catalogue.event("producer.undelivered", "A producer was closed before everything was delivered. `messages` are " \
-              "those that are still known, as Hashes with `error` and `outcome`.", :producer_id, :count, :failed, :unknown,
+            catalogue.event("producer.undelivered", "A producer was closed before all messages were delivered. `messages` are " \
+              "the ones that are still known, as Hashes with `error` and `outcome`.", :producer_id, :count, :failed, :unknown,
               :messages)
-            catalogue.event("producer.queue_full", "The queue of a producer is full and it waits for deliveries.",
+            catalogue.event("producer.queue_full", "The queue of a producer is full; it waits for deliveries.",
               :producer_id, optional: %i[message attempt])
             catalogue.event("producer.reload", "A fatal error has ended the client of a producer, which is about to be " \
-              "replaced. Changes of `kafka` go to the new one.", :producer_id, :error, :attempt, :kafka)
+              "replaced. Changes to `kafka` apply to the new one.", :producer_id, :error, :attempt, :kafka)
             catalogue.event("producer.reloaded", "The client of a producer is closed; its next call opens a new one.",
               :producer_id, :attempt)
           end
@@ -69,8 +69,8 @@ module Penstock
           end
 
           def pool(catalogue)
-            catalogue.event("connection_pool.created", "A pool of producers was made.", :pool, :size, :timeout)
-            catalogue.event("connection_pool.shutdown", "A pool of producers is closed, and so are they.", :pool)
+            catalogue.event("connection_pool.created", "A pool of producers was created.", :pool, :size, :timeout)
+            catalogue.event("connection_pool.shutdown", "A pool of producers is closed, with its producers.", :pool)
             catalogue.event("connection_pool.reload", "The producers of a pool are about to be replaced.", :pool)
             catalogue.event("connection_pool.reloaded", "The producers of a pool were replaced.", :pool)
           end
@@ -78,7 +78,8 @@ module Penstock
           def transactions(catalogue)
             catalogue.event("transaction.started", "A transaction has begun.", :producer_id)
             catalogue.event("transaction.committed", "A transaction is committed.", :producer_id)
-            catalogue.event("transaction.aborted", "A transaction is aborted: nothing of it becomes visible.", :producer_id)
+            catalogue.event("transaction.aborted", "A transaction is aborted: none of its messages becomes " \
+              "visible.", :producer_id)
             catalogue.event("transaction.finished", "A transaction has ended, committed or not.", :producer_id,
               timed: true)
             catalogue.event("transaction.marked_as_consumed", "The offset of a record became part of a transaction.",

@@ -3,7 +3,7 @@
 module Penstock
   module Instrumentation
     module Events
-      # Partitions that come and go.
+      # Events of partitions that are assigned and revoked.
       module Rebalance
         TITLE = "Rebalance"
         KEYS = %i[subscription_group subscription_group_id consumer_group consumer_group_id group group_id client_id
@@ -13,22 +13,22 @@ module Penstock
           def declare(catalogue)
             catalogue.event("rebalance.partitions_assign", "Partitions are about to be assigned.", *KEYS)
             catalogue.event("rebalance.partitions_assigned", "Partitions were assigned.", *KEYS)
-            catalogue.event("rebalance.partitions_revoke", "Partitions are about to be given back.", *KEYS,
+            catalogue.event("rebalance.partitions_revoke", "Partitions are about to be revoked.", *KEYS,
               optional: %i[lost])
-            catalogue.event("rebalance.partitions_revoked", "Partitions were given back, or taken.", *KEYS,
+            catalogue.event("rebalance.partitions_revoked", "Partitions were revoked, or lost.", *KEYS,
               optional: %i[lost])
-            catalogue.event("rebalance.unit_left_running", "A unit of a revoked partition didn't end in time and runs on: " \
+            catalogue.event("rebalance.unit_left_running", "A unit of a revoked partition didn't end in time and still runs: " \
               "the next owner runs its records again.", :topic, :partition, :first_offset, :last_offset, :waited_ms)
             multiplexing(catalogue)
-            catalogue.event("rebalance.over_budget", "More partitions are assigned than the memory for prefetched records " \
-              "was divided by.", :subscription_group_id, :lanes, :budget_bytes)
+            catalogue.event("rebalance.over_budget", "More partitions are assigned than the memory limit of prefetched " \
+              "records was divided for.", :subscription_group_id, :lanes, :budget_bytes)
           end
 
           private
 
           def multiplexing(catalogue)
             keys = %i[subscription_group consumer_group_id connections]
-            catalogue.event("multiplexing.up", "A subscription group got one connection more.", *keys)
+            catalogue.event("multiplexing.up", "A subscription group got one more connection.", *keys)
             catalogue.event("multiplexing.down", "A connection had no partitions and is closed.", *keys)
           end
         end

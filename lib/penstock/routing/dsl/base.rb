@@ -7,10 +7,10 @@ require_relative "../../compat/karafka/routing"
 module Penstock
   module Routing
     module Dsl
-      # What all objects of the routing DSL share: they write into one {Draft}, and a verb they don't have is a problem
-      # with its place and the nearest verb.
+      # Base class of the routing DSL's objects: they write into one {Draft}, and an unknown verb is a problem with its
+      # place and the nearest verb.
       class Base
-        # The verbs a level has besides those of topics.
+        # Verbs of a level in addition to those of topics.
         STRUCTURE = %i[topic pattern consumer_group subscription_group defaults].freeze
         LIBRARY = File.expand_path("../../..", __dir__)
         NAME = Config::Types::Name.new
@@ -32,7 +32,7 @@ module Penstock
           @session.tolerant_block.void
         end
 
-        # Runs a block of the user's on this object.
+        # Runs a user's block on this object.
         # @api private
         def fill(block)
           @session.tolerant_block.tolerate(self)
@@ -56,17 +56,17 @@ module Penstock
           draft.problem(at, message, hint, location: location)
         end
 
-        # @return [String, nil] the name as a String, nil (and a problem) when it can't be one
+        # @return [String, nil] the name as a String; nil (and a problem) if it isn't a valid name
         def name_of(value, kind)
           name = NAME.coerce(value)
           return name unless Config::Types.invalid?(name) || %w[. ..].include?(name)
 
-          wrong = value.nil? ? "a name is missing" : "#{value.inspect[0, 80]} is no valid name"
+          wrong = value.nil? ? "a name is missing" : "#{value.inspect[0, 80]} is not a valid name"
           report(wrong, "It must be #{NAME}", at: "routes: #{kind} #{value.inspect[0, 80]}", location: location)
           nil
         end
 
-        # The line of the user's file that is being run.
+        # The line of the user's file that is being executed.
         def location
           frame = caller_locations.find { |entry| !entry.absolute_path.to_s.start_with?(LIBRARY) }
           "#{File.basename(frame.path)}:#{frame.lineno}" if frame
@@ -76,7 +76,7 @@ module Penstock
           return "#{name} belongs inside of a topic's block" if !topic_verbs? && @session.verbs.include?(name)
           return "#{name} belongs outside of a topic's block" if topic_verbs? && STRUCTURE.include?(name)
 
-          Compat::Karafka::Routing.instead(name) || Nearest.hint(name, verbs) || "It has #{verbs.sort.join(", ")}"
+          Compat::Karafka::Routing.instead(name) || Nearest.hint(name, verbs) || "Available: #{verbs.sort.join(", ")}"
         end
 
         def topic_verbs?

@@ -4,9 +4,10 @@ require_relative "group"
 
 module Penstock
   module Routing
-    # The words of `routes.draw`.
+    # The DSL of `routes.draw`.
     module Dsl
-      # The inside of `routes.draw`. Topics outside of a consumer group are in the application's, `config.group_id`.
+      # The block of `routes.draw`. Topics outside of a consumer group belong to the application's group,
+      # `config.group_id`.
       class Draw < Group
         # @param name [String, Symbol] the group's id on the cluster
         def consumer_group(name = nil, &block)
@@ -18,7 +19,7 @@ module Penstock
           nil
         end
 
-        # What topics are told that don't say it themselves.
+        # Options of topics that don't set them themselves.
         def defaults(&block)
           draft.defaults << Options.new(@session, "routes: defaults", location).fill(block).given
           nil

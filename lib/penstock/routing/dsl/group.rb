@@ -6,7 +6,7 @@ require_relative "subscription"
 module Penstock
   module Routing
     module Dsl
-      # The inside of a `consumer_group`.
+      # The block of a `consumer_group`.
       class Group < Subscription
         UNNAMED = Object.new.freeze
         private_constant :UNNAMED
@@ -18,9 +18,9 @@ module Penstock
           tell(Features::Segments.feature) { |read| entry.segments = read } if entry
         end
 
-        # Topics that get a connection of their own.
+        # Topics that share a connection of their own.
         #
-        # @param name [String, Symbol] optional, but then not nil
+        # @param name [String, Symbol] may be omitted, but must not be nil
         def subscription_group(name = UNNAMED, &block)
           name = draft.anonymous_subscription if name.equal?(UNNAMED)
           name = name_of(name, "subscription_group")

@@ -5,8 +5,8 @@ require_relative "base"
 module Penstock
   module Routing
     module Dsl
-      # The inside of a topic's block, and of `defaults`: one method a verb of the features, which types its options and
-      # writes them down.
+      # The block of a topic, and of `defaults`: one method per verb of the features, which checks the types of its
+      # options and records them.
       class Options < Base
         # @return [Hash{Symbol => Hash}] typed options by verb
         attr_reader :given
@@ -44,13 +44,13 @@ module Penstock
           end
         end
 
-        # The first one written counts, but somebody who writes two means something else by one of them.
+        # The first value counts; a second, different one is a mistake.
         def keep(verb, feature, read)
           return (@given[feature.verb] ||= []) << read if feature.repeatable?
 
           earlier = @given[feature.verb]
           @given[feature.verb] ||= read
-          report("#{verb} is said twice, with different values", "Keep one of them") if earlier && earlier != read
+          report("#{verb} is set twice, with different values", "Keep one of them") if earlier && earlier != read
         end
 
         def report(message, hint = nil, **more)

@@ -3,7 +3,7 @@
 module Penstock
   module Routing
     module Dsl
-      # One run of a drawing: where it writes to and what topics can be told.
+      # One run of `routes.draw`: the draft it writes to, and the available options of topics.
       Session = Struct.new(:draft, :features, :tolerant_block) do
         # @return [Array<Symbol>] verbs of topics
         def verbs

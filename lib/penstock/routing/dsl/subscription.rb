@@ -8,7 +8,7 @@ require_relative "options"
 module Penstock
   module Routing
     module Dsl
-      # The inside of a `subscription_group`: topics that share a connection of their own.
+      # The block of a `subscription_group`: topics that share a connection of their own.
       class Subscription < Base
         # @param group [String, nil] name of the consumer group, nil for the application's
         # @param name [String, nil] name of the subscription group, nil outside of one
@@ -25,9 +25,9 @@ module Penstock
           add(Draft::Topic.new(name: name, **context), block) if name
         end
 
-        # All topics whose names fit a regular expression, those made later too.
+        # All topics whose names match a regular expression, also topics that are created later.
         #
-        # @param name [String, Symbol, nil] a name for the pattern, for filters and logs
+        # @param name [String, Symbol, nil] name of the pattern, for filters and logs
         # @param regexp [Regexp]
         def pattern(name = nil, regexp = nil, &block)
           name, regexp = nil, name if name.is_a?(Regexp)
@@ -60,7 +60,7 @@ module Penstock
           nil
         end
 
-        # What is said about the whole group.
+        # Options of the whole group.
         def share_kafka
           entry = Draft::Subscription.new(@group, @name, location)
           draft.subscriptions << entry
@@ -69,7 +69,7 @@ module Penstock
           tell(Features::Multiplexed.feature) { |read| entry.multiplexing = read }
         end
 
-        # A verb that concerns the group, not its topics.
+        # A verb that applies to the group, not to its topics.
         def tell(feature)
           define_singleton_method(feature.verb) do |*arguments, **keywords|
             yield(feature.read(arguments, keywords) { |message, hint| report(message, hint, location: location) })

@@ -6,7 +6,7 @@ require_relative "../option_values"
 
 module Penstock
   module Routing
-    # What `each` of a consumer does beside handing out messages.
+    # The actions of a consumer's `each` besides yielding messages.
     AdaptiveIterator = Struct.new(:marking_method, :clean_after_yielding) do
       include FrozenStruct
 
@@ -19,11 +19,11 @@ module Penstock
         CHECK = lambda do |topic, iterator, _settings|
           next [] unless iterator && topic.features[:parallel]
 
-          [["adaptive_iterator doesn't go with parallel: it stops in the middle of a batch in order",
-            "Leave adaptive_iterator out: no job is too long for the group"]]
+          [["adaptive_iterator doesn't go with parallel: it stops in the middle of an ordered batch",
+            "Remove adaptive_iterator: long jobs don't affect the group"]]
         end
 
-        # @return [Feature] whose value is nil where it is off
+        # @return [Feature] whose value is nil if it is off
         def self.feature
           flag = Config::Types::Flag.new
           Feature.new(:adaptive_iterator, positional: :active, check: CHECK,
@@ -31,8 +31,8 @@ module Penstock
                       safety_margin: Feature::Option.new(Config::Types::Whole.new(min: 1, max: 99), 10),
                       marking_method: Feature::Option.new(Config::Types::Word.new("mark_as_consumed", "mark_as_consumed!"),
                         "mark_as_consumed")},
-            description: "The consumer's `each` marks every message behind its block, cleans it, and ends when the partition " \
-                         "is taken away. `safety_margin` is accepted, without effect: no job is too long for the group.",
+            description: "The consumer's `each` marks every message after its block, cleans it, and ends when the partition " \
+                         "is revoked. `safety_margin` is accepted, without effect: long jobs don't affect the group.",
             value: method(:value))
         end
 

@@ -6,19 +6,19 @@ require_relative "../feature"
 module Penstock
   module Routing
     module Features
-      # `assign`: the topic's partitions are told, not given out by the group.
+      # `assign`: the route lists the topic's partitions, the group doesn't assign them.
       module Assign
         ALL = :all
         INSTANCE_ID = :"group.instance.id"
 
-        # What was written: true, numbers, ranges of numbers.
+        # The type of the arguments: true, numbers, ranges of numbers.
         class Partitions
-          # More is a slip: a topic has no million of partitions.
+          # More is a mistake: no topic has a million partitions.
           MOST = 1_000_000
           private_constant :MOST
 
           # @param written [Array] the arguments as they were written
-          # @return [Symbol, Array<Integer>, false] :all, numbers in ascending order, or false for none of it
+          # @return [Symbol, Array<Integer>, false] :all, numbers in ascending order, or false for anything else
           def coerce(written)
             return (written == [false]) ? false : ALL if [[true], [false], [ALL]].include?(written)
 
@@ -29,7 +29,7 @@ module Penstock
           end
 
           def to_s
-            "true for all partitions, or their numbers and ranges of them"
+            "true for all partitions, or numbers and ranges of numbers"
           end
 
           private
@@ -59,10 +59,10 @@ module Penstock
           found
         end
 
-        PATTERN = ["assign can't be used with a pattern: which topics fit shows only while the group is joined",
-          "Write the topics one by one"].freeze
+        PATTERN = ["assign can't be used with a pattern: the matching topics are known only in a joined group",
+          "Write a route for each topic"].freeze
         STATIC = ["assign joins no group, so there is no member that group.instance.id could name",
-          "Leave group.instance.id out"].freeze
+          "Remove group.instance.id"].freeze
         private_constant :PATTERN, :STATIC
 
         # @return [Feature]

@@ -6,7 +6,8 @@ require_relative "../option_values"
 
 module Penstock
   module Routing
-    # How long a record waits that failed with one of these errors: as `pause` says it, or what a block answers in ms.
+    # The wait before retrying a record that failed with one of these errors: like `pause`, or the ms that a block
+    # returns.
     BackoffFor = Struct.new(:errors, :timeout, :max_timeout, :exponential, :with) do
       include FrozenStruct
 
@@ -42,9 +43,9 @@ module Penstock
         def self.feature
           Feature.new(:backoff_for, options: OPTIONS, positional: :errors, repeatable: true, block: :with,
             renamed: {with_exponential_backoff: :exponential}, absent: [].freeze,
-            description: "Waits before retries after certain errors, as `pause`, or a block with error and attempt that " \
-                         "answers ms. The first that fits counts; may be said several times.",
-            # Who says a long timeout only doesn't want it cut by the setting's maximum.
+            description: "Waits before retries after certain errors, like `pause`, or a block called with error and attempt " \
+                         "that returns ms. The first that matches counts; may be used several times.",
+            # A route with a long timeout only should not be limited by the setting's maximum.
             value: lambda { |errors:, timeout:, max_timeout:, exponential:, with:|
               Routing::BackoffFor.new(errors, timeout, [timeout, max_timeout].max, exponential, with)
             })

@@ -6,7 +6,7 @@ require_relative "../option_values"
 
 module Penstock
   module Routing
-    # A partition waits until so many messages are there, or so many ms have passed since the first of them.
+    # A partition waits until `min` messages are available, or `within` ms have passed since the first of them arrived.
     Batch = Struct.new(:min, :within) do
       include FrozenStruct
     end
@@ -19,7 +19,7 @@ module Penstock
           found = []
           if batch.min > topic.max_messages
             found << ["batch waits for #{batch.min} messages, but one call of consume gets at most #{topic.max_messages}",
-              "Raise max_messages to #{batch.min}, or lower min:"]
+              "Raise max_messages to #{batch.min}, or lower min"]
           end
           if batch.within >= settings.shutdown_timeout
             found << ["batch within: (#{batch.within}) isn't below config.shutdown_timeout (#{settings.shutdown_timeout})",
@@ -28,13 +28,13 @@ module Penstock
           found
         end
 
-        # @return [Feature] whose value is nil where nothing waits
+        # @return [Feature] whose value is nil if nothing waits
         def self.feature
           Feature.new(:batch, check: CHECK, value: ->(min:, within:) { Routing::Batch.new(min, within) },
             options: {min: Feature::Option.new(Config::Types::Whole.new(min: 2), Feature::REQUIRED),
                       within: Feature::Option.new(Config::Types::Milliseconds.new(min: 1), 1_000)},
-            description: "Holds a partition until `min` messages are there or `within` ms have passed since the first of them. " \
-                         "Without it a batch is what is there when a worker is free.")
+            description: "Holds a partition until `min` messages are available or `within` ms have passed since the first " \
+                         "one arrived. Without it a batch contains the messages that are available when a worker is free.")
         end
       end
     end

@@ -6,9 +6,9 @@ require_relative "../option_values"
 
 module Penstock
   module Routing
-    # When failures are taken for an outage instead of for bad records: `share` of `after` fresh records that fail alike, or
-    # `outage_after` in a row with one of `outage_errors` (names of classes, so that none has to be loaded). `limit`: most ms for
-    # which other errors hold the topic; false: no limit.
+    # Distinguishes an outage from bad records: an outage is `share` of `after` fresh records that fail alike, or
+    # `outage_after` in a row with one of `outage_errors` (names of classes, so that none has to be loaded). `limit`:
+    # longest time in ms for which other errors hold the topic; false: no limit.
     Breaker = Struct.new(:after, :share, :outage_after, :outage_errors, :limit) do
       include FrozenStruct
     end
@@ -16,7 +16,7 @@ module Penstock
     module Features
       # `breaker after: 40, share: 0.8`, `breaker false`
       module Breaker
-        # What says by itself that something else is down.
+        # Errors that by themselves show that another system is down.
         OUTAGE_ERRORS = %w[
           Errno::ECONNREFUSED Errno::ECONNRESET Errno::ECONNABORTED Errno::EHOSTUNREACH Errno::ENETUNREACH Errno::ETIMEDOUT
           Errno::EPIPE SocketError Timeout::Error OpenSSL::SSL::SSLError
@@ -40,7 +40,7 @@ module Penstock
           def to_s = "an Array of exception classes, or of their names"
         end
 
-        # Part of a whole.
+        # A part of a whole.
         class Share
           def coerce(value)
             (value.is_a?(Numeric) && value.positive? && value <= 1) ? value : Config::Types::INVALID
@@ -49,7 +49,7 @@ module Penstock
           def to_s = "a number above 0, at most 1"
         end
 
-        # How long a hold may last.
+        # The longest duration of a hold.
         class Limit < Config::Types::Milliseconds
           def coerce(value) = (value == false) ? false : super
 
@@ -72,12 +72,12 @@ module Penstock
 
         DEFAULT = Routing::Breaker.new(AFTER, SHARE, OUTAGE_AFTER, OUTAGE_ERRORS, LIMIT_MS)
 
-        # @return [Feature] whose value is nil where the topic says nothing, false where it wants none
+        # @return [Feature] whose value is nil if the topic doesn't set it, false if it is switched off
         def self.feature
           Feature.new(:breaker, options: OPTIONS, positional: :active,
             description: "When at least `share` of `after` new records fail alike, or `outage_after` in a row with one of " \
-                         "`outage_errors`, the topic is held instead of losing them to the dead letters, for at most `limit` " \
-                         "ms unless it is one of `outage_errors`; false never holds. On where there are dead letters.",
+                         "`outage_errors`, the topic is held instead of dead-lettering them, for at most `limit` " \
+                         "ms unless it is one of `outage_errors`; false never holds. On by default for topics with dead letters.",
             value: lambda { |active:, after:, share:, outage_after:, outage_errors:, limit:|
               active && Routing::Breaker.new(after, share, outage_after, outage_errors, limit)
             })

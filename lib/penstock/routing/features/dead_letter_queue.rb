@@ -6,8 +6,8 @@ require_relative "../option_values"
 
 module Penstock
   module Routing
-    # Where records go that fail for good, and when. `topic` is a name; false: such records are skipped; nil: there is no
-    # dead letter queue; :strategy: the strategy names the topic.
+    # Where and when permanently failing records are sent. `topic` is a name; false: such records are skipped; nil:
+    # there is no dead letter queue; :strategy: the strategy selects the topic.
     DeadLetterQueue = Struct.new(:topic, :max_retries, :strategy, :independent, :transactional, :dispatch_method,
       :marking_method, :mark_after_dispatch, :oversized, keyword_init: true) do
       include FrozenStruct
@@ -15,16 +15,16 @@ module Penstock
       # @return [Boolean]
       def active? = !topic.nil?
 
-      # @return [Boolean] whether a strategy is asked at each failure
+      # @return [Boolean] whether a strategy is called at each failure
       def strategy? = !strategy.nil?
 
-      # @return [String, nil] where records go that nobody names a topic for
+      # @return [String, nil] the topic of records for which nothing selects another one
       def topic_name = topic.is_a?(String) ? topic : nil
 
-      # @return [Boolean] whether a letter that is too large goes without what doesn't fit
+      # @return [Boolean] whether a letter that is too large is sent without its largest parts
       def reference? = oversized == "reference"
 
-      # @return [Boolean] whether the offset is committed at once when a dead letter was acknowledged
+      # @return [Boolean] whether the offset is committed as soon as a dead letter was acknowledged
       def commit_at_once? = marking_method == "mark_as_consumed!"
     end
 
@@ -46,7 +46,7 @@ module Penstock
         end
 
         FLAG = Config::Types::Flag.new
-        # What becomes of a letter that is too large for where it goes.
+        # The handling of a letter that is too large for its topic.
         OVERSIZED = Config::Types::Word.new("wait", "reference")
         private_constant :FLAG
 
@@ -73,17 +73,18 @@ module Penstock
           # @return [Feature]
           def feature
             Feature.new(:dead_letter_queue, options: OPTIONS, check: CHECK,
-              description: "Where records go that still fail after `max_retries`; false skips them. See errors.md.",
+              description: "Where records are sent that still fail after `max_retries`; false skips them. See errors.md.",
               value: ->(**options) { Routing::DeadLetterQueue.new(**options) })
           end
 
-          # What is dead must not come in again. A topic that isn't consumed may have it from `defaults`.
+          # A dead letter must not be consumed by the same route. A topic that isn't consumed may get this option from
+          # `defaults`.
           def loop_problem(topic, queue)
             return unless queue.topic_name && topic.active?
 
             if topic.pattern?
               return unless topic.pattern.match?(queue.topic_name)
-              return [["its pattern also matches its dead letter topic #{queue.topic_name}", "Give that another name"]]
+              return [["its pattern also matches its dead letter topic #{queue.topic_name}", "Rename the dead letter topic"]]
             end
             [["is its own dead letter topic", "Name another one"]] if queue.topic_name == topic.name
           end
@@ -91,8 +92,8 @@ module Penstock
           def nowhere_problem(queue)
             return unless queue.topic == false && queue.reference?
 
-            [["dead_letter_queue oversized: :reference names no topic: with topic: false there are no letters",
-              "Leave it out, or name a topic"]]
+            [["dead_letter_queue oversized: :reference has no topic: with topic: false there are no letters",
+              "Remove it, or name a topic"]]
           end
 
           def strategy_problem(queue)

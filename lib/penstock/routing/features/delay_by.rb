@@ -12,11 +12,11 @@ module Penstock
           ttl = topic.features[:expire_in]
           next [] if delay.nil? || ttl.nil? || delay < ttl
 
-          [["delay_by (#{delay}) isn't below expire_in (#{ttl}): every message would be too old before it is due",
+          [["delay_by (#{delay}) isn't below expire_in (#{ttl}): every message would expire before it is due",
             "Both count from the message's timestamp"]]
         end
 
-        SURPLUS = "One delay holds for all of a topic's messages; another rule is a filter that pauses: " \
+        SURPLUS = "A topic has one delay for all messages; for other rules write a filter that pauses: " \
           "filter ->(topic, partition) { YourFilter.new }"
         private_constant :SURPLUS
 
@@ -24,7 +24,7 @@ module Penstock
         def self.feature
           Feature.new(:delay_by, positional: :value, value: ->(value:) { value }, check: CHECK, surplus: SURPLUS,
             options: {value: Feature::Option.new(Config::Types::Milliseconds.new(min: 1), Feature::REQUIRED)},
-            description: "No message is consumed before it is that old; those behind it wait too.")
+            description: "No message is consumed before it has this age; later messages wait for it.")
         end
       end
     end

@@ -12,7 +12,7 @@ module Penstock
         def self.feature
           Feature.new(:expire_in, positional: :value, value: ->(value:) { value },
             options: {value: Feature::Option.new(Config::Types::Milliseconds.new(min: 1), Feature::REQUIRED)},
-            description: "Messages older than that are not consumed and count as complete, before a retry too.")
+            description: "Messages older than this are not consumed and count as complete; also checked before a retry.")
         end
       end
     end

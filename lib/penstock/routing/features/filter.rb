@@ -6,8 +6,8 @@ require_relative "../option_values"
 
 module Penstock
   module Routing
-    # One filter of a route: a factory that makes a filter object for each partition, or what says of a message whether it is
-    # kept.
+    # A filter of a route: a factory that creates a filter object for each partition, or a block that decides for each
+    # message whether it is kept.
     Filter = Struct.new(:factory, :keep) do
       include FrozenStruct
     end
@@ -23,12 +23,12 @@ module Penstock
         end
 
         class << self
-          # @return [Feature] whose value is an Array, in the order in which filters run
+          # @return [Feature] whose value is an Array, in the order in which the filters run
           def feature
             Feature.new(:filter, positional: :factory, block: :keep, repeatable: true, absent: [].freeze, check: CHECK,
               options: {factory: Feature::Option.new(CALLABLE, nil), keep: Feature::Option.new(CALLABLE, nil)},
-              description: "Takes messages out before `consume`: a block that says of each whether it is kept, or a callable " \
-                           "of topic and partition that makes a filter object. May be said several times.",
+              description: "Removes messages before `consume`: a block that returns whether a message is kept, or a callable " \
+                           "with topic and partition that creates a filter object. May be used several times.",
               value: ->(factory:, keep:) { Routing::Filter.new(factory, keep) })
           end
 
@@ -42,7 +42,7 @@ module Penstock
           private
 
           def factory(factory) = takes_two?(factory) ? [] : arity
-          def both = [["filter has a factory and a block", "Write two filters; they run in their order"]]
+          def both = [["filter has a factory and a block", "Write two filters; they run in the order of the route"]]
 
           def none
             [["filter has neither a factory nor a block",
@@ -51,10 +51,10 @@ module Penstock
 
           def arity
             [["filter's factory doesn't take two arguments",
-              "It is called with topic and partition. For a look at each message write filter { |message| … }"]]
+              "It is called with topic and partition. To decide for each message write filter { |message| … }"]]
           end
 
-          # Blocks and procs take what they are given.
+          # Blocks and procs accept any number of arguments.
           def takes_two?(callable)
             count = callable.respond_to?(:arity) ? callable.arity : callable.method(:call).arity
             count == 2 || (count.negative? && count >= -3) || (callable.is_a?(Proc) && !callable.lambda?)

@@ -12,8 +12,8 @@ module Penstock
         def self.feature
           Feature.new(:interruptible, positional: :value, value: ->(value:) { value }, absent: false,
             options: {value: Feature::Option.new(Config::Types::Flag.new, true)},
-            description: "Whether what still runs when its partition must be given back is interrupted " \
-                         "(`Penstock::Interrupted`) instead of running on for nobody.")
+            description: "Whether units that still run when their partition must be revoked are interrupted " \
+                         "(`Penstock::Interrupted`) instead of running on although the next owner repeats them.")
         end
       end
     end

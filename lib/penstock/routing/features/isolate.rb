@@ -12,8 +12,8 @@ module Penstock
         def self.feature
           Feature.new(:isolate, options: {value: Feature::Option.new(Config::Types::Flag.new, true)}, positional: :value,
             absent: true, value: ->(value:) { value },
-            description: "After a failure what is left runs one record at a time until the failed one has passed, so that " \
-                         "only that one is retried and dead-lettered; false retries the rest as a whole.")
+            description: "After a failure the remaining records run one at a time until the failed one has passed, so that " \
+                         "only the failed one is retried and dead-lettered; false retries the rest as a batch.")
         end
       end
     end

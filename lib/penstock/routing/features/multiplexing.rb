@@ -6,12 +6,12 @@ require_relative "../option_values"
 
 module Penstock
   module Routing
-    # How many connections a subscription group has: all the time when `min` and `max` are one, else between them, beginning
-    # with `boot`, with at most one change each `scale_delay` ms.
+    # The number of connections of a subscription group: constant if `min` and `max` are equal, else between them,
+    # beginning with `boot`, with at most one change per `scale_delay` ms.
     Multiplexing = Struct.new(:min, :max, :boot, :scale_delay) do
       include FrozenStruct
 
-      # @return [Boolean] whether connections come and go
+      # @return [Boolean] whether the number of connections changes
       def dynamic? = min < max
     end
 
@@ -31,7 +31,7 @@ module Penstock
               max: option.call(COUNT, Feature::REQUIRED), min: option.call(OPTIONAL, nil), boot: option.call(OPTIONAL, nil),
               scale_delay: option.call(Config::Types::Milliseconds.new(min: 1), SCALE_DELAY_MS)
             }, value: method(:value), description: "Several connections, each a member of the group. With `min` below `max` " \
-              "they come and go; `boot` is how many there are at first.")
+              "their number changes; `boot` is the number at the start.")
           end
 
           # @param group [SubscriptionGroup]
@@ -60,19 +60,19 @@ module Penstock
             found << ["multiplexing min (#{asked.min}) is above its max (#{asked.max})", "Lower min"] if asked.min > asked.max
             unless asked.boot.between?(asked.min, asked.max) || asked.min > asked.max
               found << ["multiplexing boot (#{asked.boot}) is not between min (#{asked.min}) and max (#{asked.max})",
-                "Leave boot out"]
+                "Remove boot"]
             end
             found
           end
         end
 
-        ONE = ["multiplexing of one connection is none", "Raise max, or leave multiplexing out"].freeze
+        ONE = ["multiplexing needs more than one connection", "Raise max, or remove multiplexing"].freeze
         DIRECT = ["multiplexing can't be used with assign: each connection would read the same partitions",
-          "Leave one of them out; several subscription groups can share out the partitions"].freeze
+          "Remove one of them; several subscription groups can divide the partitions"].freeze
         STATISTICS = ["multiplexing with min below max needs statistics, which statistics.interval.ms 0 turns off",
-          "Leave statistics.interval.ms out, or give max alone"].freeze
-        STATIC = ["multiplexing with min below max can't be used with static membership: a connection that is closed would " \
-          "stay a member, and be given partitions, until its session times out", "Give max alone"].freeze
+          "Remove statistics.interval.ms, or set only max"].freeze
+        STATIC = ["multiplexing with min below max can't be used with static membership: a closed connection would " \
+          "stay a member, and get partitions, until its session times out", "Set only max"].freeze
         private_constant :ONE, :DIRECT, :STATISTICS, :STATIC
       end
     end

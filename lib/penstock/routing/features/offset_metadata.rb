@@ -6,7 +6,7 @@ require_relative "../option_values"
 
 module Penstock
   module Routing
-    # What the metadata of a committed offset becomes when a consumer reads it.
+    # Deserializes the metadata of a committed offset when a consumer reads it.
     OffsetMetadata = Struct.new(:cache, :deserializer) do
       include FrozenStruct
 
@@ -26,8 +26,8 @@ module Penstock
           Feature.new(:offset_metadata, absent: DEFAULT,
             options: {cache: Feature::Option.new(Config::Types::Flag.new, true),
                       deserializer: Feature::Option.new(Config::Types::Responding.new(:call, optional: false), AS_IT_IS)},
-            description: "What makes an object of the String that was committed with an offset, for the consumer's " \
-                         "`offset_metadata`. `cache` is accepted, without effect: it is in memory anyway.",
+            description: "Deserializer of the String that was committed with an offset, for the consumer's " \
+                         "`offset_metadata`. `cache` is accepted, without effect: it is always in memory.",
             value: ->(cache:, deserializer:) { Routing::OffsetMetadata.new(cache, deserializer) })
         end
       end

@@ -6,15 +6,15 @@ require_relative "../option_values"
 
 module Penstock
   module Routing
-    # How a partition's records run side by side. `by` is :key, :message or what answers a message's key; with `distribution`
-    # :consistent the reducer makes a slot's number of a key.
+    # How a partition's records run in parallel. `by` is :key, :message or a callable that returns a message's key; with
+    # `distribution` :consistent the reducer maps a key to a slot's number.
     Parallel = Struct.new(:by, :max_partitions, :reducer, :distribution, :offset_metadata_strategy) do
       include FrozenStruct
 
-      # @return [Boolean] each record alone, in no order
+      # @return [Boolean] whether each record runs alone, in no order
       def message? = by == :message
 
-      # @return [#call, nil] what answers a message's key, nil where the record's own bytes are it
+      # @return [#call, nil] returns a message's key; nil if the key is the record's own
       def partitioner = by.is_a?(Symbol) ? nil : by
 
       # @return [Boolean] whether a key always runs on the same instance
@@ -40,25 +40,25 @@ module Penstock
           found = []
           if parallel.message? && parallel.consistent?
             found << ["distribution: :consistent binds keys to instances, but with by: :message there are no keys",
-              "Leave distribution out, or say by: :key"]
+              "Remove distribution, or set by: :key"]
           end
           if parallel.reducer && !parallel.consistent?
-            found << ["reducer needs distribution: :consistent: without it no key is bound to a number",
-              "Leave reducer out: keys run side by side as they come"]
+            found << ["reducer needs distribution: :consistent: without it keys aren't bound to numbers",
+              "Remove reducer: any free worker takes the next key"]
           end
           found
         end
 
-        # @return [Feature] whose value is nil where records run in the partition's order
+        # @return [Feature] whose value is nil if records run in the partition's order
         def self.feature
           Feature.new(:parallel, aliases: [:virtual_partitions], positional: :by, block: :by,
             renamed: {partitioner: :by, max: :max_partitions}, options: OPTIONS, check: CHECK, value: method(:value),
-            description: "Runs records of a partition side by side, in order by key (`by: :key`, or a callable that answers a " \
-                         "message's key) or in no order (`by: :message`); at most `max_partitions` at once a partition, " \
-                         "`concurrency` of them where it isn't said.")
+            description: "Runs records of a partition in parallel, in order by key (`by: :key`, or a callable that returns a " \
+                         "message's key) or in no order (`by: :message`); at most `max_partitions` at once per partition, " \
+                         "by default `concurrency`.")
         end
 
-        # What other frameworks call balanced is what happens anyway: whoever is free takes the next key.
+        # Other frameworks' `balanced` is the normal behaviour: a free worker takes the next key.
         def self.value(by:, max_partitions:, reducer:, distribution:, offset_metadata_strategy:)
           Routing::Parallel.new(by.is_a?(String) ? by.to_sym : by, max_partitions, reducer,
             (distribution == "consistent") ? :consistent : :rolling, offset_metadata_strategy.to_sym)

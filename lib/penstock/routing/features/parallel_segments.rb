@@ -6,22 +6,22 @@ require_relative "../option_values"
 
 module Penstock
   module Routing
-    # How a consumer group is split by key: into `count` groups on the cluster, each of which reads everything and keeps what
-    # is its own.
+    # How a consumer group is split by key: into `count` groups on the cluster, each of which reads all records and
+    # processes its own.
     ParallelSegments = Struct.new(:count, :partitioner, :reducer, :merge_key) do
       include FrozenStruct
 
-      # @return [Boolean] whether there is anything to split
+      # @return [Boolean] whether there is more than one segment
       def active? = count > 1
 
-      # @param origin [String] id of the group as it was drawn
+      # @param origin [String] id of the group as drawn
       # @return [Array<Segment>]
       def segments(origin)
         Array.new(count) { |id| Segment.new(id, origin, "#{origin}#{merge_key}#{id}", self) }
       end
     end
 
-    # One of the groups that a group was split into.
+    # One of the groups into which a group was split.
     Segment = Struct.new(:id, :origin, :group_id, :parallel_segments) do
       include FrozenStruct
 
@@ -45,7 +45,7 @@ module Penstock
               count: option.call(Config::Types::Whole.new(min: 1), 1), partitioner: option.call(callable, nil),
               reducer: option.call(callable, nil), merge_key: option.call(Config::Types::Name.new, MERGE_KEY)
             }, value: method(:value), description: "Splits the group by key into `count` groups on the cluster, each of which " \
-              "reads everything and keeps its own part.")
+              "reads all records and processes its own.")
           end
 
           # @param segments [ParallelSegments]
@@ -54,12 +54,12 @@ module Penstock
             return [] if !segments.active? || segments.partitioner
 
             [["parallel_segments has no partitioner",
-              "Give what a record is told apart by, such as partitioner: ->(message) { message.key }"]]
+              "Add one that returns a record's key, such as partitioner: ->(message) { message.key }"]]
           end
 
           private
 
-          # The same in every process and version of Ruby, as a String's own hash is not.
+          # The same in every process and version of Ruby, unlike a String's own hash.
           def value(count:, partitioner:, reducer:, merge_key:)
             ParallelSegments.new(count, partitioner, reducer || ->(key) { key.to_s.sum % count }, merge_key)
           end

@@ -6,8 +6,8 @@ require_relative "../option_values"
 
 module Penstock
   module Routing
-    # When `tick` is called: each `interval` ms in which a partition had nothing to do; `during_pause` while it is paused,
-    # `during_retry` while it waits for its next attempt too.
+    # When `tick` is called: every `interval` ms in which a partition was idle; `during_pause` also while it is paused,
+    # `during_retry` also while it waits for its next attempt.
     PeriodicJob = Struct.new(:interval, :during_pause, :during_retry) do
       include FrozenStruct
 
@@ -23,15 +23,15 @@ module Penstock
           found = []
           if job.during_retry? && !job.during_pause?
             found << ["periodic during_retry: needs during_pause: a partition that waits for its next attempt is paused",
-              "Leave during_pause: out"]
+              "Remove during_pause: false"]
           end
-          found << [NO_TICK, "Define `def tick` in it"] unless ticks?(topic.consumer)
+          found << [NO_TICK, "Define `tick` in the consumer"] unless ticks?(topic.consumer)
           found
         end
         NO_TICK = "periodic calls tick, which the consumer doesn't have"
         private_constant :NO_TICK
 
-        # @return [Feature] whose value is nil where it is off
+        # @return [Feature] whose value is nil if it is off
         def self.feature
           flag = Config::Types::Flag.new
           Feature.new(:periodic_job, aliases: [:periodic], positional: :active, check: CHECK,
@@ -39,8 +39,8 @@ module Penstock
                       interval: Feature::Option.new(Config::Types::Milliseconds.new(min: 10), 5_000),
                       during_pause: Feature::Option.new(flag, true), during_retry: Feature::Option.new(flag, false),
                       materialized: Feature::Option.new(flag, true)},
-            description: "Calls the consumer's `tick` each `interval` ms in which its partition had nothing to do, messages or " \
-                         "not; never beside `consume`. `materialized` is accepted, without effect.",
+            description: "Calls the consumer's `tick` every `interval` ms in which its partition was idle, also before its " \
+                         "first message; never at the same time as `consume`. `materialized` is accepted, without effect.",
             value: method(:value))
         end
 
@@ -48,9 +48,9 @@ module Penstock
           active ? Routing::PeriodicJob.new(interval, during_pause, during_retry) : nil
         end
 
-        # What it inherits from the framework does nothing.
+        # The method inherited from the framework does nothing.
         def self.ticks?(consumer)
-          return true unless consumer # told by itself
+          return true unless consumer # reported separately
           return false unless consumer.method_defined?(:tick) || consumer.private_method_defined?(:tick)
           consumer.instance_method(:tick).owner.name != "Penstock::BaseConsumer"
         end

@@ -6,7 +6,7 @@ require_relative "../option_values"
 
 module Penstock
   module Routing
-    # How often a record may take the process with it before it is put away unread.
+    # The number of crashes after which a record is dead-lettered or skipped without running it again.
     Quarantine = Struct.new(:max_crashes) do
       include FrozenStruct
     end
@@ -21,11 +21,11 @@ module Penstock
 
         DEFAULT = Routing::Quarantine.new(3)
 
-        # @return [Feature] whose value is nil where the topic says nothing, false where it wants none
+        # @return [Feature] whose value is nil if the topic doesn't set it, false if it is switched off
         def self.feature
           Feature.new(:quarantine, options: OPTIONS, positional: :active,
-            description: "How often a record may kill the process before it goes to the dead letters unread; without a dead " \
-                         "letter topic it is skipped. On (3) where there is one.",
+            description: "How often a record may kill the process before it is dead-lettered without running again; without " \
+                         "a dead letter topic it is skipped. On by default (3) for topics with one.",
             value: ->(active:, max_crashes:) { active && Routing::Quarantine.new(max_crashes) })
         end
       end

@@ -7,38 +7,38 @@ require_relative "dead_letter_queue"
 
 module Penstock
   module Routing
-    # Topics that failed records go through, one a delay, instead of holding up those behind them. `tier` is the place of a
-    # topic in that row: 0 is the topic itself, 1 the first retry topic. `oversized` is as of {DeadLetterQueue}.
+    # Topics that failed records pass through, one per delay, instead of holding up later records. `tier` is a topic's
+    # position in this sequence: 0 is the topic itself, 1 the first retry topic. `oversized` as in {DeadLetterQueue}.
     RetryTopics = Struct.new(:source, :delays, :finally, :tier, :oversized) do
       include FrozenStruct
 
-      # @return [Array<String>] the retry topics, in the order in which a record goes through them
+      # @return [Array<String>] the retry topics, in the order in which a record passes through them
       def names = Array.new(delays.size) { |index| name(index + 1) }
 
-      # @return [String, false, nil] where a record goes that fails here; false: it is skipped
+      # @return [String, false, nil] the topic of a record that fails here; false: it is skipped
       def following = last? ? finally : name(tier + 1)
 
-      # @return [Integer, nil] ms it waits there; nil where it ends
+      # @return [Integer, nil] ms it waits there; nil after the last one
       def delay_ms = delays[tier]
 
-      # @return [Boolean] whether a record that fails here is dead
+      # @return [Boolean] whether a record that fails here is dead-lettered
       def last? = tier >= delays.size
 
-      # @return [Boolean] whether its records carry the time at which they are due
+      # @return [Boolean] whether its records have a header with their due time
       def delayed? = tier.positive?
 
-      # @return [RetryTopics] the same, that knows its topic
+      # @return [RetryTopics] a copy that knows its topic
       def of(name) = source ? self : self.class.new(name, delays, finally, tier, oversized)
 
-      # @return [RetryTopics] the same, for another place in the row
+      # @return [RetryTopics] a copy for another tier
       def at(tier) = self.class.new(source, delays, finally, tier, oversized)
 
-      # @return [Boolean] whether a record that is too large goes to the dead letters, without what doesn't fit
+      # @return [Boolean] whether a record that is too large is dead-lettered without its largest parts
       def reference? = oversized == "reference"
 
       private
 
-      # Keeps to the separator of the topic: mixing dots and underscores confuses metrics.
+      # Uses the separator of the topic's name: mixing dots and underscores makes metrics ambiguous.
       def name(tier)
         separator = source[/[._-]/] || "."
         [source, "retry", tier].join(separator)
@@ -79,8 +79,8 @@ module Penstock
           # @return [Feature]
           def feature
             Feature.new(:retry_topics, options: OPTIONS, check: CHECK, derived: method(:topics),
-              description: "Retries in topics of their own, one a delay, so that nothing waits behind a failed record; " \
-                           "`finally` is the dead letter topic, false skips. Gives up the order of those records.",
+              description: "Retries in topics of their own, one per delay, so that no record waits for a failed one; " \
+                           "`finally` is the dead letter topic, false skips. The order of those records is lost.",
               value: ->(delays:, finally:, oversized:) { Routing::RetryTopics.new(nil, delays, finally, 0, oversized) })
           end
 
@@ -94,7 +94,7 @@ module Penstock
 
           def problems(topic, tiers)
             [
-              (["retry_topics can't be made for a pattern", "Draw a topic, or use dead_letter_queue"] if topic.pattern?),
+              (["retry_topics can't be used with a pattern", "Use dead_letter_queue, or one route per topic"] if topic.pattern?),
               (["has both retry_topics and dead_letter_queue", "Name the dead letter topic as `finally:`"] if
                 topic.features[:dead_letter_queue]&.active?),
               (["retry_topics finally: is true", "Give the name of a topic, or false to skip"] if tiers.finally == true),
@@ -107,8 +107,8 @@ module Penstock
           def nowhere_problem(tiers)
             return unless tiers.finally == false && tiers.reference?
 
-            ["retry_topics oversized: :reference has nowhere to put a record that is too large to wait: `finally:` is false",
-              "Name a dead letter topic as `finally:`, or leave it out"]
+            ["retry_topics oversized: :reference has no topic for a record that is too large: `finally:` is false",
+              "Name a dead letter topic as `finally:`, or remove it"]
           end
         end
       end

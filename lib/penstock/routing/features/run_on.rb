@@ -6,8 +6,9 @@ require_relative "../option_values"
 
 module Penstock
   module Routing
-    # Where a topic's user code runs. `kind` is :threads, :fibers or :processes; `max` is how many units of the topic may run at
-    # once in fibers, or how many processes there are; `threads` is how many threads fibers share.
+    # Where a topic's user code runs. `kind` is :threads, :fibers or :processes; `max` is the maximum number of the
+    # topic's units that run at once in fibers, or the number of processes; `threads` is the number of threads that
+    # fibers share.
     RunOn = Struct.new(:kind, :max, :threads) do
       include FrozenStruct
 
@@ -15,7 +16,8 @@ module Penstock
       def fibers? = kind == :fibers
       def processes? = kind == :processes
 
-      # @return [Integer] units at once, processes; a fiber costs some 20 KiB: more of them only where somebody says so
+      # @return [Integer] units at once, or processes; a fiber costs some 20 KiB, so more of them only if the route sets
+      #   it
       def most
         return max if max
         return 1_000 if fibers?
@@ -33,10 +35,10 @@ module Penstock
           max: Feature::Option.new(Config::Types::Either.new(COUNT, nil_allowed: true), nil),
           threads: Feature::Option.new(Config::Types::Either.new(COUNT, nil_allowed: true), nil)
         }.freeze
-        # What a process that is made for units and knows no partition can't be asked.
-        HOOKS = {revoked: "is called when a partition goes", shutdown: "is called when the process stops",
-                 tick: "is called where nothing came"}.freeze
-        ELSEWHERE = "A process of the pool makes a consumer for each unit and knows no partition: leave it out, or run it on " \
+        # Features that a process of the pool can't offer: it is created for units and knows no partition.
+        HOOKS = {revoked: "is called when a partition is revoked", shutdown: "is called when the process stops",
+                 tick: "is called when no records arrive"}.freeze
+        ELSEWHERE = "A process of the pool creates a consumer for each unit and knows no partition: remove it, or run it on " \
           ":threads"
         private_constant :COUNT, :OPTIONS, :HOOKS, :ELSEWHERE
 
@@ -55,7 +57,7 @@ module Penstock
               absent: Routing::RunOn.new(:threads, nil, nil),
               description: "Where `consume` runs: on `:threads`; in `:fibers` (for code that waits, needs the gem async; " \
                            "`max` at once, on `threads`), or in `:processes` of its own (for code that computes; `max` of " \
-                           "them, one a core where it isn't said).")
+                           "them, by default one per core).")
           end
 
           # @api private
@@ -64,7 +66,8 @@ module Penstock
           # @api private
           def for_threads(run_on)
             return [] unless run_on.max || run_on.threads
-            [["run_on :threads takes no options", "`workers max: n` bounds a topic's threads, `config.concurrency` those of all"]]
+            [["run_on :threads takes no options", "`workers max: n` limits a topic's threads, `config.concurrency` those of " \
+              "all topics"]]
           end
 
           # @api private
@@ -78,7 +81,7 @@ module Penstock
           # @api private
           def for_processes(topic, run_on, settings)
             found = features(topic) + hooks(topic)
-            found << ["run_on :processes has no threads:", "Say how many processes with max:"] if run_on.threads
+            found << ["run_on :processes has no threads:", "Set the number of processes with max:"] if run_on.threads
             unless ::Process.respond_to?(:fork)
               found << ["run_on :processes needs fork, which this Ruby doesn't have", "Run it on :threads"]
             end
@@ -102,7 +105,7 @@ module Penstock
             end
           end
 
-          # What it inherits from the framework does nothing.
+          # The method inherited from the framework does nothing.
           def own?(consumer, name)
             return false unless consumer
             return false unless consumer.method_defined?(name) || consumer.private_method_defined?(name)
@@ -113,7 +116,7 @@ module Penstock
           def transactions(settings)
             return [] unless settings.kafka.key?(:"transactional.id")
             [["run_on :processes can't be combined with a transactional producer: each process has a producer of its own, and " \
-              "all would have the same transactional.id", "Leave transactional.id out, or run it on :threads"]]
+              "all would have the same transactional.id", "Remove transactional.id, or run it on :threads"]]
           end
         end
       end

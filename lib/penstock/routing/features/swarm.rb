@@ -6,22 +6,23 @@ require_relative "assign"
 
 module Penstock
   module Routing
-    # The nodes of a swarm that consume a topic: numbers, a range of them, or each with partitions of its own.
+    # The nodes of a swarm that consume a topic: numbers, a range of them, or a Hash with the partitions of each node.
     SwarmNodes = Struct.new(:nodes, :split) do
       include FrozenStruct
 
-      # @param index [Integer, nil] nil for a process that is no node, which consumes everything
+      # @param index [Integer, nil] nil for a process that isn't a node, which consumes everything
       def take?(index) = index.nil? || nodes.include?(index)
 
-      # @param index [Integer, nil] a node's
-      # @return [Array<Integer>, nil] what it reads of a topic that is split; nil: all that the topic assigns
+      # @param index [Integer, nil] number of a node
+      # @return [Array<Integer>, nil] the node's partitions of a topic that is split; nil: all that the topic assigns
       def partitions(index) = index && split&.fetch(index)
     end
 
     module Features
       # `swarm nodes: 0..1`, `swarm nodes: {0 => [0, 1], 1 => 2..3}`
       module Swarm
-        # What was written: a number, numbers, a range of numbers that may be open above, a Hash of node and partitions.
+        # The type of `nodes`: a number, numbers, a range of numbers that may be endless, a Hash of nodes and
+        # partitions.
         class Nodes
           def coerce(value)
             return range(value) if value.is_a?(Range)
@@ -57,20 +58,22 @@ module Penstock
             "Raise config.swarm.nodes, or name one of these"]]
         end
 
-        UNASSIGNED = ["swarm nodes: gives nodes partitions, which needs assign with their numbers: a group deals its own out",
+        UNASSIGNED = ["swarm nodes: gives nodes partitions, which needs assign with their numbers: a group assigns " \
+          "partitions itself",
           "Write `assign` with all of them, as in `assign 0..5`, or name nodes only"].freeze
         private_constant :UNASSIGNED
 
-        # What is wrong with the partitions of nodes: each that is assigned has to have one reader, or it has none, or two.
+        # Finds mistakes in the partitions of nodes: each assigned partition must have exactly one node.
         Split = Struct.new(:topic, :of_nodes, :count) do
           # @return [Array<(String, String)>]
           def problems
             return [UNASSIGNED] unless topic.assigned.is_a?(Array)
 
             given = of_nodes.values.flatten
-            [problem("are no node's", topic.assigned - given, "Give each to a node"),
-              problem("aren't assigned", given.uniq - topic.assigned, "Leave them out, or name them in `assign`"),
-              problem("are more than one node's", given.tally.select { |_number, times| times > 1 }.keys, "Leave them to one"),
+            [problem("belong to no node", topic.assigned - given, "Give each to a node"),
+              problem("aren't assigned", given.uniq - topic.assigned, "Remove them, or name them in `assign`"),
+              problem("belong to more than one node", given.tally.select { |_number, times| times > 1 }.keys,
+                "Give each to one node"),
               strangers].compact
           end
 
@@ -92,8 +95,8 @@ module Penstock
         def self.feature
           Feature.new(:swarm, options: {nodes: Feature::Option.new(Nodes.new, Feature::REQUIRED)}, check: CHECK,
             value: ->(nodes:) { nodes.is_a?(Hash) ? SwarmNodes.new(nodes.keys.freeze, nodes) : SwarmNodes.new(nodes) },
-            description: "Nodes of a swarm that consume it: all where nothing is said. With `assign` each may have " \
-              "partitions of its own. A process that is no node always consumes all.")
+            description: "Nodes of a swarm that consume it, by default all. With `assign` each may have " \
+              "partitions of its own. A process that isn't a node always consumes all.")
         end
       end
     end

@@ -18,8 +18,8 @@ module Penstock
           batch = topic.features[:batch]
           next [] unless throttle && batch && throttle.limit < batch.min
 
-          [["throttle lets #{throttle.limit} messages in where batch waits for #{batch.min}: it would always wait for `within`",
-            "Make batch min: at most the limit"]]
+          [["throttle admits #{throttle.limit} messages, but batch waits for #{batch.min}: it would always wait for `within`",
+            "Set batch min: to at most the limit"]]
         end
 
         # @return [Feature]
@@ -27,7 +27,7 @@ module Penstock
           Feature.new(:throttle, aliases: [:throttling], check: CHECK,
             options: {limit: Feature::Option.new(Config::Types::Whole.new(min: 1), Feature::REQUIRED),
                       interval: Feature::Option.new(Config::Types::Milliseconds.new(min: 1), Feature::REQUIRED)},
-            description: "At most `limit` messages a partition in any `interval` ms; a new assignment begins at zero.",
+            description: "At most `limit` messages per partition in any `interval` ms; a new assignment begins at zero.",
             value: ->(limit:, interval:) { Routing::Throttle.new(limit, interval) })
         end
       end

@@ -12,7 +12,7 @@ module Penstock
         def self.feature
           Feature.new(:time_limit, positional: :value, value: ->(value:) { value },
             options: {value: Feature::Option.new(Config::Types::Milliseconds.new(min: 100), Feature::REQUIRED)},
-            description: "Longest time one call of `consume` may take. Then `Penstock::TimeLimitExceeded` is raised in it, and " \
+            description: "Time limit of one call of `consume`. Then `Penstock::TimeLimitExceeded` is raised in it, and " \
                          "if it still runs 5 s later the process ends. Off by default.")
         end
       end

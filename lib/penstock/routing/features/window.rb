@@ -6,7 +6,7 @@ require_relative "../option_values"
 
 module Penstock
   module Routing
-    # How much of a partition may be in work at once; what isn't said is nil.
+    # The maximum amount of a partition's records in progress; nil for limits that aren't set.
     Window = Struct.new(:records, :bytes) do
       include FrozenStruct
     end
@@ -19,23 +19,24 @@ module Penstock
           batch = topic.features[:batch]
           found = []
           if window.records < 2 * topic.max_messages
-            found << ["window records: (#{window.records}) is below twice max_messages (#{topic.max_messages}); workers wait",
+            found << ["window records: (#{window.records}) is below twice max_messages (#{topic.max_messages}); workers " \
+              "would wait",
               "Give at least #{2 * topic.max_messages}, or lower max_messages"]
           end
           if batch && window.records < batch.min
-            found << ["window records: (#{window.records}) is below batch min: (#{batch.min}), which would never be there",
+            found << ["window records: (#{window.records}) is below batch min: (#{batch.min}), which would never be reached",
               "Give at least #{batch.min}"]
           end
           found
         end
 
-        # @return [Feature] whose value is nil where the settings count
+        # @return [Feature] whose value is nil if the settings apply
         def self.feature
           Feature.new(:window, check: CHECK, value: ->(records:, bytes:) { Routing::Window.new(records, bytes) },
             options: {records: Feature::Option.new(Config::Types::Whole.new(min: 2), nil),
                       bytes: Feature::Option.new(Config::Types::Whole.new(min: 1_024), nil)},
-            description: "Most messages, and most bytes, of a partition that are in work at once: waiting, running, or waiting " \
-                         "for their next attempt. What isn't given is the settings'.")
+            description: "Maximum number of messages, and of bytes, of a partition in progress: waiting, running, or waiting " \
+                         "for their next attempt. Missing values come from the settings.")
         end
       end
     end

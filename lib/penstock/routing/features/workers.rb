@@ -6,16 +6,16 @@ require_relative "../option_values"
 
 module Penstock
   module Routing
-    # A topic's share of the workers: how many it may hold at most (nil: what all others have), and who comes first where more is
-    # ready than there are workers.
+    # A topic's share of the workers: the maximum it may hold (nil: no limit of its own), and its rank when more units
+    # are ready than there are workers.
     Workers = Struct.new(:max, :priority, :weight) do
       include FrozenStruct
 
-      # @return [Boolean] whether it isn't a topic like any other
+      # @return [Boolean] whether it differs from the default
       def ranked? = !(priority.zero? && weight == 1)
 
       # @param running [Integer] workers the topic holds now
-      # @return [Array] the least comes first
+      # @return [Array] the lowest comes first
       def rank(running) = [-priority, running.fdiv(weight)]
     end
 
@@ -29,12 +29,12 @@ module Penstock
         }.freeze
         private_constant :OPTIONS
 
-        # @return [Feature] whose value is nil where a topic is like any other
+        # @return [Feature] whose value is nil for a topic with the defaults
         def self.feature
           Feature.new(:workers, positional: :max, options: OPTIONS,
             value: ->(max:, priority:, weight:) { Routing::Workers.new(max, priority, weight) },
-            description: "`max`: most workers on this topic at once. Where more is ready than there are workers, a higher " \
-                         "`priority` goes first; within the same, workers are shared by `weight`.")
+            description: "`max`: maximum number of workers on this topic. If more units are ready than there are workers, a " \
+                         "higher `priority` goes first; topics of the same priority share workers by `weight`.")
         end
       end
     end

@@ -16,18 +16,18 @@ module Penstock
           MemoryReport.new(status, memory_of: ->(pid) { table.fetch(pid, memory(102_400, 40_960, 25_600)) })
         end
 
-        test "a row a process, with the sum of what they really take" do
+        test "one row per process, with the sum of their real memory" do
           lines = report({12 => memory(204_800, 61_440, 102_400)}).to_s.lines.map { |line| line.split.join(" ") }
 
           assert_equal ["process pid rss_mb pss_mb shared", "supervisor 10 100 40 75 %", "mold 11 100 40 75 %",
             "node 0 12 200 60 50 %", "node 2 14 100 40 75 %", "all - - 180 -"], lines
         end
 
-        test "without a mold there is no row of it" do
+        test "without a mold there is no row for it" do
           assert_equal ["supervisor", "node 0", "node 2"], report(status: STATUS.except(:mold)).to_a.map { |row| row[:process] }
         end
 
-        test "what can't be read is said, with the reason" do
+        test "a process whose memory can't be read is reported with the reason" do
           made = report({12 => Memory.new("", problem: "Permission denied")})
 
           refute_predicate made, :complete?
@@ -35,7 +35,7 @@ module Penstock
           assert_predicate report, :complete?
         end
 
-        test "a process that isn't there is said too" do
+        test "a process that doesn't exist is reported" do
           assert_match(/No such file/, Memory.of(4_194_305).problem)
         end
       end

@@ -8,14 +8,14 @@ require "penstock/messages/memory_batch"
 require "penstock/messages/message"
 
 module Penstock
-  # What becomes of dead letters that are sent back, one by one.
+  # Replaying dead letters, each with its own result.
   class DeadSessionTest < TestCase
     Report = Struct.new(:topic, :error, :unknown?)
-    # A delivery whose end is known: an error, or nil.
+    # A delivery with a given result: an error, or nil.
     Handle = Struct.new(:report) do
       def wait(**) = report.is_a?(Exception) ? raise(report) : report
     end
-    # Takes messages and answers what the test says about each.
+    # Accepts messages and gives each the result that the test sets.
     Producer = Struct.new(:answers, :messages) do
       def config = Struct.new(:max_wait_timeout).new(60_000)
       def close = nil
@@ -45,7 +45,7 @@ module Penstock
 
     def error(code) = KafkaError.build(number: -1, name: code.to_s, message: "no")
 
-    test "each letter has its own end: what is delivered is taken off the list, what isn't is named" do
+    test "each letter has its own result: delivered ones are removed from the list, the others are reported" do
       letters = letters(4)
       found = session(nil, MessageInvalidError.new("bad header"), error(:topic_authorization_failed), nil).replay(letters, nil)
 
@@ -54,7 +54,7 @@ module Penstock
       assert_nil found.stopped
     end
 
-    test "where the cluster is away no more are tried after a slice without a delivery" do
+    test "if the cluster is unreachable, no more letters are tried after a slice without a delivery" do
       letters = letters(CLI::Dead::Session::SLICE + 10)
       answers = Array.new(CLI::Dead::Session::SLICE) { error(:msg_timed_out) }
       found = session(*answers).replay(letters, nil)
@@ -62,10 +62,10 @@ module Penstock
       assert_equal :msg_timed_out, found.stopped.code
       assert_equal [0, CLI::Dead::Session::SLICE, CLI::Dead::Session::SLICE],
         [found.sent.size, found.refused.size, @producer.messages.size]
-      assert_equal "orders: no (msg_timed_out), and may have been sent all the same", found.refused.values.last
+      assert_equal "orders: no (msg_timed_out), but may have been sent anyway", found.refused.values.last
     end
 
-    test "time-outs next to deliveries stop nothing" do
+    test "timeouts don't stop a replay while other letters are delivered" do
       letters = letters(CLI::Dead::Session::SLICE + 1)
       late = Array.new(CLI::Dead::Session::SLICE - 1) { WaitTimeoutError.new("no report") }
       found = session(nil, *late, nil).replay(letters, nil)
@@ -74,17 +74,17 @@ module Penstock
       assert_equal [0, CLI::Dead::Session::SLICE], found.sent.map(&:offset)
     end
 
-    test "a letter without a source, or whose source can't be a topic's name, can only be sent where a topic is given" do
+    test "a letter without a source, or whose source isn't a valid topic name, can only be sent to a given topic" do
       sources = [nil, "", "a b", "\xFF".b, "orders"]
       objections = sources.map { |name| session.objection(letters(1, {"source_topic" => name}.compact).first, nil) }
 
-      assert_match(/doesn't say where it came from.*--to/, objections[0])
-      objections[1..3].each { |text| assert_match(/can't be a topic's name.*--to/, text) }
+      assert_match(/doesn't name its source.*--to/, objections[0])
+      objections[1..3].each { |text| assert_match(/is not a valid topic name.*--to/, text) }
       assert_nil objections[4]
       assert_nil session.objection(letters(1, {}).first, "elsewhere")
     end
 
-    test "property: headers of any bytes make a letter that can be listed, filtered and shown as JSON" do
+    test "property: a letter with any header bytes can be listed, filtered and shown as JSON" do
       random = Random.new(3)
       names = Processing::Failure::Provenance::NAMES
       300.times do

@@ -29,13 +29,13 @@ module Penstock
       documents.map { |one| YAML.dump(one) }.join
     end
 
-    test "times are read as systemd and Compose write them" do
+    test "times are parsed as systemd and Compose write them" do
       assert_equal [75, 75, 75, 75, 90, 0.5, 3_600, Float::INFINITY],
         ["75", "75s", "1min 15s", "1m15s", "90 sec", "500ms", "1h", "infinity"].map { |text| Grace.parse(text) }
       assert_equal [nil] * 4, ["", "soon", "5 parsecs", "-3"].map { |text| Grace.parse(text) }
     end
 
-    test "a unit has shutdown_timeout + 15 s, or is told in words what it has and what it needs" do
+    test "a unit needs shutdown_timeout + 15 s; otherwise its value and the needed one are reported" do
       assert_equal [:ok], states("a.service", "[Service]\nTimeoutStopSec=75\n")
       state, detail, hint = look("a.service", "[Unit]\n[Service]\nTimeoutStopSec=90\nTimeoutStopSec=1min 14s\n").first
 
@@ -44,7 +44,7 @@ module Penstock
       assert_equal "write TimeoutStopSec=75", hint
     end
 
-    test "a unit that says nothing has systemd's 90 s; 0 and infinity are without end; another section's line is no setting" do
+    test "a unit without the setting has systemd's 90 s; 0 and infinity mean no limit; lines of other sections are ignored" do
       assert_equal [[:ok], [:failed], [:ok], [:ok], [:ok], [:failed]], [
         ["[Service]", 75_000], ["[Service]", 75_001], ["[Service]\nTimeoutStopSec=0", 10**7],
         ["[Service]\nTimeoutSec=infinity", 10**7], ["[X]\nTimeoutStopSec=1\n[Service]\n", 60_000],
@@ -52,22 +52,22 @@ module Penstock
       ].map { |text, timeout_ms| states("a.service", text, timeout_ms: timeout_ms) }
     end
 
-    test "a unit that kills, or watches what it doesn't wait for, is told" do
+    test "a unit whose signal kills, or with a watchdog but without Type=notify, is reported" do
       assert_equal %i[ok failed warning], states("a.service", "[Service]\nKillSignal=SIGKILL\nWatchdogSec=30\n")
       assert_equal %i[ok], states("a.service", "[Service]\nType=notify\nWatchdogSec=30\n")
     end
 
-    test "pods are found wherever they stand; without a grace they have 30 s" do
+    test "pods are found anywhere in a document; without a grace period they have 30 s" do
       _state, detail, hint = look("k.yaml", yaml({"kind" => "Service", "metadata" => {"name" => "x"}}, pod)).first
 
-      assert_match(/k\.yaml: Deployment shop terminationGracePeriodSeconds isn't said, so 30 s: shorter/, detail)
+      assert_match(/k\.yaml: Deployment shop terminationGracePeriodSeconds isn't set, so 30 s: shorter/, detail)
       assert_equal "write terminationGracePeriodSeconds: 75", hint
       assert_equal %i[ok], states("k.yaml", yaml({"kind" => "List", "items" => [pod({"terminationGracePeriodSeconds" => 75})]}))
       assert_equal %i[failed], states("k.yml", yaml(pod({"terminationGracePeriodSeconds" => "long"})))
       assert_equal %i[ok], states("k.yml", yaml(pod), timeout_ms: 15_000)
     end
 
-    test "others than penstock's pods and services are left alone" do
+    test "pods and services that don't run penstock are ignored" do
       web = pod({"containers" => [{"name" => "web", "args" => ["puma"]}]})
       assert_equal %i[ok], states("k.yaml", yaml(web, pod({"terminationGracePeriodSeconds" => 80})))
       assert_equal %i[failed], states("k.yaml", yaml(web))
@@ -75,7 +75,7 @@ module Penstock
       assert_equal %i[ok], states("compose.yaml", yaml({"services" => services}))
     end
 
-    test "preStop, and probes of something else, are warned of" do
+    test "preStop, and probes of other paths, give a warning" do
       probes = {"livenessProbe" => {"httpGet" => {"path" => "/ready"}}, "readinessProbe" => {"httpGet" => {"path" => "/ready"}}}
       text = yaml(pod({"terminationGracePeriodSeconds" => 75}, container: {"lifecycle" => {"preStop" => {}}, **probes}))
       found = look("k.yaml", yaml(pod({"terminationGracePeriodSeconds" => 75},
@@ -86,7 +86,7 @@ module Penstock
       assert_match(%r{preStop of shop.*livenessProbe of shop asks /ready}m, found.map { |step| step[1] }.join)
     end
 
-    test "probes from outside of the pod are warned of where the health page listens on loopback, unless the container says where" do
+    test "probes from outside of the pod give a warning if the health page listens on loopback, unless a container sets it" do
       probe = {"livenessProbe" => {"httpGet" => {"path" => "/live", "port" => 3000}}}
       text = ->(container) { yaml(pod({"terminationGracePeriodSeconds" => 75}, container: {**probe, **container})) }
       pod_ip = {"name" => "A", "valueFrom" => {"fieldRef" => {"fieldPath" => "status.podIP"}}}
@@ -101,7 +101,7 @@ module Penstock
       assert_match(/probes of shop come from outside.*127\.0\.0\.1/, look("k.yaml", text.call({}), host: "127.0.0.1").last[1])
     end
 
-    test "a service of Compose has 10 s unless it says more" do
+    test "a Compose service has 10 s unless it sets more" do
       text = ->(rest) { yaml({"services" => {"shop" => {"command" => %w[penstock server], **rest}}}) }
 
       assert_equal %i[failed], states("compose.yml", text.call({}))
@@ -109,13 +109,13 @@ module Penstock
       assert_equal %i[failed], states("compose.yml", text.call({"stop_grace_period" => "long"}))
     end
 
-    test "a Dockerfile starts a list, and stops it with a signal that stops" do
+    test "a Dockerfile must start a list and use a stop signal that stops the server" do
       assert_equal %i[ok], states("Dockerfile", "CMD echo\nENTRYPOINT [\"penstock\", \\\n \"server\"]\n")
       assert_equal %i[failed failed], states("Dockerfile.worker", "CMD penstock server\nSTOPSIGNAL SIGKILL\n")
       assert_equal %i[skipped], states("Dockerfile", "FROM x\n")
     end
 
-    test "what says nothing, can't be read or is of no known kind is told" do
+    test "files without settings, unreadable files and unknown kinds are reported" do
       assert_match(/foreman: `--timeout 75`/, look("Procfile", "worker: penstock server\n").first[1])
       assert_equal [[:failed], [:failed], [:failed], [:skipped]],
         [["a.service", nil], ["a.toml", ""], ["k.yaml", "{{ .Values }: [\n"], ["k.yaml", "a: 1\n"]].map { |pair| states(*pair) }

@@ -18,7 +18,7 @@ module Penstock
                   pause: Routing::Pause.new(1_000, 30_000, true), **route}, pause: Routing::Pause.new(1_000, 30_000, true)}
     end
 
-    # A unit of four fails at its third record; the healthy ones run alone, the poisoned one twice.
+    # A unit of four records fails at its third; the healthy ones run alone, the poisoned one twice.
     def whole
       TestSupport::RecordedLane.new(**recorded).tap do |recorded|
         recorded.take(0...4)
@@ -51,19 +51,19 @@ module Penstock
       CLI::Replay::Machine.new(recording).run
     end
 
-    test "what was decided about a lane in order is decided again" do
+    test "decisions about a lane in order are made again" do
       machine = replay(whole.recordings)
       assert_nil machine.difference
       assert_operator machine.compared, :>=, 12
     end
 
-    test "what was decided about keys side by side is decided again, the failed one parked" do
+    test "decisions about keys in parallel are made again, with the failed key parked" do
       machine = replay(by_key.recordings)
       assert_nil machine.difference
       assert_operator machine.compared, :>=, 12
     end
 
-    test "the first decision that differs is told, with what was recorded and what is decided now" do
+    test "the first different decision is reported, with the recorded and the new one" do
       machine = replay(whole.recordings) { |entry| entry[3] += 1 if entry[0] == "effect" && entry[2] == "Isolate" }
       found = machine.difference
       assert_equal :outcome, found.entry.kind
@@ -71,12 +71,12 @@ module Penstock
       assert_includes found.replayed, ["Isolate", 2]
     end
 
-    test "a unit that would be another one is a difference" do
+    test "a different unit is a difference" do
       found = replay(by_key.recordings) { |entry| entry[3] += 1 if entry[0] == "unit" && entry[3] == 2 }.difference
       assert_match(/next unit/, found.what)
     end
 
-    test "a ring that went round is replayed from a place within it" do
+    test "a ring that wrapped around is replayed from an entry within it" do
       recorded = TestSupport::RecordedLane.new(**recorded())
       300.times do |turn|
         recorded.take((turn * 3)...(turn * 3 + 3))
@@ -88,7 +88,7 @@ module Penstock
       assert_operator machine.compared, :>, 100
     end
 
-    # Units of several calls of two records each.
+    # Units of several calls with two records each.
     def stretched(turns)
       TestSupport::RecordedLane.new(**recorded(max_messages: 2)).tap do |recorded|
         recorded.take(0...(turns * 40))
@@ -97,7 +97,7 @@ module Penstock
       end
     end
 
-    test "a unit of several calls is decided again, also where it ended before it had begun all" do
+    test "a unit of several calls is decided again, also if it ended before all of them had begun" do
       ends = [{}, {calls: 3}, {calls: 2, flow: Consumer::Flow::Pause.new(nil, 5)}, {}]
       recordings = stretched(4) do |recorded, unit|
         recorded.settle(unit, quick: true, **ends.shift)
@@ -110,7 +110,7 @@ module Penstock
       assert_equal [[14, 29], [30, 45], [36, 45], [40, 45]], units.drop(3)
     end
 
-    test "a unit of several calls that failed in one is decided again" do
+    test "a unit of several calls that failed in one of them is decided again" do
       recorded = stretched(1) { |lane, unit| lane.settle(unit, calls: 4, error: Failure.new, blamed: 21, quick: true) }
       recorded.wait(2_000)
       2.times { recorded.settle(recorded.hand_out) }
@@ -120,7 +120,7 @@ module Penstock
       assert_equal [[14, 29], [20, 20], [21, 21]], units.last(3)
     end
 
-    test "a ring of units of several calls that went round is replayed from a place within it" do
+    test "a wrapped ring of units of several calls is replayed from an entry within it" do
       recorded = TestSupport::RecordedLane.new(**recorded(max_messages: 2))
       200.times do |turn|
         recorded.take((turn * 40)...(turn * 40 + 40))
@@ -132,7 +132,7 @@ module Penstock
       assert_operator machine.compared, :>, 50
     end
 
-    test "what is complete by the commit of an earlier owner doesn't run again, in the replay neither" do
+    test "records that an earlier owner's commit lists as complete don't run again, also in the replay" do
       recorded = TestSupport::RecordedLane.new(committed: 2, completed: [[4, 6]], **recorded(**BY_KEY))
       recorded.take(2...8, key: :to_s.to_proc)
       while (unit = recorded.hand_out)
@@ -143,7 +143,7 @@ module Penstock
       assert_equal([2, 3, 6, 7], recorded.recordings.first["entries"].select { |one| one[0] == "unit" }.map { |one| one[3] })
     end
 
-    test "a take in which the log goes backwards is decided again, and what is called back because of it" do
+    test "a take in which the log goes backwards is decided again, and so are the units called back because of it" do
       recorded = TestSupport::RecordedLane.new(**recorded(max_messages: 2))
       recorded.take(0...4)
       waiting = Array.new(2) { recorded.hand_out }
@@ -156,7 +156,7 @@ module Penstock
     end
 
     {"in order" => {}, "by key" => BY_KEY}.each do |way, features|
-      test "what a process of a pool tells of its marks behind the end of a stop's time counts in the replay, too: #{way}" do
+      test "marks that a process of a pool reports after the shutdown timeout count in the replay, too: #{way}" do
         recorded = TestSupport::RecordedLane.new(**recorded(manual_offset_management: true, **features), manual: true)
         recorded.take(0...3, key: ->(_offset) { "customer" })
         unit = recorded.hand_out
@@ -169,7 +169,7 @@ module Penstock
       end
     end
 
-    test "a unit of a log that is gone comes back beside one of the same name" do
+    test "a unit of a deleted log comes back while another one has the same name" do
       recorded = TestSupport::RecordedLane.new(**recorded(max_messages: 2))
       recorded.take(0...2)
       old = recorded.hand_out
@@ -184,7 +184,7 @@ module Penstock
       assert_nil machine.left_out
     end
 
-    test "the record that is tried behind an open breaker is one also in the replay" do
+    test "the record that is tried while a breaker is open is a probe also in the replay" do
       recorded = TestSupport::RecordedLane.new(**recorded())
       recorded.take(0...4)
       recorded.settle(recorded.probe)
@@ -195,13 +195,13 @@ module Penstock
       assert_equal([[0, 0, 1], [1, 3, 3]], units.map { |entry| entry.values[1, 3] })
     end
 
-    test "how many units are out is for the workers to say: a width that has changed since is no difference" do
+    test "the number of running units depends on the workers: a width that has changed is no difference" do
       recorded = by_key.recordings
       recorded.first["width"] = 1
       assert_nil replay(recorded).difference
     end
 
-    test "what runs one by one because it may have killed the process isn't decided again, and that is said" do
+    test "records that run one at a time because they may have killed the process aren't decided again, and this is reported" do
       recorded = TestSupport::RecordedLane.new(**recorded())
       recorded.take(0...4)
       recorded.settle(recorded.hand_out)
@@ -216,7 +216,7 @@ module Penstock
       assert_equal(1, machine.script.entries.count { |entry| entry.kind == :suspected })
     end
 
-    test "what was let in part by part is let in then in the replay, too" do
+    test "records admitted in parts are admitted at the same times in the replay" do
       recorded = TestSupport::RecordedLane.new(**recorded(throttle: Routing::Throttle.new(2, 1_000)))
       recorded.take(0...5)
       3.times do
@@ -227,25 +227,25 @@ module Penstock
       assert_nil machine.difference
       assert_nil machine.left_out
       assert_equal [0, 2, 4], machine.script.entries.select { |entry| entry.kind == :unit }.map { |entry| entry[1] }
-      assert_includes machine.script.entries.filter_map { |entry| CLI::Replay::Words.call(entry) }, "let in 2..3 (2)"
+      assert_includes machine.script.entries.filter_map { |entry| CLI::Replay::Words.call(entry) }, "admitted 2..3 (2)"
     end
 
-    test "where a dump doesn't have what was let in nothing is decided again, and that is said" do
+    test "if a dump doesn't contain the admitted records, nothing is decided again, and this is reported" do
       recording = whole.recordings.first
       recording["route"]["segment"] = true
       machine = CLI::Replay::Machine.new(recording).run
-      assert_match(/which records go in/, machine.left_out)
+      assert_match(/the admission of records depends/, machine.left_out)
       assert_equal 0, machine.compared
     end
 
-    test "what gets too old behind a take isn't decided again, and that is said" do
+    test "records that expire after a take aren't decided again, and this is reported" do
       recorded = TestSupport::RecordedLane.new(**recorded(expire_in: 1_000))
       recorded.take(0...5)
-      assert_match(/which records go in/, replay(recorded.recordings).left_out)
+      assert_match(/the admission of records depends/, replay(recorded.recordings).left_out)
     end
 
     [{}, BY_KEY].each do |route|
-      test "batches that gather, until there are enough and until their time is over, gather in the replay too: #{route.keys}" do
+      test "batches that gather, by number and by time, gather in the replay too: #{route.keys}" do
         recorded = TestSupport::RecordedLane.new(**recorded(batch: Routing::Batch.new(3, 500), **route))
         one = ->(_offset) { "customer" }
         recorded.take(0...2, key: one)
@@ -261,7 +261,7 @@ module Penstock
       end
     end
 
-    test "records that gather and were in no unit have no key in a dump: from there nothing is decided again, and that is said" do
+    test "gathered records without a unit have no key in a dump: later decisions aren't made again, and this is reported" do
       recorded = TestSupport::RecordedLane.new(**recorded(batch: Routing::Batch.new(3, 500), **BY_KEY))
       recorded.take(0...3, key: :to_s.to_proc)
       recorded.settle(recorded.hand_out)
@@ -270,7 +270,7 @@ module Penstock
       assert_match(/key/, machine.left_out)
     end
 
-    test "what user code collapses runs one by one in the replay, too, what waited behind it as well" do
+    test "records that user code collapses run one at a time in the replay, too, and so do those waiting after them" do
       recorded = TestSupport::RecordedLane.new(**recorded(**BY_KEY))
       recorded.take(0...6, key: ->(offset) { "customer #{offset % 2}" })
       running, waiting = recorded.hand_out, recorded.hand_out
@@ -285,12 +285,12 @@ module Penstock
       assert_equal [0, 1, 0, 1, 2, 3, 4, 5], machine.script.entries.select { |one| one.kind == :unit }.map { |one| one[1] }
     end
 
-    test "a recording holds neither payloads nor keys nor what errors say" do
+    test "a recording contains neither payloads nor keys nor error messages" do
       text = JSON.generate([whole.recordings, by_key.recordings])
       refute_match(/secret|customer/, text)
     end
 
-    test "every kind of entry has words" do
+    test "every kind of entry has a text" do
       lines = CLI::Replay::Machine.new(by_key.recordings.first).script.entries.filter_map { |entry| CLI::Replay::Words.call(entry) }
       assert_match(/handed out 1\.\.7 \(3\), key/, lines.join("\n"))
       assert_match(/failed at 4 with Penstock::ReplayMachineTest::Failure/, lines.join("\n"))

@@ -6,14 +6,14 @@ require "penstock/cli/segments/plan"
 class SegmentsPlanTest < Penstock::TestCase
   PARTS = %w[g-parallel-0 g-parallel-1].freeze
 
-  # @param origin [Hash] offsets by partition of the topic "t"; parts likewise
+  # @param origin [Hash] offsets by partition of the topic "t"; segments likewise
   def plan(origin, *parts)
     committed = {"g" => origin, **PARTS.zip(parts).to_h { |id, offsets| [id, offsets || {}] }}
     Penstock::CLI::Segments::Plan.new("g", PARTS,
       committed.transform_values { |offsets| offsets.to_h { |partition, offset| [["t", partition], [offset, "m#{offset}"]] } })
   end
 
-  test "distributing gives every segment what the group had, with what is complete beyond it" do
+  test "distributing gives every segment the group's offset and its ledger beyond it" do
     plan = plan({0 => 5, 1 => 7})
 
     assert_empty plan.against_distributing
@@ -21,23 +21,23 @@ class SegmentsPlanTest < Penstock::TestCase
     assert_equal({PARTS[0] => moved, PARTS[1] => moved}, plan.distribution)
   end
 
-  test "segments that have offsets, and a group that has none, are objected to" do
-    assert_equal ["g-parallel-1 has offsets already, which would be lost"], plan({0 => 5}, {}, {0 => 5}).against_distributing
-    assert_equal ["g-parallel-0, g-parallel-1 have offsets already, which would be lost"],
+  test "segments with offsets, and a group without, are objections" do
+    assert_equal ["g-parallel-1 has offsets that would be lost"], plan({0 => 5}, {}, {0 => 5}).against_distributing
+    assert_equal ["g-parallel-0, g-parallel-1 have offsets that would be lost"],
       plan({0 => 5}, {0 => 9}, {0 => 5}).against_distributing
     assert_equal ["g has no offsets"], plan({}).against_distributing
   end
 
-  test "collapsing gives the group the lowest offset, and objects where segments differ" do
+  test "collapsing gives the group the lowest offset, and different offsets are an objection" do
     assert_empty plan({0 => 1}, {0 => 5}, {0 => 5}).against_collapsing
     uneven = plan({0 => 1}, {0 => 5, 1 => 3}, {0 => 4, 1 => 3})
-    assert_match(%r{don't stand at one place in t/0: from the lowest}, uneven.against_collapsing.join)
+    assert_match(%r{have different offsets in t/0: starting from the lowest}, uneven.against_collapsing.join)
     assert_equal({"g" => [["t", 0, 4], ["t", 1, 3]]}, uneven.collapse)
     assert_match(%r{t/0}, plan({}, {0 => 5}, {}).against_collapsing.join)
     assert_equal ["the segments of g have no offsets"], plan({0 => 1}).against_collapsing
   end
 
-  test "a reset puts all at the lowest offset of a segment, or where the group was" do
+  test "a reset sets all to the lowest offset of a segment, or to the group's" do
     moved = [["t", 0, 4], ["t", 1, 8]]
 
     assert_equal({"g" => moved, PARTS[0] => moved, PARTS[1] => moved}, plan({0 => 9, 1 => 8}, {0 => 5}, {0 => 4}).reset)

@@ -18,54 +18,54 @@ module Penstock
         committed: committed, decoded: decoded, exists: exists))
     end
 
-    test "below what is committed, or listed beyond it, a record is complete" do
+    test "a record below the commit, or listed beyond it, is complete" do
       assert_equal :complete, answer(9).state
       assert_equal :complete_by_map, answer(12, completed: [[12, 14]]).state
       assert_equal :complete, answer(2, low: 5).state
     end
 
-    test "before records that are done with, or tried before, it is incomplete, with its attempts and crashes" do
+    test "a record before complete or tried ones is incomplete, with its attempts and crashes" do
       known = answer(11, completed: [[12, 14]], attempts: {11 => 2}, crashes: {11 => 1})
       assert_equal :incomplete, known.state
-      assert_match(/failed 2 times.*alone once/m, known.lines.join("\n"))
+      assert_match(/failed 2 times.*died once while it was running alone/m, known.lines.join("\n"))
       assert_equal :incomplete, answer(10, completed: [[12, 14]]).state
     end
 
-    test "behind all that was ever committed nothing is known of it but how far it is" do
+    test "of a record after all known ones only the distance is known" do
       assert_equal :untouched, answer(20, completed: [[12, 14]]).state
       assert_match(/committed 10, 10 before it/, answer(20).lines.first)
       assert_match(/which is this record, the next one/, answer(10).lines.first)
     end
 
-    test "what isn't in the log is told: not written yet, gone to retention, a gap" do
+    test "a record that isn't in the log is reported: not written yet, deleted by retention, a gap" do
       assert_equal :not_there, answer(100).state
       assert_equal :gone, answer(12, low: 50).state
       assert_equal :gap, answer(12, exists: false).state
       assert_equal :nothing_committed, answer(12, committed: nil).state
     end
 
-    test "metadata that counts for nothing is told, with why" do
+    test "ignored metadata is reported with the reason" do
       text = Native::Envelope.encode(base: 10, topic: "other", completed: [[12, 14]])
       facts = answer(12).facts
       facts.decoded = Native::Envelope.decode(text, base: 10, topic: "orders")
       found = Answer.new(facts)
       assert_equal :untouched, found.state
-      assert_match(/Beware: .*belongs to another topic/, found.lines.join("\n"))
+      assert_match(/Warning: .*belongs to another topic/, found.lines.join("\n"))
     end
 
-    test "what a member calls itself makes one line, without what drives a terminal" do
+    test "a member's name is one line without terminal control sequences" do
       facts = answer(12).facts
       facts.owner = "a\e[2J\nforged on h (x)"
 
       assert_includes Answer.new(facts).lines, 'The partition belongs to a\e[2J\nforged on h (x).'
     end
 
-    test "lag and the end of the owner before are said" do
-      assert_match(/lag 90, by an owner that had ended in order/, answer(12, clean: true).lines.join("\n"))
+    test "the lag and how the previous owner ended are reported" do
+      assert_match(/lag 90, by an owner that had ended cleanly/, answer(12, clean: true).lines.join("\n"))
       assert_equal 90, answer(12).to_h[:lag]
     end
 
-    test "a dump adds what the flight recorder has about the record" do
+    test "a dump adds the flight recorder's entries about the record" do
       Tempfile.create("flight") do |file|
         recorded = TestSupport::RecordedLane.new
         recorded.take(0...4)
@@ -79,7 +79,7 @@ module Penstock
       end
     end
 
-    test "where a unit of several calls ended before it had begun all, a dump says how far it had come" do
+    test "if a unit of several calls ended before all had begun, a dump reports how far it came" do
       Tempfile.create("flight") do |file|
         recorded = TestSupport::RecordedLane.new(max_messages: 2)
         recorded.take(0...40)

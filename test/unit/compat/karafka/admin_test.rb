@@ -3,7 +3,7 @@
 require "test_helper"
 require "penstock/admin"
 
-# Commands that this version doesn't have.
+# Karafka's admin commands that this version doesn't have.
 class CompatKarafkaAdminTest < Penstock::TestCase
   test "commands of Karafka's Admin that don't exist are refused with what to do instead, on the class and on an object" do
     admin = Penstock::Admin.new(kafka: {"bootstrap.servers": "127.0.0.1:1"})

@@ -21,6 +21,6 @@ class CompatKarafkaApplicationTest < Penstock::TestCase
   test "a method of Karafka's server is refused with what to do instead" do
     error = assert_raises(NoMethodError) { Penstock::Server.workers }
 
-    assert_includes error.message, "Penstock::Server has no workers: an application is its own server: PenstockApp.run!"
+    assert_includes error.message, "Penstock::Server has no workers: use the application's class: PenstockApp.run!"
   end
 end

@@ -5,16 +5,16 @@ require "penstock"
 require "penstock/compat/karafka/constants"
 require "penstock/compat/karafka/server"
 
-# Constants in code that was written for Karafka and in which only the first part of the name was replaced.
+# Constants in code for Karafka in which only the first part of the name was replaced.
 class CompatKarafkaConstantsTest < Penstock::TestCase
   Constants = Penstock::Compat::Karafka::Constants
 
-  test "a constant of Karafka that doesn't exist here is reported with what takes its place" do
+  test "a constant of Karafka that doesn't exist here is reported with its replacement" do
     (Constants::TOP_LEVEL.keys - [:Server]).each do |name|
       error = assert_raises(NameError) { Penstock.const_get(name, false) }
 
       hint = Constants::TOP_LEVEL[name]
-      assert_equal ["there is no Penstock::#{name}: #{hint}. docs/coming-from-karafka.md has the rest", name],
+      assert_equal ["there is no Penstock::#{name}: #{hint}. See docs/coming-from-karafka.md", name],
         [error.message.lines.first.chomp, error.name]
       refute Penstock.const_defined?(name, false)
     end
@@ -22,11 +22,11 @@ class CompatKarafkaConstantsTest < Penstock::TestCase
   end
 
   test "Server is reported whether Penstock's namespace of that name is loaded or not" do
-    assert_includes Constants.message(:Server), "an application is its own server: PenstockApp.run!"
+    assert_includes Constants.message(:Server), "use the application's class: PenstockApp.run!"
     namespace = Module.new { extend Penstock::Compat::Karafka::Server }
     error = assert_raises(NoMethodError) { namespace.run }
 
-    assert_match(/\APenstock::Server has no run: an application is its own server: PenstockApp.run!/, error.message)
+    assert_match(/\APenstock::Server has no run: use the application's class: PenstockApp.run!/, error.message)
     refute_respond_to namespace, :run
   end
 end

@@ -11,7 +11,7 @@ class CompatKarafkaConsumerTest < Penstock::TestCase
   end
 
   test "client, coordinator and seek_offset are refused with what to use instead" do
-    {client: /pause, resume, seek.*Penstock::Admin asks/, coordinator: /attempt and retrying\? \(pause_tracker\)/,
+    {client: /pause, resume, seek.*Penstock::Admin queries/, coordinator: /attempt and retrying\? \(pause_tracker\)/,
      seek_offset: /seek\(messages.first_offset\) runs the batch again/}.each do |name, way_out|
       error = assert_raises(NoMethodError) { Plain.new.public_send(name) }
 

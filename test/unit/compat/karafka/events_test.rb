@@ -4,7 +4,7 @@ require "test_helper"
 require "penstock/compat/karafka/events"
 require "penstock/instrumentation/catalogue"
 
-# Events that listeners written for Karafka subscribe to.
+# Events to which listeners for Karafka subscribe.
 class CompatKarafkaEventsTest < Penstock::TestCase
   HINTS = Penstock::Compat::Karafka::Events::HINTS
 

@@ -49,7 +49,7 @@ class CompatKarafkaRoutingTest < Penstock::TestCase
       "consumer_group's block"], found
   end
 
-  test "delay_by takes one argument, and names the option for a second one" do
+  test "delay_by takes one argument, and hints at filters for a second one" do
     found = problems do
       topic(:a) do
         consumer C
@@ -57,8 +57,8 @@ class CompatKarafkaRoutingTest < Penstock::TestCase
       end
     end
 
-    assert_equal ["routes: topic a: delay_by takes one argument, not 2. One delay holds for all of a topic's messages; another " \
-      "rule is a filter that pauses: filter ->(topic, partition) { YourFilter.new }"], found
+    assert_equal ["routes: topic a: delay_by takes one argument, not 2. A topic has one delay for all messages; for other " \
+      "rules write a filter that pauses: filter ->(topic, partition) { YourFilter.new }"], found
   end
 
   test "periodic accepts materialized without effect" do

@@ -5,7 +5,7 @@ require "support/routes"
 require "penstock"
 require "penstock/config/validator"
 
-# A configuration written for Karafka: each setting that doesn't exist here is reported with what to do instead.
+# A configuration for Karafka: each setting that doesn't exist here is reported with what to do instead.
 class CompatKarafkaSettingsTest < Penstock::TestCase
   include RoutesSupport
 
@@ -13,7 +13,7 @@ class CompatKarafkaSettingsTest < Penstock::TestCase
 
   def told(&block) = settings(&block).problems.map(&:to_s)
 
-  test "every setting of Karafka that doesn't exist here is reported with what to do instead, wherever it stands in the block" do
+  test "every setting of Karafka that doesn't exist here is reported with what to do instead, anywhere in the block" do
     Settings::INSTEAD.each do |path, way_out|
       section, name = path.match(/\A(?:(.*)\.)?([^.]+)\z/).captures
       found = told do |config|
@@ -24,7 +24,7 @@ class CompatKarafkaSettingsTest < Penstock::TestCase
     end
   end
 
-  test "a setting deeper than those listed goes by the nearest one above it" do
+  test "the nearest listed setting above an unlisted one applies to it" do
     found = told do |config|
       config.internal.connection.proxy.commit.max_attempts = 5
       config.internal.processing.consumer_groups.partitioner_class = Object
@@ -36,7 +36,7 @@ class CompatKarafkaSettingsTest < Penstock::TestCase
     assert_equal Settings::INSTEAD.values_at("internal.connection.proxy", "internal.processing", "internal"), found.map { |line| line.split("setting. ", 2).last }
   end
 
-  test "blocks, calls and operators on settings that don't exist are reported once, and settings after them are read" do
+  test "blocks, calls and operators on settings that don't exist are reported once, and later settings are read" do
     with = settings do |config|
       config.internal.swarm.setup { |swarm| swarm.node_report_timeout = 5 }
       config.internal.routing.activity_manager.include(:topics, "orders")
@@ -48,16 +48,16 @@ class CompatKarafkaSettingsTest < Penstock::TestCase
     assert_equal "shop", with.client_id
   end
 
-  test "reading an internal setting is no problem" do
+  test "reading an internal setting is not reported" do
     assert_empty(told { |config| config.internal.tick_interval })
   end
 
   test "the finished settings have no internal settings, and raise with what to do instead" do
     error = assert_raises(NoMethodError) { settings.internal.tick_interval }
 
-    assert_match(/\Athere is no config.internal\. Leave it out: Penstock's inside isn't replaced by settings/, error.message)
+    assert_match(/\Athere is no config.internal\. Remove it: Penstock's internals can't be replaced by settings/, error.message)
     error = assert_raises(NoMethodError) { settings.swarm.node.id }
-    assert_match(/\Athere is no config.swarm.node. The framework says it: PenstockApp.node/, error.message)
+    assert_match(/\Athere is no config.swarm.node. Read PenstockApp.node instead/, error.message)
   end
 
   test "a misspelt name is still reported with the nearest one" do
@@ -70,23 +70,24 @@ class CompatKarafkaSettingsTest < Penstock::TestCase
       "config.admin.retry_backof: there is no such setting. Did you mean config.admin.retry_backoff?"], found
   end
 
-  test "a section is no setting, and an unknown setting of a section is reported with those it has" do
+  test "a section is not a setting, and an unknown setting of a section is reported with the section's settings" do
     found = told do |config|
       config.pause = 500
       config.health.address = "x"
     end
 
-    assert_equal ["config.pause: has settings, it isn't one. Say config.pause.timeout; it has timeout, max_timeout, " \
-      "with_exponential_backoff", "config.health.address: there is no such setting. config.health has port, host"], found
+    assert_equal ["config.pause: is a group of settings, not a setting. Set for example config.pause.timeout; it has " \
+      "timeout, max_timeout, with_exponential_backoff",
+      "config.health.address: there is no such setting. config.health has port, host"], found
   end
 
-  test "a setting that Karafka doesn't have either is reported with the page that lists all settings" do
+  test "a setting that Karafka doesn't have either is reported with the page of all settings" do
     found = told { |config| config.zzz = 1 }
 
     assert_equal ["config.zzz: there is no such setting. docs/configuration.md lists all settings"], found
   end
 
-  test "times of the admin are typed" do
+  test "the admin's times are typed" do
     admin = settings { |config| config.admin.setup { |own| own.max_retries_duration = 5_000 and own.retry_backoff = 200 } }.admin
 
     assert_equal [60_000, 5_000, 200, 50],

@@ -29,7 +29,7 @@ module Penstock
       assert_predicate queue, :active?
     end
 
-    test "a topic that says nothing has none, and nil takes one back that the defaults give" do
+    test "a topic has none by default, and nil removes one that the defaults set" do
       assert_nil topic { max_messages 1 }.features[:dead_letter_queue]
       found = routes do
         defaults { dead_letter_queue topic: "dead" }
@@ -39,25 +39,25 @@ module Penstock
       assert_equal [false, true], %w[own all].map { |name| found.find(name).features[:dead_letter_queue].active? }
     end
 
-    test "everything that is wrong with a dead letter queue is told at once" do
+    test "all problems of a dead letter queue are reported at once" do
       found = wrong { dead_letter_queue topic: "a b", max_retries: -1, dispatch_method: :produce, retries: 2 }
 
       assert_equal 4, found.size, found.inspect
       %w[topic: max_retries: dispatch_method: retries].each { |name| assert(found.any? { |text| text.include?(name) }, name) }
     end
 
-    test "a strategy must be there where it is to name the topic, and can be called" do
+    test "topic: :strategy needs a strategy, and a strategy must be callable" do
       assert_includes wrong { dead_letter_queue topic: :strategy }.first, "needs a strategy"
       assert_includes wrong { dead_letter_queue topic: "dead", strategy: 1 }.first, "with the method call"
     end
 
-    test "a topic isn't its own dead letter topic, nor does a pattern eat its dead letters" do
+    test "a topic isn't its own dead letter topic, and a pattern doesn't match its dead letter topic" do
       assert_includes wrong { dead_letter_queue topic: "orders" }.first, "its own dead letter topic"
       eaten = routes { pattern(:all, /ord.*/) { [consumer(RoutesSupport::Consumer), dead_letter_queue(topic: "ord.dead")] } }
       assert_includes eaten.problems.join, "also matches its dead letter topic"
     end
 
-    test "a topic that isn't consumed may have its own name from `defaults`: nothing comes in again" do
+    test "an inactive topic may get its own name from `defaults`: nothing is consumed from it" do
       said = [-> { dead_letter_queue topic: "dead" }, -> { retry_topics delays: [1_000], finally: "dead" }]
       said.each do |letters|
         found = routes do
@@ -69,7 +69,7 @@ module Penstock
       end
     end
 
-    test "retry topics are consumed by the same route, each knowing its place" do
+    test "retry topics are consumed by the same route, each with its own tier" do
       found = drawn { retry_topics delays: [1_000, 5_000], finally: "dead" }
       tiers = %w[orders orders.retry.1 orders.retry.2].map { |name| found.find(name).features[:retry_topics] }
 
@@ -79,22 +79,22 @@ module Penstock
       assert_equal RoutesSupport::Consumer, found.find("orders.retry.2").consumer
     end
 
-    test "retry topics keep to the separator of their topic" do
+    test "retry topics use the separator of their topic" do
       assert_equal %w[a_b_retry_1], Routing::RetryTopics.new("a_b", [1], false, 0).names
       assert_equal %w[a-b-retry-1], Routing::RetryTopics.new("a-b", [1], false, 0).names
     end
 
-    test "retry topics and a dead letter queue, a pattern, and nonsense are refused" do
+    test "retry topics with a dead letter queue, a pattern, or invalid values are refused" do
       found = wrong { [retry_topics(delays: [1], finally: true), dead_letter_queue(topic: "dead")] }
       assert_equal 2, found.size, found.inspect
       assert_includes wrong { retry_topics delays: [], finally: "dead" }.first, "an Array of 1 to 10 waits"
     end
 
-    test "what becomes of letters that are too large is said by name, where there are letters" do
+    test "oversized takes one of its names, and only if there are letters" do
       found = wrong { dead_letter_queue topic: "dead", oversized: :drop }
       assert_equal [true, true], [found.first.include?("oversized:"), found.first.include?('"wait" or "reference"')], found.first
-      assert_includes wrong { dead_letter_queue topic: false, oversized: :reference }.first, "names no topic"
-      assert_includes wrong { retry_topics delays: [1], finally: false, oversized: :reference }.first, "nowhere to put"
+      assert_includes wrong { dead_letter_queue topic: false, oversized: :reference }.first, "has no topic"
+      assert_includes wrong { retry_topics delays: [1], finally: false, oversized: :reference }.first, "has no topic for a record"
       assert topic { retry_topics delays: [1], finally: "dead", oversized: :reference }.features[:retry_topics].reference?
       refute topic { dead_letter_queue topic: "dead" }.features[:dead_letter_queue].reference?
     end
@@ -103,7 +103,7 @@ module Penstock
       assert_includes wrong { retry_topics delays: [1, 2], finally: "orders.retry.2" }.first, "its own dead letter topic"
     end
 
-    test "backoff_for is said several times, with options or a block" do
+    test "backoff_for can be used several times, with options or a block" do
       entries = topic do
         backoff_for ArgumentError, timeout: 50
         backoff_for([IOError, KeyError]) { |_error, attempt| attempt * 10 }
@@ -114,11 +114,11 @@ module Penstock
       assert entries.first.for?(UncaughtThrowError.new(:tag, 1, "x"))
     end
 
-    test "backoff_for wants error classes" do
+    test "backoff_for takes error classes" do
       assert_includes wrong { backoff_for "Timeout" }.first, "an exception class"
     end
 
-    test "breaker and quarantine take false, isolate too" do
+    test "breaker, quarantine and isolate take false" do
       found = topic { [breaker(false), quarantine(false), isolate(false)] }.features
 
       assert_equal [false, false, false], found.values_at(:breaker, :quarantine, :isolate)

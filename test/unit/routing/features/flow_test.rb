@@ -5,7 +5,7 @@ require "support/routes"
 require "penstock/consumer/base_consumer"
 
 module Penstock
-  # What lets records in, and how: the verbs of delay, filters, parallelism and the rest.
+  # The verbs that decide which records are admitted, and when: delay, filters, parallelism and the rest.
   class FlowFeaturesTest < TestCase
     include RoutesSupport
 
@@ -32,7 +32,7 @@ module Penstock
       }
     end
 
-    test "what a topic doesn't say is off" do
+    test "every feature is off by default" do
       said = features { nil }
       assert_equal [nil] * 7, said.values_at(:delay_by, :expire_in, :throttle, :parallel, :batch, :window, :time_limit)
       assert_equal [nil, nil, nil, false, []], said.values_at(:periodic_job, :inline_insights, :adaptive_iterator,
@@ -45,7 +45,7 @@ module Penstock
       assert_equal [5, 10, 3, 60, 500], [said[:delay_by], said[:expire_in], *said[:throttle].to_a, said[:time_limit]]
     end
 
-    test "a delay that isn't below the time to live lets nothing through" do
+    test "a delay that isn't below the time to live is refused" do
       assert_wrong(/\Adelay_by \(10\) isn't below expire_in \(10\)/) { [delay_by(10), expire_in(10)] }
     end
 
@@ -55,7 +55,7 @@ module Penstock
       assert_equal [[nil, Proc], [factory, NilClass]], said[:filter].map { |one| [one.factory, one.keep.class] }
     end
 
-    test "a filter without anything, with both, or with a factory that can't be called as such is refused with the way out" do
+    test "a filter with neither, with both, or with a factory of the wrong arity is refused with a hint" do
       assert_wrong(/neither a factory nor a block.*Write filter \{ \|message\|/) { filter }
       assert_wrong(/has a factory and a block/) { filter(->(_t, _p) {}) { true } }
       assert_wrong(/doesn't take two arguments.*write filter \{/) { filter(->(_message) { true }) }
@@ -63,7 +63,7 @@ module Penstock
       assert_wrong(/filter must be an object with the method call/) { filter(3) }
     end
 
-    test "parallel is by key, by message, or by what a callable answers" do
+    test "parallel is by key, by message, or by a callable's result" do
       partitioner = ->(message) { message }
       assert_equal [:key, 5, false], features { parallel }[:parallel].then { |one| [one.by, one.max_partitions, one.consistent?] }
       assert_predicate features { parallel by: :message }[:parallel], :message?
@@ -74,28 +74,28 @@ module Penstock
       assert_equal [:exact, false], [said.offset_metadata_strategy, said.consistent?]
     end
 
-    test "what contradicts itself in parallel is told, all of it at once" do
+    test "all contradictions in parallel are reported at once" do
       found = wrong { parallel by: :message, distribution: :consistent }
-      assert_match(/by: :message there are no keys. Leave distribution out/, found.join)
+      assert_match(/by: :message there are no keys. Remove distribution/, found.join)
       assert_wrong(/reducer needs distribution: :consistent/) { parallel reducer: ->(key) { key } }
       assert_wrong(/parallel must be "key" or "message", or an object with the method call, is :keys/) { parallel :keys }
     end
 
-    test "a batch that waits for more than consume or a throttle ever gives is refused" do
+    test "a batch that waits for more than consume or a throttle allows is refused" do
       assert_equal [2, 1_000], features { batch min: 2 }[:batch].to_a
       assert_wrong(/waits for 500 messages, but one call of consume gets at most 100. Raise max_messages/) { batch min: 500 }
       assert_wrong(/isn't below config.shutdown_timeout/) { batch min: 5, within: 60_000 }
-      assert_wrong(/throttle lets 2 messages in where batch waits for 5/) { [batch(min: 5), throttle(limit: 2, interval: 1)] }
+      assert_wrong(/throttle admits 2 messages, but batch waits for 5/) { [batch(min: 5), throttle(limit: 2, interval: 1)] }
     end
 
-    test "a window has room for two batches" do
+    test "a window needs room for two batches" do
       assert_equal [200, nil], features { window records: 200 }[:window].to_a
       assert_wrong(/below twice max_messages \(100\).*at least 200/) { window records: 199 }
       found = wrong { [max_messages(90), batch(min: 80), window(records: 70, bytes: 1_024)] }
       assert_equal 2, found.size
     end
 
-    test "periodic jobs need a tick, and retries are pauses" do
+    test "periodic jobs need a tick method, and during_retry needs during_pause" do
       assert_equal [5_000, true, false], features(consumer: Ticking) { periodic true }[:periodic_job].to_a
       assert_nil features(consumer: Ticking) { periodic_job false }[:periodic_job]
       assert_wrong(/calls tick, which the consumer doesn't have. Define/, consumer: Silent) { periodic }
@@ -110,7 +110,7 @@ module Penstock
       assert_wrong(/needs statistics, which kafka switches off/, off) { inline_insights }
     end
 
-    test "offset metadata is read by what the route says, and nil stays nil" do
+    test "offset metadata is read by the route's deserializer, and nil stays nil" do
       read = features { offset_metadata deserializer: ->(string) { string.to_i } }[:offset_metadata]
       assert_equal [3, nil], [read.read("3"), read.read(nil)]
     end
@@ -121,7 +121,7 @@ module Penstock
       assert_wrong(/adaptive_iterator doesn't go with parallel/) { [adaptive_iterator, parallel] }
     end
 
-    test "a block where none is taken is told" do
+    test "a block for a verb without one is reported" do
       assert_wrong(/delay_by takes no block/) { delay_by(5) { 1 } }
     end
   end

@@ -25,24 +25,24 @@ module Penstock
     def value(&block) = drawn(&block).find("orders").features[:run_on]
     def wrong(*given, &block) = drawn(*given, &block).problems.map { |problem| plain(problem.to_s) }
 
-    test "a topic runs on threads where nothing is said" do
+    test "a topic runs on threads by default" do
       assert_predicate value {}, :threads?
     end
 
-    test "fibers and processes have a most of their own" do
+    test "fibers and processes have their own maximum" do
       assert_equal [:fibers, 1_000, nil], value { run_on :fibers }.then { |on| [on.kind, on.most, on.threads] }
       assert_equal [:fibers, 50, 2], value { run_on :fibers, max: 50, threads: 2 }.then { |on| [on.kind, on.most, on.threads] }
       assert_equal [:processes, 3], value { run_on :processes, max: 3 }.then { |on| [on.kind, on.most] }
       assert_operator value { run_on :processes }.most, :>=, 1
     end
 
-    test "what isn't a place, and options of another one, are refused with the way out" do
+    test "an unknown place, and options of another one, are refused with a hint" do
       assert_includes wrong { run_on :ractors }.first, "threads"
       assert_includes wrong { run_on :threads, max: 3 }.first, "workers max: n"
       assert_includes wrong { run_on :processes, threads: 3 }.first, "max:"
     end
 
-    test "a process can't be asked for hooks, ticks, statistics or keys bound to instances: all said at once" do
+    test "processes don't support hooks, ticks, statistics or keys bound to instances: all are reported at once" do
       found = wrong(Hooked) do
         run_on :processes
         periodic true
@@ -64,7 +64,7 @@ module Penstock
       assert(found.any? { |text| text.include?("transactional.id") })
     end
 
-    test "hooks that the framework has itself are no hooks of the user's" do
+    test "the framework's own hooks don't count as the user's" do
       require "penstock/consumer/base_consumer"
 
       assert_empty wrong(Class.new(BaseConsumer) { def consume = nil }) { run_on :processes }

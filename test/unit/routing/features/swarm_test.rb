@@ -39,7 +39,7 @@ module Penstock
       assert drawn { swarm nodes: 1 }.find("orders").features[:swarm].take?(nil), "a process that is no node takes everything"
     end
 
-    test "[swarm direct split] each node assigns its own partitions, a process that is no node all of them" do
+    test "[swarm direct split] each node assigns its own partitions, a process that isn't a node all of them" do
       route = -> { [assign(0..2), swarm(nodes: SPLIT)] }
       routed = ->(node) { assigned(node) { instance_exec(&route) } }
 
@@ -47,17 +47,17 @@ module Penstock
       assert_empty wrong { instance_exec(&route) }
     end
 
-    test "a partition that no node reads, or two do, is refused, and so is a node or a partition that isn't there" do
+    test "a partition of no node or of two nodes is refused, and so is an unknown node or partition" do
       found = wrong { [assign(0..3), swarm(nodes: {0 => 0..1, 1 => [1, 2, 9], 7 => [2]})] }
 
-      ["partitions 3 are no node's", "partitions 9 aren't assigned", "partitions 1, 2 are more than one node's",
+      ["partitions 3 belong to no node", "partitions 9 aren't assigned", "partitions 1, 2 belong to more than one node",
         "gives partitions to 7, and the nodes are 0 to 2"].each { |words| assert_includes found.join, words }
       [[], [true]].each do |whole|
         assert_match(/needs assign with their numbers/, wrong { (assign(*whole) if whole.any?) || swarm(nodes: SPLIT) }.join)
       end
     end
 
-    test "what is no node, or none of those there are, is refused" do
+    test "an invalid or unknown node is refused" do
       assert_match(/for nodes \[3\] of the swarm, and there are 3, 0 to 2/, wrong { swarm nodes: 3 }.first)
       [-1, [], "1", 2..1, 0.5..1, nil, {}, {0 => true}, {0 => []}, {"0" => [0]}, {0 => [-1]}].each do |nonsense|
         assert_match(/a node's number/, wrong { swarm nodes: nonsense }.first.to_s, nonsense.inspect)

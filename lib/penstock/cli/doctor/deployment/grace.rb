@@ -6,9 +6,9 @@ module Penstock
   module CLI
     module Doctor
       class Deployment
-        # The time a supervisor must leave between TERM and KILL: `shutdown_timeout`, in which a server's stop ends by itself,
-        # and 15 s, in which a swarm kills the nodes that didn't, a busy machine gets its turn, and what runs at exit has run.
-        # A value.
+        # Checks that a supervisor leaves enough time between TERM and KILL: `shutdown_timeout`, within which a server's
+        # stop ends, and 15 s, in which a swarm kills the nodes that didn't, a busy machine schedules the process, and
+        # exit handlers run. A value.
         class Grace
           MORE_S = 15
           UNITS = {
@@ -19,7 +19,7 @@ module Penstock
           private_constant :UNITS
 
           # @param text [Object] as systemd and Compose write it: `75`, `75s`, `1min 15s`, `1m15s`, `infinity`
-          # @return [Float, nil] seconds; nil for what isn't a time
+          # @return [Float, nil] seconds; nil if the text isn't a time
           def self.parse(text)
             text = text.to_s.strip
             return Float::INFINITY if text == "infinity"
@@ -33,24 +33,24 @@ module Penstock
             @timeout_s = shutdown_timeout_ms / 1_000.0
           end
 
-          # @return [Integer] the least that does
+          # @return [Integer] the shortest sufficient time
           def seconds = (@timeout_s + MORE_S).ceil
 
           # @param name [String] of the step
-          # @param setting [String] what says it in the file
-          # @param text [Object, nil] what it says, see {.parse}; nil where it says nothing
-          # @param default_s [Integer] what then holds
-          # @param write [String] how it is written there, with %d for the seconds
+          # @param setting [String] name of the setting in the file
+          #  @param text [Object, nil] its value, see {.parse}; nil if it isn't set
+          #  @param default_s [Integer] the value in effect if it isn't set
+          #  @param write [String] how the setting is written in the file, with %d for the seconds
           # @return [Step]
           def judge(name, setting, text, default_s:, write:)
             write = "write #{format(write, seconds)}"
             given_s = Grace.parse(text) unless text.nil?
-            return Step.failed(name, "#{setting} #{text} is no time", write) if text && given_s.nil?
-            said = given_s ? "#{setting} is #{words(given_s)}" : "#{setting} isn't said, so #{default_s} s"
-            return Step.ok(name, "#{said}: shutdown_timeout (#{words(@timeout_s)}) + #{MORE_S} s fit in") if
+            return Step.failed(name, "#{setting} #{text} is not a time", write) if text && given_s.nil?
+            said = given_s ? "#{setting} is #{words(given_s)}" : "#{setting} isn't set, so #{default_s} s"
+            return Step.ok(name, "#{said}: shutdown_timeout (#{words(@timeout_s)}) + #{MORE_S} s fit into it") if
               (given_s || default_s) >= seconds
-            Step.failed(name, "#{said}: shorter than shutdown_timeout (#{words(@timeout_s)}) + #{MORE_S} s. A process whose " \
-              "jobs take their time is killed: what it did since its last commit runs again elsewhere", write)
+            Step.failed(name, "#{said}: shorter than shutdown_timeout (#{words(@timeout_s)}) + #{MORE_S} s. If its " \
+              "jobs take longer, the process is killed: what it did since its last commit runs again elsewhere", write)
           end
 
           private

@@ -7,7 +7,7 @@ module Penstock
   module CLI
     module Doctor
       class Deployment
-        # A Dockerfile: whether a stop reaches the process. Its time isn't said there.
+        # Checks in a Dockerfile whether a stop signal reaches the process. A Dockerfile has no stop timeout.
         class Image
           # @param path [String]
           # @param text [String]
@@ -23,9 +23,9 @@ module Penstock
 
           def last(name) = @lines.filter_map { |line| line[/\A\s*#{name}\s+(.*)/i, 1] }.last
 
-          # With both, ENTRYPOINT is what runs.
+          # If both are given, ENTRYPOINT is what runs.
           def started
-            name = %w[ENTRYPOINT CMD].find { |one| last(one) } or return Step.skipped(@path, "starts what its base image does")
+            name = %w[ENTRYPOINT CMD].find { |one| last(one) } or return Step.skipped(@path, "starts what its base image starts")
             return Step.ok(@path, "#{name} is a list: TERM reaches the process") if list?(last(name))
             Step.failed(@path, "#{name} #{last(name)}: a shell is process 1 and passes no signal on, so a stop is a kill",
               "write it as a list: #{name} #{JSON.generate(last(name).split)}")
@@ -40,7 +40,7 @@ module Penstock
           def signal
             text = last("STOPSIGNAL")
             return if text.nil? || text.match?(/\A(?:SIG)?(?:TERM|INT|QUIT)\z/)
-            Step.failed(@path, "STOPSIGNAL #{text} isn't a stop", "leave it out: SIGTERM is meant")
+            Step.failed(@path, "STOPSIGNAL #{text} doesn't stop the server", "remove it: SIGTERM is the default")
           end
         end
       end

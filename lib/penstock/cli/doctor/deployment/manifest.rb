@@ -7,21 +7,21 @@ module Penstock
   module CLI
     module Doctor
       class Deployment
-        # A YAML file: pods of Kubernetes wherever they stand in its documents (Deployment, StatefulSet, Job, a list of them), or
-        # services of Compose. Where some say that they run `penstock`, the others are left alone.
+        # Checks a YAML file: Kubernetes pods anywhere in its documents (Deployment, StatefulSet, Job, a list of them),
+        # or Compose services. If some of them mention that they run `penstock`, the others are ignored.
         class Manifest
           POD_DEFAULT_S = 30
           COMPOSE_DEFAULT_S = 10
           PROBES = %w[startupProbe livenessProbe readinessProbe].freeze
           LOOPBACK = /\A(?:127\.|::1\z|localhost\z)/
-          # What a container may be given as the address to listen on.
+          # Listen addresses that a container may be configured with.
           OPEN = ["0.0.0.0", "::", "status.podIP"].freeze
           private_constant :PROBES, :LOOPBACK, :OPEN
 
           # @param path [String]
           # @param text [String]
           # @param grace [Grace]
-          # @param health_host [String, nil] where the application's health page listens as it is configured here
+          # @param health_host [String, nil] where the application's health page listens, as configured here
           def initialize(path, text, grace, health_host = nil)
             @path = path
             @text = text
@@ -35,7 +35,7 @@ module Penstock
             return [Step.skipped(@path, "has neither pods nor services")] if found.empty?
             ours(found).flat_map { |kind, name, what| (kind == :service) ? service(name, what) : pod(name, what) }
           rescue Psych::Exception => error
-            [Step.failed(@path, "isn't YAML: #{error.message}", "a template has to be rendered first (helm template, envsubst)")]
+            [Step.failed(@path, "isn't YAML: #{error.message}", "render a template first (helm template, envsubst)")]
           end
 
           private
@@ -52,7 +52,7 @@ module Penstock
             document["services"].map { |name, what| [:service, name, what.to_h] }
           end
 
-          # @return [Array<Array>] what has containers, with the name of what it is the template of
+          # @return [Array<Array>] nodes with containers, with the name of the object whose template they belong to
           def pods(node, name)
             return node.flat_map { |one| pods(one, name) } if node.is_a?(Array)
             return [] unless node.is_a?(Hash)
@@ -80,7 +80,7 @@ module Penstock
               write: "terminationGracePeriodSeconds: %d"),
               *spec["containers"].flat_map { |container| container_steps(name, container) }]
           rescue ArgumentError, TypeError
-            [Step.failed(name, "terminationGracePeriodSeconds #{given.inspect} is no number", "write #{@grace.seconds}")]
+            [Step.failed(name, "terminationGracePeriodSeconds #{given.inspect} is not a number", "write #{@grace.seconds}")]
           end
 
           def container_steps(name, container)
@@ -90,18 +90,20 @@ module Penstock
 
           def pre_stop(name, container)
             return unless container.dig("lifecycle", "preStop")
-            Step.warning(name, "preStop of #{container["name"]} runs before TERM and takes its time from the grace; nothing is " \
-              "routed to a consumer that would have to be waited for", "leave it out")
+            Step.warning(name, "preStop of #{container["name"]} runs before TERM and shortens the grace period; no " \
+              "requests are routed to a consumer that it would have to wait for", "remove it")
           end
 
-          # A probe of lag, or of membership, would restart what is only slow, or has no broker: that makes it slower.
+          # A probe of lag or group membership would restart a process that is only slow, or has no broker, which makes
+          # it slower.
           def probe(name, container, kind, path)
             found = container.dig(kind, "httpGet", "path")
             return if found.nil? || found == path
-            Step.warning(name, "#{kind} of #{container["name"]} asks #{found}", "#{path} is made for it (config.health.port)")
+            Step.warning(name, "#{kind} of #{container["name"]} asks #{found}", "#{path} is meant for it (config.health.port)")
           end
 
-          # kubelet asks the pod's address. The application may take its own from the environment, which is the container's there.
+          # kubelet connects to the pod's address. The application may take its own from the environment, which in the
+          # pod is the container's.
           def address(name, container)
             return unless @health_host && LOOPBACK.match?(@health_host) && asked_from_outside?(container) && !opened?(container)
             Step.warning(name,

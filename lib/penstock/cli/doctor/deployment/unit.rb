@@ -7,9 +7,9 @@ module Penstock
   module CLI
     module Doctor
       class Deployment
-        # A unit of systemd, or a drop-in of one.
+        # Checks a systemd unit, or a drop-in of one.
         class Unit
-          # DefaultTimeoutStopSec as systemd has it.
+          # systemd's default for DefaultTimeoutStopSec.
           DEFAULT_S = 90
 
           # @param path [String]
@@ -26,7 +26,7 @@ module Penstock
 
           private
 
-          # Later lines win, as for systemd; sections other than the service's don't matter here.
+          # Later lines win, as in systemd; sections other than [Service] don't matter here.
           def read(text)
             section = nil
             text.gsub("\\\n", " ").each_line(chomp: true).with_object({}) do |line, found|
@@ -39,20 +39,20 @@ module Penstock
             setting = @settings.key?("TimeoutStopSec") ? "TimeoutStopSec" : "TimeoutSec"
             text = @settings[setting]
             setting = "TimeoutStopSec" if text.nil?
-            text = "infinity" if Grace.parse(text)&.zero? # systemd's word for it
+            text = "infinity" if Grace.parse(text)&.zero? # systemd reads 0 as infinity
             @grace.judge(@path, setting, text, default_s: DEFAULT_S, write: "TimeoutStopSec=%d")
           end
 
           def kill_signal
             return unless %w[SIGKILL KILL 9].include?(@settings["KillSignal"])
-            Step.failed(@path, "KillSignal=#{@settings["KillSignal"]} ends a process without a stop",
-              "leave it out: SIGTERM is meant")
+            Step.failed(@path, "KillSignal=#{@settings["KillSignal"]} ends the process without a stop",
+              "remove it: SIGTERM is the default")
           end
 
-          # A type without messages doesn't wait for READY; a watchdog is fed all the same.
+          # With a type that sends no messages systemd doesn't wait for READY; Penstock feeds a watchdog nevertheless.
           def watchdog
             return if @settings["WatchdogSec"].nil? || @settings["Type"].to_s.start_with?("notify")
-            Step.warning(@path, "WatchdogSec without Type=notify: the start counts as done before anything runs",
+            Step.warning(@path, "WatchdogSec without Type=notify: systemd considers it started before anything runs",
               "write Type=notify")
           end
         end
