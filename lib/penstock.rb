@@ -6,7 +6,7 @@ require_relative "penstock/errors"
 # Ruby code on Kafka records: many threads and many processes, in order where order matters, with nothing lost.
 # Start with {Penstock::App} (an application), {Penstock::BaseConsumer} (its consumers) and {Penstock.producer}.
 module Penstock
-  # What `require "penstock"` promises and loads on first use, so that a command that needs none of it starts at once. Not
+  # Constants that `require "penstock"` offers and loads on first use, so that a command that needs none of it starts at once. Not
   # `autoload`: the parts of a class open it too, and opening a constant that is registered for autoload loads the whole.
   ON_DEMAND = {
     Admin: "penstock/admin", App: "penstock/app", Application: "penstock/application",
@@ -36,7 +36,7 @@ module Penstock
     def load_on_demand(except: []) = (ON_DEMAND.keys - except).each { |name| const_get(name) }
 
     # @return [Application, nil] the application of the process, nil before one was defined
-    # @raise [ConfigurationError] when several are defined and none says `default false`
+    # @raise [ConfigurationError] when several are defined and none is set to `default false`
     def app
       ambiguous if @apps.size > 1
       @apps.keys.first&.application
@@ -72,7 +72,7 @@ module Penstock
 
     private
 
-    # One that other frameworks have is told with what takes its place.
+    # For a constant of another framework, the error names what to use here.
     def missing_constant(name)
       require "penstock/compat/karafka/constants"
       text = Compat::Karafka::Constants.message(name) or return yield

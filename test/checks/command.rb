@@ -14,8 +14,7 @@ module Penstock
   module Checks
     # bin/check: runs all checks, or those that are named.
     class Command
-      ALL = [Layers, Sizes, Tidiness, Dependencies, Documentation, Style, SecurityAudit].freeze
-      ON_REQUEST = [Prose].freeze
+      ALL = [Layers, Sizes, Tidiness, Dependencies, Documentation, Prose, Style, SecurityAudit].freeze
       SHOWN = 40
 
       def initialize(names)
@@ -35,7 +34,7 @@ module Penstock
       def chosen
         return ALL if @names.empty?
 
-        known = (ALL + ON_REQUEST).to_h { |check| [check.title.tr(" ", "-"), check] }
+        known = ALL.to_h { |check| [check.title.tr(" ", "-"), check] }
         @names.map do |name|
           known.fetch(name) { abort("bin/check: no check #{name.inspect}; there are #{known.keys.join(", ")}, rows") }
         end

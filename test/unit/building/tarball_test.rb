@@ -60,13 +60,13 @@ class TarballTest < Penstock::TestCase
       .each { |part| assert_includes said, part }
   end
 
-  test "a given file that doesn't exist is said so, and nothing else is taken for it" do
+  test "a given file that doesn't exist is named in the error, and no other one is used" do
     write("librdkafka-9.9.9.tar.gz", RIGHT)
 
     assert_match(/nowhere\.tar\.gz.*does not exist/, refusal(ladder(env: {"PENSTOCK_LIBRDKAFKA_TARBALL" => "nowhere.tar.gz"})))
   end
 
-  test "the cached copy is used without asking anybody; a damaged one stops the build and says what to delete" do
+  test "the cached copy is used without a request; a damaged one stops the build, and the error names the file to delete" do
     cached = write("librdkafka-9.9.9.tar.gz", RIGHT)
     assert_equal cached, ladder.path
 
@@ -99,7 +99,7 @@ class TarballTest < Penstock::TestCase
     assert_empty Dir.children(@dir)
   end
 
-  test "without network and with nothing here the message tells every place, its error and the way out" do
+  test "without network and without a copy the message lists every place, its error and the way out" do
     said = refusal(ladder(upstream_release: SocketError.new("no such host"), rubygem: IOError.new("no gem source")))
 
     ["no such host", "no gem source", @dir, PIN["upstream"], Tarball::VARIABLE].each { |part| assert_includes said, part }

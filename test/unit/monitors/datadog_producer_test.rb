@@ -8,7 +8,7 @@ require "penstock/producer"
 
 module Penstock
   class DatadogProducerTest < TestCase
-    # Remembers what it was told: kind, name, value, tags.
+    # Keeps what it received: kind, name, value, tags.
     class Statsd
       attr_reader :told
 
